@@ -1,0 +1,8 @@
+"""``python -m admiss`` is the command ``admiss``."""
+
+import sys
+
+from admiss.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Adaptivity classes: how the weights of a linear model depend on the missingness pattern."""
+
+from admiss.adaptivity.indicator import FullyAdaptive
+from admiss.adaptivity.polynomial import Affine, AffineIntercept, Polynomial, Static
+from admiss.adaptivity.protocol import Adaptivity
+
+__all__ = ["Adaptivity", "Affine", "AffineIntercept", "FullyAdaptive", "Polynomial", "Static", "resolve_adaptivity"]
+
+ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
+    "static": Static,
+    "affine_intercept": AffineIntercept,
+    "affine": Affine,
+    "polynomial": Polynomial,
+    "fully_adaptive": FullyAdaptive,
+}
+
+
+def resolve_adaptivity(adaptivity: str | Adaptivity) -> Adaptivity:
+    """The adaptivity class of a name, or the object itself.
+
+    Examples
+    --------
+    >>> resolve_adaptivity("polynomial")
+    Polynomial()
+    """
+    if isinstance(adaptivity, Adaptivity):
+        return adaptivity
+    if isinstance(adaptivity, str) and adaptivity in ADAPTIVITY_CLASSES:
+        return ADAPTIVITY_CLASSES[adaptivity]()
+    known = ", ".join(repr(name) for name in ADAPTIVITY_CLASSES)
+    raise ValueError(f"Unknown adaptivity {adaptivity!r}: choose one of {known}, or an Adaptivity object.")

@@ -1,0 +1,142 @@
+"""Weights that are polynomials of the pattern (Section 2.2 of the paper).
+
+The basis functions are monomials  phi_J(m) = prod_{j in J} m_j  over sets J of features that are missing somewhere in
+the training rows (the monomials of the others are 0):
+
+===================== ====================== ======================
+class                 J for the features     J for the intercept
+===================== ====================== ======================
+`Static`              the empty set          the empty set
+`AffineIntercept`     the empty set          |J| <= 1
+`Affine`              |J| <= 1               |J| <= 1
+`Polynomial(t)`       |J| <= t               |J| <= t
+===================== ====================== ======================
+
+A feature x_j has no coefficient for a set J that contains j: there (1 - m_j) phi_J(m) = 0.
+"""
+
+import copy
+import itertools
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from admiss.adaptivity.protocol import Adaptivity
+from admiss.patterns import BoolArray, FloatArray
+
+
+class _Monomials(Adaptivity):
+    """Monomials of the pattern; ``monomials_[k, j]`` tells whether feature j is in the set of basis function k."""
+
+    monomials_: BoolArray
+    static_features: ClassVar[bool] = False
+
+    def _degree(self) -> int:
+        raise TypeError(f"{type(self).__name__} has no degree.")
+
+    def fit(self, X: FloatArray, M: BoolArray) -> Self:
+        missable = np.flatnonzero(M.any(axis=0))
+        sets = [J for s in range(self._degree() + 1) for J in itertools.combinations(missable, s)]
+        fitted = copy.copy(self)
+        fitted.monomials_ = np.zeros((len(sets), M.shape[1]), dtype=bool)
+        for k, J in enumerate(sets):
+            fitted.monomials_[k, list(J)] = True
+        return fitted
+
+    def basis(self, M: FloatArray) -> FloatArray:
+        missing = M @ self.monomials_.T
+        return np.asarray(missing == self.monomials_.sum(axis=1), dtype=float)
+
+    def mask(self, d: int) -> BoolArray:
+        features = ~self.monomials_.T
+        if self.static_features:
+            features = np.zeros_like(features)
+            features[:, 0] = True
+        return np.vstack([np.ones(len(self.monomials_), dtype=bool), features])
+
+    def names(self, feature_names: Sequence[str]) -> list[str]:
+        sets = [[feature_names[j] for j in np.flatnonzero(J).tolist()] for J in self.monomials_]
+        return [" & ".join(f"{name} missing" for name in J) if J else "1" for J in sets]
+
+
+class Static(_Monomials):
+    """One linear model for all patterns: phi = 1.
+
+    The same as zero imputation followed by linear regression. p(F) = d + 1 with the intercept.
+    """
+
+    constant_imputation: ClassVar[bool] = True
+
+    def _degree(self) -> int:
+        return 0
+
+
+class AffineIntercept(_Monomials):
+    """Static weights, and an intercept b(m) = b_0 + sum_j b_j m_j (Section 3.1 of the paper).
+
+    The same as imputing mu_j = b_j / w_j and a linear model, both learned at once. p(F) = 2 d + 1.
+    """
+
+    constant_imputation: ClassVar[bool] = True
+    static_features: ClassVar[bool] = True
+
+    def _degree(self) -> int:
+        return 1
+
+
+class Affine(_Monomials):
+    """Weights and intercept that are affine in the pattern: w_j(m) = w_0j + sum_k W_jk m_k.
+
+    p(F) = d^2 + d + 1, since W_jj has no effect.
+    """
+
+    def _degree(self) -> int:
+        return 1
+
+
+class Polynomial(_Monomials):
+    """Weights and intercept that are polynomials of the pattern.
+
+    Parameters
+    ----------
+    degree : int
+        Order t of the polynomial.
+    max_columns : int
+        More columns than this are refused before any is built.
+
+    Examples
+    --------
+    >>> M = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], dtype=bool)
+    >>> fitted = Polynomial(degree=2).fit(np.zeros((3, 3)), M)
+    >>> fitted.names(["a", "b", "c"])
+    ['1', 'a missing', 'b missing', 'a missing & b missing']
+    >>> int(fitted.mask(3).sum()) == Polynomial(degree=2).n_columns(d=3, missable=2)
+    True
+    """
+
+    def __init__(self, degree: int = 2, max_columns: int = 20_000) -> None:
+        self.degree = degree
+        self.max_columns = max_columns
+
+    def _degree(self) -> int:
+        return self.degree
+
+    def n_columns(self, d: int, missable: int) -> int:
+        """Columns of the design for d features, of which ``missable`` are missing somewhere."""
+        sets = sum(math.comb(missable, s) for s in range(self.degree + 1))
+        sets_without_own = sum(math.comb(missable - 1, s) for s in range(self.degree + 1)) if missable else 0
+        return sets + (d - missable) * sets + missable * sets_without_own
+
+    def fit(self, X: FloatArray, M: BoolArray) -> Self:
+        if not isinstance(self.degree, int | np.integer) or self.degree < 0:
+            raise ValueError(f"The degree of Polynomial must be a whole number from 0 on, not {self.degree!r}.")
+        d, missable = M.shape[1], int(M.any(axis=0).sum())
+        columns = self.n_columns(d, missable)
+        if columns > self.max_columns:
+            raise ValueError(
+                f"Polynomial(degree={self.degree}) has {columns:,} columns on {d} features of which {missable} are "
+                f"missing somewhere, more than max_columns={self.max_columns:,}: lower the degree or raise the limit."
+            )
+        return super().fit(X, M)

@@ -1,0 +1,42 @@
+"""The command ``admiss``."""
+
+import argparse
+from collections.abc import Sequence
+
+from admiss import __version__
+from admiss.demo import demo_pages
+from admiss.versions import show_versions
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    purpose = "Prediction with missing data by adaptive optimization."
+    parser = argparse.ArgumentParser(prog="admiss", description=purpose)
+    parser.add_argument("--version", action="version", version=f"admiss {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo = commands.add_parser(
+        "demo",
+        help="fit every adaptivity class on generated data and print R2 by class",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    demo.add_argument("--rows", type=int, default=1000, help="training rows")
+    demo.add_argument("--missing", type=float, default=0.3, metavar="SHARE", help="share of missing values")
+    demo.add_argument("--lam", type=float, default=5.0, help="strength of the penalty")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the data")
+    commands.add_parser("versions", help="print the versions of admiss and of what it uses")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0, or 2 with one sentence where an option is wrong."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if options.command == "versions":
+        show_versions()
+        return 0
+    try:
+        for page in demo_pages(options.rows, options.missing, options.lam, options.seed):
+            print(page, flush=True)
+    except ValueError as error:
+        parser.error(str(error))
+    return 0

@@ -1,0 +1,6 @@
+"""Data with missing values."""
+
+from admiss.datasets.mechanisms import Censoring, CompletelyAtRandom
+from admiss.datasets.synthetic import SyntheticData, make_synthetic
+
+__all__ = ["Censoring", "CompletelyAtRandom", "SyntheticData", "make_synthetic"]

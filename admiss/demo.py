@@ -1,0 +1,50 @@
+"""Every class of the hierarchy on generated data, where values are missing at random and where they are censored."""
+
+import time
+from collections.abc import Iterator
+
+from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.datasets import make_synthetic
+from admiss.linear import AdaptiveRegressor
+from admiss.table import Table
+
+HIERARCHY = {
+    "static": Static(),
+    "affine intercept": AffineIntercept(),
+    "affine": Affine(),
+    "polynomial, degree 2": Polynomial(2),
+    "fully adaptive": FullyAdaptive(),
+}
+MECHANISMS = {"mcar": "missing completely at random", "censoring": "largest values missing"}
+
+
+def hierarchy_table(mechanism: str, n: int, missing_fraction: float, lam: float, random_state: int) -> Table:
+    """R2 in training and on new rows for every class of the hierarchy."""
+    data = make_synthetic(n=n, mechanism=mechanism, missing_fraction=missing_fraction, random_state=random_state)
+    rows = []
+    for name, adaptivity in HIERARCHY.items():
+        began = time.perf_counter()
+        model = AdaptiveRegressor(adaptivity, lam=lam).fit(data.X_train, data.y_train)
+        rows.append(
+            (
+                name,
+                len(model.coefficients_),
+                round(model.score(data.X_train, data.y_train), 3),
+                round(model.score(data.X_test, data.y_test), 3),
+                f"{model.certificate_.relative_gap:.0e}",
+                round(time.perf_counter() - began, 2),
+            )
+        )
+    names = ("adaptivity", "columns", "R2 train", "R2 test", "gap", "seconds")
+    return Table(**dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+
+def demo_pages(n: int, missing_fraction: float, lam: float, random_state: int) -> Iterator[str]:
+    """The text of the demonstration, a piece for each mechanism as soon as it is computed."""
+    yield (
+        f"Adaptive linear regression on generated data: {n} training rows, 10 features of rank 5, "
+        f"{missing_fraction:.0%} missing, lambda = {lam:g}.\n"
+        "Best possible R2 with nothing missing: 0.667. The gap is proven by the dual program.\n"
+    )
+    for mechanism, words in MECHANISMS.items():
+        yield f"{words}\n{hierarchy_table(mechanism, n, missing_fraction, lam, random_state)}\n"

@@ -1,0 +1,122 @@
+"""Missingness patterns of a data set.
+
+A pattern is a row m of a 0/1 matrix M, m_j = 1 where feature j is missing. Rows are packed into integers, eight bits a
+byte, so that the distinct patterns are found by sorting integers and not rows. Patterns are kept in lexicographic order
+(0 before 1, first feature first).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+BoolArray = NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Entries of the distance matrix between patterns that are held at once.
+DISTANCE_BLOCK = 2**24
+
+
+@dataclass(frozen=True)
+class PatternTable:
+    """The distinct patterns of a data set.
+
+    Attributes
+    ----------
+    patterns : bool array of shape (P, d)
+        The distinct patterns, in lexicographic order.
+    codes : int array of shape (n,)
+        For each row, the index of its pattern.
+    counts : int array of shape (P,)
+        Rows with each pattern.
+    weights : float array of shape (P,)
+        Sum of the sample weights of these rows.
+
+    Examples
+    --------
+    >>> table = PatternTable.of([[0, 1], [0, 0], [0, 1]])
+    >>> table.patterns.astype(int).tolist(), table.codes.tolist(), table.counts.tolist()
+    ([[0, 0], [0, 1]], [1, 0, 1], [1, 2])
+    """
+
+    patterns: BoolArray
+    codes: IntArray
+    counts: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, M: object, sample_weight: FloatArray | None = None) -> "PatternTable":
+        """The table of the rows of a 0/1 matrix."""
+        matrix = np.asarray(M, dtype=bool)
+        first, codes = _distinct(matrix)
+        counts = np.bincount(codes, minlength=len(first))
+        weights = counts if sample_weight is None else np.bincount(codes, sample_weight, len(first))
+        return cls(matrix[first], codes, counts, np.asarray(weights, dtype=float))
+
+
+def _distinct(M: BoolArray) -> tuple[IntArray, IntArray]:
+    """First row of each distinct pattern in lexicographic order, and the code of each row."""
+    packed = np.packbits(M, axis=1)
+    words = max(1, -(-packed.shape[1] // 8))
+    padded = np.zeros((len(M), 8 * words), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    keys = padded.view(">u8").astype(np.uint64)
+    _, first, codes = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+    for word in range(1, words):  # codes so far come first, so that the order stays lexicographic
+        distinct, next_codes = np.unique(keys[:, word], return_inverse=True)
+        joint = codes.astype(np.int64) * len(distinct) + next_codes
+        _, first, codes = np.unique(joint, return_index=True, return_inverse=True)
+    return first, codes
+
+
+def lookup(known: BoolArray, M: BoolArray) -> IntArray:
+    """For each row of ``M`` its index among the distinct rows of ``known``, or -1.
+
+    Examples
+    --------
+    >>> lookup(np.array([[0, 0], [0, 1]], bool), np.array([[0, 1], [1, 1]], bool)).tolist()
+    [1, -1]
+    """
+    new = PatternTable.of(M)
+    joint = PatternTable.of(np.vstack([known, new.patterns]))
+    index = np.full(len(joint.patterns), -1)
+    index[joint.codes[: len(known)]] = np.arange(len(known))
+    return index[joint.codes[len(known) :]][new.codes]
+
+
+def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
+    """For each row of ``M`` the index of the nearest row of ``known`` in Hamming distance.
+
+    ``known`` is in lexicographic order. Among equally near rows the larger weight wins, then the first.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0, 0], [1, 1]], bool), np.array([2.0, 1.0]), np.array([[0, 1], [1, 1]], bool)).tolist()
+    [0, 1]
+    """
+    table = PatternTable.of(M)
+    found = lookup(known, table.patterns)
+    unseen = np.flatnonzero(found < 0)
+    preference = np.argsort(-weights, kind="stable")
+    candidates = known[preference].astype(np.float32)
+    size = candidates.sum(axis=1)
+    block = max(1, DISTANCE_BLOCK // len(known))
+    for start in range(0, len(unseen), block):
+        rows = unseen[start : start + block]
+        distance = size - 2.0 * table.patterns[rows].astype(np.float32) @ candidates.T  # plus |m|, the same for all
+        found[rows] = preference[np.argmin(distance, axis=1)]
+    return found[table.codes]
+
+
+def pattern_name(pattern: BoolArray, feature_names: Sequence[str]) -> str:
+    """A pattern in words.
+
+    Examples
+    --------
+    >>> pattern_name(np.array([True, False, True]), ["age", "sex", "income"])
+    'missing age, income'
+    """
+    missing = [name for name, m in zip(feature_names, pattern, strict=True) if m]
+    return "missing " + ", ".join(missing) if missing else "nothing missing"

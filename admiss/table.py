@@ -1,0 +1,40 @@
+"""A small table: a dict of columns that prints itself.
+
+``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` make a data frame of it, without either being needed here.
+"""
+
+from typing import Any
+
+import numpy as np
+
+
+class Table(dict[str, Any]):
+    """Columns of equal length by name, printed as aligned text.
+
+    Examples
+    --------
+    >>> Table(feature=["age", "income"], coefficient=[1.25, -0.5])
+    feature  coefficient
+    age             1.25
+    income          -0.5
+    """
+
+    def __init__(self, **columns: Any) -> None:
+        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        if len({len(values) for values in arrays.values()}) > 1:
+            raise ValueError("The columns of a table must have the same length.")
+        super().__init__(arrays)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.values()), ()))
+
+    def __repr__(self) -> str:
+        columns = []
+        for name, values in self.items():
+            numeric = values.dtype.kind in "fiu"
+            cells = [name, *(f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in values)]
+            width = max(map(len, cells))
+            columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
+        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))

@@ -1,0 +1,32 @@
+"""Versions of everything that a result may depend on."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+PACKAGES = (
+    "admiss", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "pyomo", "highspy", "numba", "xgboost", "narwhals",
+    "pandas", "polars", "matplotlib",
+)  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """Versions by package, without importing any of them.
+
+    Examples
+    --------
+    >>> versions()["scikit-learn"] != "not installed"
+    True
+    """
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def show_versions() -> None:
+    """Print the versions, for bug reports and beside results."""
+    for name, value in versions().items():
+        print(f"{name:<13} {value}")

@@ -1,0 +1,247 @@
+"""Losses l(y, z) of a target y and a prediction z, convex in z.
+
+=========== ====================================================== =================================================
+name        l(y, z)                                                conjugate l*(t) = sup_z t z - l(y, z), domain of t
+=========== ====================================================== =================================================
+squared     (y - z)^2                                              t y + t^2 / 4
+absolute    |y - z|                                                t y                       -1 <= t <= 1
+huber       r^2 if |r| <= delta else 2 delta |r| - delta^2         t y + t^2 / 4             |t| <= 2 delta
+quantile    max{tau r, (tau - 1) r}                                t y                       -tau <= t <= 1 - tau
+logistic    log(1 + exp(-y z)), y in {-1, 1}                       u log u + (1-u) log(1-u)  u = -y t in [0, 1]
+=========== ====================================================== =================================================
+
+with r = y - z. The squared loss has no factor 1/2, as in the paper. Each loss knows its cvxpy expression, its value,
+its derivatives in z where they exist, its conjugate (for the dual bound), and how it behaves under a change of units.
+cvxpy is imported only where an expression is asked for.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, xlogy
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# How far outside its domain a dual variable may lie by rounding before it counts as infeasible.
+DOMAIN_TOLERANCE = 1e-9
+
+
+class Loss(ABC):
+    """A convex loss; see the table of the module."""
+
+    task: ClassVar[str] = "regression"
+    smooth: ClassVar[bool] = True
+    largest_curvature: ClassVar[float] = 2.0
+
+    @abstractmethod
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        """The risk sum_i q_i l(y_i, z_i) as a cvxpy expression."""
+
+    @abstractmethod
+    def value(self, y: Array, z: Array) -> Array:
+        """l(y, z), row by row."""
+
+    @abstractmethod
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        """l*(t), row by row, for t within the domain."""
+
+    def conjugate(self, y: Array, t: Array) -> Array:
+        """l*(t), row by row; infinite outside of its domain."""
+        low, high = self.domain(y)
+        outside = (t < low - DOMAIN_TOLERANCE) | (t > high + DOMAIN_TOLERANCE)
+        return np.where(outside, np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        """Smallest and largest t with a finite conjugate."""
+        return np.full_like(y, -np.inf), np.full_like(y, np.inf)
+
+    def derivative(self, y: Array, z: Array) -> Array:
+        """dl/dz, row by row; smooth losses only."""
+        raise TypeError(f"{self} has no derivative everywhere")
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        """d2l/dz2, row by row; smooth losses only."""
+        raise TypeError(f"{self} has no second derivative everywhere")
+
+    def in_units(self, sigma: float) -> tuple["Loss", float]:
+        """The loss l' and the factor c with l(sigma y, sigma z) = c l'(y, z)."""
+        return self, 1.0
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """(y - z)^2."""
+
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        import cvxpy as cp
+
+        root = np.sqrt(q)
+        return cp.sum_squares(cp.multiply(root, z) - root * y)
+
+    def value(self, y: Array, z: Array) -> Array:
+        return (y - z) ** 2
+
+    def derivative(self, y: Array, z: Array) -> Array:
+        return 2.0 * (z - y)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        return np.full_like(z, 2.0)
+
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        return t * y + t**2 / 4.0
+
+    def in_units(self, sigma: float) -> tuple[Loss, float]:
+        return self, sigma**2
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Squared up to ``delta``, linear beyond; ``delta`` is in the units of y."""
+
+    delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.delta > 0:
+            raise ValueError(f"Huber needs delta > 0, not {self.delta!r}.")
+
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        import cvxpy as cp
+
+        return q @ cp.huber(y - z, self.delta)
+
+    def value(self, y: Array, z: Array) -> Array:
+        r = np.abs(y - z)
+        return np.where(r <= self.delta, r**2, 2.0 * self.delta * r - self.delta**2)
+
+    def derivative(self, y: Array, z: Array) -> Array:
+        return 2.0 * np.clip(z - y, -self.delta, self.delta)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        return np.where(np.abs(y - z) <= self.delta, 2.0, 0.0)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full_like(y, -2.0 * self.delta), np.full_like(y, 2.0 * self.delta)
+
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        return t * y + t**2 / 4.0
+
+    def in_units(self, sigma: float) -> tuple[Loss, float]:
+        return replace(self, delta=self.delta / sigma), sigma**2
+
+
+@dataclass(frozen=True)
+class Quantile(Loss):
+    """max{tau r, (tau - 1) r} with r = y - z: its minimiser is the quantile of order ``level`` (tau)."""
+
+    smooth: ClassVar[bool] = False
+    largest_curvature: ClassVar[float] = np.inf
+    level: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"Quantile needs a level between 0 and 1, not {self.level!r}.")
+
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        import cvxpy as cp
+
+        r = y - z
+        return q @ cp.maximum(self.level * r, (self.level - 1.0) * r)
+
+    def value(self, y: Array, z: Array) -> Array:
+        r = y - z
+        return np.maximum(self.level * r, (self.level - 1.0) * r)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full_like(y, -self.level), np.full_like(y, 1.0 - self.level)
+
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        return t * y
+
+    def in_units(self, sigma: float) -> tuple[Loss, float]:
+        return self, sigma
+
+
+@dataclass(frozen=True)
+class Absolute(Loss):
+    """|y - z|."""
+
+    smooth: ClassVar[bool] = False
+    largest_curvature: ClassVar[float] = np.inf
+
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        import cvxpy as cp
+
+        return q @ cp.abs(y - z)
+
+    def value(self, y: Array, z: Array) -> Array:
+        return np.abs(y - z)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full_like(y, -1.0), np.full_like(y, 1.0)
+
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        return t * y
+
+    def in_units(self, sigma: float) -> tuple[Loss, float]:
+        return self, sigma
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + exp(-y z)) with y in {-1, 1}: z is the log-odds of y = 1."""
+
+    task: ClassVar[str] = "classification"
+    largest_curvature: ClassVar[float] = 0.25
+
+    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+        import cvxpy as cp
+
+        return q @ cp.logistic(-cp.multiply(y, z))
+
+    def value(self, y: Array, z: Array) -> Array:
+        return np.logaddexp(0.0, -y * z)
+
+    def derivative(self, y: Array, z: Array) -> Array:
+        return -y * expit(-y * z)
+
+    def curvature(self, y: Array, z: Array) -> Array:
+        return expit(z) * expit(-z)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
+
+    def conjugate_inside(self, y: Array, t: Array) -> Array:
+        u = -y * t
+        return xlogy(u, u) + xlogy(1.0 - u, 1.0 - u)
+
+
+LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "absolute": Absolute,
+    "huber": Huber,
+    "quantile": Quantile,
+    "logistic": Logistic,
+}
+
+
+def resolve_loss(loss: str | Loss) -> Loss:
+    """The loss of a name (with its default parameter) or the loss itself.
+
+    Examples
+    --------
+    >>> resolve_loss("quantile")
+    Quantile(level=0.5)
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    known = ", ".join(repr(name) for name in LOSSES)
+    raise ValueError(f"Unknown loss {loss!r}: choose one of {known}, or an object such as Quantile(0.9).")

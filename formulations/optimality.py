@@ -1,0 +1,115 @@
+"""Optimality of a penalised empirical risk, checked without its solver.
+
+    P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2
+
+*Conditions.* With g the gradient of F(A w) + sum_k l2_k w_k^2 / 2, w is optimal if and only if
+
+    g_k + l1_k sign(w_k) = 0   where w_k != 0,          |g_k| <= l1_k   where w_k = 0.
+
+*Bound.* By Fenchel duality every theta gives  D(theta) <= min P,
+
+    D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k' theta| - l1_k)_+^2 / (2 l2_k),
+
+where a term with l2_k = 0 asks for |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
+optimal w a feasible theta is made by projecting away the free columns (l1_k = l2_k = 0) and scaling towards 0.
+
+*Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
+Newton) takes an interior-point solution to rounding error.
+"""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from formulations.losses import DOMAIN_TOLERANCE, Array, BoolArray
+from formulations.risk import EmpiricalRisk, Matrix
+
+# Newton steps without halving the violation after which the polish ends.
+STALLED_STEPS = 4
+
+
+def optimality_residual(risk: EmpiricalRisk, l1: Array, l2: Array, w: Array) -> float:
+    """Largest violation of the optimality conditions, relative to the largest gradient at w = 0."""
+    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
+    return _violation(risk.gradient(w) + l2 * w, l1, w) / (scale if scale > 0 else 1.0)
+
+
+def _violation(g: Array, l1: Array, w: Array) -> float:
+    at_zero = np.maximum(np.abs(g) - l1, 0.0)
+    elsewhere = np.abs(g + l1 * np.sign(w))
+    return float(np.where(w == 0, at_zero, elsewhere).max(initial=0.0))
+
+
+def dual_bound(risk: EmpiricalRisk, l1: Array, l2: Array, theta: Array) -> float:
+    """The best lower bound on min P that ``theta``, made feasible, gives."""
+    free = (l1 == 0) & (l2 == 0)
+    theta = _project_away(risk.A[:, free], theta)
+    u = np.abs(risk.A.T @ theta)
+    hard = (l2 == 0) & ~free
+    shrink = min(1.0, _largest_scale(u[hard], l1[hard]), _largest_scale_in_domain(risk, theta))
+    rounding = 1.0 - 1e-14
+    return max(_dual_value(risk, l1, l2, theta * scale, u * scale, free) for scale in (1.0, shrink * rounding))
+
+
+def _project_away(A: Matrix, theta: Array) -> Array:
+    """``theta`` less its part in the span of the columns of A."""
+    if A.shape[1] == 0:
+        return theta
+    if sp.issparse(A):
+        return theta - A @ sp.linalg.lsqr(A, theta, atol=1e-15, btol=1e-15)[0]
+    return theta - A @ np.linalg.lstsq(A, theta, rcond=None)[0]
+
+
+def _largest_scale(u: Array, limit: Array, tolerance: float = 0.0) -> float:
+    """The largest s <= 1 with s u <= limit, where u is above its limit by more than the tolerance."""
+    over = u > limit + tolerance
+    return float((limit[over] / u[over]).min(initial=1.0))
+
+
+def _largest_scale_in_domain(risk: EmpiricalRisk, theta: Array) -> float:
+    low, high = risk.loss.domain(risk.y)
+    t = theta / risk.q
+    return min(_largest_scale(t, high, DOMAIN_TOLERANCE), _largest_scale(-t, -low, DOMAIN_TOLERANCE))
+
+
+def _dual_value(risk: EmpiricalRisk, l1: Array, l2: Array, theta: Array, u: Array, free: BoolArray) -> float:
+    excess = np.maximum(u - l1, 0.0)[~free]
+    curvature = l2[~free]
+    if np.any(excess[curvature == 0] > 0):
+        return -np.inf
+    conjugate = float(risk.q @ risk.loss.conjugate(risk.y, theta / risk.q))
+    penalty = float(np.sum(excess[curvature > 0] ** 2 / (2.0 * curvature[curvature > 0])))
+    return risk.offset - conjugate - penalty
+
+
+def polish(risk: EmpiricalRisk, l1: Array, l2: Array, w: Array, tolerance: float = 1e-12) -> Array:
+    """A point at least as close to the optimality conditions as ``w``, by semi-smooth Newton steps; smooth losses."""
+    h = risk.column_curvature()
+    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
+    best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
+    stalled = 0
+    while least > tolerance * scale and stalled < STALLED_STEPS:
+        forward = h * w - risk.gradient(w)
+        active = (np.abs(forward) > l1) | (l1 == 0)
+        w = np.where(active, w, 0.0)
+        if active.any():
+            g = risk.gradient(w) + l2 * w + l1 * np.sign(forward)
+            hessian = risk.hessian(w, active)
+            hessian[np.diag_indices_from(hessian)] += l2[active]
+            w[active] -= _solve_symmetric(hessian, g[active])
+        violation = _violation(risk.gradient(w) + l2 * w, l1, w)
+        stalled = 0 if violation < 0.5 * least else stalled + 1
+        if violation < least:
+            best, least = w, violation
+    return best
+
+
+def _solve_symmetric(H: Array, b: Array) -> Array:
+    """H^-1 b, or the least-norm solution where H is singular."""
+    try:
+        factor = scipy.linalg.cho_factor(H)
+        if factor[0].diagonal().min() > 1e-6 * factor[0].diagonal().max():
+            return scipy.linalg.cho_solve(factor, b)
+    except scipy.linalg.LinAlgError:
+        pass
+    return scipy.linalg.lstsq(H, b)[0]
