@@ -21,8 +21,7 @@ class FullyAdaptive(Adaptivity):
     A new pattern takes the model of the nearest observed one in Hamming distance (among equally near ones that with
     more training rows, then lexicographically the first). p(F) = d 2^(d-1) + 2^d if all patterns occur.
 
-    In classification a pattern whose rows are all of one class has log-odds without bound: the solver stops where a
-    further step gains nothing, and predicts that class with near certainty.
+    In classification a pattern whose rows are all of one class predicts that class with near certainty.
 
     Examples
     --------

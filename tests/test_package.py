@@ -1,0 +1,93 @@
+"""The package as a whole: its layers, its imports, its command, its README."""
+
+import ast
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import admiss
+from admiss.cli import main
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("formulations", "admiss", "experiments")
+
+
+def imported_packages(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").split(".")[0]
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_imports_go_one_way(layer):
+    files = list((ROOT / LAYERS[layer]).rglob("*.py"))
+    assert files
+    allowed_not = {*LAYERS[layer + 1 :], *({"sklearn"} if layer == 0 else ())}
+    wrong = [(path.name, package) for path in files for package in imported_packages(path) if package in allowed_not]
+    assert wrong == []
+
+
+def run(code, **kwargs):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **kwargs)
+
+
+def test_import_is_light():
+    heavy = ["cvxpy", "pyomo", "xgboost", "matplotlib"]
+    found = run(f"import sys, admiss; print([name for name in {heavy} if name in sys.modules])")
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+def test_another_formulations_is_refused_with_the_repair(tmp_path):
+    (tmp_path / "formulations").mkdir()
+    (tmp_path / "formulations" / "__init__.py").write_text("")
+    found = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.path.append({str(ROOT)!r}); import admiss")
+    assert found.returncode == 1
+    assert "ImportError: Another distribution has overwritten the package 'formulations'" in found.stderr
+    assert "pip install --force-reinstall --no-deps admiss" in found.stderr
+
+
+def test_public_names():
+    for name in admiss.__all__:
+        assert getattr(admiss, name).__doc__
+
+
+def test_versions_are_shown(capsys):
+    admiss.show_versions()
+    shown = capsys.readouterr().out
+    for name in ("admiss", "python", "cvxpy", "clarabel", "highspy", "scikit-learn"):
+        assert f"\n{name}" in "\n" + shown
+    assert "not installed" not in shown.split("pandas")[0]
+
+
+def test_demo_prints_every_class(capsys):
+    assert main(["demo", "--rows", "150", "--missing", "0.2"]) == 0
+    shown = capsys.readouterr().out
+    for words in ("static", "affine intercept", "affine", "polynomial, degree 2", "fully adaptive", "R2 test"):
+        assert shown.count(words) >= 2
+
+
+def test_command_line_errors_are_one_sentence(capsys):
+    for bad in (["demo", "--missing", "2"], ["nothing"], []):
+        with pytest.raises(SystemExit) as stop:
+            main(bad)
+        assert stop.value.code == 2
+    assert "missing_fraction must be between 0 and 1" in capsys.readouterr().err
+
+
+def test_help_names_every_option(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(option in shown for option in ("--rows", "--missing", "--lam", "--seed", "default"))
+
+
+def test_readme_examples_run():
+    results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+    assert results.attempted >= 10
+    assert results.failed == 0
