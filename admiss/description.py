@@ -62,14 +62,16 @@ class AdaptiveDescription:
 
     def _read_pattern(self, pattern: Any) -> BoolArray:
         names = feature_names(self)
-        values = np.asarray(pattern)
+        values = np.asarray(list(pattern) if isinstance(pattern, set) else pattern)
+        if values.ndim != 1:
+            raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
         if values.dtype.kind in "UO" or values.size == 0:
             unknown = [str(name) for name in values if name not in names]
             if unknown:
                 raise ValueError(f"The pattern names {', '.join(unknown)}, which are no features of this model.")
             return np.isin(names, values.astype(str))
         if values.shape != (len(names),) or not np.isin(values, (0, 1)).all():
-            raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or the names of the missing features.")
+            raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
         return values.astype(bool)
 
     @property
@@ -81,20 +83,25 @@ class AdaptiveDescription:
         """
         check_is_fitted(self)
         design = self.design_
-        if not design.adaptivity.constant_imputation:
+        if not design.adaptivity.imputes_constants():
             raise AttributeError(
                 f"{type(design.adaptivity).__name__} is not imputation by constants: imputation_ exists for static "
                 "weights with a static or affine intercept."
             )
         d = self.n_features_in_
-        nothing = self.intercept_at(np.zeros(d, dtype=int))
-        shift = np.array([self.intercept_at(one) - nothing for one in np.eye(d, dtype=int)]).T
-        w = self.coef_at(np.zeros(d, dtype=int))
+        shift, w = self._shift_when_missing(), self.coef_at(np.zeros(d, dtype=int))
         with np.errstate(divide="ignore", invalid="ignore"):
             mu = np.where(w != 0, shift / w, np.nan)
         never_missing = design.features[~design.missable]
         mu[..., never_missing] = design.mean[~design.missable]
         return mu
+
+    def _shift_when_missing(self) -> FloatArray:
+        """What the prediction for x = 0 changes by when a feature is missing, for each feature."""
+        d = self.n_features_in_
+        X = np.vstack([np.zeros(d), np.where(np.eye(d) == 1, np.nan, 0.0)])
+        predictions = self.design_.predictor(X, (self.coefficients_ * self.design_.column_scale).T)
+        return np.asarray((predictions[1:] - predictions[0]).T)
 
     def coef_table(self) -> Table:
         """Coefficients as a table: feature, basis function, n_k, coefficient in the user's units."""
@@ -171,16 +178,14 @@ class AdaptiveDescription:
     def _imputation_lines(self, precision: int) -> list[str]:
         """The imputed values in words, for a single output."""
         design = self.design_
-        if not design.adaptivity.constant_imputation or self.coefficients_.ndim > 1 or not design.missable.any():
+        if not design.adaptivity.imputes_constants() or self.coefficients_.ndim > 1 or not design.missable.any():
             return []
-        names, mu = feature_names(self), self.imputation_
+        names, mu, shift = feature_names(self), self.imputation_, self._shift_when_missing()
         lines = ["The same as a linear model after imputing:"]
         for j in design.features[design.missable]:
             if np.isnan(mu[j]):
-                alone = np.zeros(len(names), dtype=int)
-                alone[j] = 1
-                shift = self.intercept_at(alone) - self.intercept_at(np.zeros(len(names), dtype=int))
-                effect = f"being missing adds {shift:+.{precision}g}" if shift else "nor does it matter when missing"
+                adds = f"being missing adds {shift[j]:+.{precision}g}"
+                effect = adds if shift[j] else "nor does it matter when missing"
                 lines.append(f"    {names[j]}: its weight is 0, no imputed value is equivalent; {effect}")
             else:
                 lines.append(f"    {names[j]} = {mu[j]:.{precision}g}")

@@ -4,10 +4,11 @@ A row (x, m) becomes the columns  (x_j / scale_j) (1 - m_j) phi_k(m)  of an adap
 that are not 0 on every training row, and, where there is a free intercept, not constant on them. Rows are taken in
 blocks, so that the design need not be held as a whole.
 
-The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or, where the basis functions are the
-indicators of cells, the column (0, k) of every cell.
+The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or, where the class says that its basis
+functions are the indicators of cells, the column (0, k) of every cell.
 """
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,7 +46,8 @@ class Design:
     pairs : int array of shape (p, 2)
         For each column its feature (0 is the intercept, j the j-th of ``features``) and its basis function.
     position : int array of shape (p,)
-        Its place among the columns of the adaptivity class; -1 for an intercept that the basis does not have.
+        Its place among the columns of the adaptivity class; -1 for an intercept that the basis does not have (its
+        basis function is then K).
     counts : float array of shape (p,)
         n_k, the weight of the rows that calibrate it.
     free : bool array of shape (p,)
@@ -115,9 +117,10 @@ class Design:
 
     def scatter(self) -> sp.csr_array:
         """The matrix that takes the coefficients to the entries of W of shape (d + 1, K), row by row."""
-        p = len(self.pairs)
-        entries = self.pairs[:, 0] * self.n_basis + self.pairs[:, 1]
-        return sp.csr_array((np.ones(p), (entries, np.arange(p))), shape=((len(self.features) + 1) * self.n_basis, p))
+        columns = np.flatnonzero(self.position >= 0)
+        entries = self.pairs[columns, 0] * self.n_basis + self.pairs[columns, 1]
+        shape = ((len(self.features) + 1) * self.n_basis, len(self.pairs))
+        return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
 
 
 def _row_slices(n: int, n_columns: int) -> Iterator[slice]:
@@ -134,9 +137,9 @@ def fit_design(
     M = np.isnan(part)
     mean, spread = _moments(part, sample_weight)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
-    fitted = adaptivity.fit(part, M, **weighted)
+    fitted = copy.copy(adaptivity).fit(part, M, **weighted)
     table = PatternTable.of(M, sample_weight)
-    phi = sp.csc_array(fitted.basis(table.patterns.astype(float)))
+    phi = _checked_basis(fitted, table.patterns)
     constant = _constant_columns(phi)
 
     pairs = np.argwhere(fitted.mask(len(features)))
@@ -145,7 +148,7 @@ def fit_design(
     keep = (low != 0) | (high != 0)
     is_intercept = pairs[:, 0] == 0
     free = np.zeros(len(pairs), dtype=bool)
-    if _is_partition(phi):
+    if fitted.cells:
         free[is_intercept] = True
     else:
         free[np.flatnonzero(is_intercept & constant[pairs[:, 1]])[:1]] = True
@@ -159,7 +162,6 @@ def fit_design(
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
             counts = np.append(counts, table.weights.sum())
-            n_basis += 1
     else:
         keep &= ~free
     return Design(
@@ -178,19 +180,31 @@ def fit_design(
     )
 
 
+def _checked_basis(adaptivity: Adaptivity, patterns: BoolArray) -> sp.csc_array:
+    """The basis on the training patterns."""
+    phi = adaptivity.basis(patterns.astype(float))
+    name = type(adaptivity).__name__
+    if np.ndim(phi) != 2 or phi.shape[0] != len(patterns):
+        raise ValueError(
+            f"{name}.basis must give a row for each of {len(patterns)} patterns, not shape {np.shape(phi)}."
+        )
+    phi = sp.csc_array(phi)
+    if not np.isfinite(phi.data).all():
+        raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
+    return phi
+
+
 def _moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Weighted mean and standard deviation of the observed values; where they are all equal, their size instead."""
     mean, spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
     for j in range(X.shape[1]):
         observed = ~np.isnan(X[:, j])
         values, weights = X[observed, j], s[observed] / s[observed].sum()
-        mean[j] = weights @ values
         size = np.abs(values).max()
-        deviation = np.sqrt(weights @ (values - mean[j]) ** 2)
-        if deviation > 1e-12 * size:
-            spread[j] = deviation
-        elif size > 0:
-            spread[j] = size
+        if size > 0:
+            mean[j] = size * (weights @ (values / size))
+            deviation = np.sqrt(weights @ ((values - mean[j]) / size) ** 2)  # relative, so that it cannot overflow
+            spread[j] = size * deviation if deviation > 1e-12 else size
     return mean, spread
 
 
@@ -199,11 +213,6 @@ def _constant_columns(phi: sp.csc_array) -> BoolArray:
     full = np.diff(phi.indptr) == phi.shape[0]
     low, high = phi.min(axis=0).toarray().ravel(), phi.max(axis=0).toarray().ravel()
     return np.asarray(full & (low == high) & (low != 0))
-
-
-def _is_partition(phi: sp.csc_array) -> bool:
-    """Whether the basis functions are the indicators of cells that every training pattern is in exactly one of."""
-    return bool(np.all((phi.data == 0) | (phi.data == 1)) and np.all(phi.sum(axis=1) == 1))
 
 
 def _extremes(adaptivity: Adaptivity, X: FloatArray, M: BoolArray, n_columns: int) -> tuple[FloatArray, FloatArray]:

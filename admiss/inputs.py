@@ -4,6 +4,9 @@ Features may come as numpy arrays, nested lists, or data frames that narwhals kn
 pyarrow). Missing is NaN, None, NA or null. Nothing is written into the user's data.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -48,8 +51,7 @@ def _frame_to_array(X: Any) -> FloatArray | None:
         raise TypeError("X is a lazy frame: collect it first.")
     if not isinstance(frame, nw.DataFrame):
         return None
-    readable = [series.dtype.is_numeric() or series.dtype in (nw.Boolean, nw.Object) for series in frame.iter_columns()]
-    columns = [_column(series) if ok else None for series, ok in zip(frame.iter_columns(), readable, strict=True)]
+    columns = [_column(series) for series in frame.iter_columns()]
     refused = [str(name) for name, column in zip(frame.columns, columns, strict=True) if column is None]
     if refused:
         raise ValueError(f"The columns {', '.join(refused)} of X are not numbers: {ENCODE}.")
@@ -60,12 +62,14 @@ def _frame_to_array(X: Any) -> FloatArray | None:
 
 def _column(series: Any) -> FloatArray | None:
     """A column as floats, or None where it holds something else than numbers."""
-    if series.dtype != nw.Object:
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
-    values = [np.nan if _is_missing(value) else value for value in series.to_list()]
-    if any(isinstance(value, str | bytes) for value in values):
+    if series.null_count() == len(series):  # its type, whatever it is, says nothing
+        return np.full(len(series), np.nan)
+    values = None if series.dtype in (nw.Categorical, nw.Enum) else series.to_list()
+    if values is None or not all(_is_missing(value) or isinstance(value, Real) for value in values):
         return None
-    return np.asarray(values, dtype=float)
+    return np.array([np.nan if _is_missing(value) else value for value in values], dtype=float)
 
 
 def _is_missing(value: Any) -> bool:
@@ -76,12 +80,28 @@ def _without_strings(X: Any) -> Any:
     """X, unless it is an array of objects or strings that holds a string."""
     if not isinstance(X, np.ndarray | list | tuple):
         return X
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float), np.nan)
     array = np.asarray(X) if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if array.dtype.kind in "US" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
         raise ValueError(f"X holds strings: {ENCODE}.")
+    if array.dtype.kind in "mM":
+        raise ValueError("X holds dates or times: turn them into numbers first.")
     if array.dtype == object:
         return np.array([np.nan if _is_missing(v) else v for v in array.flat], dtype=object).reshape(array.shape)
     return X
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """An estimator that fails while it is fitted, or is interrupted, stays what it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _refuse_infinities(X: FloatArray, names: Any) -> None:

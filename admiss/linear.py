@@ -20,10 +20,17 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.description import AdaptiveDescription
 from admiss.design import Design, fit_design
-from admiss.inputs import feature_names, read_classes, read_features, read_regression_target, read_weights
+from admiss.inputs import (
+    feature_names,
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
 from admiss.patterns import FloatArray, PatternTable, lookup
-from admiss.penalty import PENALTY_WEIGHTS, penalty_vectors
-from admiss.program import solve_program
+from admiss.penalty import PENALTY_WEIGHTS, penalty_weights
+from admiss.program import Penalty, solve_program
 from formulations.certificate import total
 from formulations.losses import LOSSES, Loss, resolve_loss
 
@@ -53,9 +60,12 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
                 limits = "between 0 and 1" if largest == 1.0 else "from 0 on"
                 raise ValueError(f"{name} must be a number {limits}, not {value!r}.")
         for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
-            if getattr(self, name) not in known:
-                choices = ", ".join(map(repr, known))
-                raise ValueError(f"{name} must be one of {choices}, not {getattr(self, name)!r}.")
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
+        for name in ("scale", "fit_intercept"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
         if not isinstance(self.solver, str):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
         loss = resolve_loss(self.loss)
@@ -73,17 +83,17 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
             X, s, targets = X[used], s[used], [y[used] for y in targets]
         design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
         self._tell_never_observed(design)
-        l1, l2 = penalty_vectors(
+        lam, alpha = float(self.lam), float(self.l1_ratio)
+        u1, u2 = penalty_weights(
             design,
             X,
             s,
-            lam=float(self.lam),
-            l1_ratio=float(self.l1_ratio),
+            kind=self.penalty_weights,
             adaptive_penalty=float(self.adaptive_penalty),
-            penalty_weights=self.penalty_weights,
             standardise=self.scale,
         )
-        fits = [solve_program(design, X, y, s, loss, l1, l2, self.solver) for y in targets]
+        penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
+        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
         coefficients = np.array([w / design.column_scale for w, _ in fits])
         self.design_ = design
         self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
@@ -146,9 +156,10 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
     penalty_weights : {"count", "authors"}
         Weights of the penalty, see :mod:`admiss.penalty`.
     scale : bool
-        Divide every feature by the standard deviation of its observed training values (it is not centred, since zero
-        imputation is part of the model). The fit then does not depend on the units of X. Coefficients are reported in
-        the user's units either way.
+        Divide every feature by the standard deviation of its observed training values. The fit then does not depend on
+        the units of X; coefficients are reported in the user's units either way. Features are not centred, since zero
+        imputation is part of the model: a feature far from 0 (a year, say) makes missing a large step that the penalty
+        resists. Centre such features first, for instance with scikit-learn's ``StandardScaler``, which keeps NaN.
     fit_intercept : bool
         Have a free intercept; without it indicators of missing values stay.
     loss : str or Loss
@@ -224,9 +235,10 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
             A weight equals that many copies of the row.
         """
         adaptivity, loss = self._check_parameters()
-        X = read_features(self, X, reset=True)
-        y = read_regression_target(self, y, len(X))
-        self._fit_targets(X, [y], read_weights(sample_weight, X), adaptivity, loss)
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            y = read_regression_target(self, y, len(X))
+            self._fit_targets(X, [y], read_weights(sample_weight, X), adaptivity, loss)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -295,25 +307,19 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels in y."""
         adaptivity, loss = self._check_parameters()
-        X = read_features(self, X, reset=True)
-        classes, codes = read_classes(self, y, len(X))
-        weights = read_weights(sample_weight, X) * compute_sample_weight(self.class_weight, classes[codes])
-        present = np.unique(codes[weights > 0])
-        if len(present) < 2:
-            raise ValueError("AdaptiveClassifier needs rows of at least two classes, and y has one class only.")
-        self.classes_ = classes
-        targets = [np.where(codes == c, 1.0, -1.0) for c in (range(len(classes)) if len(classes) > 2 else [1])]
-        self._fit_targets(X, targets, weights, adaptivity, loss)
-        if self.lam == 0:
-            self._refuse_separated(X[weights > 0], [y[weights > 0] for y in targets])
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            classes, codes = read_classes(self, y, len(X))
+            by_class = compute_sample_weight(self.class_weight, classes[codes])
+            if not np.all(np.isfinite(by_class) & (by_class >= 0)):
+                raise ValueError(f"class_weight must hold numbers from 0 on, not {self.class_weight!r}.")
+            weights = read_weights(sample_weight, X) * by_class
+            if len(np.unique(codes[weights > 0])) < 2:
+                raise ValueError("AdaptiveClassifier needs rows of at least two classes, and y has one class only.")
+            self.classes_ = classes
+            targets = [np.where(codes == c, 1.0, -1.0) for c in (range(len(classes)) if len(classes) > 2 else [1])]
+            self._fit_targets(X, targets, weights, adaptivity, loss)
         return self
-
-    def _refuse_separated(self, X: FloatArray, targets: list[FloatArray]) -> None:
-        """Without penalty, classes that a linear model separates have no best fit: larger weights are always better."""
-        w = np.atleast_2d(self.coefficients_ * self.design_.column_scale)
-        for y, scores in zip(targets, self.design_.predictor(X, w.T).T, strict=True):
-            if np.all(y * scores > 0):
-                raise ValueError("The classes are linearly separable, so that lam=0 has no best fit: use lam > 0.")
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

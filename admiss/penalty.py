@@ -1,12 +1,13 @@
 """The weights of the penalty, one for each column (Section 2.4 of the paper).
 
-    sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ]  =  sum_k l1_k |w_k| + l2_k w_k^2 / 2
+    sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ]
+        =  lambda sum_k [ alpha u1_k |w_k| + (1 - alpha) u2_k w_k^2 / 2 ]
 
 ``"count"``    lambda_k = c_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
-               not 0: a column that few rows calibrate is penalised more. It depends on M only.
+               not 0: a column that few rows calibrate is penalised more. It depends on M only. u1_k = u2_k = c_k / n_k.
 ``"authors"``  what the authors' code does: columns are standardised, and lambda_k = (1 + c_k z_k) lambda / S with z_k
                the share of rows in which the column is 0. In the units of column k, whose standard deviation is t_k,
-               that is l1_k = alpha lambda_k t_k and l2_k = (1 - alpha) lambda_k t_k^2.
+               that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
 
 c_k is ``adaptive_penalty`` for the columns whose basis function is not 1, and 1 for the others. Free columns have none.
 """
@@ -19,29 +20,25 @@ from admiss.patterns import FloatArray
 PENALTY_WEIGHTS = ("count", "authors")
 
 
-def penalty_vectors(
+def penalty_weights(
     design: Design,
     X: FloatArray,
     sample_weight: FloatArray,
     *,
-    lam: float,
-    l1_ratio: float,
+    kind: str,
     adaptive_penalty: float,
-    penalty_weights: str,
     standardise: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """l1 and l2 for each column of the design."""
+    """u1 and u2 for each column of the design; ``standardise`` is for the authors' weights."""
     multiplier = np.where(design.adaptive, adaptive_penalty, 1.0)
-    size = np.ones(len(multiplier))
-    if penalty_weights == "count":
-        lam_k = lam * multiplier / np.where(design.counts > 0, design.counts, 1.0)
+    if kind == "count":
+        u1 = u2 = multiplier / np.where(design.counts > 0, design.counts, 1.0)
     else:
         zero_share, deviation = _column_statistics(design, X, sample_weight)
-        lam_k = lam * (1.0 + multiplier * zero_share) / sample_weight.sum()
-        if standardise:
-            size = deviation
-    lam_k = np.where(design.free, 0.0, lam_k)
-    return l1_ratio * lam_k * size, (1.0 - l1_ratio) * lam_k * size**2
+        size = deviation if standardise else np.ones_like(deviation)
+        u1 = size * (1.0 + multiplier * zero_share) / sample_weight.sum()
+        u2 = size * u1
+    return np.where(design.free, 0.0, u1), np.where(design.free, 0.0, u2)
 
 
 def _column_statistics(design: Design, X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:

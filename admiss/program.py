@@ -1,13 +1,20 @@
 """The program of a design, handed to its solver.
 
-In classification the risk may have no minimiser: where all rows of a cell with a free intercept b are of one class, it
-falls to its infimum as |b| grows. Such rows are taken out of the program, and b is set to the log-odds at which their
-loss is below rounding; the other coefficients do not depend on these rows.
+In classification the risk may have no minimiser.
+
+* Where all rows of a cell with a free intercept b are of one class, it falls to its infimum as |b| grows. Such rows are
+  taken out of the program, and b is set to the log-odds at which their loss is below rounding; without a structure on W
+  the other coefficients do not depend on these rows.
+* Where some combination of columns without penalty separates classes (no row on the wrong side, some on the right one),
+  larger coefficients are always better: that is an error.
 """
 
-import numpy as np
+from dataclasses import dataclass
 
-from admiss.adaptivity import Adaptivity
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
 from admiss.adaptivity.protocol import Matrix
 from admiss.design import Design
 from admiss.patterns import BoolArray, FloatArray
@@ -19,14 +26,23 @@ from formulations.risk import EmpiricalRisk, compressed_squared_risk
 CERTAIN = 30.0
 
 
+@dataclass(frozen=True)
+class Penalty:
+    """sum_k a1 u1_k |w_k| + a2 u2_k w_k^2 / 2."""
+
+    a1: float
+    a2: float
+    u1: FloatArray
+    u2: FloatArray
+
+
 def solve_program(
     design: Design,
     X: FloatArray,
     y: FloatArray,
     sample_weight: FloatArray,
     loss: Loss,
-    l1: FloatArray,
-    l2: FloatArray,
+    penalty: Penalty,
     solver: str,
 ) -> tuple[FloatArray, Certificate]:
     """Coefficients of the columns of the design, and their certificate."""
@@ -35,12 +51,15 @@ def solve_program(
         return np.zeros(0), _evident(float(q @ loss.value(y, np.zeros_like(y))))
     risk = _risk(design, X, y, q, loss)
     if not isinstance(loss, Logistic):
-        return _solve_with_cvxpy(design, risk, l1, l2, solver)
-    certain, settled = _one_class_cells(design, risk.A, y)
-    w, certificate = np.zeros(len(l1)), _evident(0.0)
+        return _solve_with_cvxpy(design, risk, penalty, solver)
+    certain, settled = np.zeros(len(penalty.u1)), np.zeros(len(y), dtype=bool)
+    if not design.adaptivity.has_structure():
+        certain, settled = _one_class_cells(design, risk.A, y)
+    w, certificate = np.zeros(len(penalty.u1)), _evident(0.0)
     if not settled.all():
         rest = EmpiricalRisk(risk.A[~settled], y[~settled], q[~settled], loss) if settled.any() else risk
-        w, certificate = _solve_with_cvxpy(design, rest, l1, l2, solver)
+        _refuse_separated(design, rest, penalty)
+        w, certificate = _solve_with_cvxpy(design, rest, penalty, solver)
     return np.where(certain != 0, CERTAIN * certain, w), certificate
 
 
@@ -68,13 +87,33 @@ def _one_class_cells(design: Design, A: Matrix, y: FloatArray) -> tuple[FloatArr
     return certain, np.asarray(cells @ (certain[free] != 0), dtype=bool)
 
 
+def _refuse_separated(design: Design, risk: EmpiricalRisk, penalty: Penalty) -> None:
+    """Look for v on the columns without penalty with y_i a_i'v >= 0 for all rows and > 0 for some."""
+    unpenalised = (penalty.a1 * penalty.u1 == 0) & (penalty.a2 * penalty.u2 == 0)
+    if design.adaptivity.has_structure() or np.all(design.free[unpenalised]):
+        return
+    margins = risk.A[:, unpenalised] * risk.y[:, None]
+    direction = linprog(
+        -np.asarray(margins.sum(axis=0)).ravel(),
+        A_ub=-sp.csr_array(margins),
+        b_ub=np.zeros(len(risk.y)),
+        bounds=(-1, 1),
+    )
+    if direction.status == 0 and -direction.fun > 1e-6 * len(risk.y):
+        raise ValueError(
+            "The classes are linearly separable by columns without penalty, so that there is no best fit: "
+            "use lam > 0 and adaptive_penalty > 0."
+        )
+
+
 def _solve_with_cvxpy(
-    design: Design, risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, solver: str
+    design: Design, risk: EmpiricalRisk, penalty: Penalty, solver: str
 ) -> tuple[FloatArray, Certificate]:
     from formulations.adaptive_erm import AdaptiveERM, compile_erm, solve_erm
 
-    erm = AdaptiveERM(risk, design.free)
-    if type(design.adaptivity).structure is not Adaptivity.structure:
+    erm = AdaptiveERM(risk, penalty.u1, penalty.u2)
+    if design.adaptivity.has_structure():
         shape = (len(design.features) + 1, design.n_basis)
-        erm = AdaptiveERM(risk, design.free, design.adaptivity.structure, design.scatter(), shape)
-    return solve_erm(compile_erm(erm), l1, l2, "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper())
+        erm = AdaptiveERM(risk, penalty.u1, penalty.u2, design.adaptivity.structure, design.scatter(), shape)
+    name = "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper()
+    return solve_erm(compile_erm(erm), penalty.a1, penalty.a2, name)

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+# Rows that are printed; of a longer table the first and the last.
+PRINTED_ROWS = 60
+
 
 class Table(dict[str, Any]):
     """Columns of equal length by name, printed as aligned text.
@@ -32,9 +35,14 @@ class Table(dict[str, Any]):
 
     def __repr__(self) -> str:
         columns = []
+        half = PRINTED_ROWS // 2
         for name, values in self.items():
             numeric = values.dtype.kind in "fiu"
-            cells = [name, *(f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in values)]
+            long = len(values) > PRINTED_ROWS
+            shown = [*values[:half], *values[-half:]] if long else values
+            cells = [name, *(f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in shown)]
+            if long:
+                cells.insert(half + 1, "..")
             width = max(map(len, cells))
             columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
         return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))

@@ -4,18 +4,20 @@ Data
     A in R^{n x p}            design: column (j, k) is x_j (1 - m_j) phi_k(m), with x_0 = 1 for the intercept
     y in R^n, s in R^n_+      target and sample weights, S = sum_i s_i, q_i = s_i / S
     l                         a convex loss
-    free                      the columns without penalty (the intercept)
+    u1, u2 in R^p_+           weights of the penalty, 0 for the columns that are free of it (the intercept)
 Parameters
-    l1_k = alpha lambda_k,  l2_k = (1 - alpha) lambda_k       (0 for the free columns)
+    a1 = alpha lambda,  a2 = (1 - alpha) lambda
 Variables
     w in R^p                  the coefficients, as a matrix W in R^{(d + 1) x K}: W_jk is that of column (j, k), else 0
 Objective
-    minimise  (1/S) sum_i s_i l(y_i, a_i' w)  +  sum_k [ l1_k |w_k| + l2_k w_k^2 / 2 ]  +  Omega(W)
+    minimise  (1/S) sum_i s_i l(y_i, a_i' w)  +  sum_k [ a1 u1_k |w_k| + a2 u2_k w_k^2 / 2 ]  +  Omega(W)
 Constraints
     W in C
 
+With lambda_k = lambda u_k and u1 = u2 = u the penalty is the paper's, lambda_k [alpha |w_k| + (1 - alpha) w_k^2 / 2].
 Omega and C are the structure of an adaptivity class; the classes of the paper have none. The program is compiled once
-(it is DPP in l1 and l2) and solved again for new penalties.
+(it is DPP in a1 and a2) and solved again for new penalties. Inside, the free columns are projected out and y is
+measured in the units of what they leave, so that offsets and units do not matter.
 
 The squared loss has no 1/2. In the terms of glmnet, which minimises 1/(2n) |y - A w|^2 + lambda_g sum_k v_k [..] for
 squared loss and the mean of the logistic loss plus the same penalty, with penalty factors v_k rescaled to sum to p:
@@ -36,15 +38,25 @@ import scipy.sparse as sp
 from formulations.certificate import Certificate
 from formulations.losses import Array, BoolArray
 from formulations.optimality import dual_bound, optimality_residual, polish
-from formulations.risk import EmpiricalRisk
+from formulations.risk import CentredRisk, EmpiricalRisk, centred
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
-# Tolerances that are tried in turn: an interior-point method may stall at the tightest.
-CLARABEL_TOLERANCES = (1e-12, 1e-9)
-# What is accepted as solved: the relative gap, or for smooth losses the residual of the optimality conditions.
+# Options that are tried in turn: an interior-point method may stall at the tightest tolerance.
+SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
+    "CLARABEL": [{"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t} for t in (1e-12, 1e-9)],
+    "OSQP": [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}],
+    "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
+    "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
+}
+# What counts as solved: the gap as a share of the objective or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
-RESIDUAL_TOLERANCE = 1e-7
+# The residual of the optimality conditions with which a fit of a smooth loss is returned though its gap is not closed.
+RESIDUAL_TOLERANCE = 1e-9
+# A coefficient that moves no prediction by more than this share of the spread of y is 0.
+ZERO_TOLERANCE = 1e-9
+# How far constraints of a structure may be violated.
+FEASIBILITY_TOLERANCE = 1e-6
 
 
 class SolverError(RuntimeError):
@@ -58,8 +70,8 @@ class AdaptiveERM:
     Attributes
     ----------
     risk : EmpiricalRisk
-    free : bool array of shape (p,)
-        Columns that are never penalised.
+    u1, u2 : arrays of shape (p,)
+        Weights of the penalty.
     structure : callable, optional
         Takes W as a cvxpy expression, returns (Omega(W), constraints).
     scatter : csr_array of shape ((d + 1) K, p), optional
@@ -68,88 +80,88 @@ class AdaptiveERM:
     """
 
     risk: EmpiricalRisk
-    free: BoolArray
+    u1: Array
+    u2: Array
     structure: Structure | None = None
     scatter: sp.csr_array | None = None
     shape: tuple[int, int] | None = None
 
+    @property
+    def free(self) -> BoolArray:
+        """Columns without penalty."""
+        return np.asarray((self.u1 == 0) & (self.u2 == 0))
+
 
 @dataclass(frozen=True)
 class CompiledERM:
-    """The cvxpy program in the units of its null model: w = start + sigma v, where v is the variable.
+    """The cvxpy program in centred columns and in units of y: the variable is v / sigma, with w = restore(v).
 
-    ``start`` fits the free columns alone, and sigma is the size of what that leaves of y. The objective is divided by
-    ``factor``, with l(sigma y, sigma z) = factor l'(y, z).
+    The objective is divided by ``factor``, with l(sigma y, sigma z) = factor l'(y, z).
     """
 
     erm: AdaptiveERM
+    centred: CentredRisk
     problem: cp.Problem
-    v: cp.Variable
-    l1: cp.Parameter
-    l2: cp.Parameter
+    variable: cp.Variable
+    a1: cp.Parameter
+    a2: cp.Parameter
     link: cp.Constraint | None
-    start: Array
     sigma: float
     factor: float
 
 
 def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     """The program of the module, ready to be solved for any penalties."""
-    risk = erm.risk
-    p = risk.A.shape[1]
-    start, sigma = _null_model(risk, erm.free)
+    projected = centred(erm.risk, erm.free)
+    risk = projected.risk
+    sigma = _spread(erm.risk, risk)
     loss, factor = risk.loss.in_units(sigma)
-    y = (risk.y - risk.A @ start) / sigma if risk.loss.task == "regression" else risk.y
+    y = risk.y / sigma
 
-    v = cp.Variable(p, name="v")
-    l1 = cp.Parameter(p, nonneg=True, name="l1")
-    l2 = cp.Parameter(p, nonneg=True, name="l2")
+    v = cp.Variable(risk.A.shape[1], name="v")
+    a1 = cp.Parameter(nonneg=True, name="a1")
+    a2 = cp.Parameter(nonneg=True, name="a2")
 
-    link = None
     z: cp.Expression = risk.A @ v
+    link = None
     if not loss.smooth:  # the dual variable of z = A v is the theta of the dual bound
         predictions = cp.Variable(len(y), name="z")
         link = z == predictions
         z = predictions
-    objective = loss.total(y, z, risk.q) + l1 @ cp.abs(v) + cp.sum(cp.multiply(l2, cp.square(v))) / 2
+    objective = loss.total(y, z, risk.q) + a1 * (erm.u1 @ cp.abs(v)) + a2 * (erm.u2 @ cp.square(v)) / 2
     constraints = [] if link is None else [link]
     if erm.structure is not None:
         assert erm.scatter is not None
         assert erm.shape is not None
-        W = cp.reshape(erm.scatter @ (start + sigma * v), erm.shape, order="C")
+        w_0 = np.zeros(len(erm.u1))
+        w_0[erm.free] = projected.w0
+        w = sigma * (projected.restoring_matrix() @ v) + w_0
+        W = cp.reshape(erm.scatter @ w, erm.shape, order="C")
         omega, in_class = erm.structure(W)
         objective = objective + omega / factor
         constraints += in_class
     problem = cp.Problem(cp.Minimize(objective), constraints)
     if not problem.is_dcp(dpp=True):
         raise ValueError("The structure of the adaptivity class is not convex by the rules of cvxpy (DCP, DPP).")
-    return CompiledERM(erm, problem, v, l1, l2, link, start, sigma, factor)
+    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor)
 
 
-def _null_model(risk: EmpiricalRisk, free: BoolArray) -> tuple[Array, float]:
-    """The least-squares fit of the free columns, and the root mean square of what it leaves of y."""
-    start = np.zeros(risk.A.shape[1])
-    if risk.loss.task != "regression":
-        return start, 1.0
-    root = np.sqrt(risk.q)
-    part = risk.A[:, free]
-    if sp.issparse(part):
-        start[free] = sp.linalg.lsqr(sp.diags_array(root) @ part, root * risk.y, atol=1e-14, btol=1e-14)[0]
-    else:
-        start[free] = np.linalg.lstsq(root[:, None] * part, root * risk.y, rcond=None)[0]
-    left = float(np.linalg.norm(root * (risk.y - risk.A @ start)))
-    floor = 1e-13 * float(np.linalg.norm(root * risk.y))
-    return start, (left if left > floor else 1.0)
+def _spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
+    """The size of what the free columns leave of y; 1 where that is rounding, and in classification."""
+    if original.loss.task != "regression":
+        return 1.0
+    size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
+    return left if left > 1e-13 * size else 1.0
 
 
-def solve_erm(compiled: CompiledERM, l1: Array, l2: Array, solver: str = "CLARABEL") -> tuple[Array, Certificate]:
-    """Coefficients w for the penalties ``l1`` and ``l2``, and their certificate.
+def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARABEL") -> tuple[Array, Certificate]:
+    """Coefficients w for the penalties ``a1`` and ``a2``, and their certificate.
 
     Parameters
     ----------
     compiled : CompiledERM
-    l1, l2 : arrays of shape (p,)
-        Weights of |w_k| and w_k^2 / 2.
+    a1, a2 : float
+        alpha lambda and (1 - alpha) lambda.
     solver : str
         Any convex solver that cvxpy has installed.
 
@@ -161,21 +173,22 @@ def solve_erm(compiled: CompiledERM, l1: Array, l2: Array, solver: str = "CLARAB
     if solver not in cp.installed_solvers():
         raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
     began = time.perf_counter()
-    compiled.l1.value = l1 * compiled.sigma / compiled.factor
-    compiled.l2.value = l2 * compiled.sigma**2 / compiled.factor
+    compiled.a1.value = a1 * compiled.sigma / compiled.factor
+    compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor
     tried = []
-    for options in _solver_options(solver):
+    for options in SOLVER_OPTIONS.get(solver, [{}]):
         status, unproven = _run(compiled.problem, solver, options)
         if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            w, objective, bound, residual = _certify(compiled, l1, l2, unproven)
-            seconds = time.perf_counter() - began
-            certificate = Certificate(objective, bound, "optimal", solver, _solver_version(solver), seconds)
-            small_gap = certificate.gap <= GAP_TOLERANCE * max(abs(objective), compiled.factor)
-            if residual <= RESIDUAL_TOLERANCE or small_gap:
-                return w, certificate
-            status = f"a relative gap of {certificate.relative_gap:.1e}"
+            w, objective, bound, stationary = _certify(compiled, a1, a2, unproven)
+            tolerance = GAP_TOLERANCE * max(abs(objective), compiled.factor)
+            closed = abs(objective - bound) <= tolerance
+            if closed or (stationary and bound <= objective + tolerance):
+                status = "optimal" if closed else "optimality conditions met, gap not closed"
+                seconds = time.perf_counter() - began
+                return w, Certificate(objective, bound, status, solver, _solver_version(solver), seconds)
+            status = "an unknown gap" if np.isinf(bound) else f"objective {objective:.6g} and bound {bound:.6g}"
         tried.append(f"{solver} {options or ''}".strip() + f" ended with {status}")
-    raise SolverError(f"The program was not solved: {'; '.join(tried)}. Try a larger lam, or another solver.")
+    raise SolverError(f"The program was not solved: {'; '.join(tried)}. Try another solver or a more moderate lam.")
 
 
 def _solver_version(solver: str) -> str:
@@ -185,18 +198,10 @@ def _solver_version(solver: str) -> str:
         return f"of cvxpy {version('cvxpy')}"
 
 
-def _solver_options(solver: str) -> list[dict[str, float]]:
-    if solver == "CLARABEL":
-        return [{"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t} for t in CLARABEL_TOLERANCES]
-    if solver == "OSQP":
-        return [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}]
-    return [{}]
-
-
 def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[str, float]:
     """Status of a solve, and the solver's own gap between primal and dual where it tells it (else infinite)."""
-    data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
     try:
+        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
         raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
@@ -207,20 +212,28 @@ def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[s
     return problem.status, abs(primal - dual)
 
 
-def _certify(compiled: CompiledERM, l1: Array, l2: Array, unproven: float) -> tuple[Array, float, float, float]:
-    """Coefficients in the units of y, objective, bound, and residual of the optimality conditions."""
-    erm, risk = compiled.erm, compiled.erm.risk
-    w = compiled.start + compiled.sigma * compiled.v.value
-    if erm.structure is not None:
-        objective = compiled.factor * float(compiled.problem.value) + risk.offset
-        return w, objective, objective - compiled.factor * unproven, np.inf
-    if risk.loss.smooth:
-        w = polish(risk, l1, l2, w)
-        theta = risk.q * risk.loss.derivative(risk.y, risk.A @ w)
-        residual = optimality_residual(risk, l1, l2, w)
+def _certify(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> tuple[Array, float, float, bool]:
+    """Coefficients, objective, bound, and whether the optimality conditions are met to rounding error."""
+    erm, risk = compiled.erm, compiled.centred.risk
+    l1, l2 = a1 * erm.u1, a2 * erm.u2
+    v = compiled.sigma * compiled.variable.value
+    if risk.loss.smooth and erm.structure is None:
+        v = polish(risk, l1, l2, v)
+        theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
+        stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
     else:
-        assert compiled.link is not None
+        size = np.sqrt(risk.column_squares())
+        v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
+        stationary = False
+    objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
+    if erm.structure is not None:
+        compiled.variable.value = v / compiled.sigma
+        objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
+        feasible = all(
+            np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints
+        )
+        bound = objective - compiled.factor * unproven if feasible else -np.inf
+        return compiled.centred.restore(v), objective, bound, False
+    if compiled.link is not None:
         theta = compiled.link.dual_value * (compiled.factor / compiled.sigma)
-        residual = np.inf
-    objective = risk.value(w) + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
-    return w, objective, dual_bound(risk, l1, l2, theta), residual
+    return compiled.centred.restore(v), objective, dual_bound(risk, l1, l2, theta), stationary

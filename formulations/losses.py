@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# How far outside its domain a dual variable may lie by rounding before it counts as infeasible.
-DOMAIN_TOLERANCE = 1e-9
-
 
 class Loss(ABC):
     """A convex loss; see the table of the module."""
@@ -39,6 +36,9 @@ class Loss(ABC):
     task: ClassVar[str] = "regression"
     smooth: ClassVar[bool] = True
     largest_curvature: ClassVar[float] = 2.0
+    # How far outside its domain a dual variable may lie by rounding. Only where 0 is at the edge of the domain, so that
+    # it cannot be scaled back inside.
+    domain_tolerance: ClassVar[float] = 0.0
 
     @abstractmethod
     def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
@@ -55,7 +55,7 @@ class Loss(ABC):
     def conjugate(self, y: Array, t: Array) -> Array:
         """l*(t), row by row; infinite outside of its domain."""
         low, high = self.domain(y)
-        outside = (t < low - DOMAIN_TOLERANCE) | (t > high + DOMAIN_TOLERANCE)
+        outside = (t < low - self.domain_tolerance) | (t > high + self.domain_tolerance)
         return np.where(outside, np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
 
     def domain(self, y: Array) -> tuple[Array, Array]:
@@ -199,6 +199,7 @@ class Logistic(Loss):
 
     task: ClassVar[str] = "classification"
     largest_curvature: ClassVar[float] = 0.25
+    domain_tolerance: ClassVar[float] = 1e-10
 
     def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
         import cvxpy as cp

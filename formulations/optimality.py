@@ -11,17 +11,21 @@
     D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k' theta| - l1_k)_+^2 / (2 l2_k),
 
 where a term with l2_k = 0 asks for |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
-optimal w a feasible theta is made by projecting away the free columns (l1_k = l2_k = 0) and scaling towards 0.
+optimal w a feasible theta is made by clipping it to the domain of the conjugate, projecting away the free columns
+(l1_k = l2_k = 0), and scaling towards 0.
 
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
 Newton) takes an interior-point solution to rounding error.
 """
 
+import warnings
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
-from formulations.losses import DOMAIN_TOLERANCE, Array, BoolArray
+from formulations.losses import Array, BoolArray
 from formulations.risk import EmpiricalRisk, Matrix
 
 # Newton steps without halving the violation after which the polish ends.
@@ -43,33 +47,33 @@ def _violation(g: Array, l1: Array, w: Array) -> float:
 def dual_bound(risk: EmpiricalRisk, l1: Array, l2: Array, theta: Array) -> float:
     """The best lower bound on min P that ``theta``, made feasible, gives."""
     free = (l1 == 0) & (l2 == 0)
-    theta = _project_away(risk.A[:, free], theta)
-    u = np.abs(risk.A.T @ theta)
+    low, high = risk.loss.domain(risk.y)
+    theta = risk.q * np.clip(theta / risk.q, low, high)
+    theta = _project_away(risk.A[:, free], risk.q, theta)
+    u, t = np.abs(risk.A.T @ theta), theta / risk.q
     hard = (l2 == 0) & ~free
-    shrink = min(1.0, _largest_scale(u[hard], l1[hard]), _largest_scale_in_domain(risk, theta))
-    rounding = 1.0 - 1e-14
-    return max(_dual_value(risk, l1, l2, theta * scale, u * scale, free) for scale in (1.0, shrink * rounding))
+    tolerance = risk.loss.domain_tolerance
+    inside = min(_largest_scale(t, high, tolerance), _largest_scale(-t, -low, tolerance))
+    shrink = min(inside, _largest_scale(u[hard], l1[hard], 0.0)) * (1.0 - 1e-14)
+    return max(_dual_value(risk, l1, l2, theta * scale, u * scale, free) for scale in (1.0, shrink))
 
 
-def _project_away(A: Matrix, theta: Array) -> Array:
-    """``theta`` less its part in the span of the columns of A."""
+def _project_away(A: Matrix, q: Array, theta: Array) -> Array:
+    """``theta - Q A c`` with A'(theta - Q A c) = 0."""
     if A.shape[1] == 0:
         return theta
+    root = np.sqrt(q)
     if sp.issparse(A):
-        return theta - A @ sp.linalg.lsqr(A, theta, atol=1e-15, btol=1e-15)[0]
-    return theta - A @ np.linalg.lstsq(A, theta, rcond=None)[0]
+        c = sp.linalg.lsqr(sp.diags_array(root) @ A, theta / root, atol=1e-15, btol=1e-15)[0]
+    else:
+        c = np.linalg.lstsq(root[:, None] * A, theta / root, rcond=None)[0]
+    return theta - q * (A @ c)
 
 
-def _largest_scale(u: Array, limit: Array, tolerance: float = 0.0) -> float:
+def _largest_scale(u: Array, limit: Array, tolerance: float) -> float:
     """The largest s <= 1 with s u <= limit, where u is above its limit by more than the tolerance."""
     over = u > limit + tolerance
     return float((limit[over] / u[over]).min(initial=1.0))
-
-
-def _largest_scale_in_domain(risk: EmpiricalRisk, theta: Array) -> float:
-    low, high = risk.loss.domain(risk.y)
-    t = theta / risk.q
-    return min(_largest_scale(t, high, DOMAIN_TOLERANCE), _largest_scale(-t, -low, DOMAIN_TOLERANCE))
 
 
 def _dual_value(risk: EmpiricalRisk, l1: Array, l2: Array, theta: Array, u: Array, free: BoolArray) -> float:
@@ -94,9 +98,7 @@ def polish(risk: EmpiricalRisk, l1: Array, l2: Array, w: Array, tolerance: float
         w = np.where(active, w, 0.0)
         if active.any():
             g = risk.gradient(w) + l2 * w + l1 * np.sign(forward)
-            hessian = risk.hessian(w, active)
-            hessian[np.diag_indices_from(hessian)] += l2[active]
-            w[active] -= _solve_symmetric(hessian, g[active])
+            w[active] -= _solve_symmetric(risk.hessian(w, active), l2[active], g[active])
         violation = _violation(risk.gradient(w) + l2 * w, l1, w)
         stalled = 0 if violation < 0.5 * least else stalled + 1
         if violation < least:
@@ -104,12 +106,21 @@ def polish(risk: EmpiricalRisk, l1: Array, l2: Array, w: Array, tolerance: float
     return best
 
 
-def _solve_symmetric(H: Array, b: Array) -> Array:
-    """H^-1 b, or the least-norm solution where H is singular."""
+def _solve_symmetric(H: Matrix, diagonal: Array, b: Array) -> Array:
+    """(H + diag)^-1 b, or a least-squares solution where that is singular."""
+    if sp.issparse(H):
+        K = sp.csc_array(H + sp.diags_array(diagonal))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sp.linalg.MatrixRankWarning)
+            try:
+                return np.asarray(sp.linalg.spsolve(K, b))
+            except (sp.linalg.MatrixRankWarning, RuntimeError):
+                return np.asarray(sp.linalg.lsqr(K, b, atol=1e-15, btol=1e-15)[0])
+    H[np.diag_indices_from(H)] += diagonal
     try:
         factor = scipy.linalg.cho_factor(H)
         if factor[0].diagonal().min() > 1e-6 * factor[0].diagonal().max():
-            return scipy.linalg.cho_solve(factor, b)
+            return np.asarray(scipy.linalg.cho_solve(factor, b))
     except scipy.linalg.LinAlgError:
         pass
-    return scipy.linalg.lstsq(H, b)[0]
+    return np.asarray(scipy.linalg.lstsq(H, b)[0])

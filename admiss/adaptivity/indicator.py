@@ -6,7 +6,7 @@ cell has its own linear model and its own free intercept. In the fully adaptive 
 
 import copy
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +33,7 @@ class FullyAdaptive(Adaptivity):
     [[0.0, 1.0]]
     """
 
+    cells: ClassVar[bool] = True
     patterns_: BoolArray
     weights_: FloatArray
 

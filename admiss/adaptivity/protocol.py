@@ -46,7 +46,10 @@ class Adaptivity(BaseEstimator):
     [[1.0, 1.0], [1.0, 2.0]]
     """
 
-    # True where the model is imputation by constants followed by one linear model (Section 3.1 of the paper).
+    # True where the basis functions are the indicators of cells: every cell then has its own free intercept.
+    cells: ClassVar[bool] = False
+    # True where the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
+    # inherited: a subclass with another basis is another model.
     constant_imputation: ClassVar[bool] = False
 
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
@@ -84,6 +87,9 @@ class Adaptivity(BaseEstimator):
     def columns(self, X: FloatArray, M: BoolArray) -> Matrix:
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 
+        A replacement must be affine in x for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j
+        for the scaling of features to be right.
+
         Parameters
         ----------
         X : array of shape (n, d)
@@ -116,3 +122,11 @@ class Adaptivity(BaseEstimator):
         W is in the units in which the penalty acts: those of the scaled features where the estimator scales.
         """
         return 0.0, []
+
+    def has_structure(self) -> bool:
+        """Whether the class puts a structure on W."""
+        return type(self).structure is not Adaptivity.structure
+
+    def imputes_constants(self) -> bool:
+        """Whether this very class is declared to be imputation by constants."""
+        return bool(vars(type(self)).get("constant_imputation", False))

@@ -29,6 +29,8 @@ y = np.array([1.0, 2.0, 3.0, 4.0])
         ({"penalty_weights": "counts"}, "penalty_weights must be one of 'count', 'authors'"),
         ({"on_unseen_pattern": "ignore"}, "on_unseen_pattern must be one of 'nearest', 'warn', 'error'"),
         ({"solver": None}, "solver must be"),
+        ({"scale": "no"}, "scale must be True or False"),
+        ({"penalty_weights": np.ones(2)}, "penalty_weights must be one of"),
     ],
 )
 def test_parameters(bad, sentence):
@@ -55,6 +57,12 @@ def test_loss_of_a_classifier():
         (X[:, :0], y, "0 feature"),
         (pd.DataFrame(index=range(4)), y, "0 feature"),
         (X[0], y, "Expected 2D array"),
+        (np.array([["2020-01-01"]] * 4, dtype="datetime64[D]"), y, "X holds dates"),
+        (
+            pd.DataFrame({"a": pd.Series([pd.Timestamp("2020")] * 4, dtype=object)}),
+            y,
+            "The columns a of X are not numbers",
+        ),
         (np.array([["a", "b"]] * 4), y, "X holds strings: encode them .*OneHotEncoder"),
         (np.array([[1.0, "b"]] * 4, dtype=object), y, "X holds strings"),
         ([["1", "2"]] * 4, y, "X holds strings"),
@@ -116,6 +124,47 @@ def test_frames_of_objects_and_booleans():
     model = AdaptiveRegressor("static", lam=0.1).fit(frame, y)
     same = AdaptiveRegressor("static", lam=0.1).fit(np.array([[1, 1], [np.nan, 0], [3.5, 1], [np.nan, 0]]), y)
     np.testing.assert_array_equal(model.coefficients_, same.coefficients_)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_one_row_with_none(make):
+    """A column of None has no type, and is missing all the same."""
+    model = AdaptiveRegressor(lam=0.1).fit(make({"a": X[:, 0].tolist(), "b": [None, 1.0, 0.5, None]}), y)
+    expected = model.predict(make({"a": [2.0], "b": [float("nan")]}))
+    np.testing.assert_array_equal(model.predict(make([{"a": 2.0, "b": None}])), expected)
+    with pytest.warns(UserWarning, match="left out of the model: b"):
+        AdaptiveRegressor().fit(make({"a": X[:, 0].tolist(), "b": [None] * 4}), y)
+
+
+def test_masked_arrays():
+    masked = np.ma.MaskedArray(np.nan_to_num(X, nan=-999.0), mask=np.isnan(X))
+    np.testing.assert_array_equal(
+        AdaptiveRegressor().fit(masked, y).coefficients_, AdaptiveRegressor().fit(X, y).coefficients_
+    )
+
+
+def test_a_failed_fit_changes_nothing():
+    model = AdaptiveRegressor().fit(X, y)
+    expected = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X[:, :1], [1.0, np.nan, 2.0, 3.0])
+    np.testing.assert_array_equal(model.predict(X), expected)
+    three = AdaptiveClassifier().fit(X, [0, 1, 2, 1])
+    with pytest.raises(SolverError, match="not installed"):
+        three.set_params(solver="nosuch").fit(X, [0, 1, 0, 1])
+    assert three.predict_proba(X).shape == (4, 3)
+
+
+def test_class_weights():
+    for bad in ({0: -1, 1: 1}, {0: np.nan, 1: 1}, {0: np.inf, 1: 1}):
+        with pytest.raises(ValueError, match="class_weight must hold numbers from 0 on"):
+            AdaptiveClassifier(class_weight=bad).fit(X, [0, 1, 0, 1])
+
+
+def test_long_tables_are_cut():
+    text = repr(Table(a=np.arange(1000)))
+    assert len(text.splitlines()) == 62
+    assert ".." in text
 
 
 def test_table_becomes_a_data_frame():

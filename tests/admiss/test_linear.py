@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import ElasticNet, Ridge
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
-from admiss.adaptivity import Adaptivity, Affine
+from admiss.adaptivity import Adaptivity, Affine, Static
 from formulations.losses import Huber, Quantile
 
 
@@ -159,9 +159,21 @@ def test_class_weight_is_a_weight(make_rows):
 def test_separable_classes_need_a_penalty():
     X = np.array([[0.0], [1.0], [2.0], [3.0], [np.nan]])
     y = [0, 0, 1, 1, 1]
+    fitted = AdaptiveClassifier(lam=1e-3).fit(X, y)
+    assert fitted.score(X, y) == 1.0
     with pytest.raises(ValueError, match="linearly separable.*use lam > 0"):
-        AdaptiveClassifier(lam=0).fit(X, y)
-    assert AdaptiveClassifier(lam=1e-3).fit(X, y).score(X, y) == 1.0
+        fitted.set_params(lam=0).fit(X, y)
+    assert fitted.score(X, y) == 1.0
+    touching = np.array([[-1.0], [0.0], [0.0], [1.0]])  # one row of each class on the boundary
+    with pytest.raises(ValueError, match="linearly separable"):
+        AdaptiveClassifier(lam=0).fit(touching, [0, 0, 1, 1])
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = X[:, 0] + rng.normal(size=100) > 0
+    X[y & (rng.uniform(size=100) < 0.3), 0] = np.nan  # missing tells the class
+    for kwargs in ({"lam": 0}, {"lam": 1.0, "adaptive_penalty": 0}):
+        with pytest.raises(ValueError, match="linearly separable by columns without penalty"):
+            AdaptiveClassifier(**kwargs).fit(X, y)
 
 
 def test_a_cell_with_one_class_only_is_certain(make_rows):
@@ -240,6 +252,116 @@ def test_a_structure_on_the_weights(make_rows):
     )
 
 
+def test_a_structure_holds_in_cells_of_one_class_too(make_rows):
+    from admiss.adaptivity import FullyAdaptive
+
+    class Bounded(FullyAdaptive):
+        def structure(self, W):
+            import cvxpy as cp
+
+            return 0.0, [cp.abs(W) <= 2]
+
+    X, y = make_rows(n=200)
+    labels = np.where(np.isnan(X[:, 0]), True, y > 2)
+    model = AdaptiveClassifier(Bounded(), scale=False).fit(X, labels)
+    assert np.abs(model.coefficients_).max() <= 2 + 1e-6
+    assert model.intercept_at([1, 0, 0]) > 1
+
+
+def test_a_structure_sees_the_basis_only(make_rows):
+    shapes = []
+
+    class Watched(NoConstant):
+        def structure(self, W):
+            shapes.append(W.shape)
+            return 0.0, []
+
+    X, y = make_rows()
+    assert AdaptiveRegressor(Watched()).fit(X, y).predict(X).shape == y.shape
+    assert shapes == [(4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("basis", "sentence"),
+    [
+        (lambda M: np.ones(len(M)), "basis must give a row for each of"),
+        (lambda M: np.ones((3, 2)), "basis must give a row for each of"),
+        (lambda M: M[:, :1] / 0.0, "NaN or infinity"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
+def test_a_broken_basis_is_named(make_rows, basis, sentence):
+    class Broken(Adaptivity):
+        def basis(self, M):
+            return basis(M)
+
+    X, y = make_rows()
+    with pytest.raises(ValueError, match=f"Broken.{sentence}|Broken.basis gives {sentence}"):
+        AdaptiveRegressor(Broken()).fit(X, y)
+
+
+def test_a_class_that_learns_in_place_is_not_changed(make_rows):
+    class Learns(CountAdaptive):
+        def fit(self, X, M):
+            self.seen_ = M.shape
+            return self
+
+    X, y = make_rows()
+    adaptivity = Learns()
+    AdaptiveRegressor(adaptivity).fit(X, y)
+    assert not hasattr(adaptivity, "seen_")
+
+
+def test_another_basis_is_no_constant_imputation(make_rows):
+    class Counted(Static):
+        def basis(self, M):
+            return 1.0 + M.sum(axis=1, keepdims=True)
+
+    X, y = make_rows()
+    assert not hasattr(AdaptiveRegressor(Counted()).fit(X, y), "imputation_")
+
+
+def test_zero_weights_are_zero_for_every_loss(make_rows):
+    X, y = make_rows(n=200)
+    X = np.column_stack([X, np.where(np.arange(200) % 3 == 0, np.nan, np.cos(np.arange(200)))])
+    for loss in ("squared", "absolute", "huber", Quantile(0.3)):
+        model = AdaptiveRegressor(lam=30, l1_ratio=1.0, loss=loss).fit(X, y)
+        assert model.coef_at([0, 0, 0, 0])[3] == 0
+        assert np.isnan(model.imputation_[3])
+
+
+def test_ties_among_unseen_patterns_go_by_weight():
+    X = np.array([[1.0, np.nan], [np.nan, 1.0], [np.nan, 2.0]])
+    y = np.array([10.0, 20.0, 20.0])
+    for weights, expected in (([1, 1, 1], 20.0), ([5, 1, 1], 10.0)):
+        model = AdaptiveRegressor("fully_adaptive").fit(X, y, sample_weight=weights)
+        assert model.intercept_at([1, 1]) == pytest.approx(expected)
+
+
+def test_offsets_of_features_and_target(make_rows):
+    """With a model for each pattern the free intercepts take any shift."""
+    X, y = make_rows(n=200)
+    plain = AdaptiveRegressor("fully_adaptive").fit(X, y)
+    moved = AdaptiveRegressor("fully_adaptive").fit(X + 1e7, y + 1e5)
+    assert moved.certificate_.status == "optimal"
+    np.testing.assert_allclose(moved.predict(X + 1e7) - 1e5, plain.predict(X), atol=1e-4)
+
+
+def test_huge_values_do_not_overflow():
+    X = np.array([[1e200], [2e200], [3e200], [np.nan]])
+    assert AdaptiveRegressor(lam=1e-9).fit(X, [1.0, 2.0, 3.0, 4.0]).score(X, [1.0, 2.0, 3.0, 4.0]) > 0.999
+
+
+def test_many_patterns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 20))
+    y = X.sum(axis=1)
+    X[rng.uniform(size=X.shape) < 0.5] = np.nan
+    model = AdaptiveRegressor("fully_adaptive").fit(X, y)
+    assert len(model.design_.patterns.patterns) > 1400
+    assert model.certificate_.status == "optimal"
+
+
 def test_wrong_number_of_columns_is_named(make_rows):
     class Wrong(CountAdaptive):
         def columns(self, X, M):
@@ -255,7 +377,8 @@ def test_patterns_by_name(make_rows):
     model = AdaptiveRegressor("affine").fit(X, y)
     np.testing.assert_array_equal(model.coef_at(["x1"]), model.coef_at([0, 1, 0]))
     np.testing.assert_array_equal(model.coef_at([]), model.coef_at([0, 0, 0]))
-    for bad in (["x9"], [0, 1], [0, 2, 0]):
+    np.testing.assert_array_equal(model.coef_at({"x1"}), model.coef_at([0, 1, 0]))
+    for bad in (["x9"], [0, 1], [0, 2, 0], "x1", None, 3):
         with pytest.raises(ValueError, match="no features of this model|A pattern is 3 numbers"):
             model.coef_at(bad)
 

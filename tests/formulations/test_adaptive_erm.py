@@ -1,5 +1,7 @@
 """The cvxpy program against its optimality conditions, its dual, closed forms and other software."""
 
+import tracemalloc
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -34,8 +36,14 @@ def penalties(p, lam, alpha, seed=0):
 
 
 def solve(risk, l1, l2, solver="CLARABEL", **structure):
-    free = np.arange(len(l1)) == 0
-    return solve_erm(compile_erm(AdaptiveERM(risk, free, **structure)), l1, l2, solver)
+    return solve_erm(compile_erm(AdaptiveERM(risk, l1, l2, **structure)), 1.0, 1.0, solver)
+
+
+def offset_risk(loss, offset, **kwargs):
+    """Every column but the intercept, and y in regression, far from 0."""
+    risk = random_risk(loss, **kwargs)
+    y = risk.y + offset if loss.task == "regression" else risk.y
+    return EmpiricalRisk(risk.A + offset * (np.arange(risk.A.shape[1]) > 0), y, risk.q, loss)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
@@ -61,20 +69,89 @@ def test_more_columns_than_rows(loss):
     assert (w == 0).any() or not loss.smooth
 
 
+@pytest.mark.parametrize("alpha", [0.4, 1.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_the_bound_is_below_every_point(loss):
-    """Weak duality, at dual points that are far from the best."""
-    risk = random_risk(loss)
+def test_the_dual_value_is_the_minimum_of_the_lagrangian(loss, alpha):
+    """D(theta) = min over z of F(z) - theta'z, plus min over w of the penalty + theta'A w, each solved by cvxpy."""
+    risk = random_risk(loss, n=30, p=4)
+    l1, l2 = penalties(4, 0.3, alpha)
+    if isinstance(loss, Logistic):
+        share = risk.q[risk.y > 0].sum()
+        t = -0.6 * risk.y * np.where(risk.y > 0, 1 - share, share)
+    else:
+        t = np.random.default_rng(1).uniform(-0.1, 0.1, size=30)
+    theta = risk.q * (t - risk.q @ t)  # feasible for the free intercept
+    l1 = np.where(np.arange(5) > 0, np.maximum(l1, np.abs(risk.A.T @ theta) * (1.0 if alpha == 1.0 else 0.5)), 0.0)
+    z, w = cp.Variable(30), cp.Variable(5)
+    over_z = cp.Problem(cp.Minimize(loss.total(risk.y, z, risk.q) - theta @ z)).solve(solver="CLARABEL")
+    penalty = l1 @ cp.abs(w) + cp.sum(cp.multiply(l2, cp.square(w))) / 2
+    over_w = cp.Problem(cp.Minimize(penalty + (risk.A[:, 1:].T @ theta) @ w[1:])).solve(solver="CLARABEL")
+    assert dual_bound(risk, l1, l2, theta) == pytest.approx(over_z + over_w, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.4, 1.0])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_bound_is_below_the_optimum_and_tight(loss, alpha):
+    """At the optimum and near it; the reference is solved apart, without centring, at another tolerance."""
+    for offset in (0.0, 1e4):
+        risk = offset_risk(loss, offset)
+        l1, l2 = penalties(12, 0.05, alpha)
+        w, certificate = solve(risk, l1, l2)
+        plain = random_risk(loss)
+        v = cp.Variable(13)
+        objective = (
+            loss.total(plain.y, plain.A @ v, plain.q) + l1 @ cp.abs(v) + cp.sum(cp.multiply(l2, cp.square(v))) / 2
+        )
+        reference = cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+        assert certificate.bound <= certificate.objective * (1 + 1e-12)
+        assert certificate.objective == pytest.approx(reference, rel=1e-8)
+        assert certificate.bound == pytest.approx(reference, rel=1e-6)
+    if loss.smooth:
+        gaps, (w, _) = [], solve(plain, l1, l2)
+        for step in (1e-3, 1e-2, 1e-1):
+            moved = w + step * np.random.default_rng(0).normal(size=13) * (np.arange(13) > 0) * (w != 0)
+            bound = dual_bound(plain, l1, l2, plain.q * loss.derivative(plain.y, plain.A @ moved))
+            gaps.append(reference - bound)
+        assert gaps[0] > 1e-12
+        assert np.all(np.diff(gaps) > 0)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Absolute()], ids=str)
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatch):
+    monkeypatch.setattr(
+        "formulations.adaptive_erm.SOLVER_OPTIONS", {"CLARABEL": [{"max_iter": 4, "accept_unknown": True}]}
+    )
+    monkeypatch.setattr("formulations.adaptive_erm.polish", lambda risk, l1, l2, w: w)
+    structure = (
+        {"structure": lambda W: (0, []), "scatter": sp.csr_array(np.eye(13)), "shape": (13, 1)} if structured else {}
+    )
+    with pytest.raises(SolverError, match="ended with"):
+        solve(random_risk(loss), *penalties(12, 0.05, 1.0), **structure)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=str)
+def test_offsets_do_not_matter(loss):
+    """The free intercept takes a shift of the columns, to 1e8 standard deviations."""
     l1, l2 = penalties(12, 0.05, 0.5)
-    _, certificate = solve(risk, l1, l2)
-    rng = np.random.default_rng(0)
-    low, high = risk.loss.domain(risk.y)
-    for size in (1e-3, 0.1, 1.0):
-        theta = risk.q * np.clip(size * rng.normal(size=80), low, high)
-        assert dual_bound(risk, l1, l2, theta) <= certificate.objective * (1 + 1e-9)
+    w, certificate = solve(random_risk(loss), l1, l2)
+    for offset in (1e4, 1e8):
+        moved, again = solve(offset_risk(loss, offset), l1, l2)
+        assert again.status == "optimal"
+        assert again.objective == pytest.approx(certificate.objective, rel=1e-5)
+        np.testing.assert_allclose(moved[1:], w[1:], atol=1e-5)
 
 
-def test_a_suboptimal_point_is_not_certified():
+def test_unequal_weights_are_certified():
+    for loss in (Squared(), Huber(0.7), Logistic()):
+        risk = random_risk(loss)
+        s = np.exp(4 * np.random.default_rng(0).normal(size=80))
+        _, certificate = solve(EmpiricalRisk(risk.A, risk.y, s / s.sum(), loss), *penalties(12, 0.05, 0.5))
+        assert certificate.status == "optimal"
+        assert certificate.relative_gap < 1e-6
+
+
+def test_a_suboptimal_point_is_told_from_the_optimum():
     risk = random_risk(Squared())
     l1, l2 = penalties(12, 0.05, 0.5)
     w, _ = solve(risk, l1, l2)
@@ -150,13 +227,24 @@ def test_a_path_compiles_once(monkeypatch):
     monkeypatch.setattr(
         cp.reductions.Dcp2Cone, "apply", lambda self, problem: compilations.append(1) or canonicalise(self, problem)
     )
-    erm = AdaptiveERM(random_risk(Squared()), np.arange(13) == 0)
+    erm = AdaptiveERM(random_risk(Squared()), *penalties(12, 1.0, 0.5))
     compiled = compile_erm(erm)
-    objectives = [solve_erm(compiled, *penalties(12, lam, 0.5))[1].objective for lam in np.geomspace(0.2, 1e-3, 50)]
+    objectives = [solve_erm(compiled, lam, lam)[1].objective for lam in np.geomspace(0.2, 1e-3, 50)]
     assert np.all(np.diff(objectives) < 0)
     assert len(compilations) == 1
-    solve_erm(compile_erm(erm), *penalties(12, 0.1, 0.5))
+    solve_erm(compile_erm(erm), 0.1, 0.1)
     assert len(compilations) == 2
+
+
+def test_compiling_does_not_grow_with_the_square_of_the_columns():
+    """4,000 columns; an array of that size squared would take 128 MB."""
+    A = sp.random_array((300, 4000), density=0.01, rng=np.random.default_rng(0), format="csr")
+    risk = EmpiricalRisk(A, np.arange(300.0), np.full(300, 1 / 300), Squared())
+    tracemalloc.start()
+    compile_erm(AdaptiveERM(risk, np.ones(4000), np.ones(4000))).problem.get_problem_data("CLARABEL")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64e6
 
 
 def test_units_of_the_target_do_not_matter():
@@ -205,8 +293,16 @@ def test_a_solver_that_is_not_there_is_named():
 def test_a_solver_that_fails_is_named_with_what_was_tried():
     """An unbounded structure has no solution, whatever the solver."""
     scatter = sp.csr_array(np.eye(13))
-    with pytest.raises(SolverError, match=r"CLARABEL .*ended with .*; CLARABEL .*ended with"):
+    with pytest.raises(SolverError, match=r"CLARABEL .*ended with unbounded; CLARABEL .*ended with unbounded"):
         solve(
             random_risk(Absolute()), np.zeros(13), np.zeros(13),
             structure=lambda W: (-100 * W[0, 0], []), scatter=scatter, shape=(13, 1),
         )  # fmt: skip
+
+
+def test_a_solver_that_cannot_take_the_program_is_named():
+    with pytest.raises(SolverError, match="OSQP .*ended with an error"):
+        solve(random_risk(Logistic()), *penalties(12, 0.1, 0.5), solver="OSQP")
+    structure = {"structure": lambda W: (0, []), "scatter": sp.csr_array(np.eye(13)), "shape": (13, 1)}
+    with pytest.raises(SolverError, match="SCS .*ended with an unknown gap"):
+        solve(random_risk(Squared()), *penalties(12, 0.1, 0.5), solver="SCS", **structure)
