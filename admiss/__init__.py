@@ -12,9 +12,8 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
         "'pip uninstall formulations', then 'pip install --force-reinstall --no-deps admiss'."
     )
 
+from admiss._version import __version__
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
 from admiss.versions import show_versions
 
-__version__ = "0.1.0"
-
-__all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "show_versions"]
+__all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "__version__", "show_versions"]

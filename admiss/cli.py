@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 
-from admiss import __version__
+from admiss._version import __version__
 from admiss.demo import demo_pages
 from admiss.versions import show_versions
 

@@ -29,8 +29,8 @@ from admiss.inputs import (
     unchanged_on_error,
 )
 from admiss.patterns import FloatArray, PatternTable, lookup
-from admiss.penalty import PENALTY_WEIGHTS, penalty_weights
-from admiss.program import Penalty, solve_program
+from admiss.penalty import PENALTY_WEIGHTS, Penalty, penalty_weights
+from admiss.program import solve_program
 from formulations.certificate import total
 from formulations.losses import LOSSES, Loss, resolve_loss
 
@@ -168,7 +168,8 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
         What to do about a pattern that training has not seen: predict (a class with one model a cell takes the cell of
         the nearest pattern), predict and warn, or refuse.
     solver : str
-        ``"auto"``, ``"cvxpy"`` (always the stated program), or the name of a solver that cvxpy has.
+        ``"auto"`` (the fast engine where it applies, else cvxpy), ``"cvxpy"`` (always the stated program), or the name
+        of a solver that cvxpy has. All give the same model; ``certificate_`` says which way was taken.
 
     Attributes
     ----------

@@ -12,12 +12,34 @@
 c_k is ``adaptive_penalty`` for the columns whose basis function is not 1, and 1 for the others. Free columns have none.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from admiss.design import Design
 from admiss.patterns import FloatArray
 
 PENALTY_WEIGHTS = ("count", "authors")
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """sum_k a1 u1_k |w_k| + a2 u2_k w_k^2 / 2, with a1 = alpha lambda and a2 = (1 - alpha) lambda."""
+
+    a1: float
+    a2: float
+    u1: FloatArray
+    u2: FloatArray
+
+    @property
+    def l1(self) -> FloatArray:
+        """Weight of |w_k|."""
+        return self.a1 * self.u1
+
+    @property
+    def l2(self) -> FloatArray:
+        """Weight of w_k^2 / 2."""
+        return self.a2 * self.u2
 
 
 def penalty_weights(

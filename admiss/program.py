@@ -1,5 +1,9 @@
 """The program of a design, handed to its solver.
 
+``solver="auto"`` takes the fast engine for the squared and the logistic loss without a structure on W, as long as the
+matrix of cross products is of a reasonable size and the engine meets the optimality conditions; else, and for any other
+``solver``, the stated cvxpy program is solved. The certificate says which.
+
 In classification the risk may have no minimiser.
 
 * Where all rows of a cell with a free intercept b are of one class, it falls to its infimum as |b| grows. Such rows are
@@ -9,31 +13,21 @@ In classification the risk may have no minimiser.
   larger coefficients are always better: that is an error.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from admiss.adaptivity.protocol import Matrix
 from admiss.design import Design
+from admiss.engine import MAX_COLUMNS, fit_logistic, fit_squared
 from admiss.patterns import BoolArray, FloatArray
+from admiss.penalty import Penalty
 from formulations.certificate import Certificate
 from formulations.losses import Logistic, Loss, Squared
 from formulations.risk import EmpiricalRisk, compressed_squared_risk
 
 # Log-odds of a cell with one class only: its loss, log(1 + exp(-30)), is 1e-13.
 CERTAIN = 30.0
-
-
-@dataclass(frozen=True)
-class Penalty:
-    """sum_k a1 u1_k |w_k| + a2 u2_k w_k^2 / 2."""
-
-    a1: float
-    a2: float
-    u1: FloatArray
-    u2: FloatArray
 
 
 def solve_program(
@@ -49,9 +43,11 @@ def solve_program(
     q = sample_weight / sample_weight.sum()
     if len(design.pairs) == 0:
         return np.zeros(0), _evident(float(q @ loss.value(y, np.zeros_like(y))))
-    risk = _risk(design, X, y, q, loss)
+    fast = solver == "auto" and not design.adaptivity.has_structure() and len(design.pairs) <= MAX_COLUMNS
     if not isinstance(loss, Logistic):
-        return _solve_with_cvxpy(design, risk, penalty, solver)
+        fitted = fit_squared(design, X, y, sample_weight, penalty) if fast and isinstance(loss, Squared) else None
+        return fitted or _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)
+    risk = _risk(design, X, y, q, loss)
     certain, settled = np.zeros(len(penalty.u1)), np.zeros(len(y), dtype=bool)
     if not design.adaptivity.has_structure():
         certain, settled = _one_class_cells(design, risk.A, y)
@@ -59,7 +55,8 @@ def solve_program(
     if not settled.all():
         rest = EmpiricalRisk(risk.A[~settled], y[~settled], q[~settled], loss) if settled.any() else risk
         _refuse_separated(design, rest, penalty)
-        w, certificate = _solve_with_cvxpy(design, rest, penalty, solver)
+        fitted = fit_logistic(design, rest, penalty) if fast else None
+        w, certificate = fitted or _solve_with_cvxpy(design, rest, penalty, solver)
     return np.where(certain != 0, CERTAIN * certain, w), certificate
 
 

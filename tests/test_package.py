@@ -4,6 +4,7 @@ import ast
 import doctest
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ def test_another_formulations_is_refused_with_the_repair(tmp_path):
 def test_public_names():
     for name in admiss.__all__:
         assert getattr(admiss, name).__doc__
+    assert admiss.__version__ == version("admiss")
 
 
 def test_versions_are_shown(capsys):
