@@ -19,10 +19,13 @@ from sklearn.utils.validation import has_fit_parameter
 from admiss.adaptivity import Adaptivity
 from admiss.adaptivity.protocol import Matrix
 from admiss.patterns import BoolArray, FloatArray, IntArray, PatternTable
+from admiss.rows import observed_moments
 
 # Rows of a block: this many entries of the design, but not fewer rows than that (its columns are sparse then).
-BLOCK_ENTRIES = 2**22
+BLOCK_ENTRIES = 2**19
 BLOCK_ROWS = 1024
+# Patterns on which the basis is evaluated at once.
+PATTERN_BLOCK = 2**14
 # Entries beyond which a whole design is held sparse.
 DENSE_ENTRIES = 2**26
 
@@ -135,26 +138,31 @@ def fit_design(
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
-    mean, spread = _moments(part, sample_weight)
+    mean, deviation, size, has_zero = observed_moments(part, sample_weight)
+    is_constant = deviation <= 1e-12 * size
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     fitted = copy.copy(adaptivity).fit(part, M, **weighted)
-    table = PatternTable.of(M, sample_weight)
-    phi = _checked_basis(fitted, table.patterns)
-    constant = _constant_columns(phi)
+    missable = np.asarray(M.any(axis=0))
+    del M  # an eighth of X
+    table = PatternTable.of_missing(part, sample_weight)
+    constant, counts = _basis_on_patterns(fitted, table)
+    n_basis = len(constant)
 
     pairs = np.argwhere(fitted.mask(len(features)))
     position = np.arange(len(pairs))
-    low, high = _extremes(fitted, part, M, len(pairs))
-    keep = (low != 0) | (high != 0)
-    is_intercept = pairs[:, 0] == 0
-    free = np.zeros(len(pairs), dtype=bool)
-    if fitted.cells:
-        free[is_intercept] = True
-    else:
-        free[np.flatnonzero(is_intercept & constant[pairs[:, 1]])[:1]] = True
-    counts = fitted.counts(table.patterns, table.weights)[pairs[:, 0], pairs[:, 1]]
+    counts = counts[pairs[:, 0], pairs[:, 1]]
     adaptive = ~constant[pairs[:, 1]]
-    n_basis = phi.shape[1]
+    is_intercept = pairs[:, 0] == 0
+    free = is_intercept.copy()
+    if not fitted.cells:
+        free[np.flatnonzero(is_intercept & ~adaptive)[1:]] = False
+        free &= ~adaptive
+    keep = counts > 0
+    low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
+    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
+        # products of values that differ, none of them 0, need no look: they are not constant, and 0 only where n_k is
+        low, high = _extremes(fitted, part, len(pairs))
+    keep &= (low != 0) | (high != 0)
     if fit_intercept:
         keep &= free | (low != high)
         if not free.any():
@@ -167,10 +175,10 @@ def fit_design(
     return Design(
         adaptivity=fitted,
         features=features,
-        missable=np.asarray(M.any(axis=0)),
+        missable=missable,
         mean=mean,
-        scale=spread if scale else np.ones_like(spread),
-        patterns=PatternTable(table.patterns, np.empty(0, dtype=np.int64), table.counts, table.weights),
+        scale=_scale(deviation, size, is_constant) if scale else np.ones(len(features)),
+        patterns=table,
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],
@@ -180,52 +188,50 @@ def fit_design(
     )
 
 
-def _checked_basis(adaptivity: Adaptivity, patterns: BoolArray) -> sp.csc_array:
-    """The basis on the training patterns."""
-    phi = adaptivity.basis(patterns.astype(float))
+def _scale(deviation: FloatArray, size: FloatArray, is_constant: BoolArray) -> FloatArray:
+    """The standard deviation; where the observed values are all equal their size, and 1 where they are 0."""
+    return np.where(is_constant, np.where(size > 0, size, 1.0), deviation)
+
+
+def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[BoolArray, FloatArray]:
+    """Which basis functions have one value, not 0, on all training patterns; and the counts n_k."""
     name = type(adaptivity).__name__
-    if np.ndim(phi) != 2 or phi.shape[0] != len(patterns):
-        raise ValueError(
-            f"{name}.basis must give a row for each of {len(patterns)} patterns, not shape {np.shape(phi)}."
-        )
-    phi = sp.csc_array(phi)
-    if not np.isfinite(phi.data).all():
+    low: FloatArray | None = None
+    for start in range(0, len(table.patterns), PATTERN_BLOCK):
+        rows = slice(start, start + PATTERN_BLOCK)
+        patterns = table.patterns[rows]
+        phi = adaptivity.basis(patterns.astype(float))
+        if np.ndim(phi) != 2 or phi.shape[0] != len(patterns):
+            raise ValueError(f"{name}.basis must give a row for each of {len(patterns)} patterns, not {np.shape(phi)}.")
+        block_low, block_high = _column_extremes(phi)
+        block_counts = adaptivity.counts(patterns, table.weights[rows])
+        if low is None:
+            low, high, counts = block_low, block_high, block_counts
+        else:
+            low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+            counts = counts + block_counts
+    assert low is not None
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
-    return phi
+    return (low == high) & (low != 0), counts
 
 
-def _moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted mean and standard deviation of the observed values; where they are all equal, their size instead."""
-    mean, spread = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    for j in range(X.shape[1]):
-        observed = ~np.isnan(X[:, j])
-        values, weights = X[observed, j], s[observed] / s[observed].sum()
-        size = np.abs(values).max()
-        if size > 0:
-            mean[j] = size * (weights @ (values / size))
-            deviation = np.sqrt(weights @ ((values - mean[j]) / size) ** 2)  # relative, so that it cannot overflow
-            spread[j] = size * deviation if deviation > 1e-12 else size
-    return mean, spread
+def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    if sp.issparse(columns):
+        return low.toarray().ravel(), high.toarray().ravel()
+    return low, high
 
 
-def _constant_columns(phi: sp.csc_array) -> BoolArray:
-    """Basis functions with one value, not 0, on all training patterns."""
-    full = np.diff(phi.indptr) == phi.shape[0]
-    low, high = phi.min(axis=0).toarray().ravel(), phi.max(axis=0).toarray().ravel()
-    return np.asarray(full & (low == high) & (low != 0))
-
-
-def _extremes(adaptivity: Adaptivity, X: FloatArray, M: BoolArray, n_columns: int) -> tuple[FloatArray, FloatArray]:
+def _extremes(adaptivity: Adaptivity, X: FloatArray, n_columns: int) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest value of each column of the adaptivity class on the training rows."""
     low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
     for rows in _row_slices(len(X), n_columns):
-        columns = adaptivity.columns(X[rows], M[rows])
+        columns = adaptivity.columns(X[rows], np.isnan(X[rows]))
         if columns.shape[1] != n_columns:
             raise ValueError(
                 f"{type(adaptivity).__name__}.columns gives {columns.shape[1]} columns, but its mask has {n_columns}."
             )
-        dense = not sp.issparse(columns)
-        block_low, block_high = columns.min(axis=0), columns.max(axis=0)
-        low = np.minimum(low, block_low if dense else block_low.toarray().ravel())
-        high = np.maximum(high, block_high if dense else block_high.toarray().ravel())
+        block_low, block_high = _column_extremes(columns)
+        low, high = np.minimum(low, block_low), np.maximum(high, block_high)
     return low, high

@@ -64,8 +64,9 @@ def quadratic_path(
     Examples
     --------
     >>> H, b = np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([4.0, -1.0])
-    >>> quadratic_path(H, b, np.ones(2), np.zeros(2), np.array([2.0, 0.5])).w.tolist()
-    [[1.0, 0.0], [1.75, -0.25]]
+    >>> path = quadratic_path(H, b, np.ones(2), np.zeros(2), np.array([2.0, 0.5]))
+    >>> np.allclose(path.w, [[1.0, 0.0], [1.75, -0.25]])
+    True
     """
     w0 = np.zeros(len(b)) if start is None else start
     return Path(*_path(np.ascontiguousarray(H), b, v1, v2, lambdas, w0))

@@ -3,8 +3,8 @@
     G = sum_i s_i a_i a_i',   c = sum_i s_i a_i y_i,   r = sum_i s_i y_i^2,   a = sum_i s_i a_i,   S = sum_i s_i
 
 over the columns a of a design. They add over rows, so that those of a training fold are the total minus the held-out
-ones. The columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free coefficients take
-back; that keeps the differences accurate wherever the data lie. The shift is the same for all folds.
+ones. The columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free
+coefficients take back; that keeps the differences accurate wherever the data lie. The shift is the same for all folds.
 
 With f the free columns and k the others, the risk as a function of w_k alone, at the best w_f, is
 
@@ -81,7 +81,7 @@ class Quadratic:
 
 
 def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
-    """The means on the first rows where there is one intercept, the means of the features where cells have their own."""
+    """Means on the first rows where there is one intercept, means of the features where cells have their own."""
     free = np.flatnonzero(design.free)
     shape = (len(free), len(design.pairs))
     if len(free) == 0:
@@ -106,15 +106,16 @@ def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shif
     G, c, r, a = np.zeros((p, p)), np.zeros(p), 0.0, np.zeros(p)
     for rows, A in design.blocks(X):
         t = y[rows] - shift.y
-        A = A - A[:, design.free] @ shift.C
+        root = np.sqrt(s[rows])
         if sp.issparse(A):
-            weighted = A.T @ sp.diags_array(s[rows])
-            G += (weighted @ A).toarray()
+            A = sp.diags_array(root) @ (A - A[:, design.free] @ shift.C)
+            G += (A.T @ A).toarray()
         else:
-            weighted = A.T * s[rows]
-            G += weighted @ A
-        c += weighted @ t
-        a += np.asarray(weighted.sum(axis=1)).ravel()
+            A -= A[:, design.free] @ shift.C.toarray()
+            A *= root[:, None]
+            G += A.T @ A
+        c += A.T @ (root * t)
+        a += A.T @ root
         r += float(s[rows] @ t**2)
     return Moments(float(s.sum()), G, c, r, a)
 

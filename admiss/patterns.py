@@ -15,6 +15,8 @@ BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+# Rows that are packed into keys at once.
+KEY_BLOCK = 2**16
 # Entries of the distance matrix between patterns that are held at once.
 DISTANCE_BLOCK = 2**24
 
@@ -55,14 +57,36 @@ class PatternTable:
         weights = counts if sample_weight is None else np.bincount(codes, sample_weight, len(first))
         return cls(matrix[first], codes, counts, np.asarray(weights, dtype=float))
 
+    @classmethod
+    def of_missing(cls, X: FloatArray, sample_weight: FloatArray) -> "PatternTable":
+        """The table of ``isnan(X)`` without the codes of its rows, in little memory."""
+        if X.shape[1] > 64 or np.ptp(sample_weight) > 0:
+            table = cls.of(np.isnan(X), sample_weight)
+            return cls(table.patterns, np.empty(0, dtype=np.int64), table.counts, table.weights)
+        keys = np.empty(len(X), dtype=np.uint64)
+        for start in range(0, len(X), KEY_BLOCK):
+            keys[start : start + KEY_BLOCK] = _keys(np.isnan(X[start : start + KEY_BLOCK]))[:, 0]
+        keys.sort()
+        first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        counts = np.diff(np.append(first, len(keys)))
+        bits = np.unpackbits(keys[first].astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
+        patterns = bits[:, : X.shape[1]].astype(bool)
+        return cls(patterns, np.empty(0, dtype=np.int64), counts, counts * sample_weight[0])
 
-def _distinct(M: BoolArray) -> tuple[IntArray, IntArray]:
-    """First row of each distinct pattern in lexicographic order, and the code of each row."""
+
+def _keys(M: BoolArray) -> NDArray[np.uint64]:
+    """Rows as integers, 64 features a word, in lexicographic order."""
     packed = np.packbits(M, axis=1)
     words = max(1, -(-packed.shape[1] // 8))
     padded = np.zeros((len(M), 8 * words), dtype=np.uint8)
     padded[:, : packed.shape[1]] = packed
-    keys = padded.view(">u8").astype(np.uint64)
+    return padded.view(">u8").astype(np.uint64)
+
+
+def _distinct(M: BoolArray) -> tuple[IntArray, IntArray]:
+    """First row of each distinct pattern in lexicographic order, and the code of each row."""
+    keys = _keys(M)
+    words = keys.shape[1]
     _, first, codes = np.unique(keys[:, 0], return_index=True, return_inverse=True)
     for word in range(1, words):  # codes so far come first, so that the order stays lexicographic
         distinct, next_codes = np.unique(keys[:, word], return_inverse=True)

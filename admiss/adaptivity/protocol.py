@@ -16,7 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from admiss.patterns import BoolArray, FloatArray, PatternTable
+from admiss.patterns import BoolArray, FloatArray
+from admiss.rows import product_columns
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -97,24 +98,22 @@ class Adaptivity(BaseEstimator):
         M : bool array of shape (n, d)
             Their patterns.
         """
-        table = PatternTable.of(M)
-        phi = self.basis(table.patterns.astype(float))
+        phi = self.basis(M.astype(float))
         mask = self.mask(X.shape[1])
-        Z = np.column_stack([np.ones(len(X)), np.where(M, 0.0, X)])
         if sp.issparse(phi) or len(X) * mask.sum() > DENSE_ENTRIES:
-            phi_rows = sp.csc_array(sp.csr_array(phi)[table.codes])
-            features = [sp.diags_array(Z[:, j]) @ phi_rows[:, np.flatnonzero(mask[j])] for j in range(len(mask))]
+            Z = np.column_stack([np.ones(len(X)), np.where(M, 0.0, X)])
+            phi = sp.csc_array(phi)
+            features = [sp.diags_array(Z[:, j]) @ phi[:, np.flatnonzero(mask[j])] for j in range(len(mask))]
             product = sp.csr_array(sp.hstack(features))
             product.eliminate_zeros()
             return product
-        j, k = np.nonzero(mask)
-        return Z[:, j] * phi[table.codes][:, k]
+        return product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
         """n_k of shape (d + 1, K): the weight of the rows in which x_j is observed and phi_k(m) is not 0."""
         used = self.basis(patterns.astype(float)) != 0
-        observed = np.column_stack([np.ones(len(patterns)), ~patterns])
-        return np.asarray((sp.csr_array(used, dtype=float).T @ (weights[:, None] * observed)).T)
+        observed = weights[:, None] * np.column_stack([np.ones(len(patterns)), ~patterns])
+        return np.asarray((used.astype(float).T @ observed).T)
 
     def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
         """A convex penalty and constraints on W, the cvxpy expression of shape (d + 1, K); none by default.

@@ -16,6 +16,11 @@ def test_table_equals_unique_rows(d):
     np.testing.assert_array_equal(table.codes, codes.ravel())
     np.testing.assert_array_equal(table.counts, counts)
     np.testing.assert_allclose(table.weights, [s[codes.ravel() == k].sum() for k in range(len(expected))])
+    X = np.where(M, np.nan, 1.0)
+    for weights in (s, np.full(200, 2.0)):
+        plain, thrifty = PatternTable.of(M, weights), PatternTable.of_missing(X, weights)
+        for name in ("patterns", "counts", "weights"):
+            np.testing.assert_allclose(getattr(thrifty, name), getattr(plain, name))
 
 
 def test_lookup_and_nearest_equal_brute_force():

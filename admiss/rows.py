@@ -1,0 +1,48 @@
+"""Loops over the rows of a data set, compiled."""
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
+    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column a pair; j = 0 is the intercept."""
+    n, p = len(X), len(j)
+    columns = np.empty((n, p))
+    for i in range(n):
+        for c in range(p):
+            feature = j[c] - 1
+            if feature < 0:
+                columns[i, c] = phi[i, k[c]]
+            elif M[i, feature]:
+                columns[i, c] = 0.0
+            else:
+                columns[i, c] = X[i, feature] * phi[i, k[c]]
+    return columns
+
+
+@numba.njit(cache=True, nogil=True)
+def observed_moments(X, s):  # type: ignore[no-untyped-def]
+    """For each feature its weighted mean, standard deviation, size, and whether 0 is among the observed values."""
+    n, d = X.shape
+    weight, mean, size = np.zeros(d), np.zeros(d), np.zeros(d)
+    has_zero = np.zeros(d, dtype=np.bool_)
+    for i in range(n):
+        for j in range(d):
+            x = X[i, j]
+            if not np.isnan(x):
+                weight[j] += s[i]
+                size[j] = max(size[j], abs(x))
+                has_zero[j] |= x == 0.0
+    unit = np.where(size > 0.0, size, 1.0)  # sums of x / unit cannot overflow
+    for i in range(n):
+        for j in range(d):
+            if not np.isnan(X[i, j]):
+                mean[j] += s[i] * (X[i, j] / unit[j])
+    mean /= weight
+    variance = np.zeros(d)
+    for i in range(n):
+        for j in range(d):
+            if not np.isnan(X[i, j]):
+                variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
+    return mean * unit, np.sqrt(variance / weight) * unit, size, has_zero
