@@ -14,6 +14,14 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
 
 from admiss._version import __version__
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
+from admiss.linear_cv import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.versions import show_versions
 
-__all__ = ["AdaptiveClassifier", "AdaptiveRegressor", "__version__", "show_versions"]
+__all__ = [
+    "AdaptiveClassifier",
+    "AdaptiveClassifierCV",
+    "AdaptiveRegressor",
+    "AdaptiveRegressorCV",
+    "__version__",
+    "show_versions",
+]

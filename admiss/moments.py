@@ -12,7 +12,7 @@ With f the free columns and k the others, the risk as a function of w_k alone, a
                                rho = (r - c_f' G_ff^+ c_f) / S.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,12 +48,10 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(self.S + other.S, self.G + other.G, self.c + other.c, self.r + other.r, self.a + other.a)
 
-    def scaled(self, factor: FloatArray) -> "Moments":
-        """The moments of columns that are multiplied by ``factor``."""
-        return Moments(self.S, self.G * factor[:, None] * factor, self.c * factor, self.r, self.a * factor)
-
     def selected(self, columns: IntArray) -> "Moments":
         """The moments of some of the columns."""
+        if len(columns) == len(self.c):
+            return self
         return Moments(self.S, self.G[np.ix_(columns, columns)], self.c[columns], self.r, self.a[columns])
 
     def squared_errors(self, W: FloatArray) -> FloatArray:
@@ -75,9 +73,16 @@ class Quadratic:
     response: FloatArray
     one: FloatArray
 
-    def free_coefficients(self, W: FloatArray) -> FloatArray:
-        """The free coefficients for rows of penalised ones, in shifted columns."""
-        return np.asarray(self.at_zero - W @ self.response.T)
+    def free_coefficients(self, W: FloatArray, columns: slice | IntArray = slice(None)) -> FloatArray:
+        """The free coefficients for rows of penalised ones (only ``columns`` of them), in shifted columns."""
+        return np.asarray(self.at_zero - W @ self.response[:, columns].T)
+
+    def in_units(self, factor: FloatArray) -> "Quadratic":
+        """The quadratic of columns that are multiplied by ``factor``; it takes over the memory of this one."""
+        H = self.H
+        H *= factor[:, None]
+        H *= factor
+        return replace(self, H=H, b=self.b * factor, response=self.response * factor)
 
 
 def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
@@ -123,16 +128,27 @@ def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shif
 def eliminate(moments: Moments, free: BoolArray) -> Quadratic:
     """The quadratic in the penalised columns, at the best free coefficients."""
     G, c, S = moments.G, moments.c, moments.S
-    G_ff, G_fk, G_kk = G[np.ix_(free, free)], G[np.ix_(free, ~free)], G[np.ix_(~free, ~free)]
-    inverse = _pseudo_inverse(G_ff)
-    response, at_zero = inverse @ G_fk, inverse @ c[free]
-    H = 2.0 * (G_kk - G_fk.T @ response) / S
-    b = 2.0 * (c[~free] - G_fk.T @ at_zero) / S
+    f, k = np.flatnonzero(free), np.flatnonzero(~free)
+    G_fk = G[f][:, k]
+    inverse = _pseudo_inverse(G[np.ix_(f, f)])
+    response, at_zero = inverse @ G_fk, inverse @ c[f]
+    H = G[k][:, k] if len(f) > 1 or not np.array_equal(f, [0]) else G[1:, 1:].copy()
+    squares = np.diag(H).copy()
+    H -= G_fk.T @ response
+    H *= 2.0 / S
+    b = linear_term(moments, free)
     # a column that is constant on these rows has no coefficient; rounding must not give it one
-    gone = np.diag(H) <= CONSTANT * 2.0 * np.diag(G_kk) / S
+    gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)
     H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
-    rho = max(0.0, moments.r - float(c[free] @ at_zero)) / S
-    return Quadratic((H + H.T) / 2.0, b, rho, at_zero, response, inverse @ moments.a[free])
+    rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
+    return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f])
+
+
+def linear_term(moments: Moments, free: BoolArray) -> FloatArray:
+    """b, which needs no H."""
+    f, k = np.flatnonzero(free), np.flatnonzero(~free)
+    at_zero = _pseudo_inverse(moments.G[np.ix_(f, f)]) @ moments.c[f]
+    return np.asarray(2.0 * (moments.c[k] - at_zero @ moments.G[f][:, k]) / moments.S)
 
 
 def _pseudo_inverse(G: FloatArray) -> FloatArray:

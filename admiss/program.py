@@ -50,7 +50,7 @@ def solve_program(
     risk = _risk(design, X, y, q, loss)
     certain, settled = np.zeros(len(penalty.u1)), np.zeros(len(y), dtype=bool)
     if not design.adaptivity.has_structure():
-        certain, settled = _one_class_cells(design, risk.A, y)
+        certain, settled = one_class_cells(design, risk.A, y)
     w, certificate = np.zeros(len(penalty.u1)), _evident(0.0)
     if not settled.all():
         rest = EmpiricalRisk(risk.A[~settled], y[~settled], q[~settled], loss) if settled.any() else risk
@@ -73,7 +73,7 @@ def _risk(design: Design, X: FloatArray, y: FloatArray, q: FloatArray, loss: Los
     return EmpiricalRisk(design.whole(X), y, q, loss)
 
 
-def _one_class_cells(design: Design, A: Matrix, y: FloatArray) -> tuple[FloatArray, BoolArray]:
+def one_class_cells(design: Design, A: Matrix, y: FloatArray) -> tuple[FloatArray, BoolArray]:
     """For each column -1 or 1 if it is the intercept of a cell of that class only, else 0; and these cells' rows."""
     free = np.flatnonzero(design.free)
     cells = A[:, free] != 0

@@ -1,0 +1,394 @@
+"""Adaptive linear models with adaptivity class and penalty chosen by cross-validation (Section 2.4 of the paper).
+
+Adaptivity classes, l1_ratio (the paper's alpha), adaptive penalty and lambda are chosen at once, by the held-out loss
+(squared error, or the logistic loss) over all folds. Ties, to a relative 1e-9, go to the simpler model: fewer columns,
+then larger lambda, larger adaptive penalty, larger l1_ratio. The chosen model is fitted on all rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.engine import MAX_COLUMNS
+from admiss.folds import make_folds
+from admiss.grid import ClassFolds, GridOptions, logistic_folds, path_errors, squared_folds
+from admiss.inputs import read_classes, read_features, read_regression_target, read_weights, unchanged_on_error
+from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
+from admiss.patterns import FloatArray
+from admiss.progress import progress
+from admiss.table import Table
+
+DEFAULT_CLASSES = ("affine_intercept", "affine")
+DEFAULT_L1_RATIOS = (0.1, 0.5, 0.9, 1.0)
+DEFAULT_ADAPTIVE_PENALTIES = (1.0, 4.0, 12.0)
+TIE = 1e-9
+
+
+class _AdaptiveCV(BaseEstimator):
+    """What the two estimators share: the grid, the choice, and the model behind."""
+
+    adaptivity: Any
+    l1_ratios: Sequence[float]
+    n_lambdas: int
+    eps: float | None
+    adaptive_penalties: Sequence[float]
+    cv: Any
+    penalty_weights: str
+    scale: bool
+    fit_intercept: bool
+    on_unseen_pattern: str
+    stop_early: bool
+    solver: str
+    random_state: Any
+    n_jobs: int | None
+
+    best_estimator_: Any
+
+    def _read_grid(self) -> tuple[list[Adaptivity], GridOptions]:
+        listed = [self.adaptivity] if isinstance(self.adaptivity, str | Adaptivity) else list(self.adaptivity)
+        classes = [resolve_adaptivity(adaptivity) for adaptivity in listed]
+        if not classes:
+            raise ValueError("adaptivity is empty: name at least one class.")
+        for adaptivity in classes:
+            if adaptivity.has_structure():
+                raise ValueError(
+                    f"{type(adaptivity).__name__} has a structure of its own, which the fast paths do not know: "
+                    "search over its parameters with scikit-learn's GridSearchCV."
+                )
+        for name, largest in (("l1_ratios", 1.0), ("adaptive_penalties", np.inf)):
+            values = np.asarray(getattr(self, name), dtype=float)
+            if (
+                values.ndim != 1
+                or not len(values)
+                or not np.all((values >= 0) & (values <= largest) & (values < np.inf))
+            ):
+                limits = "between 0 and 1" if largest == 1.0 else "from 0 on"
+                raise ValueError(f"{name} must be a list of numbers {limits}, not {getattr(self, name)!r}.")
+        if not isinstance(self.n_lambdas, int | np.integer) or self.n_lambdas < 1:
+            raise ValueError(f"n_lambdas must be a whole number from 1 on, not {self.n_lambdas!r}.")
+        if self.eps is not None and not 0 < self.eps < 1:
+            raise ValueError(f"eps must be between 0 and 1, not {self.eps!r}.")
+        return classes, GridOptions(
+            [float(alpha) for alpha in self.l1_ratios],
+            [float(c) for c in self.adaptive_penalties],
+            int(self.n_lambdas),
+            self.eps,
+            self.penalty_weights,
+            bool(self.scale),
+            bool(self.fit_intercept),
+            bool(self.stop_early),
+        )
+
+    def _search(self, classes: list[Adaptivity], by_class: list[ClassFolds], options: GridOptions) -> dict[str, Any]:
+        """Fill ``cv_results_`` and return the parameters of the best cell."""
+        for adaptivity, folds in zip(classes, by_class, strict=True):
+            if folds.n_columns > MAX_COLUMNS:
+                raise ValueError(
+                    f"{adaptivity!r} has {folds.n_columns:,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
+                    "leave it out, or search with scikit-learn's GridSearchCV."
+                )
+        tasks = [
+            (k, c, alpha)
+            for k in range(len(classes))
+            for c in range(len(options.adaptive_penalties))
+            for alpha in options.l1_ratios
+        ]
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(path_errors)(by_class[k], c, alpha, options) for k, c, alpha in tasks
+        )
+        columns: dict[str, list[Any]] = {name: [] for name in RESULT_COLUMNS}
+        for (k, c, alpha), (lambdas, errors) in zip(
+            tasks, progress(runs, len(tasks), "cross-validation: paths"), strict=True
+        ):
+            mean = errors.sum(axis=0) / by_class[k].weight
+            count = len(lambdas)
+            columns["class_index"] += [k] * count
+            columns["adaptivity"] += [repr(classes[k])] * count
+            columns["columns"] += [by_class[k].n_columns] * count
+            columns["adaptive_penalty"] += [options.adaptive_penalties[c]] * count
+            columns["l1_ratio"] += [alpha] * count
+            columns["lam"] += lambdas.tolist()
+            columns["mean_loss"] += mean.tolist()
+        self.cv_results_ = Table(**columns)
+        best = _best_cell(self.cv_results_)
+        self.best_index_ = best
+        self.best_score_ = -float(self.cv_results_["mean_loss"][best])
+        return {
+            "adaptivity": classes[self.cv_results_["class_index"][best]],
+            "adaptive_penalty": float(self.cv_results_["adaptive_penalty"][best]),
+            "l1_ratio": float(self.cv_results_["l1_ratio"][best]),
+            "lam": float(self.cv_results_["lam"][best]),
+        }
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        names = ("penalty_weights", "scale", "fit_intercept", "on_unseen_pattern", "solver")
+        return {name: getattr(self, name) for name in names}
+
+    def _adopt(self, estimator: Any, X: Any, y: Any, sample_weight: Any, best: dict[str, Any]) -> None:
+        self.best_params_ = best
+        self.best_estimator_ = estimator.fit(X, y, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+
+    def _model(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the chosen model."""
+        return self._model().predict(X)
+
+    def coef_at(self, pattern: Any) -> FloatArray:
+        """Weights at a pattern, see :meth:`AdaptiveRegressor.coef_at`."""
+        return self._model().coef_at(pattern)
+
+    def intercept_at(self, pattern: Any) -> Any:
+        """Intercept at a pattern, see :meth:`AdaptiveRegressor.intercept_at`."""
+        return self._model().intercept_at(pattern)
+
+    def coef_table(self) -> Table:
+        """Coefficients as a table, see :meth:`AdaptiveRegressor.coef_table`."""
+        return self._model().coef_table()
+
+    def pattern_report(self, X: Any) -> Table:
+        """The patterns of X, see :meth:`AdaptiveRegressor.pattern_report`."""
+        return self._model().pattern_report(X)
+
+    def to_text(self, precision: int = 4) -> str:
+        """The chosen model as a formula."""
+        return self._model().to_text(precision)
+
+    @property
+    def imputation_(self) -> FloatArray:
+        """The values that the chosen model imputes, see :attr:`AdaptiveRegressor.imputation_`."""
+        return self._model().imputation_
+
+    @property
+    def certificate_(self) -> Any:
+        """Certificate of the chosen model."""
+        return self._model().certificate_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+RESULT_COLUMNS = ("class_index", "adaptivity", "columns", "adaptive_penalty", "l1_ratio", "lam", "mean_loss")
+
+
+def _best_cell(results: Table) -> int:
+    """The smallest loss; among ties the simpler model."""
+    loss = results["mean_loss"]
+    smallest = np.nanmin(loss)
+    tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest))
+    order = np.lexsort(
+        [
+            -results["l1_ratio"][tied],
+            -results["adaptive_penalty"][tied],
+            -results["lam"][tied],
+            results["columns"][tied],
+        ]
+    )
+    return int(tied[order[0]])
+
+
+class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
+    """Adaptive linear regression with everything chosen by cross-validation.
+
+    Parameters
+    ----------
+    adaptivity : str, Adaptivity or list of them
+        Candidate classes.
+    l1_ratios : sequence of float
+        Candidates for the paper's alpha.
+    n_lambdas : int
+        Length of each path.
+    eps : float, optional
+        Smallest lambda as a share of the largest; by default 1e-4, and 1e-2 where there are more columns than rows.
+    adaptive_penalties : sequence of float
+        Candidates for the factor on the penalty of the columns that depend on the pattern.
+    cv : int, splitter or iterable
+        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+    penalty_weights, scale, fit_intercept, on_unseen_pattern, solver
+        As in :class:`AdaptiveRegressor`.
+    stop_early : bool
+        Leave a path once its loss is clearly past the minimum; what was left out is NaN in ``cv_results_``.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : AdaptiveRegressor
+        The chosen model, fitted on all rows.
+    best_params_ : dict
+        Its class, ``adaptive_penalty``, ``l1_ratio`` and ``lam``.
+    best_score_ : float
+        Minus its held-out loss.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : Table
+        Held-out loss of every cell.
+    certificate_, imputation_, n_features_in_, feature_names_in_
+        As in :class:`AdaptiveRegressor`.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressorCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = AdaptiveRegressorCV(["static", "affine_intercept"], random_state=0).fit(data.X_train, data.y_train)
+    >>> model.best_params_["adaptivity"]
+    AffineIntercept()
+    """
+
+    def __init__(
+        self,
+        adaptivity: Any = DEFAULT_CLASSES,
+        l1_ratios: Sequence[float] = DEFAULT_L1_RATIOS,
+        n_lambdas: int = 100,
+        eps: float | None = None,
+        adaptive_penalties: Sequence[float] = DEFAULT_ADAPTIVE_PENALTIES,
+        cv: Any = 5,
+        penalty_weights: str = "count",
+        scale: bool = True,
+        fit_intercept: bool = True,
+        on_unseen_pattern: str = "nearest",
+        stop_early: bool = False,
+        solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.adaptivity = adaptivity
+        self.l1_ratios = l1_ratios
+        self.n_lambdas = n_lambdas
+        self.eps = eps
+        self.adaptive_penalties = adaptive_penalties
+        self.cv = cv
+        self.penalty_weights = penalty_weights
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.on_unseen_pattern = on_unseen_pattern
+        self.stop_early = stop_early
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`AdaptiveRegressor.fit`."""
+        classes, options = self._read_grid()
+        shared = self._shared_parameters()
+        AdaptiveRegressor(**shared)._check_parameters()
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            target = read_regression_target(self, y, len(rows))
+            s = read_weights(sample_weight, rows)
+            used = s > 0
+            splits = make_folds(rows[used], target[used], None, self.cv, self.random_state)
+            by_class = [squared_folds(rows[used], target[used], s[used], a, splits, options) for a in classes]
+            best = self._search(classes, by_class, options)
+            self._adopt(AdaptiveRegressor(**best, **shared), X, y, sample_weight, best)
+        return self
+
+
+class AdaptiveClassifierCV(ClassifierMixin, _AdaptiveCV):
+    """Adaptive logistic regression with everything chosen by cross-validation.
+
+    Folds are stratified by pattern and class. More than two classes are fitted one against the rest with one choice for
+    all, by the sum of their logistic losses.
+
+    Parameters
+    ----------
+    adaptivity, l1_ratios, n_lambdas, eps, adaptive_penalties, cv, penalty_weights, scale, fit_intercept, \
+on_unseen_pattern, stop_early, solver, random_state, n_jobs
+        As in :class:`AdaptiveRegressorCV`.
+    class_weight : dict, "balanced" or None
+        As in :class:`AdaptiveClassifier`; it weighs the held-out loss too.
+
+    Attributes
+    ----------
+    best_estimator_ : AdaptiveClassifier
+        The chosen model, fitted on all rows.
+    classes_ : array of shape (n_classes,)
+    best_params_, best_score_, best_index_, cv_results_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`AdaptiveRegressorCV`.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveClassifierCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = AdaptiveClassifierCV("affine_intercept", n_lambdas=20, random_state=0)
+    >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        adaptivity: Any = DEFAULT_CLASSES,
+        l1_ratios: Sequence[float] = DEFAULT_L1_RATIOS,
+        n_lambdas: int = 100,
+        eps: float | None = None,
+        adaptive_penalties: Sequence[float] = DEFAULT_ADAPTIVE_PENALTIES,
+        cv: Any = 5,
+        penalty_weights: str = "count",
+        scale: bool = True,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        on_unseen_pattern: str = "nearest",
+        stop_early: bool = False,
+        solver: str = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.adaptivity = adaptivity
+        self.l1_ratios = l1_ratios
+        self.n_lambdas = n_lambdas
+        self.eps = eps
+        self.adaptive_penalties = adaptive_penalties
+        self.cv = cv
+        self.penalty_weights = penalty_weights
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.on_unseen_pattern = on_unseen_pattern
+        self.stop_early = stop_early
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`AdaptiveClassifier.fit`."""
+        classes, options = self._read_grid()
+        shared = {**self._shared_parameters(), "class_weight": self.class_weight}
+        AdaptiveClassifier(**shared)._check_parameters()
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            labels, codes = read_classes(self, y, len(rows))
+            s = read_weights(sample_weight, rows) * compute_sample_weight(self.class_weight, labels[codes])
+            used = s > 0
+            if len(np.unique(codes[used])) < 2:
+                raise ValueError("AdaptiveClassifierCV needs rows of at least two classes, and y has one class only.")
+            splits = make_folds(rows[used], codes[used], codes[used], self.cv, self.random_state)
+            targets = [np.where(codes[used] == c, 1.0, -1.0) for c in (range(len(labels)) if len(labels) > 2 else [1])]
+            by_class = [logistic_folds(rows[used], targets, s[used], a, splits, options) for a in classes]
+            best = self._search(classes, by_class, options)
+            self._adopt(AdaptiveClassifier(**best, **shared), X, y, sample_weight, best)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the chosen model."""
+        return self._model().decision_function(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the chosen model."""
+        return self._model().predict_proba(X)
