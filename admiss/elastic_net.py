@@ -10,8 +10,8 @@ quadratic model). Each step along the path
 1. predicts: on the support F with signs s the path solves  K dw/dlambda = -(v1 s + v2 w),  K = H_FF + lambda diag(v2);
 2. sweeps by coordinate descent, which finds who enters and who leaves;
 3. solves K w = b - lambda v1 s directly. If no sign flips and no other coordinate violates its condition, w is
-   optimal to rounding error; if a sign flips, the step is clipped at 0, or cut where it would not decrease the
-   objective, and 2 follows again.
+   optimal to rounding error. If a sign flips, the step is clipped at 0, or cut where that would not decrease the
+   objective, and 3 follows again on the smaller support; if a coordinate wants to enter, 2 follows.
 
 Coordinates that cannot be active are left out of the work: with q = H w known at w0, |q_j - q0_j| is at most
 sqrt(H_jj (w - w0)'H (w - w0)), so that most conditions are checked without computing q_j.
@@ -19,13 +19,10 @@ sqrt(H_jj (w - w0)'H (w - w0)), so that most conditions are checked without comp
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from admiss.compiled import compiled
 from admiss.patterns import FloatArray
-
-# Reassociation lets sums be vectorised; NaN and infinity keep their meaning.
-_compile = numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"})
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
 CONDITION_TOLERANCE = 1e-10
@@ -33,7 +30,9 @@ CONDITION_TOLERANCE = 1e-10
 PIVOT_TOLERANCE = 1e-11
 # Sweeps between two direct solves, and rounds of both before a point of the path is given up.
 SWEEPS = 2
-MAX_ROUNDS = 500
+MAX_ROUNDS = 2000
+# Proximal steps on a singular support before others may enter.
+PROXIMAL_STEPS = 3
 # Problems up to this size work on all coordinates; above, on those that may be active.
 SMALL = 160
 # Guards a division where b is 0.
@@ -72,7 +71,7 @@ def quadratic_path(
     return Path(*_path(np.ascontiguousarray(H), b, v1, v2, lambdas, w0))
 
 
-@_compile
+@compiled
 def _path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def]
     # The loops are in functions of their own: numba counts references in the loops of a function that calls many.
     p = len(b)
@@ -103,7 +102,7 @@ def _path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def]
     return solutions, violations
 
 
-@_compile
+@compiled
 def _join(H, b, v1, lam, w_all, q_all, work, is_work, m, HW, w, q, bW):  # type: ignore[no-untyped-def]
     """Take into the work who is active or violates its condition; everyone in a small problem."""
     p = len(b)
@@ -123,20 +122,20 @@ def _join(H, b, v1, lam, w_all, q_all, work, is_work, m, HW, w, q, bW):  # type:
     return m
 
 
-@_compile
+@compiled
 def _scale_penalty(m, work, v1, v2, lam, l1, l2):  # type: ignore[no-untyped-def]
     for i in range(m):
         l1[i] = lam * v1[work[i]]
         l2[i] = lam * v2[work[i]]
 
 
-@_compile
+@compiled
 def _scatter(m, work, values, target):  # type: ignore[no-untyped-def]
     for i in range(m):
         target[work[i]] = values[i]
 
 
-@_compile
+@compiled
 def _largest(v):  # type: ignore[no-untyped-def]
     largest = 0.0
     for j in range(len(v)):
@@ -144,7 +143,7 @@ def _largest(v):  # type: ignore[no-untyped-def]
     return largest
 
 
-@_compile
+@compiled
 def _predict(HW, m, L, F, support, v1, v2, work, change, w, q, x):  # type: ignore[no-untyped-def]
     """Step 1: w at the next lambda to first order; a coordinate that would change its sign is set to 0."""
     for i in range(support):
@@ -156,18 +155,22 @@ def _predict(HW, m, L, F, support, v1, v2, work, change, w, q, x):  # type: igno
     _step(HW, m, F, support, x, 1.0, w, q)
 
 
-@_compile
+@compiled
 def _solve(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance):  # type: ignore[no-untyped-def]
     """Steps 2 and 3 until w is optimal on the first m coordinates; returns the size of its support."""
-    support = 0
+    support, sweep, proximal = 0, True, 0
     for _ in range(MAX_ROUNDS):
-        for _ in range(SWEEPS):
-            _sweep(H, m, b, l1, l2, w, q)
+        if sweep:
+            for _ in range(SWEEPS):
+                _sweep(H, m, b, l1, l2, w, q)
         support = _support(m, w, F)
-        if support == 0:
+        if support == 0 and sweep:
             return 0
-        _direct_solution(H, b, l1, l2, w, q, L, F, support, x)
+        singular = _direct_solution(H, b, l1, l2, w, q, L, F, support, x)
         cut = _first_flip(w, F, support, x)
+        # first to the minimum on this support, whose coordinates only leave; then see who wants to enter
+        proximal = proximal + 1 if singular and cut == 1.0 else 0
+        sweep = cut == 1.0 and proximal % PROXIMAL_STEPS == 0
         if cut == 1.0:
             _step(H, m, F, support, x, 1.0, w, q)
             if _violation(m, b, l1, l2, w, q) <= tolerance:
@@ -187,7 +190,7 @@ def _solve(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance):  # type
     return support
 
 
-@_compile
+@compiled
 def _support(m, w, F):  # type: ignore[no-untyped-def]
     support = 0
     for j in range(m):
@@ -197,7 +200,7 @@ def _support(m, w, F):  # type: ignore[no-untyped-def]
     return support
 
 
-@_compile
+@compiled
 def _first_flip(w, F, support, x):  # type: ignore[no-untyped-def]
     """The share of the step from w to x at which the first coordinate reaches 0; 1 where none does."""
     cut = 1.0
@@ -208,7 +211,7 @@ def _first_flip(w, F, support, x):  # type: ignore[no-untyped-def]
     return cut
 
 
-@_compile
+@compiled
 def _step(H, m, F, support, x, share, w, q):  # type: ignore[no-untyped-def]
     """A share of the step from w to x; a coordinate that reaches 0 or beyond stays there."""
     for i in range(support):
@@ -222,7 +225,7 @@ def _step(H, m, F, support, x, share, w, q):  # type: ignore[no-untyped-def]
             q[k] += change * H[f, k]
 
 
-@_compile
+@compiled
 def _fresh_product(H, m, F, support, w, q):  # type: ignore[no-untyped-def]
     for k in range(m):
         q[k] = 0.0
@@ -232,13 +235,13 @@ def _fresh_product(H, m, F, support, w, q):  # type: ignore[no-untyped-def]
             q[k] += value * H[F[i], k]
 
 
-@_compile
+@compiled
 def _copy(m, source, target):  # type: ignore[no-untyped-def]
     for k in range(m):
         target[k] = source[k]
 
 
-@_compile
+@compiled
 def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
     """One round of coordinate descent; q = H w is kept."""
     for j in range(m):
@@ -256,9 +259,9 @@ def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
                 q[k] += change * H[j, k]
 
 
-@_compile
+@compiled
 def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-untyped-def]
-    """Step 3: x with K x = b - l1 s on the support; where K is singular, the proximal step from w."""
+    """Step 3: x with K x = b - l1 s on the support; where K is singular, the proximal step from w (and True)."""
     damping = 0.0
     for _ in range(30):
         for i in range(support):
@@ -279,9 +282,10 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-u
     if damping > 0.0:
         for i in range(support):
             x[i] += w[F[i]]
+    return damping > 0.0
 
 
-@_compile
+@compiled
 def _cholesky(L, m):  # type: ignore[no-untyped-def]
     """Factor the lower triangle in place; False where a pivot vanishes."""
     for i in range(m):
@@ -300,7 +304,7 @@ def _cholesky(L, m):  # type: ignore[no-untyped-def]
     return True
 
 
-@_compile
+@compiled
 def _cholesky_solve(L, m, x):  # type: ignore[no-untyped-def]
     for i in range(m):
         total = x[i]
@@ -314,7 +318,7 @@ def _cholesky_solve(L, m, x):  # type: ignore[no-untyped-def]
             x[k] -= L[i, k] * value
 
 
-@_compile
+@compiled
 def _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w, tolerance):  # type: ignore[no-untyped-def]
     """Whether a coordinate outside of the work violates its condition; then its q is exact in ``q_all``.
 
@@ -345,7 +349,7 @@ def _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w
     return found
 
 
-@_compile
+@compiled
 def _drift(HW, m, work, w, w_known):  # type: ignore[no-untyped-def]
     """sqrt((w - w_known)' H (w - w_known)); w_known is 0 outside of the work."""
     total = 0.0
@@ -357,7 +361,7 @@ def _drift(HW, m, work, w, w_known):  # type: ignore[no-untyped-def]
     return np.sqrt(max(total, 0.0))
 
 
-@_compile
+@compiled
 def _refresh(H, m, work, w, w_known, q_all):  # type: ignore[no-untyped-def]
     """Bring ``q_all`` and ``w_known`` up to w."""
     for i in range(m):
@@ -369,7 +373,7 @@ def _refresh(H, m, work, w, w_known, q_all):  # type: ignore[no-untyped-def]
             w_known[j] = w[i]
 
 
-@_compile
+@compiled
 def _product(H, w):  # type: ignore[no-untyped-def]
     q = np.zeros(len(w))
     for j in range(len(w)):
@@ -379,7 +383,7 @@ def _product(H, w):  # type: ignore[no-untyped-def]
     return q
 
 
-@_compile
+@compiled
 def _violation(m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
     """Largest violation of the optimality conditions on the first m coordinates."""
     largest = 0.0
@@ -395,7 +399,7 @@ def _violation(m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
     return largest
 
 
-@_compile
+@compiled
 def _objective(m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(m):

@@ -30,10 +30,17 @@ from formulations.risk import EmpiricalRisk, centred, compressed_squared_risk
 
 # Columns beyond which the matrix of cross products is not formed.
 MAX_COLUMNS = 5000
+# A feature whose mean is more standard deviations away from 0 cannot be told from its indicator by cross products.
+MAX_OFFSET = 1e4
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
 # Steps of the path to a single lambda, for each factor of 10 below the lambda at which all coefficients are 0.
 STEPS_PER_DECADE = 6
+
+
+def suits(design: Design) -> bool:
+    """Whether cross products of the columns are small enough and accurate enough."""
+    return len(design.pairs) <= MAX_COLUMNS and bool(np.all(np.abs(design.mean) <= MAX_OFFSET * design.scale))
 
 
 def fit_squared(

@@ -32,7 +32,7 @@ def make_folds(X: FloatArray, y: Any, labels: IntArray | None, cv: Any, random_s
     """
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if not 2 <= cv <= len(X):
-            raise ValueError(f"cv must be between 2 and the number of rows, {len(X)}, not {cv}.")
+            raise ValueError(f"cv must be between 2 and the number of rows, n_samples={len(X)}, not {cv}.")
         strata = pattern_strata(np.isnan(X), labels, int(cv))
         splitter = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
         return list(splitter.split(np.empty((len(X), 1)), strata))

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from admiss.adaptivity import Adaptivity
 from admiss.design import Design, fit_design
 from admiss.elastic_net import quadratic_path
+from admiss.engine import MAX_COLUMNS, MAX_OFFSET
 from admiss.folds import Split
 from admiss.logistic_path import logistic_path
 from admiss.moments import Moments, Quadratic, Shift, eliminate, linear_term, moments_of, shift_of
@@ -98,6 +99,24 @@ def path_errors(folds: ClassFolds, penalty: int, alpha: float, options: GridOpti
     return lambdas, errors
 
 
+def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options: GridOptions) -> Design:
+    """The design of all rows, if the engine can take it."""
+    design = fit_design(X, s, adaptivity, scale=options.scale, fit_intercept=options.fit_intercept)
+    if len(design.pairs) > MAX_COLUMNS:
+        raise ValueError(
+            f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
+            "leave it out, or search with scikit-learn's GridSearchCV."
+        )
+    far = np.flatnonzero(np.abs(design.mean) > MAX_OFFSET * design.scale)
+    if options.scale and len(far):
+        listed = ", ".join(str(j) for j in design.features[far][:5])
+        raise ValueError(
+            f"The features in columns {listed} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "
+            "centre them first, for instance with scikit-learn's StandardScaler."
+        )
+    return design
+
+
 def _fold_design(design: Design, X: FloatArray, s: FloatArray, options: GridOptions) -> tuple[Design, bool]:
     """The design of the training rows of a fold, and whether its columns are those of ``design`` in other units."""
     own = fit_design(X, s, design.adaptivity, scale=options.scale, fit_intercept=options.fit_intercept)
@@ -119,7 +138,7 @@ def squared_folds(
     X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, splits: Sequence[Split], options: GridOptions
 ) -> ClassFolds:
     """The folds of one class for the squared loss."""
-    design = fit_design(X, s, adaptivity, scale=options.scale, fit_intercept=options.fit_intercept)
+    design = _narrow_design(X, s, adaptivity, options)
     shift = shift_of(design, X, y, s)
     total: Moments | None = None
     fits, weight = [], 0.0
@@ -222,7 +241,7 @@ def logistic_folds(
     options: GridOptions,
 ) -> ClassFolds:
     """The folds of one class for the logistic loss, summed over targets (one against the rest)."""
-    design = fit_design(X, s, adaptivity, scale=options.scale, fit_intercept=options.fit_intercept)
+    design = _narrow_design(X, s, adaptivity, options)
     fits, weight = [], 0.0
     for train, test in splits:
         own = fit_design(X[train], s[train], adaptivity, scale=options.scale, fit_intercept=options.fit_intercept)

@@ -15,7 +15,6 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.engine import MAX_COLUMNS
 from admiss.folds import make_folds
 from admiss.grid import ClassFolds, GridOptions, logistic_folds, path_errors, squared_folds
 from admiss.inputs import read_classes, read_features, read_regression_target, read_weights, unchanged_on_error
@@ -87,12 +86,6 @@ class _AdaptiveCV(BaseEstimator):
 
     def _search(self, classes: list[Adaptivity], by_class: list[ClassFolds], options: GridOptions) -> dict[str, Any]:
         """Fill ``cv_results_`` and return the parameters of the best cell."""
-        for adaptivity, folds in zip(classes, by_class, strict=True):
-            if folds.n_columns > MAX_COLUMNS:
-                raise ValueError(
-                    f"{adaptivity!r} has {folds.n_columns:,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
-                    "leave it out, or search with scikit-learn's GridSearchCV."
-                )
         tasks = [
             (k, c, alpha)
             for k in range(len(classes))

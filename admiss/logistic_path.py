@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from admiss.compiled import compiled
 from admiss.elastic_net import (
     CONDITION_TOLERANCE,
     SMALL,
-    _compile,
     _largest,
     _path,
     _product,
@@ -75,7 +75,7 @@ def logistic_path(
     return LogisticPath(*_logistic_path(columns, A.shape[1], y, q, v1, v2, lambdas, w, f, tolerance))
 
 
-@_compile
+@compiled
 def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  # type: ignore[no-untyped-def]
     n, width = A.shape
     solutions, free = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), width - p))
@@ -149,7 +149,7 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
     return solutions, free, violations
 
 
-@_compile
+@compiled
 def _derivatives(y, q, z, slope):  # type: ignore[no-untyped-def]
     """The risk, and its derivative in each z_i."""
     risk = 0.0
@@ -161,7 +161,7 @@ def _derivatives(y, q, z, slope):  # type: ignore[no-untyped-def]
     return risk
 
 
-@_compile
+@compiled
 def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
     """B, its Schur complement H on the first p columns, and K = B_ff^-1 B_fw."""
     n, width = A.shape
@@ -178,7 +178,7 @@ def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
         H[:, :] -= np.dot(B[:p, p:].copy(), K)
 
 
-@_compile
+@compiled
 def _penalty(p, v1, v2, lam, w):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(p):
@@ -186,7 +186,7 @@ def _penalty(p, v1, v2, lam, w):  # type: ignore[no-untyped-def]
     return lam * total
 
 
-@_compile
+@compiled
 def _conditions(p, v1, v2, lam, w, g):  # type: ignore[no-untyped-def]
     """Largest violation of the optimality conditions."""
     largest = 0.0
@@ -204,7 +204,7 @@ def _conditions(p, v1, v2, lam, w, g):  # type: ignore[no-untyped-def]
     return largest
 
 
-@_compile
+@compiled
 def _null_scale(A, p, y, q):  # type: ignore[no-untyped-def]
     """The largest gradient at w = 0."""
     slope = np.zeros(len(y))

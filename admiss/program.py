@@ -1,8 +1,8 @@
 """The program of a design, handed to its solver.
 
-``solver="auto"`` takes the fast engine for the squared and the logistic loss without a structure on W, as long as the
-matrix of cross products is of a reasonable size and the engine meets the optimality conditions; else, and for any other
-``solver``, the stated cvxpy program is solved. The certificate says which.
+``solver="auto"`` takes the fast engine for the squared and the logistic loss without a structure on W, where the design
+suits it and it meets the optimality conditions; else, and for any other ``solver``, the stated cvxpy program is solved.
+The certificate says which.
 
 In classification the risk may have no minimiser.
 
@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from admiss.adaptivity.protocol import Matrix
 from admiss.design import Design
-from admiss.engine import MAX_COLUMNS, fit_logistic, fit_squared
+from admiss.engine import fit_logistic, fit_squared, suits
 from admiss.patterns import BoolArray, FloatArray
 from admiss.penalty import Penalty
 from formulations.certificate import Certificate
@@ -43,7 +43,7 @@ def solve_program(
     q = sample_weight / sample_weight.sum()
     if len(design.pairs) == 0:
         return np.zeros(0), _evident(float(q @ loss.value(y, np.zeros_like(y))))
-    fast = solver == "auto" and not design.adaptivity.has_structure() and len(design.pairs) <= MAX_COLUMNS
+    fast = solver == "auto" and not design.adaptivity.has_structure() and suits(design)
     if not isinstance(loss, Logistic):
         fitted = fit_squared(design, X, y, sample_weight, penalty) if fast and isinstance(loss, Squared) else None
         return fitted or _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)

@@ -1,10 +1,11 @@
 """Loops over the rows of a data set, compiled."""
 
-import numba
 import numpy as np
 
+from admiss.compiled import compiled
 
-@numba.njit(cache=True, nogil=True)
+
+@compiled
 def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
     """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column a pair; j = 0 is the intercept."""
     n, p = len(X), len(j)
@@ -21,7 +22,7 @@ def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
     return columns
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def observed_moments(X, s):  # type: ignore[no-untyped-def]
     """For each feature its weighted mean, standard deviation, size, and whether 0 is among the observed values."""
     n, d = X.shape

@@ -1,0 +1,21 @@
+"""How loops are compiled: with numba, once, and kept on disk where there is a place for that."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+# Sums may be reassociated, which lets them be vectorised; NaN and infinity keep their meaning.
+REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile a function of numbers and arrays.
+
+    The result is kept beside the source or in the user's cache folder; where neither can be written, as on a read-only
+    installation without a home, it is compiled anew in every process.
+    """
+    try:
+        return numba.njit(cache=True, nogil=True, fastmath=REASSOCIATED)(function)
+    except RuntimeError:  # numba found no folder for its cache
+        return numba.njit(nogil=True, fastmath=REASSOCIATED)(function)

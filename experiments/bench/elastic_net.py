@@ -1,0 +1,429 @@
+"""Penalised paths: this engine against R's glmnet, scikit-learn and cvxpy.
+
+A workload is a grid of 100 lambdas x 10 l1_ratios x 6 adaptive penalties x 5 folds and the refit: 300 paths. This
+engine is measured as `AdaptiveRegressorCV` or `AdaptiveClassifierCV` on the whole grid, statistics and held-out errors
+included; glmnet by the CPU time of its fits alone. All peers solve the same problems:
+
+* glmnet divides y by its standard deviation sigma, which changes the mix of l1 and l2: it gets y / sigma, and alpha and
+  lambda that make up for it; it rescales penalty factors to sum to p, and takes half the squared loss;
+* scikit-learn has no penalty factors; scaling the columns is the same for the lasso only, so it is compared there;
+* cvxpy solves the stated program, compiled once for each fold and adaptive penalty.
+
+glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. Where a grid
+would take more than a minute, a random sample of its paths is measured and scaled (marked ~). Ratios are medians of 5
+interleaved pairs. Finished workloads are kept in the output folder and not measured again.
+"""
+
+import json
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Ridge, lasso_path
+
+from admiss import AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
+from admiss.datasets import make_synthetic
+from admiss.design import fit_design
+from admiss.elastic_net import quadratic_path
+from admiss.folds import make_folds
+from admiss.grid import PATH_TOLERANCE
+from admiss.logistic_path import logistic_path
+from admiss.penalty import penalty_weights
+from admiss.table import Table
+from admiss.versions import versions
+from formulations.adaptive_erm import AdaptiveERM, compile_erm, solve_erm
+from formulations.losses import Logistic, Squared
+from formulations.optimality import dual_bound
+from formulations.risk import EmpiricalRisk, compressed_squared_risk
+
+L1_RATIOS = tuple(np.arange(1, 11) / 10)
+ADAPTIVE_PENALTIES = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
+N_LAMBDAS = 100
+N_FOLDS = 5
+N_PATHS = len(L1_RATIOS) * len(ADAPTIVE_PENALTIES) * N_FOLDS
+PAIRS = 5
+OWN_SAMPLE = 3
+ACCURACY = 1e-6
+THRESHOLDS = (1e-7, 3e-8, 1e-8, 3e-9, 1e-9, 3e-10, 1e-10, 1e-11, 1e-12)
+CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine": Affine(), "degree 2": Polynomial(2)}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A grid to be cross-validated."""
+
+    loss: str
+    name: str
+    n: int
+    d: int
+
+    @property
+    def key(self) -> str:
+        """Name of its file."""
+        return f"{self.loss}-{self.name}-{self.n}-{self.d}".replace(" ", "-")
+
+
+WORKLOADS = [
+    *(Workload(loss, name, n, 10) for loss in ("squared", "logistic") for name in CLASSES for n in (100, 1000, 10_000)),
+    Workload("squared", "affine", 1000, 50),
+    Workload("logistic", "affine", 1000, 50),
+]
+
+
+@dataclass(frozen=True)
+class PathProblem:
+    """One path, as every peer gets it: A without intercept column, rows of equal weight."""
+
+    fold: int
+    A: np.ndarray
+    y: np.ndarray
+    u: np.ndarray
+    alpha: float
+    lambdas: np.ndarray
+
+    def objective(self, loss: str, b: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """The objective at each lambda."""
+        z = self.A @ W.T + b
+        kind = Squared() if loss == "squared" else Logistic()
+        risk = kind.value(self.y[:, None], z).mean(axis=0)
+        return risk + self.lambdas * (self.alpha * np.abs(W) @ self.u + (1 - self.alpha) / 2 * W**2 @ self.u)
+
+    def fitted_by_engine(self, loss: str, tolerance: float = PATH_TOLERANCE) -> tuple[np.ndarray, np.ndarray]:
+        """Intercepts and coefficients of the path."""
+        mean = self.A.mean(axis=0)
+        A = self.A - mean
+        v1, v2 = self.alpha * self.u, (1 - self.alpha) * self.u
+        if loss == "squared":
+            H, b = 2 * A.T @ A / len(A), 2 * A.T @ (self.y - self.y.mean()) / len(A)
+            W = quadratic_path(H, b, v1, v2, self.lambdas).w
+            return self.y.mean() - W @ mean, W
+        q = np.full(len(A), 1 / len(A))
+        path = logistic_path(A, np.ones((len(A), 1)), self.y, q, v1, v2, self.lambdas, tolerance)
+        return path.free[:, 0] - path.w @ mean, path.w
+
+
+def run(folder: Path, *, quick: bool = False) -> str:
+    """Measure what has not been measured, and return the report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
+    for workload in workloads:
+        _kept(folder / f"{workload.key}.json", lambda w=workload: measure(w))
+    if not quick:
+        _kept(folder / "large.json", large_fit)
+    return report(folder, workloads)
+
+
+def _kept(path: Path, compute: Callable[[], dict[str, Any]]) -> None:
+    if path.exists():
+        return
+    print(f"measuring {path.stem} ..", flush=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(compute(), indent=1))
+    partial.replace(path)
+
+
+def measure(workload: Workload) -> dict[str, Any]:
+    """All that is measured of a workload; CPU seconds for the whole grid."""
+    data = make_synthetic(n=workload.n, d=workload.d, random_state=0)
+    y = data.y_train if workload.loss == "squared" else np.where(data.y_train > np.median(data.y_train), 1.0, -1.0)
+    fit = _grid_fit(workload, data.X_train, y)
+    problems = _problems(workload, data.X_train, y)
+    rng = np.random.default_rng(0)
+    result: dict[str, Any] = {**asdict(workload), "columns": int(problems[0].A.shape[1])}
+    fit(2)  # compiles
+    began = time.process_time()
+    problems[rng.integers(len(problems))].fitted_by_engine(workload.loss)
+    sampled = (time.process_time() - began) * N_PATHS > 60
+    result["admiss_paths"] = OWN_SAMPLE if sampled else N_PATHS
+    with tempfile.TemporaryDirectory() as scratch:
+        glmnet = Glmnet(Path(scratch), workload.loss) if shutil.which("Rscript") else None
+        if glmnet:
+            sample = [problems[i] for i in rng.choice(len(problems), 3, replace=False)]
+            result["glmnet_threshold"], result["glmnet_error"] = glmnet.loosest(sample)
+            guess = np.mean(glmnet.seconds(sample, result["glmnet_threshold"]))
+            count = int(np.clip(6.0 / guess, 2, 30))
+            result["glmnet_paths"] = count
+        ours, theirs = [], []
+        for _ in range(PAIRS):
+            own_sample = [problems[i] for i in rng.choice(len(problems), OWN_SAMPLE, replace=False)]
+            began = time.process_time()
+            if sampled:
+                for problem in own_sample:
+                    problem.fitted_by_engine(workload.loss)
+            else:
+                fit(N_LAMBDAS)
+            ours.append((time.process_time() - began) * (N_PATHS / OWN_SAMPLE if sampled else 1))
+            if glmnet:
+                sample = (
+                    own_sample if sampled else [problems[i] for i in rng.choice(len(problems), count, replace=False)]
+                )
+                theirs.append(np.mean(glmnet.seconds(sample, result["glmnet_threshold"])) * N_PATHS)
+    result["admiss"] = float(np.median(ours))
+    if theirs:
+        result["glmnet"] = float(np.median(theirs))
+        result["ratio"] = float(np.median(np.divide(theirs, ours[: len(theirs)])))
+    if workload.loss == "squared":
+        result["lasso_ratio"] = _scikit_learn_ratio(problems, rng)
+    result.update(_against_cvxpy(workload, problems, rng))
+    return result
+
+
+def _grid_fit(workload: Workload, X: np.ndarray, y: np.ndarray) -> Callable[[int], None]:
+    estimator = AdaptiveRegressorCV if workload.loss == "squared" else AdaptiveClassifierCV
+
+    def fit(n_lambdas: int) -> None:
+        estimator(
+            [CLASSES[workload.name]],
+            l1_ratios=L1_RATIOS,
+            adaptive_penalties=ADAPTIVE_PENALTIES,
+            n_lambdas=n_lambdas,
+            cv=N_FOLDS,
+            random_state=0,
+        ).fit(X, y)
+
+    return fit
+
+
+def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProblem]:
+    """The 300 paths of the grid, on the folds of the estimators."""
+    labels = None if workload.loss == "squared" else (y > 0).astype(int)
+    problems = []
+    for f, (train, _) in enumerate(make_folds(X, y, labels, N_FOLDS, 0)):
+        s = np.ones(len(train))
+        design = fit_design(X[train], s, CLASSES[workload.name], scale=True, fit_intercept=True)
+        A = np.asarray(design.whole(X[train]))[:, ~design.free]
+        target = y[train]
+        slope = 2.0 if workload.loss == "squared" else 0.5
+        g = np.abs((A - A.mean(axis=0)).T @ (target - target.mean())) * slope / len(A)
+        eps = 1e-2 if len(X) < len(design.pairs) else 1e-4
+        for c in ADAPTIVE_PENALTIES:
+            u = penalty_weights(design, X[train], s, kind="count", adaptive_penalty=c, standardise=True)[0][
+                ~design.free
+            ]
+            for alpha in L1_RATIOS:
+                largest = np.max(g / u) / alpha
+                problems.append(PathProblem(f, A, target, u, alpha, np.geomspace(largest, eps * largest, N_LAMBDAS)))
+    return problems
+
+
+class Glmnet:
+    """R's glmnet on path problems."""
+
+    def __init__(self, folder: Path, loss: str) -> None:
+        self.folder, self.loss = folder, loss
+
+    def seconds(self, problems: list[PathProblem], threshold: float, coefficients: bool = False) -> np.ndarray:
+        """CPU seconds of each path."""
+        rows = ["job,fold,columns,alpha"]
+        for job, problem in enumerate(problems):
+            alpha, lambdas, y = self._in_its_terms(problem)
+            self._write(f"A{job}", np.asfortranarray(problem.A).ravel(order="F"))
+            self._write(f"y{job}", y)
+            self._write(f"u{job}", problem.u)
+            self._write(f"lambda{job}", lambdas)
+            rows.append(f"{job},{job},{problem.A.shape[1]},{alpha!r}")
+        (self.folder / "jobs.csv").write_text("\n".join(rows) + "\n")
+        script = Path(__file__).with_name("glmnet_paths.R")
+        family = "gaussian" if self.loss == "squared" else "binomial"
+        command = ["Rscript", str(script), str(self.folder), family, repr(threshold), str(int(coefficients))]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return np.array([float(line) for line in output.split()])
+
+    def loosest(self, problems: list[PathProblem]) -> tuple[float, float]:
+        """The loosest threshold that is accurate enough, and its largest relative error in the objective."""
+        exact = [p.objective(self.loss, *p.fitted_by_engine(self.loss, 1e-9)) for p in problems]
+        for threshold in THRESHOLDS:
+            self.seconds(problems, threshold, coefficients=True)
+            errors = []
+            for job, (problem, best) in enumerate(zip(problems, exact, strict=True)):
+                raw = np.fromfile(self.folder / f"w{job}.bin").reshape(N_LAMBDAS, -1)
+                sigma, mean = self._units(problem)
+                b, W = raw[:, 0] * sigma + mean, raw[:, 1:] * sigma
+                errors.append(np.max(problem.objective(self.loss, b, W) / best - 1))
+            if max(errors) <= ACCURACY:
+                break
+        return threshold, float(max(errors))
+
+    def _in_its_terms(self, problem: PathProblem) -> tuple[float, np.ndarray, np.ndarray]:
+        """alpha, lambda and y for glmnet, see the module."""
+        share = problem.u.sum() / len(problem.u)
+        if self.loss == "logistic":
+            return problem.alpha, share * problem.lambdas, (problem.y > 0).astype(float)
+        sigma, mean = self._units(problem)
+        mix = problem.alpha / sigma + 1 - problem.alpha
+        return problem.alpha / sigma / mix, share * problem.lambdas / 2 * mix, (problem.y - mean) / sigma
+
+    def _units(self, problem: PathProblem) -> tuple[float, float]:
+        if self.loss == "logistic":
+            return 1.0, 0.0
+        return float(problem.y.std()), float(problem.y.mean())
+
+    def _write(self, name: str, values: np.ndarray) -> None:
+        np.asarray(values, dtype=float).tofile(self.folder / f"{name}.bin")
+
+
+def _scikit_learn_ratio(problems: list[PathProblem], rng: np.random.Generator) -> float | None:
+    """CPU time of scikit-learn's lasso_path over this engine's, on lasso paths, each at 1e-6 of the optimum."""
+    lassos = [p for p in problems if p.alpha == 1.0]
+    chosen = [lassos[i] for i in rng.choice(len(lassos), 3, replace=False)]
+    ratios = []
+    for problem in chosen:
+        began = time.process_time()
+        b, W = problem.fitted_by_engine("squared")
+        ours = time.process_time() - began
+        best = problem.objective("squared", b, W)
+        mean = problem.A.mean(axis=0)
+        scaled = np.asfortranarray((problem.A - mean) / problem.u)
+        for tolerance in (1e-5, 1e-6, 1e-7, 1e-8):
+            began = time.process_time()
+            y = problem.y - problem.y.mean()
+            _, coefficients, _ = lasso_path(
+                scaled, y, alphas=problem.lambdas / 2, precompute=True, tol=tolerance, max_iter=100_000
+            )
+            theirs = time.process_time() - began
+            W = (coefficients / problem.u[:, None]).T
+            error = np.max(problem.objective("squared", problem.y.mean() - W @ mean, W) / best - 1)
+            if error <= ACCURACY or theirs > 60:
+                break
+        ratios.append(theirs / ours)
+    return float(np.median(ratios))
+
+
+def _against_cvxpy(workload: Workload, problems: list[PathProblem], rng: np.random.Generator) -> dict[str, Any]:
+    """Largest relative difference of the objective on random points of the grid, and the seconds of a cvxpy grid."""
+    large = workload.loss == "logistic" and workload.n * problems[0].A.shape[1] > 200_000
+    points = 2 if large else 30
+    gaps, differences, seconds = [], [], []
+    for point in range(30):
+        problem = problems[rng.integers(len(problems))]
+        at = rng.integers(N_LAMBDAS)
+        b, W = problem.fitted_by_engine(workload.loss)
+        objective = problem.objective(workload.loss, b, W)[at]
+        lam, alpha = problem.lambdas[at], problem.alpha
+        A, q = np.column_stack([np.ones(len(problem.A)), problem.A]), np.full(len(problem.A), 1 / len(problem.A))
+        u = np.concatenate([[0.0], problem.u])
+        loss = Squared() if workload.loss == "squared" else Logistic()
+        risk = EmpiricalRisk(A, problem.y, q, loss)
+        w = np.concatenate([b[[at]], W[at]])
+        theta = q * loss.derivative(problem.y, A @ w)
+        bound = dual_bound(risk, alpha * lam * u, (1 - alpha) * lam * u, theta)
+        gaps.append((objective - bound) / objective)
+        if point < points:
+            if workload.loss == "squared" and len(A) > A.shape[1]:
+                risk = compressed_squared_risk([(A, problem.y, q)])
+            compiled = compile_erm(AdaptiveERM(risk, u, u))
+            began = time.process_time()
+            _, certificate = solve_erm(compiled, alpha * lam, (1 - alpha) * lam)
+            seconds.append(time.process_time() - began)
+            differences.append(objective / certificate.objective - 1)
+    return {
+        "cvxpy_points": points,
+        "cvxpy_difference": float(np.max(np.abs(differences))),
+        "dual_gap": float(np.max(gaps)),
+        "cvxpy": float(np.median(seconds)) * N_PATHS * N_LAMBDAS,
+    }
+
+
+def large_fit() -> dict[str, Any]:
+    """One fit of the affine intercept on a million rows against scikit-learn's Ridge on (x, m)."""
+    rng = np.random.default_rng(0)
+    n, d = 10**6, 20
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + rng.normal(size=n)
+    for rows in range(0, n, 10**5):
+        X[rows : rows + 10**5][rng.uniform(size=(10**5, d)) < 0.3] = np.nan
+    stacked = np.hstack([np.nan_to_num(X), np.isnan(X)])
+    AdaptiveRegressor().fit(X[:1000], y[:1000])  # compiles
+    ours, theirs = [], []
+    for _ in range(PAIRS):
+        began = time.process_time()
+        AdaptiveRegressor().fit(X, y)
+        ours.append(time.process_time() - began)
+        began = time.process_time()
+        Ridge().fit(stacked, y)
+        theirs.append(time.process_time() - began)
+    del stacked
+    tracemalloc.start()
+    AdaptiveRegressor().fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return {
+        "admiss": float(np.median(ours)),
+        "ridge": float(np.median(theirs)),
+        "ratio": float(np.median(np.divide(ours, theirs))),
+        "memory": peak / X.nbytes,
+    }
+
+
+def report(folder: Path, workloads: list[Workload]) -> str:
+    """The measurements as tables."""
+    rows = [json.loads((folder / f"{w.key}.json").read_text()) for w in workloads]
+
+    def column(name: str, form: str) -> list[str]:
+        return [form.format(row[name]) if row.get(name) is not None else "-" for row in rows]
+
+    table = Table(
+        loss=[row["loss"] for row in rows],
+        adaptivity=[row["name"] for row in rows],
+        n=[row["n"] for row in rows],
+        d=[row["d"] for row in rows],
+        columns=[row["columns"] for row in rows],
+        **{
+            "admiss s": [_seconds(row, "admiss") for row in rows],
+            "glmnet s": [_seconds(row, "glmnet") for row in rows],
+            "glmnet ratio": column("ratio", "{:.1f}"),
+            "lasso ratio": column("lasso_ratio", "{:.1f}"),
+            "cvxpy s": column("cvxpy", "{:.0f}"),
+            "cvxpy difference": column("cvxpy_difference", "{:.0e}"),
+            "dual gap": column("dual_gap", "{:.0e}"),
+        },
+    )
+    lines = [f"CPU seconds of one thread for a grid of {N_PATHS} paths of {N_LAMBDAS} lambdas.", "", repr(table), ""]
+    by_key = {w.key: row for w, row in zip(workloads, rows, strict=True)}
+    small, wide = by_key.get("squared-affine-1000-10"), by_key.get("squared-affine-1000-50")
+    if small and wide:
+        lines.append(f"affine, n = 1000: d = 50 takes {wide['admiss'] / small['admiss']:.1f} times as long as d = 10.")
+    if (folder / "large.json").exists():
+        large = json.loads((folder / "large.json").read_text())
+        lines.append(
+            f"n = 1,000,000, d = 20, affine intercept, one fit: {large['admiss']:.2f} s, {large['ratio']:.2f} times "
+            f"Ridge on (x, m); memory added {large['memory']:.2f} times X."
+        )
+    names = ("python", "admiss", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
+    found = versions()
+    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {_glmnet_version()}; {_processor()}")
+    return "\n".join(lines)
+
+
+def _seconds(row: dict[str, Any], name: str) -> str:
+    """CPU seconds of a grid, with a mark where they are scaled from a sample."""
+    if row.get(name) is None:
+        return "-"
+    return ("~" if row.get(f"{name}_paths", N_PATHS) < N_PATHS else "") + f"{row[name]:.2f}"
+
+
+def _glmnet_version() -> str:
+    if not shutil.which("Rscript"):
+        return "glmnet not installed: its columns are empty (Debian packages r-base-core and r-cran-glmnet)"
+    code = 'cat("glmnet", as.character(packageVersion("glmnet")), "on", R.version.string)'
+    return subprocess.run(["Rscript", "-e", code], capture_output=True, text=True).stdout or "glmnet not installed"
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [
+            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        if models:
+            return models[0]
+    return platform.processor() or platform.machine()
