@@ -16,6 +16,6 @@ def compiled(function: Callable[..., Any]) -> Any:
     installation without a home, it is compiled anew in every process.
     """
     try:
-        return numba.njit(cache=True, nogil=True, fastmath=REASSOCIATED)(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
     except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(nogil=True, fastmath=REASSOCIATED)(function)
+        return numba.njit(nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)

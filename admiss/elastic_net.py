@@ -247,11 +247,11 @@ def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
     for j in range(m):
         old = w[j]
         z = b[j] - q[j] + H[j, j] * old
+        curvature = H[j, j] + l2[j]
         new = 0.0
-        if z > l1[j]:
-            new = (z - l1[j]) / (H[j, j] + l2[j])
-        elif z < -l1[j]:
-            new = (z + l1[j]) / (H[j, j] + l2[j])
+        if abs(z) > l1[j]:
+            # without curvature a slope comes from rounding
+            new = (z - l1[j] if z > 0.0 else z + l1[j]) / curvature if curvature > 0.0 else old
         change = new - old
         if change != 0.0:
             w[j] = new
@@ -262,7 +262,7 @@ def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
 @compiled
 def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-untyped-def]
     """Step 3: x with K x = b - l1 s on the support; where K is singular, the proximal step from w (and True)."""
-    damping = 0.0
+    damping, factored = 0.0, False
     for _ in range(30):
         for i in range(support):
             f = F[i]
@@ -272,16 +272,18 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-u
             x[i] = b[f] - (l1[f] if w[f] > 0.0 else -l1[f])
             if damping > 0.0:
                 x[i] -= q[f] + l2[f] * w[f]
-        if _cholesky(L, support):
+        factored = _cholesky(L, support)
+        if factored:
             break
         largest = 0.0
         for i in range(support):
             largest = max(largest, H[F[i], F[i]] + l2[F[i]])
         damping = max(1e-9 * largest, 10.0 * damping)
-    _cholesky_solve(L, support, x)
+    if factored:
+        _cholesky_solve(L, support, x)
     if damping > 0.0:
         for i in range(support):
-            x[i] += w[F[i]]
+            x[i] = w[F[i]] + (x[i] if factored else 0.0)
     return damping > 0.0
 
 

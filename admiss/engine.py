@@ -25,22 +25,26 @@ from admiss.moments import Quadratic, eliminate, moments_of, shift_of
 from admiss.patterns import BoolArray, FloatArray
 from admiss.penalty import Penalty
 from formulations.certificate import Certificate
-from formulations.optimality import dual_bound
-from formulations.risk import EmpiricalRisk, centred, compressed_squared_risk
+from formulations.optimality import dual_bound, polish
+from formulations.risk import CentredRisk, EmpiricalRisk, centred, compressed_squared_risk
 
 # Columns beyond which the matrix of cross products is not formed.
 MAX_COLUMNS = 5000
 # A feature whose mean is more standard deviations away from 0 cannot be told from its indicator by cross products.
 MAX_OFFSET = 1e4
+# Within so many standard deviations of 0 the cross products prove what they compute.
+WELL_CONDITIONED = 100.0
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
+# What counts as solved: the gap as a share of the objective or of the risk of the null model.
+GAP_TOLERANCE = 1e-6
 # Steps of the path to a single lambda, for each factor of 10 below the lambda at which all coefficients are 0.
 STEPS_PER_DECADE = 6
 
 
 def suits(design: Design) -> bool:
     """Whether cross products of the columns are small enough and accurate enough."""
-    return len(design.pairs) <= MAX_COLUMNS and bool(np.all(np.abs(design.mean) <= MAX_OFFSET * design.scale))
+    return len(design.pairs) <= MAX_COLUMNS and _near_zero(design, MAX_OFFSET)
 
 
 def fit_squared(
@@ -63,8 +67,32 @@ def fit_squared(
         w[~k] = quadratic.free_coefficients(w[k]) + shift.y * quadratic.one - shift.C @ w
     if not violation <= ACCEPTED:
         return None
-    objective, bound = _objective_and_bound(quadratic, l1[k], l2[k], w[k])
-    return w, _certificate(objective, bound, began)
+    if np.all((l1 > 0) | (l2 > 0) | design.free) and _near_zero(design, WELL_CONDITIONED):
+        objective, bound = _objective_and_bound(quadratic, l1[k], l2[k], w[k])
+    else:
+        objective, bound = _from_rows(design, X, y, s, l1, l2, w)
+    return _certified(w, objective, bound, quadratic.rho, began)
+
+
+def _near_zero(design: Design, limit: float) -> bool:
+    """Whether no feature lies more than so many standard deviations away from 0."""
+    return bool(np.all(np.abs(design.mean) <= limit * design.scale))
+
+
+def _from_rows(
+    design: Design, X: FloatArray, y: FloatArray, s: FloatArray, l1: FloatArray, l2: FloatArray, w: FloatArray
+) -> tuple[float, float]:
+    """Objective and bound from the rows, where cross products may not be accurate enough."""
+    q = s / s.sum()
+    projected = centred(compressed_squared_risk((A, y[rows], q[rows]) for rows, A in design.blocks(X)), design.free)
+    return _objective_and_dual_bound(projected.risk, l1, l2, projected.reduce(w))
+
+
+def _objective_and_dual_bound(
+    risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, v: FloatArray
+) -> tuple[float, float]:
+    objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
+    return objective, dual_bound(risk, l1, l2, risk.q * risk.loss.derivative(risk.y, risk.A @ v))
 
 
 def _lambdas_to_one(quadratic: Quadratic, l1: FloatArray) -> FloatArray:
@@ -94,15 +122,10 @@ def _objective_and_bound(quadratic: Quadratic, l1: FloatArray, l2: FloatArray, w
     over = g > l1
     hard = over & ~soft
     tau = min(1.0, float(np.min(l1[hard] / g[hard], initial=1.0)))
-
-    def dual(scale: float) -> float:
-        excess = np.maximum(scale * g - l1, 0.0)[soft]
-        return 2 * scale * (quadratic.rho - linear / 2) - scale**2 * risk - float(np.sum(excess**2 / (2 * l2[soft])))
-
-    # without penalty the conditions g = 0 hold up to rounding, which scaling cannot mend
-    unpenalised = bool(np.any(hard & (l1 == 0)))
+    excess = np.maximum(tau * g - l1, 0.0)[soft]
     objective = risk + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
-    return objective, dual(1.0) if unpenalised else dual(tau)
+    dual = 2 * tau * (quadratic.rho - linear / 2) - tau**2 * risk - float(np.sum(excess**2 / (2 * l2[soft])))
+    return objective, dual
 
 
 def fit_logistic(design: Design, risk: EmpiricalRisk, penalty: Penalty) -> tuple[FloatArray, Certificate] | None:
@@ -120,10 +143,14 @@ def fit_logistic(design: Design, risk: EmpiricalRisk, penalty: Penalty) -> tuple
     v[k], v[f] = path.w[-1], path.free[-1]
     if not np.any(l1) and not np.any(l2):
         v[k] = np.linalg.lstsq(A[:, k], A[:, k] @ v[k], rcond=None)[0]
-    theta = risk.q * risk.loss.derivative(risk.y, A @ v)
-    objective = projected.risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
-    bound = dual_bound(projected.risk, l1, l2, theta)
-    return projected.restore(v), _certificate(objective, bound, began)
+    return _prove(projected, l1, l2, v, began) or _prove(projected, l1, l2, polish(projected.risk, l1, l2, v), began)
+
+
+def _prove(
+    projected: CentredRisk, l1: FloatArray, l2: FloatArray, v: FloatArray, began: float
+) -> tuple[FloatArray, Certificate] | None:
+    objective, bound = _objective_and_dual_bound(projected.risk, l1, l2, v)
+    return _certified(projected.restore(v), objective, bound, float(np.log(2.0)), began)
 
 
 def _logistic_lambdas(risk: EmpiricalRisk, l1: FloatArray, k: BoolArray) -> FloatArray:
@@ -134,6 +161,10 @@ def _logistic_lambdas(risk: EmpiricalRisk, l1: FloatArray, k: BoolArray) -> Floa
     return np.geomspace(largest, 1.0, 1 + int(np.ceil(2 * np.log10(largest)))) if largest > 1.0 else np.ones(1)
 
 
-def _certificate(objective: float, bound: float, began: float) -> Certificate:
-    status = "optimal" if objective - bound <= 1e-6 * abs(objective) else "optimality conditions met, gap not closed"
-    return Certificate(objective, bound, status, "admiss engine", __version__, time.perf_counter() - began)
+def _certified(
+    w: FloatArray, objective: float, bound: float, null_risk: float, began: float
+) -> tuple[FloatArray, Certificate] | None:
+    """The fit with its certificate, or None where objective and bound do not meet."""
+    if not abs(objective - bound) <= GAP_TOLERANCE * max(objective, null_risk):
+        return None
+    return w, Certificate(objective, bound, "optimal", "admiss engine", __version__, time.perf_counter() - began)

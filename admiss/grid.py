@@ -24,19 +24,20 @@ from admiss.logistic_path import logistic_path
 from admiss.moments import Moments, Quadratic, Shift, eliminate, linear_term, moments_of, shift_of
 from admiss.patterns import FloatArray, IntArray
 from admiss.penalty import penalty_weights
-from admiss.program import CERTAIN, one_class_cells
+from admiss.program import CERTAIN, one_class_cells, separable
 from formulations.losses import Logistic
 from formulations.risk import EmpiricalRisk, centred
 
 # alpha below this is taken as this where the largest lambda is computed: ridge has none.
 SMALLEST_ALPHA = 1e-3
-# Share of the largest gradient to which the conditions of a logistic fit hold in a path: its objective is then within
-# 1e-7 of the minimum.
-PATH_TOLERANCE = 1e-4
+# The conditions of a logistic fit in a path hold to this share of the size of their column.
+PATH_TOLERANCE = 5e-6
+# Beyond this violation a fit in a path does not count.
+UNFINISHED = 1e-3
 # Lambdas between two looks at the error, if a path may stop early.
 CHUNK = 10
 
-Fit = Callable[[int, float, FloatArray, Any], tuple[FloatArray, Any]]
+Fit = Callable[[int, float, FloatArray, Any], tuple[FloatArray, FloatArray, Any]]
 Weights = list[tuple[FloatArray, FloatArray]]
 
 
@@ -67,8 +68,9 @@ class ClassFolds:
     eps : float
         Smallest lambda as a share of the largest.
     fit : list of callables
-        For each fold a function of (adaptive penalty index, alpha, lambdas, state) that returns the summed loss on the
-        held-out rows for each lambda, and a state from which the path can go on.
+        For each fold a function of (adaptive penalty index, alpha, lambdas, state) that returns, for each lambda, the
+        summed loss on the held-out rows and the violation of the optimality conditions, and a state from which the path
+        can go on.
     weight : float
         Weight of all held-out rows.
     """
@@ -80,23 +82,27 @@ class ClassFolds:
     weight: float
 
 
-def path_errors(folds: ClassFolds, penalty: int, alpha: float, options: GridOptions) -> tuple[FloatArray, FloatArray]:
-    """Lambdas, and the held-out loss by fold and lambda (NaN where the path was stopped)."""
+def path_errors(
+    folds: ClassFolds, penalty: int, alpha: float, options: GridOptions
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lambdas, the held-out loss by fold and lambda (NaN where the path was stopped), and the largest violations."""
     largest = folds.largest[penalty] / max(alpha, SMALLEST_ALPHA)
     lambdas = np.geomspace(largest, folds.eps * largest, options.n_lambdas)
-    errors = np.full((len(folds.fit), options.n_lambdas), np.nan)
+    errors, violations = np.full((2, len(folds.fit), options.n_lambdas), np.nan)
     states: list[Any] = [None] * len(folds.fit)
     size = CHUNK if options.stop_early else options.n_lambdas
     for start in range(0, options.n_lambdas, size):
         part = slice(start, start + size)
         for f, fit in enumerate(folds.fit):
-            errors[f, part], states[f] = fit(penalty, alpha, lambdas[part], states[f])
+            errors[f, part], violations[f, part], states[f] = fit(penalty, alpha, lambdas[part], states[f])
         total = errors[:, : part.stop].sum(axis=0)
         best = int(total.argmin())
-        # clearly past the minimum: in most folds, and by more than a tenth in all, for the whole last chunk
+        # clearly past the minimum: by more than a tenth, for the whole last chunk
         if options.stop_early and best < start and total[part].min() > 1.1 * total[best]:
             break
-    return lambdas, errors
+    # a fit that does not meet its conditions is no fit
+    errors[violations > UNFINISHED] = np.inf
+    return lambdas, errors, violations.max(axis=0)
 
 
 def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options: GridOptions) -> Design:
@@ -144,7 +150,7 @@ def squared_folds(
     fits, weight = [], 0.0
     for train, test in splits:
         own, same = _fold_design(design, X[train], s[train], options)
-        complement = same and len(train) + len(test) == len(X)
+        complement = same and np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(X)))
         if complement:
             if total is None:
                 total = moments_of(design, X, y, s, shift)
@@ -224,10 +230,10 @@ def _held_out_error(
 
 
 def _squared_fit(quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray]) -> Fit:
-    def fit(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, Any]:
+    def fit(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
         u1, u2 = weights[penalty]
         path = quadratic_path(quadratic.H, quadratic.b, alpha * u1, (1.0 - alpha) * u2, lambdas, state)
-        return error(path.w), path.w[-1]
+        return error(path.w), path.violation, path.w[-1]
 
     return fit
 
@@ -316,10 +322,17 @@ class _LogisticTarget:
 def _logistic_fit(problems: list[_LogisticTarget], weights: Weights) -> Fit:
     loss = Logistic()
 
-    def fit(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, Any]:
+    separated = [
+        any(separable(problem.A[:, (u1 == 0) & (u2 == 0)], problem.E, problem.y) for problem in problems)
+        for u1, u2 in weights
+    ]
+
+    def fit(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
         u1, u2 = weights[penalty]
-        errors = np.zeros(len(lambdas))
+        errors, violations = np.zeros((2, len(lambdas)))
         states: list[Any] = []
+        if separated[penalty]:
+            return errors + np.inf, violations, states
         for t, problem in enumerate(problems):
             start = None if state is None else state[t]
             z = np.broadcast_to(problem.certain[:, None], (len(problem.y_test), len(lambdas)))
@@ -328,11 +341,12 @@ def _logistic_fit(problems: list[_LogisticTarget], weights: Weights) -> Fit:
                     problem.A, problem.E, problem.y, problem.q, alpha * u1, (1.0 - alpha) * u2, lambdas,
                     PATH_TOLERANCE, start,
                 )  # fmt: skip
+                violations = np.maximum(violations, path.violation)
                 z = z + problem.A_test @ path.w.T + problem.E_test @ path.free.T
                 states.append((path.w[-1], path.free[-1]))
             else:
                 states.append(None)
             errors += problem.s_test @ loss.value(problem.y_test[:, None], z)
-        return errors, states
+        return errors, violations, states
 
     return fit

@@ -24,8 +24,8 @@ from admiss.progress import progress
 from admiss.table import Table
 
 DEFAULT_CLASSES = ("affine_intercept", "affine")
-DEFAULT_L1_RATIOS = (0.1, 0.5, 0.9, 1.0)
-DEFAULT_ADAPTIVE_PENALTIES = (1.0, 4.0, 12.0)
+DEFAULT_L1_RATIOS = (0.0, 0.5, 1.0)
+DEFAULT_ADAPTIVE_PENALTIES = (0.25, 1.0, 4.0)
 TIE = 1e-9
 
 
@@ -84,7 +84,9 @@ class _AdaptiveCV(BaseEstimator):
             bool(self.stop_early),
         )
 
-    def _search(self, classes: list[Adaptivity], by_class: list[ClassFolds], options: GridOptions) -> dict[str, Any]:
+    def _search(
+        self, classes: list[Adaptivity], by_class: list[ClassFolds], options: GridOptions, rounding: float
+    ) -> dict[str, Any]:
         """Fill ``cv_results_`` and return the parameters of the best cell."""
         tasks = [
             (k, c, alpha)
@@ -96,7 +98,7 @@ class _AdaptiveCV(BaseEstimator):
             delayed(path_errors)(by_class[k], c, alpha, options) for k, c, alpha in tasks
         )
         columns: dict[str, list[Any]] = {name: [] for name in RESULT_COLUMNS}
-        for (k, c, alpha), (lambdas, errors) in zip(
+        for (k, c, alpha), (lambdas, errors, violations) in zip(
             tasks, progress(runs, len(tasks), "cross-validation: paths"), strict=True
         ):
             mean = errors.sum(axis=0) / by_class[k].weight
@@ -108,8 +110,14 @@ class _AdaptiveCV(BaseEstimator):
             columns["l1_ratio"] += [alpha] * count
             columns["lam"] += lambdas.tolist()
             columns["mean_loss"] += mean.tolist()
+            columns["violation"] += violations.tolist()
         self.cv_results_ = Table(**columns)
-        best = _best_cell(self.cv_results_)
+        if not np.isfinite(self.cv_results_["mean_loss"]).any():
+            raise ValueError(
+                "No cell of the grid has a best fit: the classes are linearly separable by columns without penalty, so "
+                "use adaptive_penalties > 0."
+            )
+        best = _best_cell(self.cv_results_, rounding)
         self.best_index_ = best
         self.best_score_ = -float(self.cv_results_["mean_loss"][best])
         return {
@@ -174,14 +182,16 @@ class _AdaptiveCV(BaseEstimator):
         return tags
 
 
-RESULT_COLUMNS = ("class_index", "adaptivity", "columns", "adaptive_penalty", "l1_ratio", "lam", "mean_loss")
+RESULT_COLUMNS = (
+    "class_index", "adaptivity", "columns", "adaptive_penalty", "l1_ratio", "lam", "mean_loss", "violation",
+)  # fmt: skip
 
 
-def _best_cell(results: Table) -> int:
-    """The smallest loss; among ties the simpler model."""
+def _best_cell(results: Table, rounding: float = 0.0) -> int:
+    """The smallest loss; among ties, and losses that are rounding, the simpler model."""
     loss = results["mean_loss"]
     smallest = np.nanmin(loss)
-    tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest))
+    tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest) + rounding)
     order = np.lexsort(
         [
             -results["l1_ratio"][tied],
@@ -230,7 +240,8 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : Table
-        Held-out loss of every cell.
+        Every cell with its held-out loss (infinite where a fold has no best fit) and the largest violation of the
+        optimality conditions in its fits.
     certificate_, imputation_, n_features_in_, feature_names_in_
         As in :class:`AdaptiveRegressor`.
 
@@ -286,9 +297,10 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
             target = read_regression_target(self, y, len(rows))
             s = read_weights(sample_weight, rows)
             used = s > 0
-            splits = make_folds(rows[used], target[used], None, self.cv, self.random_state)
+            splits = make_folds(rows, target, None, s, self.cv, self.random_state)
             by_class = [squared_folds(rows[used], target[used], s[used], a, splits, options) for a in classes]
-            best = self._search(classes, by_class, options)
+            rounding = 1e-14 * float(s @ target**2 / s.sum())
+            best = self._search(classes, by_class, options, rounding)
             self._adopt(AdaptiveRegressor(**best, **shared), X, y, sample_weight, best)
         return self
 
@@ -371,10 +383,10 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
             used = s > 0
             if len(np.unique(codes[used])) < 2:
                 raise ValueError("AdaptiveClassifierCV needs rows of at least two classes, and y has one class only.")
-            splits = make_folds(rows[used], codes[used], codes[used], self.cv, self.random_state)
+            splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
             targets = [np.where(codes[used] == c, 1.0, -1.0) for c in (range(len(labels)) if len(labels) > 2 else [1])]
             by_class = [logistic_folds(rows[used], targets, s[used], a, splits, options) for a in classes]
-            best = self._search(classes, by_class, options)
+            best = self._search(classes, by_class, options, 0.0)
             self._adopt(AdaptiveClassifier(**best, **shared), X, y, sample_weight, best)
         return self
 

@@ -7,8 +7,9 @@ D = diag(q_i s_i (1 - s_i)), the quadratic model, with f eliminated, is that of 
 Schur complement of B and b = H w - g_w + B_wf B_ff^-1 g_f. Its minimiser is the next point.
 
 Along the path the model of the last point is the first model of the next lambda, which predicts as well as it corrects.
-The Hessian is kept as long as steps with it converge fast; a step that does not decrease the objective is taken again
-with a new Hessian, then halved.
+The Hessian is kept, rescaled to the curvature that the last step has seen, as long as steps with it converge fast. A
+step that does not reduce the violation of the conditions must decrease the objective; else it is taken again with a new
+Hessian, then halved.
 """
 
 from typing import NamedTuple
@@ -27,10 +28,10 @@ from admiss.elastic_net import (
 )
 from admiss.patterns import FloatArray
 
-# The conditions hold to this share of the largest gradient of the null model.
+# The conditions hold to this share of the root mean square of their column, which is what the gradient can be at most.
 GRADIENT_TOLERANCE = 1e-9
 # A step must shrink the violation by this factor, or the Hessian is computed anew.
-SLOW = 0.2
+SLOW = 0.3
 MAX_STEPS = 100
 
 
@@ -42,7 +43,7 @@ class LogisticPath(NamedTuple):
     w : array of shape (n_lambdas, p)
     free : array of shape (n_lambdas, f)
     violation : array of shape (n_lambdas,)
-        Largest violation of the optimality conditions, as a share of the largest gradient of the null model.
+        Largest violation of the optimality conditions, as a share of the root mean square of their column.
     """
 
     w: FloatArray
@@ -82,9 +83,9 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
     violations = np.zeros(len(lambdas))
     B, H, K = np.zeros((width, width)), np.zeros((p, p)), np.zeros((width - p, p))
     w = np.concatenate((w_start, f_start))
-    z, slope = np.dot(A, w), np.zeros(n)
-    scale = _null_scale(A, p, y, q)
-    risk = _derivatives(y, q, z, slope)
+    z, slope, new_slope = np.dot(A, w), np.zeros(n), np.zeros(n)
+    size = _column_sizes(A, q)
+    _slopes(y, q, z, slope)
     g = np.dot(A.T, slope)
     _hessian(A, p, q, z, B, H, K)
     stale = False
@@ -94,12 +95,11 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
     for step in range(len(lambdas)):
         lam = lambdas[step]
         one[0] = lam
-        objective = risk + _penalty(p, v1, v2, lam, w)
-        violation = _conditions(p, v1, v2, lam, w, g)
+        violation = _conditions(p, v1, v2, lam, w, g, size)
         for _ in range(MAX_STEPS):
-            if violation <= tolerance * scale:
+            if violation <= tolerance:
                 break
-            # the quadratic model, with the free columns eliminated
+            # the minimiser of the quadratic model, with the free columns eliminated
             target = w.copy()
             product = _product(H, target[:p])
             b = product - g[:p] + np.dot(K.T, g[p:])
@@ -108,56 +108,62 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
                 _solve(H, p, b, l1, l2, target, product, L, F, x, before, q_before, CONDITION_TOLERANCE * _largest(b))
             else:
                 target[:p] = _path(H, b, v1, v2, one, w[:p].copy())[0][0]
-            change = target[:p] - w[:p]
-            target[p:] = w[p:] - np.dot(K, change)
+            target[p:] -= np.dot(K, target[:p] - w[:p])
             if width > p:
                 target[p:] -= np.linalg.solve(B[p:, p:].copy(), g[p:])
-            direction = target - w
-            z_step = np.dot(A, direction)
-            share, accepted = 1.0, False
-            new_slope = np.zeros(n)
-            while share > 1e-10:
-                new_risk = _derivatives(y, q, z + share * z_step, new_slope)
-                new_objective = new_risk + _penalty(p, v1, v2, lam, w + share * direction)
-                if new_objective <= objective + 1e-15 * abs(objective):
-                    accepted = True
-                    break
-                if stale:
-                    break
-                share *= 0.5
-            if not accepted:
-                if not stale:
-                    break
-                _hessian(A, p, q, z, B, H, K)
+            new_z = np.dot(A, target)
+            _slopes(y, q, new_z, new_slope)
+            new_g = np.dot(A.T, new_slope)
+            new_violation = _conditions(p, v1, v2, lam, target, new_g, size)
+            if new_violation > violation:  # not clearly better: the objective decides
+                objective = _risk(y, q, z) + _penalty(p, v1, v2, lam, w)
+                share = 1.0
+                while share > 1e-10:
+                    trial = w + share * (target - w)
+                    new_z = np.dot(A, trial)
+                    if _risk(y, q, new_z) + _penalty(p, v1, v2, lam, trial) < objective:
+                        break
+                    if stale:
+                        share = 0.0
+                        break
+                    share *= 0.5
+                if share <= 1e-10:
+                    if not stale:
+                        break
+                    _hessian(A, p, q, z, B, H, K)
+                    stale = False
+                    continue
+                target = trial
+                _slopes(y, q, new_z, new_slope)
+                new_g = np.dot(A.T, new_slope)
+                new_violation = _conditions(p, v1, v2, lam, target, new_g, size)
+            if new_violation > max(SLOW * violation, tolerance):
+                _hessian(A, p, q, new_z, B, H, K)
                 stale = False
-                continue
-            w = w + share * direction
-            if share == 1.0:
-                w = target
-            z = z + share * z_step
-            slope, risk, objective = new_slope, new_risk, new_objective
-            g = np.dot(A.T, slope)
-            stale = True
-            new_violation = _conditions(p, v1, v2, lam, w, g)
-            if new_violation > max(SLOW * violation, tolerance * scale):
-                _hessian(A, p, q, z, B, H, K)
-                stale = False
-            violation = new_violation
+            else:
+                _rescale(B, H, target - w, new_g - g)
+                stale = True
+            w, z, g, violation = target, new_z, new_g, new_violation
         solutions[step], free[step] = w[:p], w[p:]
-        violations[step] = violation / scale
-        z = np.dot(A, w)  # the sum of many steps, fresh
+        violations[step] = violation
     return solutions, free, violations
 
 
 @compiled
-def _derivatives(y, q, z, slope):  # type: ignore[no-untyped-def]
-    """The risk, and its derivative in each z_i."""
-    risk = 0.0
+def _slopes(y, q, z, slope):  # type: ignore[no-untyped-def]
+    """The derivative of the risk in each z_i."""
     for i in range(len(y)):
         margin = y[i] * z[i]
         e = np.exp(-abs(margin))
-        risk += q[i] * (np.log1p(e) + max(-margin, 0.0))
         slope[i] = -q[i] * y[i] * (e if margin > 0.0 else 1.0) / (1.0 + e)
+
+
+@compiled
+def _risk(y, q, z):  # type: ignore[no-untyped-def]
+    risk = 0.0
+    for i in range(len(y)):
+        margin = y[i] * z[i]
+        risk += q[i] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
     return risk
 
 
@@ -179,6 +185,16 @@ def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _rescale(B, H, change, response):  # type: ignore[no-untyped-def]
+    """Give the Hessian the curvature that was seen along the last step."""
+    expected = np.dot(change, np.dot(B, change))
+    if expected > 0.0:
+        factor = min(max(np.dot(change, response) / expected, 0.2), 5.0)
+        B *= factor
+        H *= factor
+
+
+@compiled
 def _penalty(p, v1, v2, lam, w):  # type: ignore[no-untyped-def]
     total = 0.0
     for j in range(p):
@@ -187,7 +203,7 @@ def _penalty(p, v1, v2, lam, w):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _conditions(p, v1, v2, lam, w, g):  # type: ignore[no-untyped-def]
+def _conditions(p, v1, v2, lam, w, g, size):  # type: ignore[no-untyped-def]
     """Largest violation of the optimality conditions."""
     largest = 0.0
     for j in range(p):
@@ -198,15 +214,21 @@ def _conditions(p, v1, v2, lam, w, g):  # type: ignore[no-untyped-def]
             value = abs(value - lam * v1[j])
         else:
             value = abs(value) - lam * v1[j]
-        largest = max(largest, value)
+        largest = max(largest, value / size[j])
     for j in range(p, len(g)):
-        largest = max(largest, abs(g[j]))
+        largest = max(largest, abs(g[j]) / size[j])
     return largest
 
 
 @compiled
-def _null_scale(A, p, y, q):  # type: ignore[no-untyped-def]
-    """The largest gradient at w = 0."""
-    slope = np.zeros(len(y))
-    _derivatives(y, q, np.zeros(len(y)), slope)
-    return max(_largest(np.dot(A.T, slope)), 1e-300)
+def _column_sizes(A, q):  # type: ignore[no-untyped-def]
+    """The root mean square of each column; 1 where it is 0."""
+    n, width = A.shape
+    size = np.zeros(width)
+    for i in range(n):
+        for k in range(width):
+            size[k] += q[i] * A[i, k] * A[i, k]
+    total = q.sum()
+    for k in range(width):
+        size[k] = np.sqrt(size[k] / total) * total if size[k] > 0.0 else 1.0
+    return size

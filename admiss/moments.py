@@ -102,7 +102,8 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
     else:
         owner = np.zeros(len(k), dtype=int)
         values = np.zeros(len(k)) if sp.issparse(A) else (q @ A)[k] / (q @ A)[free[0]]
-    return Shift(sp.csr_array((values, (owner, k)), shape=shape), float(q @ y[rows]))
+    middle = float(y[0]) if np.ptp(y) == 0 else float(q @ y[rows])  # of a constant y exactly nothing is left
+    return Shift(sp.csr_array((values, (owner, k)), shape=shape), middle)
 
 
 def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shift: Shift) -> Moments:

@@ -85,22 +85,24 @@ def one_class_cells(design: Design, A: Matrix, y: FloatArray) -> tuple[FloatArra
 
 
 def _refuse_separated(design: Design, risk: EmpiricalRisk, penalty: Penalty) -> None:
-    """Look for v on the columns without penalty with y_i a_i'v >= 0 for all rows and > 0 for some."""
+    """Columns without penalty beside the free intercepts must not separate the classes."""
     unpenalised = (penalty.a1 * penalty.u1 == 0) & (penalty.a2 * penalty.u2 == 0)
-    if design.adaptivity.has_structure() or np.all(design.free[unpenalised]):
+    if design.adaptivity.has_structure():
         return
-    margins = risk.A[:, unpenalised] * risk.y[:, None]
-    direction = linprog(
-        -np.asarray(margins.sum(axis=0)).ravel(),
-        A_ub=-sp.csr_array(margins),
-        b_ub=np.zeros(len(risk.y)),
-        bounds=(-1, 1),
-    )
-    if direction.status == 0 and -direction.fun > 1e-6 * len(risk.y):
+    if separable(risk.A[:, unpenalised & ~design.free], risk.A[:, design.free], risk.y):
         raise ValueError(
             "The classes are linearly separable by columns without penalty, so that there is no best fit: "
             "use lam > 0 and adaptive_penalty > 0."
         )
+
+
+def separable(A: Matrix, E: Matrix, y: FloatArray) -> bool:
+    """Whether some v != 0 has y_i (A E)_i v >= 0 for all rows and > 0 for some; not asked where A has no columns."""
+    if A.shape[1] == 0 or len(y) == 0:
+        return False
+    margins = sp.diags_array(y) @ sp.hstack([sp.csr_array(A), sp.csr_array(E)], format="csr")
+    direction = linprog(-np.asarray(margins.sum(axis=0)).ravel(), A_ub=-margins, b_ub=np.zeros(len(y)), bounds=(-1, 1))
+    return direction.status == 0 and -direction.fun > 1e-6 * len(y)
 
 
 def _solve_with_cvxpy(

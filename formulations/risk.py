@@ -105,6 +105,12 @@ class CentredRisk:
         w[self.free] += self.w0 - self.C @ v
         return w
 
+    def reduce(self, w: Array) -> Array:
+        """The coefficients v of the centred columns."""
+        v = w.copy()
+        v[self.free] += self.C @ w - self.w0
+        return v
+
     def restoring_matrix(self) -> sp.csr_array:
         """The matrix T with  w = T v + (w0 on the free columns)."""
         p = len(self.free)

@@ -23,6 +23,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
     for workload in workloads:
-        _kept(folder / f"{workload.key}.json", lambda w=workload: measure(w))
+        _kept(folder / f"{workload.key}.json", partial(measure, workload))
     if not quick:
         _kept(folder / "large.json", large_fit)
     return report(folder, workloads)
@@ -126,9 +127,9 @@ def _kept(path: Path, compute: Callable[[], dict[str, Any]]) -> None:
     if path.exists():
         return
     print(f"measuring {path.stem} ..", flush=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(compute(), indent=1))
-    partial.replace(path)
+    unfinished = path.with_suffix(".partial")
+    unfinished.write_text(json.dumps(compute(), indent=1))
+    unfinished.replace(path)
 
 
 def measure(workload: Workload) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProb
     """The 300 paths of the grid, on the folds of the estimators."""
     labels = None if workload.loss == "squared" else (y > 0).astype(int)
     problems = []
-    for f, (train, _) in enumerate(make_folds(X, y, labels, N_FOLDS, 0)):
+    for f, (train, _) in enumerate(make_folds(X, y, labels, np.ones(len(X)), N_FOLDS, 0)):
         s = np.ones(len(train))
         design = fit_design(X[train], s, CLASSES[workload.name], scale=True, fit_intercept=True)
         A = np.asarray(design.whole(X[train]))[:, ~design.free]
@@ -230,7 +231,7 @@ class Glmnet:
             self._write(f"y{job}", y)
             self._write(f"u{job}", problem.u)
             self._write(f"lambda{job}", lambdas)
-            rows.append(f"{job},{job},{problem.A.shape[1]},{alpha!r}")
+            rows.append(f"{job},{job},{problem.A.shape[1]},{float(alpha)!r}")
         (self.folder / "jobs.csv").write_text("\n".join(rows) + "\n")
         script = Path(__file__).with_name("glmnet_paths.R")
         family = "gaussian" if self.loss == "squared" else "binomial"
