@@ -110,7 +110,7 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
                 target[:p] = _path(H, b, v1, v2, one, w[:p].copy())[0][0]
             target[p:] -= np.dot(K, target[:p] - w[:p])
             if width > p:
-                target[p:] -= np.linalg.solve(B[p:, p:].copy(), g[p:])
+                target[p:] -= np.linalg.solve(_free_block(B, p), g[p:])
             new_z = np.dot(A, target)
             _slopes(y, q, new_z, new_slope)
             new_g = np.dot(A.T, new_slope)
@@ -180,8 +180,17 @@ def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
     B[:, :] = np.dot(scaled.T, scaled)
     H[:, :] = B[:p, :p]
     if width > p:
-        K[:, :] = np.linalg.solve(B[p:, p:].copy(), B[p:, :p].copy())
+        K[:, :] = np.linalg.solve(_free_block(B, p), B[p:, :p].copy())
         H[:, :] -= np.dot(B[:p, p:].copy(), K)
+
+
+@compiled
+def _free_block(B, p):  # type: ignore[no-untyped-def]
+    """B_ff, kept from being singular where all rows of a column are certain."""
+    block = B[p:, p:].copy()
+    for i in range(len(block)):
+        block[i, i] = block[i, i] * (1.0 + 1e-12) + 1e-100
+    return block
 
 
 @compiled

@@ -52,7 +52,7 @@ SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
 # What counts as solved: the gap as a share of the objective or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
 # The residual of the optimality conditions with which a fit of a smooth loss is returned though its gap is not closed.
-RESIDUAL_TOLERANCE = 1e-9
+RESIDUAL_TOLERANCE = 1e-7
 # A coefficient that moves no prediction by more than this share of the spread of y is 0.
 ZERO_TOLERANCE = 1e-9
 # How far constraints of a structure may be violated.

@@ -12,7 +12,7 @@
 
 where a term with l2_k = 0 asks for |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
 optimal w a feasible theta is made by clipping it to the domain of the conjugate, projecting away the free columns
-(l1_k = l2_k = 0), and scaling towards 0.
+(l1_k = l2_k = 0; for the logistic loss, whose domain ends at 0, by balancing the signs), and scaling towards 0.
 
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
 Newton) takes an interior-point solution to rounding error.
@@ -49,13 +49,33 @@ def dual_bound(risk: EmpiricalRisk, l1: Array, l2: Array, theta: Array) -> float
     free = (l1 == 0) & (l2 == 0)
     low, high = risk.loss.domain(risk.y)
     theta = risk.q * np.clip(theta / risk.q, low, high)
-    theta = _project_away(risk.A[:, free], risk.q, theta)
+    if risk.loss.domain_tolerance > 0 and _are_cells(risk.A[:, free]):
+        theta = _balance(risk.A[:, free], theta)
+    else:
+        theta = _project_away(risk.A[:, free], risk.q, theta)
     u, t = np.abs(risk.A.T @ theta), theta / risk.q
     hard = (l2 == 0) & ~free
     tolerance = risk.loss.domain_tolerance
     inside = min(_largest_scale(t, high, tolerance), _largest_scale(-t, -low, tolerance))
     shrink = min(inside, _largest_scale(u[hard], l1[hard], 0.0)) * (1.0 - 1e-14)
     return max(_dual_value(risk, l1, l2, theta * scale, u * scale, free) for scale in (1.0, shrink))
+
+
+def _are_cells(A: Matrix) -> bool:
+    """Whether no row is in two columns, and no entry is negative."""
+    return A.shape[1] > 0 and A.min() >= 0 and int(np.max((A != 0).sum(axis=1))) <= 1
+
+
+def _balance(A: Matrix, theta: Array) -> Array:
+    """theta with A'theta = 0, made by shrinking its positive or its negative entries, which leaves no domain."""
+    positive, negative = A.T @ np.maximum(theta, 0.0), A.T @ np.maximum(-theta, 0.0)
+    shrink = [
+        np.divide(other, own, out=np.zeros_like(own), where=own > 0)
+        for own, other in ((positive, negative), (negative, positive))
+    ]
+    share = (A != 0).astype(float)
+    up, down = (share @ np.minimum(factor, 1.0) + (1.0 - np.asarray(share.sum(axis=1)).ravel()) for factor in shrink)
+    return np.where(theta > 0, theta * up, theta * down)
 
 
 def _project_away(A: Matrix, q: Array, theta: Array) -> Array:
