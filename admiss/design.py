@@ -42,8 +42,8 @@ class Design:
         These features, as columns of X.
     missable : bool array of shape (d,)
         Which of them were missing somewhere in training.
-    mean, scale : float arrays of shape (d,)
-        Mean of the observed training values, and what they are divided by.
+    mean, spread, scale : float arrays of shape (d,)
+        Mean and standard deviation of the observed training values, and what they are divided by.
     patterns : PatternTable
         Patterns of the training rows, without their codes.
     pairs : int array of shape (p, 2)
@@ -65,6 +65,7 @@ class Design:
     features: IntArray
     missable: BoolArray
     mean: FloatArray
+    spread: FloatArray
     scale: FloatArray
     patterns: PatternTable
     pairs: IntArray
@@ -140,6 +141,7 @@ def fit_design(
     M = np.isnan(part)
     mean, deviation, size, has_zero = observed_moments(part, sample_weight)
     is_constant = deviation <= 1e-12 * size
+    spread = np.where(is_constant, np.where(size > 0, size, 1.0), deviation)  # of equal values their size
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     fitted = copy.copy(adaptivity).fit(part, M, **weighted)
     missable = np.asarray(M.any(axis=0))
@@ -177,7 +179,8 @@ def fit_design(
         features=features,
         missable=missable,
         mean=mean,
-        scale=_scale(deviation, size, is_constant) if scale else np.ones(len(features)),
+        spread=spread,
+        scale=spread if scale else np.ones(len(features)),
         patterns=table,
         pairs=pairs[keep],
         position=position[keep],
@@ -186,11 +189,6 @@ def fit_design(
         adaptive=adaptive[keep],
         n_basis=n_basis,
     )
-
-
-def _scale(deviation: FloatArray, size: FloatArray, is_constant: BoolArray) -> FloatArray:
-    """The standard deviation; where the observed values are all equal their size, and 1 where they are 0."""
-    return np.where(is_constant, np.where(size > 0, size, 1.0), deviation)
 
 
 def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[BoolArray, FloatArray]:

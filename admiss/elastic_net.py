@@ -21,13 +21,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from admiss.cholesky import cholesky, cholesky_solve
 from admiss.compiled import compiled
 from admiss.patterns import FloatArray
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
 CONDITION_TOLERANCE = 1e-10
-# A pivot below this share of its diagonal entry makes K count as singular.
-PIVOT_TOLERANCE = 1e-11
 # Sweeps between two direct solves, and rounds of both before a point of the path is given up.
 SWEEPS = 2
 MAX_ROUNDS = 2000
@@ -149,7 +148,7 @@ def _predict(HW, m, L, F, support, v1, v2, work, change, w, q, x):  # type: igno
     for i in range(support):
         j = work[F[i]]
         x[i] = -(v1[j] if w[F[i]] > 0 else -v1[j]) - v2[j] * w[F[i]]
-    _cholesky_solve(L, support, x)
+    cholesky_solve(L, support, x)
     for i in range(support):
         x[i] = w[F[i]] + change * x[i]
     _step(HW, m, F, support, x, 1.0, w, q)
@@ -272,7 +271,7 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-u
             x[i] = b[f] - (l1[f] if w[f] > 0.0 else -l1[f])
             if damping > 0.0:
                 x[i] -= q[f] + l2[f] * w[f]
-        factored = _cholesky(L, support)
+        factored = cholesky(L, support)
         if factored:
             break
         largest = 0.0
@@ -280,44 +279,11 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-u
             largest = max(largest, H[F[i], F[i]] + l2[F[i]])
         damping = max(1e-9 * largest, 10.0 * damping)
     if factored:
-        _cholesky_solve(L, support, x)
+        cholesky_solve(L, support, x)
     if damping > 0.0:
         for i in range(support):
             x[i] = w[F[i]] + (x[i] if factored else 0.0)
     return damping > 0.0
-
-
-@compiled
-def _cholesky(L, m):  # type: ignore[no-untyped-def]
-    """Factor the lower triangle in place; False where a pivot vanishes."""
-    for i in range(m):
-        for j in range(i):
-            total = L[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
-        diagonal = L[i, i]
-        total = diagonal
-        for k in range(i):
-            total -= L[i, k] * L[i, k]
-        if not total > PIVOT_TOLERANCE * diagonal:
-            return False
-        L[i, i] = np.sqrt(total)
-    return True
-
-
-@compiled
-def _cholesky_solve(L, m, x):  # type: ignore[no-untyped-def]
-    for i in range(m):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(m - 1, -1, -1):
-        x[i] /= L[i, i]
-        value = x[i]
-        for k in range(i):
-            x[k] -= L[i, k] * value
 
 
 @compiled

@@ -76,7 +76,7 @@ def fit_squared(
 
 def _near_zero(design: Design, limit: float) -> bool:
     """Whether no feature lies more than so many standard deviations away from 0."""
-    return bool(np.all(np.abs(design.mean) <= limit * design.scale))
+    return bool(np.all(np.abs(design.mean) <= limit * design.spread))
 
 
 def _from_rows(

@@ -113,8 +113,8 @@ def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options
             f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
             "leave it out, or search with scikit-learn's GridSearchCV."
         )
-    far = np.flatnonzero(np.abs(design.mean) > MAX_OFFSET * design.scale)
-    if options.scale and len(far):
+    far = np.flatnonzero(np.abs(design.mean) > MAX_OFFSET * design.spread)
+    if len(far):
         listed = ", ".join(str(j) for j in design.features[far][:5])
         raise ValueError(
             f"The features in columns {listed} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "

@@ -4,8 +4,7 @@ A workload is a grid of 100 lambdas x 10 l1_ratios x 6 adaptive penalties x 5 fo
 engine is measured as `AdaptiveRegressorCV` or `AdaptiveClassifierCV` on the whole grid, statistics and held-out errors
 included; glmnet by the CPU time of its fits alone. All peers solve the same problems:
 
-* glmnet divides y by its standard deviation sigma, which changes the mix of l1 and l2: it gets y / sigma, and alpha and
-  lambda that make up for it; it rescales penalty factors to sum to p, and takes half the squared loss;
+* glmnet gets its data in its own terms (:mod:`experiments.bench.glmnet`);
 * scikit-learn has no penalty factors; scaling the columns is the same for the lasso only, so it is compared there;
 * cvxpy solves the stated program, compiled once for each fold and adaptive penalty; its objective is compared on 30
   random points of the grid (2 where logistic programs are large).
@@ -18,7 +17,6 @@ interleaved pairs. Finished workloads are kept in the output folder and not meas
 import json
 import platform
 import shutil
-import subprocess
 import tempfile
 import time
 import tracemalloc
@@ -35,12 +33,11 @@ from admiss import AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
 from admiss.datasets import make_synthetic
 from admiss.design import fit_design
-from admiss.elastic_net import quadratic_path
 from admiss.folds import make_folds
-from admiss.grid import PATH_TOLERANCE
-from admiss.logistic_path import logistic_path
 from admiss.penalty import penalty_weights
 from admiss.versions import versions
+from experiments.bench.glmnet import Glmnet, glmnet_version
+from experiments.bench.path_problem import ACCURACY, PathProblem
 from formulations.adaptive_erm import AdaptiveERM, compile_erm, solve_erm
 from formulations.losses import Logistic, Squared
 from formulations.risk import EmpiricalRisk, compressed_squared_risk
@@ -53,8 +50,6 @@ N_PATHS = len(L1_RATIOS) * len(ADAPTIVE_PENALTIES) * N_FOLDS
 PAIRS = 5
 CVXPY_POINTS = 30
 OWN_SAMPLE = 3
-ACCURACY = 1e-6
-THRESHOLDS = (1e-7, 3e-8, 1e-8, 3e-9, 1e-9, 3e-10, 1e-10, 1e-11, 1e-12)
 CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine": Affine(), "degree 2": Polynomial(2)}
 
 
@@ -78,38 +73,6 @@ WORKLOADS = [
     Workload("squared", "affine", 1000, 50),
     Workload("logistic", "affine", 1000, 50),
 ]
-
-
-@dataclass(frozen=True)
-class PathProblem:
-    """One path, as every peer gets it: A without intercept column, rows of equal weight."""
-
-    fold: int
-    A: np.ndarray
-    y: np.ndarray
-    u: np.ndarray
-    alpha: float
-    lambdas: np.ndarray
-
-    def objective(self, loss: str, b: np.ndarray, W: np.ndarray) -> np.ndarray:
-        """The objective at each lambda."""
-        z = self.A @ W.T + b
-        kind = Squared() if loss == "squared" else Logistic()
-        risk = kind.value(self.y[:, None], z).mean(axis=0)
-        return risk + self.lambdas * (self.alpha * np.abs(W) @ self.u + (1 - self.alpha) / 2 * W**2 @ self.u)
-
-    def fitted_by_engine(self, loss: str, tolerance: float = PATH_TOLERANCE) -> tuple[np.ndarray, np.ndarray]:
-        """Intercepts and coefficients of the path."""
-        mean = self.A.mean(axis=0)
-        A = self.A - mean
-        v1, v2 = self.alpha * self.u, (1 - self.alpha) * self.u
-        if loss == "squared":
-            H, b = 2 * A.T @ A / len(A), 2 * A.T @ (self.y - self.y.mean()) / len(A)
-            W = quadratic_path(H, b, v1, v2, self.lambdas).w
-            return self.y.mean() - W @ mean, W
-        q = np.full(len(A), 1 / len(A))
-        path = logistic_path(A, np.ones((len(A), 1)), self.y, q, v1, v2, self.lambdas, tolerance)
-        return path.free[:, 0] - path.w @ mean, path.w
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
@@ -214,62 +177,6 @@ def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProb
                 largest = np.max(g / u) / alpha
                 problems.append(PathProblem(f, A, target, u, alpha, np.geomspace(largest, eps * largest, N_LAMBDAS)))
     return problems
-
-
-class Glmnet:
-    """R's glmnet on path problems."""
-
-    def __init__(self, folder: Path, loss: str) -> None:
-        self.folder, self.loss = folder, loss
-
-    def seconds(self, problems: list[PathProblem], threshold: float, coefficients: bool = False) -> np.ndarray:
-        """CPU seconds of each path."""
-        rows = ["job,fold,columns,alpha"]
-        for job, problem in enumerate(problems):
-            alpha, lambdas, y = self._in_its_terms(problem)
-            self._write(f"A{job}", np.asfortranarray(problem.A).ravel(order="F"))
-            self._write(f"y{job}", y)
-            self._write(f"u{job}", problem.u)
-            self._write(f"lambda{job}", lambdas)
-            rows.append(f"{job},{job},{problem.A.shape[1]},{float(alpha)!r}")
-        (self.folder / "jobs.csv").write_text("\n".join(rows) + "\n")
-        script = Path(__file__).with_name("glmnet_paths.R")
-        family = "gaussian" if self.loss == "squared" else "binomial"
-        command = ["Rscript", str(script), str(self.folder), family, repr(threshold), str(int(coefficients))]
-        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        return np.array([float(line) for line in output.split()])
-
-    def loosest(self, problems: list[PathProblem]) -> tuple[float, float]:
-        """The loosest threshold that is accurate enough, and its largest relative error in the objective."""
-        exact = [p.objective(self.loss, *p.fitted_by_engine(self.loss, 1e-9)) for p in problems]
-        for threshold in THRESHOLDS:
-            self.seconds(problems, threshold, coefficients=True)
-            errors = []
-            for job, (problem, best) in enumerate(zip(problems, exact, strict=True)):
-                raw = np.fromfile(self.folder / f"w{job}.bin").reshape(N_LAMBDAS, -1)
-                sigma, mean = self._units(problem)
-                b, W = raw[:, 0] * sigma + mean, raw[:, 1:] * sigma
-                errors.append(np.max(problem.objective(self.loss, b, W) / best - 1))
-            if max(errors) <= ACCURACY:
-                break
-        return threshold, float(max(errors))
-
-    def _in_its_terms(self, problem: PathProblem) -> tuple[float, np.ndarray, np.ndarray]:
-        """alpha, lambda and y for glmnet, see the module."""
-        share = problem.u.sum() / len(problem.u)
-        if self.loss == "logistic":
-            return problem.alpha, share * problem.lambdas, (problem.y > 0).astype(float)
-        sigma, mean = self._units(problem)
-        mix = problem.alpha / sigma + 1 - problem.alpha
-        return problem.alpha / sigma / mix, share * problem.lambdas / 2 * mix, (problem.y - mean) / sigma
-
-    def _units(self, problem: PathProblem) -> tuple[float, float]:
-        if self.loss == "logistic":
-            return 1.0, 0.0
-        return float(problem.y.std()), float(problem.y.mean())
-
-    def _write(self, name: str, values: np.ndarray) -> None:
-        np.asarray(values, dtype=float).tofile(self.folder / f"{name}.bin")
 
 
 def _scikit_learn_ratio(problems: list[PathProblem], rng: np.random.Generator) -> float | None:
@@ -386,7 +293,7 @@ def report(folder: Path, workloads: list[Workload]) -> str:
         )
     names = ("python", "admiss", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
     found = versions()
-    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {_glmnet_version()}; {_processor()}")
+    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {glmnet_version()}; {_processor()}")
     return "\n".join(lines)
 
 
@@ -399,13 +306,6 @@ def _seconds(row: dict[str, Any], name: str) -> str:
     if row.get(name) is None:
         return "-"
     return ("~" if row.get(f"{name}_paths", N_PATHS) < N_PATHS else "") + f"{row[name]:.2f}"
-
-
-def _glmnet_version() -> str:
-    if not shutil.which("Rscript"):
-        return "glmnet not installed: its columns are empty (Debian packages r-base-core and r-cran-glmnet)"
-    code = 'cat("glmnet", as.character(packageVersion("glmnet")), "on", R.version.string)'
-    return subprocess.run(["Rscript", "-e", code], capture_output=True, text=True).stdout or "glmnet not installed"
 
 
 def _processor() -> str:
