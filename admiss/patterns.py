@@ -69,8 +69,8 @@ class PatternTable:
         keys.sort()
         first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
         counts = np.diff(np.append(first, len(keys)))
-        bits = np.unpackbits(keys[first].astype(">u8").view(np.uint8).reshape(-1, 8), axis=1)
-        patterns = bits[:, : X.shape[1]].astype(bool)
+        packed = keys[first].astype(">u8").view(np.uint8).reshape(-1, 8)
+        patterns = np.unpackbits(packed, axis=1, count=X.shape[1]).view(bool)
         return cls(patterns, np.empty(0, dtype=np.int64), counts, counts * sample_weight[0])
 
 
