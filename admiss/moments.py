@@ -19,9 +19,12 @@ import scipy.sparse as sp
 
 from admiss.design import Design
 from admiss.patterns import BoolArray, FloatArray, IntArray
+from admiss.rows import schur_complement
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
+# Free columns up to which they are eliminated in one pass over the matrix.
+FEW = 4
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,11 @@ def eliminate(moments: Moments, free: BoolArray) -> Quadratic:
     G_fk = G[f][:, k]
     inverse = _pseudo_inverse(G[np.ix_(f, f)])
     response, at_zero = inverse @ G_fk, inverse @ c[f]
-    H = G[k][:, k] if len(f) > 1 or not np.array_equal(f, [0]) else G[1:, 1:].copy()
-    squares = np.diag(H).copy()
-    H -= G_fk.T @ response
-    H *= 2.0 / S
+    squares = np.diag(G)[k]
+    if len(f) <= FEW:
+        H = schur_complement(G, k, np.ascontiguousarray(G_fk), np.ascontiguousarray(response), 2.0 / S)
+    else:
+        H = (G[k][:, k] - G_fk.T @ response) * (2.0 / S)
     b = linear_term(moments, free)
     # a column that is constant on these rows has no coefficient; rounding must not give it one
     gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)

@@ -1,4 +1,4 @@
-"""Loops over the rows of a data set, compiled."""
+"""Loops over rows and entries, compiled."""
 
 import numpy as np
 
@@ -47,3 +47,18 @@ def observed_moments(X, s):  # type: ignore[no-untyped-def]
             if not np.isnan(X[i, j]):
                 variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
     return mean * unit, np.sqrt(variance / weight) * unit, size, has_zero
+
+
+@compiled
+def schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
+    """factor (G_kk - G_kf response), in one pass."""
+    p, n_free = len(k), len(G_fk)
+    H = np.empty((p, p))
+    for i in range(p):
+        row = k[i]
+        for j in range(p):
+            value = G[row, k[j]]
+            for f in range(n_free):
+                value -= G_fk[f, i] * response[f, j]
+            H[i, j] = factor * value
+    return H
