@@ -112,20 +112,26 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
 def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shift: Shift) -> Moments:
     """The moments of rows, block by block."""
     p = len(design.pairs)
-    G, c, r, a = np.zeros((p, p)), np.zeros(p), 0.0, np.zeros(p)
+    G: FloatArray | None = None
+    c, r, a = np.zeros(p), 0.0, np.zeros(p)
     for rows, A in design.blocks(X):
         t = y[rows] - shift.y
         root = np.sqrt(s[rows])
         if sp.issparse(A):
             A = sp.diags_array(root) @ (A - A[:, design.free] @ shift.C)
-            G += (A.T @ A).toarray()
+            square = (A.T @ A).toarray()
         else:
             A -= A[:, design.free] @ shift.C.toarray()
             A *= root[:, None]
-            G += A.T @ A
+            square = A.T @ A
+        if G is None:
+            G = square
+        else:
+            G += square
         c += A.T @ (root * t)
         a += A.T @ root
         r += float(s[rows] @ t**2)
+    assert G is not None
     return Moments(float(s.sum()), G, c, r, a)
 
 
