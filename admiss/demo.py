@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator
 
+import numpy as np
+
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
 from admiss.linear import AdaptiveRegressor
@@ -45,6 +47,9 @@ def demo_pages(n: int, missing_fraction: float, lam: float, random_state: int) -
         f"Adaptive linear regression on generated data: {n} training rows, 10 features of rank 5, "
         f"{missing_fraction:.0%} missing, lambda = {lam:g}.\n"
         "Best possible R2 with nothing missing: 0.667. The gap is proven by the dual program.\n"
+        "(The first run on a machine compiles the engine, which takes some seconds.)\n"
     )
+    # the engine is compiled at its first use on a machine, which is no part of the seconds below
+    AdaptiveRegressor().fit(np.array([[1.0], [2.0], [np.nan]]), [1.0, 2.0, 3.0])
     for mechanism, words in MECHANISMS.items():
         yield f"{words}\n{hierarchy_table(mechanism, n, missing_fraction, lam, random_state)}\n"
