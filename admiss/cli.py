@@ -1,6 +1,8 @@
 """The command ``admiss``."""
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 
 from admiss._version import __version__
@@ -39,4 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(page, flush=True)
     except ValueError as error:
         parser.error(str(error))
+    except BrokenPipeError:  # the reader, head for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
