@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from admiss.compiled import compiled
+from formulations.compiled import compiled
 
 # A pivot below this share of its diagonal entry makes a matrix count as singular.
 PIVOT_TOLERANCE = 1e-11

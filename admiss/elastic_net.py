@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from admiss.cholesky import cholesky, cholesky_solve
-from admiss.compiled import compiled
+from formulations.compiled import compiled
 from admiss.patterns import FloatArray
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from admiss.compiled import compiled
+from formulations.compiled import compiled
 from admiss.elastic_net import (
     CONDITION_TOLERANCE,
     SMALL,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from admiss.compiled import compiled
+from formulations.compiled import compiled
 
 
 @compiled

@@ -1,0 +1,211 @@
+"""Linear and mixed-integer models: stated in Pyomo, solved with HiGHS or any other solver that Pyomo knows.
+
+For HiGHS the model is compiled to matrices once and handed over whole, which is faster than Pyomo's own interfaces and
+does not hang in threads. It runs in a thread of its own, so that an interrupt stops it and what it has found is kept.
+
+The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j in every solution worth having,
+
+    c'x  >=  b'y + sum_j min(0, c_j - a_j'y) u_j                                        (weak duality)
+
+holds whatever y is, so the bound does not rest on the tolerances of the solver.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations.losses import Array
+
+# How often the thread of the solver is asked whether it is done, in seconds.
+POLL = 0.05
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """What a solver returned.
+
+    Attributes
+    ----------
+    values : array or None
+        Values of the variables in the order that was asked for; None where no solution was found.
+    bound : float
+        Proven lower bound on the objective.
+    status : str
+        ``"optimal"``, ``"time limit"``, ``"interrupted"``, ``"infeasible"``, or what the solver said.
+    solver, version : str
+    seconds : float
+    """
+
+    values: Array | None
+    bound: float
+    status: str
+    solver: str
+    version: str
+    seconds: float
+
+
+def solve_linear(
+    model: Any,
+    variables: list[Any],
+    *,
+    solver: str = "highs",
+    time_limit: float | None = None,
+    start: Array | None = None,
+    upper: float = np.inf,
+    options: dict[str, Any] | None = None,
+) -> LinearSolution:
+    """Solve a Pyomo model.
+
+    Parameters
+    ----------
+    model : pyomo.environ.ConcreteModel
+        One linear objective, minimised; linear constraints with one side or equal sides.
+    variables : list of Pyomo variables
+        All variables, in the order of ``start`` and of the values returned.
+    solver : str
+        "highs", or a name that Pyomo's SolverFactory knows.
+    time_limit : float, optional
+        Seconds.
+    start : array, optional
+        A feasible solution, where the solver takes one.
+    upper : float
+        A bound on every variable without one that the solutions worth having keep, for the bound.
+    options : dict, optional
+        Options of HiGHS.
+    """
+    began = time.perf_counter()
+    if solver == "highs":
+        return _solve_highs(model, variables, time_limit, start, upper, options or {}, began)
+    return _solve_other(model, variables, solver, time_limit, began)
+
+
+def _solve_highs(
+    model: Any,
+    variables: list[Any],
+    time_limit: float | None,
+    start: Array | None,
+    upper: float,
+    options: dict[str, Any],
+    began: float,
+) -> LinearSolution:
+    import highspy
+    from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=variables)
+    lp = _highs_lp(form, variables)
+    h = highspy.Highs()
+    settings = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0, **options}
+    if time_limit is not None:
+        settings["time_limit"] = max(0.0, time_limit - (time.perf_counter() - began))
+    for name, value in settings.items():
+        h.setOptionValue(name, value)
+    h.passModel(lp)
+    has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
+    if start is not None and has_integers:  # a linear program is faster without
+        solution = highspy.HighsSolution()
+        solution.col_value = list(start)
+        h.setSolution(solution)
+    interrupted = _run(h)
+    info, found = h.getInfo(), h.getSolution()
+    status = h.getModelStatus()
+    feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
+    values = np.array(found.col_value) if feasible else None
+    if has_integers:
+        bound = float(info.mip_dual_bound)
+    else:
+        bound = _dual_bound(lp, np.array(found.row_dual), upper) if found.dual_valid else -np.inf
+    words = {
+        highspy.HighsModelStatus.kOptimal: "optimal",
+        highspy.HighsModelStatus.kTimeLimit: "time limit",
+        highspy.HighsModelStatus.kInterrupt: "interrupted",
+        highspy.HighsModelStatus.kInfeasible: "infeasible",
+    }
+    word = "interrupted" if interrupted else words.get(status, h.modelStatusToString(status).lower())
+    offset = float(form.c_offset[0])
+    return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), time.perf_counter() - began)
+
+
+def _highs_lp(form: Any, variables: list[Any]) -> Any:
+    """The compiled form as a model of HiGHS."""
+    import highspy
+
+    lp = highspy.HighsLp()
+    n_rows, n_columns = form.A.shape
+    lp.num_col_, lp.num_row_ = n_columns, n_rows
+    lp.col_cost_ = np.asarray(form.c.todense(), dtype=float).ravel()
+    bounds = [variable.bounds for variable in variables]
+    lp.col_lower_ = np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float)
+    lp.col_upper_ = np.array([np.inf if high is None else high for _, high in bounds], dtype=float)
+    sides, rhs = np.array([side for _, side in form.rows]), np.asarray(form.rhs, dtype=float)
+    lp.row_lower_ = np.where(sides <= 0, rhs, -np.inf)
+    lp.row_upper_ = np.where(sides >= 0, rhs, np.inf)
+    A = form.A.tocsc()
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+    whole = [variable.is_integer() or variable.is_binary() for variable in variables]
+    if any(whole):
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        lp.integrality_ = [kinds[kind] for kind in whole]
+    return lp
+
+
+def _run(h: Any) -> bool:
+    """Run HiGHS in a thread; True where an interrupt has stopped it."""
+    h.HandleUserInterrupt = True
+    h.startSolve()
+    interrupted = False
+    while True:
+        try:
+            if h.wait(POLL)[0]:
+                return interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+            h.cancelSolve()
+
+
+def _dual_bound(lp: Any, y: Array, upper: float) -> float:
+    """Bound by weak duality from any row duals."""
+    import scipy.sparse as sp
+
+    low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    y = np.where(np.isinf(low), np.minimum(y, 0.0), np.where(np.isinf(high), np.maximum(y, 0.0), y))
+    side = np.where(y > 0, low, high)
+    matrix = lp.a_matrix_
+    A = sp.csc_matrix((matrix.value_, matrix.index_, matrix.start_), shape=(lp.num_row_, lp.num_col_))
+    reduced = np.array(lp.col_cost_) - A.T @ y
+    most = np.minimum(np.array(lp.col_upper_), upper)
+    least = np.array(lp.col_lower_)
+    with np.errstate(invalid="ignore"):
+        parts = np.where(reduced < 0, reduced * most, np.where(reduced > 0, reduced * least, 0.0))
+    return float(np.where(y != 0, y * side, 0.0).sum() + parts.sum())
+
+
+def _solve_other(
+    model: Any, variables: list[Any], solver: str, time_limit: float | None, began: float
+) -> LinearSolution:
+    """Any other solver, through Pyomo; one that fails is reported in the status."""
+    import pyomo
+    import pyomo.environ as pyo
+
+    factory = pyo.SolverFactory(solver)
+    if not factory.available(exception_flag=False):
+        raise ValueError(f"Pyomo finds no solver called {solver!r} on this machine: install it, or use 'highs'.")
+    values, bound = None, -np.inf
+    try:
+        limit = {} if time_limit is None else {"timelimit": max(1, int(np.ceil(time_limit)))}
+        results = factory.solve(model, load_solutions=False, **limit)
+        status = str(results.solver.termination_condition)
+        if len(results.solution) and results.solution[0].status != pyo.SolutionStatus.infeasible:
+            model.solutions.load_from(results)
+            values = np.array([pyo.value(variable) for variable in variables], dtype=float)
+        if status == "optimal":
+            bound = float(results.problem.lower_bound)
+    except KeyboardInterrupt:
+        status = "interrupted"
+    except Exception as error:  # whatever has happened to the solver, there is no proof and no solution
+        status = f"solver failed: {' '.join(str(error).split())[:200]}"
+    seconds = time.perf_counter() - began
+    word = "time limit" if status == "maxTimeLimit" else status
+    return LinearSolution(values, bound, word, solver, f"through Pyomo {pyomo.version.version}", seconds)
