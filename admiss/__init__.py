@@ -15,6 +15,8 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
 from admiss._version import __version__
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
 from admiss.linear_cv import AdaptiveClassifierCV, AdaptiveRegressorCV
+from admiss.partition.finite import FiniteClassifier, FiniteRegressor
+from admiss.partition.finite_cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.versions import show_versions
 
 __all__ = [
@@ -22,6 +24,10 @@ __all__ = [
     "AdaptiveClassifierCV",
     "AdaptiveRegressor",
     "AdaptiveRegressorCV",
+    "FiniteClassifier",
+    "FiniteClassifierCV",
+    "FiniteRegressor",
+    "FiniteRegressorCV",
     "__version__",
     "show_versions",
 ]

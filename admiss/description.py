@@ -23,6 +23,27 @@ from admiss.table import Table
 INTERCEPT = "(intercept)"
 
 
+def read_pattern(pattern: Any, names: list[str]) -> BoolArray:
+    """A pattern from 0/1 for each feature, or from the names of the missing features.
+
+    Examples
+    --------
+    >>> read_pattern(["income"], ["age", "income"]).tolist()
+    [False, True]
+    """
+    values = np.asarray(list(pattern) if isinstance(pattern, set) else pattern)
+    if values.ndim != 1:
+        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
+    if values.dtype.kind in "UO" or values.size == 0:
+        unknown = [str(name) for name in values if name not in names]
+        if unknown:
+            raise ValueError(f"The pattern names {', '.join(unknown)}, which are no features of this model.")
+        return np.isin(names, values.astype(str))
+    if values.shape != (len(names),) or not np.isin(values, (0, 1)).all():
+        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
+    return values.astype(bool)
+
+
 class AdaptiveDescription:
     """Mixin of estimators with ``design_``, ``coefficients_`` and ``certificate_``."""
 
@@ -54,25 +75,11 @@ class AdaptiveDescription:
         check_is_fitted(self)
         d = self.n_features_in_
         X = np.vstack([np.zeros(d), np.eye(d)])
-        X[:, self._read_pattern(pattern)] = np.nan
+        X[:, read_pattern(pattern, feature_names(self))] = np.nan
         C = self.design_.matrix(X)
         C = C.toarray() if sp.issparse(C) else C
         w = (self.coefficients_ * self.design_.column_scale).T
         return C[0] @ w, ((C[1:] - C[0]) @ w).T
-
-    def _read_pattern(self, pattern: Any) -> BoolArray:
-        names = feature_names(self)
-        values = np.asarray(list(pattern) if isinstance(pattern, set) else pattern)
-        if values.ndim != 1:
-            raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
-        if values.dtype.kind in "UO" or values.size == 0:
-            unknown = [str(name) for name in values if name not in names]
-            if unknown:
-                raise ValueError(f"The pattern names {', '.join(unknown)}, which are no features of this model.")
-            return np.isin(names, values.astype(str))
-        if values.shape != (len(names),) or not np.isin(values, (0, 1)).all():
-            raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
-        return values.astype(bool)
 
     @property
     def imputation_(self) -> FloatArray:

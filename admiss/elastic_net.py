@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from admiss.cholesky import cholesky, cholesky_solve
-from formulations.compiled import compiled
 from admiss.patterns import FloatArray
+from formulations.compiled import compiled
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
 CONDITION_TOLERANCE = 1e-10

@@ -3,6 +3,8 @@
 Adaptivity classes, l1_ratio (the paper's alpha), adaptive penalty and lambda are chosen at once, by the held-out loss
 (squared error, or the logistic loss) over all folds. Ties, to a relative 1e-9, go to the simpler model: fewer columns,
 then larger lambda, larger adaptive penalty, larger l1_ratio. The chosen model is fitted on all rows.
+
+Finite models can be candidates on the same folds: that is "Adaptive LR - best" of the paper.
 """
 
 from collections.abc import Sequence
@@ -17,16 +19,26 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.folds import make_folds
 from admiss.grid import ClassFolds, GridOptions, logistic_folds, path_errors, squared_folds
-from admiss.inputs import read_classes, read_features, read_regression_target, read_weights, unchanged_on_error
+from admiss.inputs import (
+    feature_names,
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
+from admiss.partition.finite_cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.patterns import FloatArray
 from admiss.progress import progress
 from admiss.table import Table
+from formulations.losses import Logistic, Squared
 
 DEFAULT_CLASSES = ("affine_intercept", "affine")
 DEFAULT_L1_RATIOS = (0.0, 0.5, 1.0)
 DEFAULT_ADAPTIVE_PENALTIES = (0.25, 1.0, 4.0)
 TIE = 1e-9
+FINITE = "finite"
 
 
 class _AdaptiveCV(BaseEstimator):
@@ -47,13 +59,20 @@ class _AdaptiveCV(BaseEstimator):
     random_state: Any
     n_jobs: int | None
 
+    _finite_type: type
     best_estimator_: Any
 
-    def _read_grid(self) -> tuple[list[Adaptivity], GridOptions]:
-        listed = [self.adaptivity] if isinstance(self.adaptivity, str | Adaptivity) else list(self.adaptivity)
-        classes = [resolve_adaptivity(adaptivity) for adaptivity in listed]
-        if not classes:
+    def _read_grid(self) -> tuple[list[Adaptivity], list[Any], GridOptions]:
+        """Adaptivity classes, finite candidates, and the grid."""
+        single = isinstance(self.adaptivity, str | Adaptivity | self._finite_type)
+        listed = [self.adaptivity] if single else list(self.adaptivity)
+        if not listed:
             raise ValueError("adaptivity is empty: name at least one class.")
+        finite = [self._finite_type() if item == FINITE else item for item in listed if self._is_finite(item)]
+        for candidate in finite:
+            if not isinstance(candidate._read_grid(candidate._estimator()), Squared | Logistic):
+                raise ValueError(f"A finite candidate must have the loss of the others, not {candidate.loss!r}.")
+        classes = [resolve_adaptivity(adaptivity) for adaptivity in listed if not self._is_finite(adaptivity)]
         for adaptivity in classes:
             if adaptivity.has_structure():
                 raise ValueError(
@@ -73,21 +92,34 @@ class _AdaptiveCV(BaseEstimator):
             raise ValueError(f"n_lambdas must be a whole number from 1 on, not {self.n_lambdas!r}.")
         if self.eps is not None and not 0 < self.eps < 1:
             raise ValueError(f"eps must be between 0 and 1, not {self.eps!r}.")
-        return classes, GridOptions(
-            [float(alpha) for alpha in self.l1_ratios],
-            [float(c) for c in self.adaptive_penalties],
-            int(self.n_lambdas),
-            self.eps,
-            self.penalty_weights,
-            bool(self.scale),
-            bool(self.fit_intercept),
-            bool(self.stop_early),
+        return (
+            classes,
+            finite,
+            GridOptions(
+                [float(alpha) for alpha in self.l1_ratios],
+                [float(c) for c in self.adaptive_penalties],
+                int(self.n_lambdas),
+                self.eps,
+                self.penalty_weights,
+                bool(self.scale),
+                bool(self.fit_intercept),
+                bool(self.stop_early),
+            ),
         )
 
+    def _is_finite(self, item: Any) -> bool:
+        return isinstance(item, self._finite_type) or (isinstance(item, str) and item == FINITE)
+
     def _search(
-        self, classes: list[Adaptivity], by_class: list[ClassFolds], options: GridOptions, rounding: float
-    ) -> dict[str, Any]:
-        """Fill ``cv_results_`` and return the parameters of the best cell."""
+        self,
+        classes: list[Adaptivity],
+        by_class: list[ClassFolds],
+        options: GridOptions,
+        finite: list[Any],
+        finite_results: list[Table],
+        rounding: float,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Fill ``cv_results_`` and return the best cell: its finite candidate or None, and its parameters."""
         tasks = [
             (k, c, alpha)
             for k in range(len(classes))
@@ -111,6 +143,8 @@ class _AdaptiveCV(BaseEstimator):
             columns["lam"] += lambdas.tolist()
             columns["mean_loss"] += mean.tolist()
             columns["violation"] += violations.tolist()
+        for k, (candidate, results) in enumerate(zip(finite, finite_results, strict=True), start=len(classes)):
+            candidate.append_cells(columns, results, k)
         self.cv_results_ = Table(**columns)
         if not np.isfinite(self.cv_results_["mean_loss"]).any():
             raise ValueError(
@@ -120,7 +154,10 @@ class _AdaptiveCV(BaseEstimator):
         best = _best_cell(self.cv_results_, rounding)
         self.best_index_ = best
         self.best_score_ = -float(self.cv_results_["mean_loss"][best])
-        return {
+        chosen = int(self.cv_results_["class_index"][best]) - len(classes)
+        if chosen >= 0:
+            return finite[chosen], finite[chosen].best_parameters(finite_results[chosen])[1]
+        return None, {
             "adaptivity": classes[self.cv_results_["class_index"][best]],
             "adaptive_penalty": float(self.cv_results_["adaptive_penalty"][best]),
             "l1_ratio": float(self.cv_results_["l1_ratio"][best]),
@@ -194,8 +231,8 @@ def _best_cell(results: Table, rounding: float = 0.0) -> int:
     tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest) + rounding)
     order = np.lexsort(
         [
-            -results["l1_ratio"][tied],
-            -results["adaptive_penalty"][tied],
+            -np.nan_to_num(results["l1_ratio"][tied]),
+            -np.nan_to_num(results["adaptive_penalty"][tied]),
             -results["lam"][tied],
             results["columns"][tied],
         ]
@@ -209,7 +246,8 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
     Parameters
     ----------
     adaptivity : str, Adaptivity or list of them
-        Candidate classes.
+        Candidate classes. "finite", or a :class:`FiniteRegressorCV` with the grid and the partitioner that are wanted,
+        adds finite models on the same folds.
     l1_ratios : sequence of float
         Candidates for the paper's alpha.
     n_lambdas : int
@@ -231,17 +269,17 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
 
     Attributes
     ----------
-    best_estimator_ : AdaptiveRegressor
+    best_estimator_ : AdaptiveRegressor or FiniteRegressor
         The chosen model, fitted on all rows.
     best_params_ : dict
-        Its class, ``adaptive_penalty``, ``l1_ratio`` and ``lam``.
+        Its class, ``adaptive_penalty``, ``l1_ratio`` and ``lam``; of a finite model partitioner, ridge and leaf model.
     best_score_ : float
         Minus its held-out loss.
     best_index_ : int
         Its row in ``cv_results_``.
     cv_results_ : Table
         Every cell with its held-out loss (infinite where a fold has no best fit) and the largest violation of the
-        optimality conditions in its fits.
+        optimality conditions in its fits. Of a finite model ``columns`` is the mean over the folds, ``lam`` the ridge.
     certificate_, imputation_, n_features_in_, feature_names_in_
         As in :class:`AdaptiveRegressor`.
 
@@ -254,6 +292,8 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
     >>> model.best_params_["adaptivity"]
     AffineIntercept()
     """
+
+    _finite_type = FiniteRegressorCV
 
     def __init__(
         self,
@@ -289,7 +329,7 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose and fit the model; parameters as in :meth:`AdaptiveRegressor.fit`."""
-        classes, options = self._read_grid()
+        classes, finite, options = self._read_grid()
         shared = self._shared_parameters()
         AdaptiveRegressor(**shared)._check_parameters()
         with unchanged_on_error(self):
@@ -300,8 +340,13 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
             splits = make_folds(rows, target, None, s, self.cv, self.random_state)
             by_class = [squared_folds(rows[used], target[used], s[used], a, splits, options) for a in classes]
             rounding = 1e-14 * float(s @ target**2 / s.sum())
-            best = self._search(classes, by_class, options, rounding)
-            self._adopt(AdaptiveRegressor(**best, **shared), X, y, sample_weight, best)
+            names = feature_names(self)
+            tables = [c.search(rows[used], target[used], s[used], splits, Squared(), names) for c in finite]
+            chosen, best = self._search(classes, by_class, options, finite, tables, rounding)
+            estimator = (
+                AdaptiveRegressor(**best, **shared) if chosen is None else chosen._estimator().set_params(**best)
+            )
+            self._adopt(estimator, X, y, sample_weight, best)
         return self
 
 
@@ -321,7 +366,7 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
 
     Attributes
     ----------
-    best_estimator_ : AdaptiveClassifier
+    best_estimator_ : AdaptiveClassifier or FiniteClassifier
         The chosen model, fitted on all rows.
     classes_ : array of shape (n_classes,)
     best_params_, best_score_, best_index_, cv_results_, certificate_, n_features_in_, feature_names_in_
@@ -336,6 +381,8 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
     >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
     True
     """
+
+    _finite_type = FiniteClassifierCV
 
     def __init__(
         self,
@@ -373,7 +420,7 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose and fit the model; parameters as in :meth:`AdaptiveClassifier.fit`."""
-        classes, options = self._read_grid()
+        classes, finite, options = self._read_grid()
         shared = {**self._shared_parameters(), "class_weight": self.class_weight}
         AdaptiveClassifier(**shared)._check_parameters()
         with unchanged_on_error(self):
@@ -386,8 +433,14 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
             splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
             targets = [np.where(codes[used] == c, 1.0, -1.0) for c in (range(len(labels)) if len(labels) > 2 else [1])]
             by_class = [logistic_folds(rows[used], targets, s[used], a, splits, options) for a in classes]
-            best = self._search(classes, by_class, options, 0.0)
-            self._adopt(AdaptiveClassifier(**best, **shared), X, y, sample_weight, best)
+            names, stacked = feature_names(self), np.column_stack(targets)
+            tables = [c.search(rows[used], stacked, s[used], splits, Logistic(), names) for c in finite]
+            chosen, best = self._search(classes, by_class, options, finite, tables, 0.0)
+            if chosen is None:
+                self._adopt(AdaptiveClassifier(**best, **shared), X, y, sample_weight, best)
+            else:
+                estimator = chosen._estimator().set_params(**best, class_weight=self.class_weight)
+                self._adopt(estimator, X, y, sample_weight, best)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:

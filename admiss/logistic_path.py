@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from formulations.compiled import compiled
 from admiss.elastic_net import (
     CONDITION_TOLERANCE,
     SMALL,
@@ -29,6 +28,7 @@ from admiss.elastic_net import (
     _solve,
 )
 from admiss.patterns import FloatArray
+from formulations.compiled import compiled
 
 # The conditions hold to this share of the root mean square of their column, which is what the gradient can be at most.
 GRADIENT_TOLERANCE = 1e-9

@@ -35,7 +35,7 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from formulations.certificate import Certificate
+from formulations.certificate import Certificate, SolverError
 from formulations.losses import Array, BoolArray
 from formulations.optimality import dual_bound, optimality_residual, polish
 from formulations.risk import CentredRisk, EmpiricalRisk, centred
@@ -57,10 +57,6 @@ RESIDUAL_TOLERANCE = 1e-7
 ZERO_TOLERANCE = 1e-9
 # How far constraints of a structure may be violated.
 FEASIBILITY_TOLERANCE = 1e-6
-
-
-class SolverError(RuntimeError):
-    """No solver returned a solution that could be certified."""
 
 
 @dataclass(frozen=True)

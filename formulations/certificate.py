@@ -9,6 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
+class SolverError(RuntimeError):
+    """No solver returned a solution that could be certified."""
+
+
 @dataclass(frozen=True)
 class Certificate:
     """Objective of a solution and the proof of how good it is.

@@ -13,11 +13,12 @@ cost of a leaf is the last pivot of one small Cholesky factorisation. Columns ar
 first, which b absorbs. Patterns with more rows than the matrix has are kept as its square root R, R'R = Gram.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -98,6 +99,12 @@ class LeafCost(ABC):
         self.ridge = float(ridge)
         self.ridge_scale = ridge_scale
         self._known: dict[bytes, float] = {}
+
+    def with_ridge(self, ridge: float) -> Self:
+        """The same with another ridge; what does not depend on it is shared."""
+        other = copy.copy(self)
+        other.ridge, other._known = float(ridge), {}
+        return other
 
     def penalty(self, weight: float) -> float:
         """r(G) of a leaf of this weight."""

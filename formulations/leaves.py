@@ -115,9 +115,11 @@ def box_costs(
     done, total = 0, count_boxes(len(features), depth)
     root = leaf_cost.cost(np.arange(len(leaf_cost.rows.patterns)))
     levels = [np.array([[root]])] + [np.empty((comb(len(features), k), 2**k)) for k in range(1, depth + 1)]
-    squared = isinstance(leaf_cost, SquaredLeafCost)
-    chunks = _squared_chunks if squared else _any_chunks
-    for k, begin, costs in chunks(leaf_cost, features, depth, min_rows):  # type: ignore[operator]
+    if isinstance(leaf_cost, SquaredLeafCost):
+        chunks = _squared_chunks(leaf_cost, features, depth, min_rows)
+    else:
+        chunks = _any_chunks(leaf_cost, features, depth, min_rows)
+    for k, begin, costs in chunks:
         levels[k].ravel()[begin : begin + len(costs)] = costs
         done += len(costs)
         if on_progress is not None:
@@ -153,9 +155,7 @@ def _squared_chunks(
             yield k, first << k, costs_with_largest(A, top, top_first, offsets, f, k, options, binom)
 
 
-def _any_chunks(
-    leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int
-) -> Iterator[tuple[int, int, Array]]:
+def _any_chunks(leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int) -> Iterator[tuple[int, int, Array]]:
     """The same, one box after the other, for any loss."""
     patterns, counts = leaf_cost.rows.patterns, leaf_cost.rows.counts
     for k in range(1, depth + 1):

@@ -7,9 +7,15 @@ The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j i
 
     c'x  >=  b'y + sum_j min(0, c_j - a_j'y) u_j                                        (weak duality)
 
-holds whatever y is, so the bound does not rest on the tolerances of the solver.
+holds whatever y is, so the bound does not rest on the tolerances of the solver. A solution with x_j = 1 costs at least
+c_j - a_j'y more, where that is positive.
+
+Other solvers run as Pyomo runs them, most as a process of their own, which works in threads as well: Pyomo sets up no
+signal handlers for them. (Pyomo's own interfaces to HiGHS are the ones that hang there.)
 """
 
+import shutil
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +42,8 @@ class LinearSolution:
         ``"optimal"``, ``"time limit"``, ``"interrupted"``, ``"infeasible"``, or what the solver said.
     solver, version : str
     seconds : float
+    reduced_costs : array or None
+        c_j - a_j'y for the duals y of the bound; linear programs in HiGHS only.
     """
 
     values: Array | None
@@ -44,6 +52,19 @@ class LinearSolution:
     solver: str
     version: str
     seconds: float
+    reduced_costs: Array | None = None
+
+
+def require_solver(solver: str) -> None:
+    """Raise where there is no solver of this name."""
+    if solver == "highs":
+        return
+    import pyomo.environ as pyo
+
+    # Pyomo takes any name for that of a program that speaks its format, and complains at length where there is none.
+    known = solver in pyo.SolverFactory or shutil.which(solver) is not None
+    if not known or not pyo.SolverFactory(solver).available(exception_flag=False):
+        raise ValueError(f"Pyomo finds no solver called {solver!r} on this machine: install it, or use 'highs'.")
 
 
 def solve_linear(
@@ -76,9 +97,25 @@ def solve_linear(
         Options of HiGHS.
     """
     began = time.perf_counter()
+    require_solver(solver)
     if solver == "highs":
-        return _solve_highs(model, variables, time_limit, start, upper, options or {}, began)
+        try:
+            return _solve_highs(model, variables, time_limit, start, upper, options or {}, began)
+        except KeyboardInterrupt:  # before the solver has begun
+            return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), time.perf_counter() - began)
     return _solve_other(model, variables, solver, time_limit, began)
+
+
+def highs_version() -> str:
+    """Version of HiGHS."""
+    import highspy
+
+    return str(highspy.Highs().version())
+
+
+def time_left(time_limit: float | None, began: float) -> float | None:
+    """Seconds left of a time limit since ``began``, at least 0."""
+    return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
 
 
 def _solve_highs(
@@ -98,7 +135,7 @@ def _solve_highs(
     h = highspy.Highs()
     settings = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0, **options}
     if time_limit is not None:
-        settings["time_limit"] = max(0.0, time_limit - (time.perf_counter() - began))
+        settings["time_limit"] = time_left(time_limit, began)
     for name, value in settings.items():
         h.setOptionValue(name, value)
     h.passModel(lp)
@@ -112,10 +149,11 @@ def _solve_highs(
     status = h.getModelStatus()
     feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
     values = np.array(found.col_value) if feasible else None
+    bound, reduced = -np.inf, None
     if has_integers:
         bound = float(info.mip_dual_bound)
-    else:
-        bound = _dual_bound(lp, np.array(found.row_dual), upper) if found.dual_valid else -np.inf
+    elif found.dual_valid:
+        bound, reduced = _dual_bound(lp, np.array(found.row_dual), upper)
     words = {
         highspy.HighsModelStatus.kOptimal: "optimal",
         highspy.HighsModelStatus.kTimeLimit: "time limit",
@@ -124,7 +162,8 @@ def _solve_highs(
     }
     word = "interrupted" if interrupted else words.get(status, h.modelStatusToString(status).lower())
     offset = float(form.c_offset[0])
-    return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), time.perf_counter() - began)
+    seconds = time.perf_counter() - began
+    return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced)
 
 
 def _highs_lp(form: Any, variables: list[Any]) -> Any:
@@ -152,21 +191,34 @@ def _highs_lp(form: Any, variables: list[Any]) -> Any:
 
 
 def _run(h: Any) -> bool:
-    """Run HiGHS in a thread; True where an interrupt has stopped it."""
+    """Run HiGHS in a thread; True where an interrupt has stopped it.
+
+    Not by ``startSolve``: its locks are shared by all models, so that two threads could not solve at a time.
+    """
+
+    done = threading.Event()  # not the thread's own join, which an interrupt can make believe that it has ended
+
+    def solve() -> None:
+        try:
+            h.solve()
+            h.resetGlobalScheduler(False)  # the scheduler belongs to this thread, and ends with it
+        finally:
+            done.set()
+
     h.HandleUserInterrupt = True
-    h.startSolve()
+    threading.Thread(target=solve, daemon=True).start()
     interrupted = False
     while True:
         try:
-            if h.wait(POLL)[0]:
+            if done.wait(POLL):
                 return interrupted
         except KeyboardInterrupt:
             interrupted = True
             h.cancelSolve()
 
 
-def _dual_bound(lp: Any, y: Array, upper: float) -> float:
-    """Bound by weak duality from any row duals."""
+def _dual_bound(lp: Any, y: Array, upper: float) -> tuple[float, Array]:
+    """Bound by weak duality from any row duals, and the reduced costs that go with it."""
     import scipy.sparse as sp
 
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
@@ -179,33 +231,38 @@ def _dual_bound(lp: Any, y: Array, upper: float) -> float:
     least = np.array(lp.col_lower_)
     with np.errstate(invalid="ignore"):
         parts = np.where(reduced < 0, reduced * most, np.where(reduced > 0, reduced * least, 0.0))
-    return float(np.where(y != 0, y * side, 0.0).sum() + parts.sum())
+    with np.errstate(invalid="ignore"):
+        constant = np.where(y != 0, y * side, 0.0)
+    return float(constant.sum() + parts.sum()), reduced
 
 
 def _solve_other(
     model: Any, variables: list[Any], solver: str, time_limit: float | None, began: float
 ) -> LinearSolution:
     """Any other solver, through Pyomo; one that fails is reported in the status."""
-    import pyomo
     import pyomo.environ as pyo
+    from pyomo.opt import SolutionStatus
+    from pyomo.version import version
 
-    factory = pyo.SolverFactory(solver)
-    if not factory.available(exception_flag=False):
-        raise ValueError(f"Pyomo finds no solver called {solver!r} on this machine: install it, or use 'highs'.")
-    values, bound = None, -np.inf
+    values, bound, status = None, -np.inf, "time limit"
+    left = time_left(time_limit, began)
     try:
-        limit = {} if time_limit is None else {"timelimit": max(1, int(np.ceil(time_limit)))}
-        results = factory.solve(model, load_solutions=False, **limit)
-        status = str(results.solver.termination_condition)
-        if len(results.solution) and results.solution[0].status != pyo.SolutionStatus.infeasible:
-            model.solutions.load_from(results)
-            values = np.array([pyo.value(variable) for variable in variables], dtype=float)
-        if status == "optimal":
-            bound = float(results.problem.lower_bound)
+        if left is None or left > 0:
+            limit = {} if left is None else {"timelimit": int(np.ceil(left))}
+            results = pyo.SolverFactory(solver).solve(model, load_solutions=False, **limit)
+            status = str(results.solver.termination_condition)
+            if len(results.solution) and results.solution[0].status != SolutionStatus.infeasible:
+                model.solutions.load_from(results)
+                values = np.array([pyo.value(variable) for variable in variables], dtype=float)
+            # Some solvers call the last vertex optimal when the time limit has stopped them.
+            if status in ("optimal", "feasible") and time_left(time_limit, began) == 0:
+                status = "time limit"
+            if status == "optimal":
+                bound = float(results.problem.lower_bound)
     except KeyboardInterrupt:
         status = "interrupted"
     except Exception as error:  # whatever has happened to the solver, there is no proof and no solution
-        status = f"solver failed: {' '.join(str(error).split())[:200]}"
+        values, status = None, f"solver failed: {' '.join(str(error).split())[:200]}"
     seconds = time.perf_counter() - began
     word = "time limit" if status == "maxTimeLimit" else status
-    return LinearSolution(values, bound, word, solver, f"through Pyomo {pyomo.version.version}", seconds)
+    return LinearSolution(values, bound, word, solver, f"through Pyomo {version}", seconds)

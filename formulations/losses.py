@@ -82,8 +82,7 @@ class Squared(Loss):
     def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
         import cvxpy as cp
 
-        root = np.sqrt(q)
-        return cp.sum_squares(cp.multiply(root, z) - root * y)
+        return cp.sum_squares(cp.multiply(np.sqrt(q), y - z))
 
     def value(self, y: Array, z: Array) -> Array:
         return (y - z) ** 2

@@ -204,7 +204,7 @@ def tree_cost(boxes: BoxCosts, tree: Tree) -> float:
 
 def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, model: Any) -> Array:
     """The variables x, y, z of a tree, its last splits replaced by the best ones."""
-    marked = set()
+    marked: set[tuple[str, Any]] = set()
 
     def mark(below: Tree, B: int) -> None:
         if below is None:

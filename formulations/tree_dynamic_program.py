@@ -5,8 +5,8 @@ V(B, q) is the smallest cost of a tree that divides box B into at most q leaves,
     V(B, 1) = c(B)
     V(B, q) = min{ V(B, q - 1),  min over j, a of  V(B with m_j = 0, a) + V(B with m_j = 1, q - a) }.
 
-It is computed from the deepest boxes up, and gives the best tree for every number of leaves up to Q at once. Among equal
-costs the tree takes fewer leaves, then the first feature, then fewer leaves where the feature is observed.
+It is computed from the deepest boxes up, and gives the best tree for every number of leaves up to Q at once. Among
+equal costs the tree takes fewer leaves, then the first feature, then fewer leaves where the feature is observed.
 """
 
 import numpy as np
@@ -136,6 +136,4 @@ def leaves_of(tree: Tree) -> list[list[tuple[int, bool]]]:
     if tree is None:
         return [[]]
     j, observed, missing = tree
-    return [
-        [(j, side), *rest] for side, below in ((False, observed), (True, missing)) for rest in leaves_of(below)
-    ]
+    return [[(j, side), *rest] for side, below in ((False, observed), (True, missing)) for rest in leaves_of(below)]

@@ -1,0 +1,425 @@
+"""Finite models with depth (or number of leaves), ridge and leaf model chosen by cross-validation.
+
+Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range that predictions are
+truncated to. "No split" is always among the choices. The held-out loss is summed over all folds; ties, to a relative
+1e-9, go to the simpler model: the fewer splits, then the smaller leaf model, then the larger ridge. The chosen model is
+fitted on all rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.folds import Split, make_folds
+from admiss.inputs import feature_names, read_features, read_regression_target, read_weights, unchanged_on_error
+from admiss.partition.finite import FiniteClassifier, FiniteRegressor, leaf_scores, read_class_targets
+from admiss.partition.greedy import Greedy
+from admiss.partition.leaf_features import LEAF_MODELS, LeafFeatures
+from admiss.partition.protocol import Partitioner
+from admiss.patterns import FloatArray
+from admiss.progress import progress
+from admiss.table import Table
+from formulations.leaf_cost import LeafCost
+from formulations.logistic_leaf import leaf_cost_of
+from formulations.losses import Loss
+
+DEFAULT_DEPTHS = (1, 2, 3, 4)
+DEFAULT_RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+NO_SPLIT = 0
+TIE = 1e-9
+
+
+class _FiniteCV(BaseEstimator):
+    """What the two estimators share: the grid, the choice, and the model behind."""
+
+    partitioner: Partitioner | None
+    max_depths: Sequence[int]
+    max_leaves: Sequence[int] | None
+    ridges: Sequence[float]
+    leaf_models: Sequence[str]
+    loss: str | Loss
+    ridge_scale: str
+    scale: bool
+    on_unseen_pattern: str
+    cv: Any
+    random_state: Any
+    n_jobs: int | None
+
+    best_estimator_: Any
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        names = ("loss", "ridge_scale", "scale", "on_unseen_pattern")
+        return {name: getattr(self, name) for name in names}
+
+    def _read_grid(self, estimator: Any) -> Loss:
+        """Check the grid and every parameter of the estimator before work starts."""
+        for name in ("ridges", "leaf_models"):
+            values = getattr(self, name)
+            if isinstance(values, str) or not np.ndim(values) or not len(values):
+                raise ValueError(f"{name} must be a list with at least one entry, not {values!r}.")
+        for ridge in self.ridges:
+            estimator.set_params(ridge=ridge)._check_parameters()
+        for leaf_model in self.leaf_models:
+            estimator.set_params(leaf_model=leaf_model)._check_parameters()
+        for size in self._sizes():
+            self._partitioner(size).check_limits()
+        return estimator._check_parameters()[1]
+
+    def _sizes(self) -> list[int]:
+        """Candidates for depth or leaves, "no split" first."""
+        values = self.max_depths if self.max_leaves is None else self.max_leaves
+        if isinstance(values, str) or np.ndim(values) != 1:
+            raise ValueError(f"max_depths and max_leaves must be lists of whole numbers, not {values!r}.")
+        return [NO_SPLIT, *(size for size in values if not (size == NO_SPLIT and isinstance(size, int)))]
+
+    def _partitioner(self, size: int) -> Partitioner:
+        partitioner = Greedy() if self.partitioner is None else clone(self.partitioner)
+        if size == NO_SPLIT:
+            return Greedy(max_leaves=1)
+        return partitioner.set_params(**{"max_depth" if self.max_leaves is None else "max_leaves": size})
+
+    def search(
+        self, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], loss: Loss, names: list[str] | None
+    ) -> Table:
+        """Held-out loss of every cell of the grid, on rows of positive weight."""
+        sizes = self._sizes()
+        tasks = [(leaf_model, split) for leaf_model in self.leaf_models for split in splits]
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(self._fold)(X, y, s, split, leaf_model, sizes, loss, names) for leaf_model, split in tasks
+        )
+        shape = (len(self.leaf_models), len(splits), len(self.ridges), len(sizes), 3)
+        results = np.array(list(progress(runs, len(tasks), "cross-validation: folds"))).reshape(shape)
+        weight = sum(float(s[held].sum()) for _, held in splits)
+        losses = results[..., 0].sum(axis=1) / weight
+        leaves, columns = results[..., 1].mean(axis=1), results[..., 2].mean(axis=1)
+        cells = [(m, r, z) for m in range(shape[0]) for z in range(shape[3]) for r in range(shape[2])]
+        return Table(
+            leaf_model=[self.leaf_models[m] for m, _, _ in cells],
+            size=[sizes[z] for _, _, z in cells],
+            ridge=[float(self.ridges[r]) for _, r, _ in cells],
+            leaves=[leaves[m, r, z] for m, r, z in cells],
+            columns=[columns[m, r, z] for m, r, z in cells],
+            mean_loss=[losses[m, r, z] for m, r, z in cells],
+        )
+
+    def _fold(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        s: FloatArray,
+        split: Split,
+        leaf_model: str,
+        sizes: list[int],
+        loss: Loss,
+        names: list[str] | None,
+    ) -> FloatArray:
+        """Held-out loss, leaves and coefficients for every ridge and size, in one fold."""
+        train, held = split
+        features = LeafFeatures.fit(X[train], s[train], leaf_model, bool(self.scale))
+        rows = features.pattern_rows(X[train], y[train], s[train])
+        filled, M = features.split(X[held])
+        A = features.columns(filled, M)
+        leaf_cost = leaf_cost_of(rows, loss, float(self.ridges[0]), self.ridge_scale)
+        results = np.empty((len(self.ridges), len(sizes), 3))
+        for r, ridge in enumerate(self.ridges):
+            cost = leaf_cost.with_ridge(float(ridge))
+            for z, size in enumerate(sizes):
+                scores, n_leaves = self._predict_fold(cost, self._partitioner(size), A, M, names)
+                if getattr(self, "truncate", False):
+                    scores = np.clip(scores, y[train].min(), y[train].max())
+                targets = y[held].reshape(len(held), -1)
+                held_out = s[held] @ loss.value(targets, scores).sum(axis=1)
+                results[r, z] = held_out, n_leaves, n_leaves * (A.shape[1] + 1)
+        return results
+
+    @staticmethod
+    def _predict_fold(
+        leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: Any, names: list[str] | None
+    ) -> tuple[FloatArray, int]:
+        partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
+        if partition.certificate.status == "interrupted":
+            raise KeyboardInterrupt
+        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+        intercepts = np.array([model.intercept for model in models])
+        weights = np.array([model.weights for model in models])
+        return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves
+
+    def append_cells(self, columns: dict[str, list[Any]], results: Table, index: int) -> None:
+        """Add the cells to a table of adaptive models, as candidate number ``index``."""
+        what = "max_depth" if self.max_leaves is None else "max_leaves"
+        count = results.n_rows
+        for leaf_model, size in zip(results["leaf_model"], results["size"], strict=True):
+            split = f"{what}={size}" if size != NO_SPLIT else "no split"
+            columns["adaptivity"].append(f"finite({leaf_model}, {split})")
+        columns["class_index"] += [index] * count
+        columns["columns"] += results["columns"].tolist()
+        columns["adaptive_penalty"] += [np.nan] * count
+        columns["l1_ratio"] += [0.0] * count
+        columns["lam"] += results["ridge"].tolist()
+        columns["mean_loss"] += results["mean_loss"].tolist()
+        columns["violation"] += [np.nan] * count
+
+    def best_parameters(self, results: Table) -> tuple[int, dict[str, Any]]:
+        """The best cell and its parameters; among ties the simpler model."""
+        loss = results["mean_loss"]
+        tied = np.flatnonzero(loss <= loss.min() + TIE * abs(loss.min()))
+        smaller = np.array([LEAF_MODELS[::-1].index(name) for name in results["leaf_model"][tied]])
+        order = np.lexsort([-results["ridge"][tied], smaller, results["size"][tied]])
+        best = int(tied[order[0]])
+        return best, {
+            "partitioner": self._partitioner(int(results["size"][best])),
+            "ridge": float(results["ridge"][best]),
+            "leaf_model": str(results["leaf_model"][best]),
+        }
+
+    def _adopt(self, estimator: Any, results: Table, X: Any, y: Any, sample_weight: Any) -> None:
+        best, parameters = self.best_parameters(results)
+        size = results.pop("size")
+        name = "max_depth" if self.max_leaves is None else "max_leaves"
+        self.cv_results_ = Table(**{"leaf_model": results["leaf_model"], name: size}, **{
+            column: results[column] for column in ("ridge", "leaves", "mean_loss")
+        })  # fmt: skip
+        self.best_index_, self.best_params_ = best, parameters
+        self.best_score_ = -float(results["mean_loss"][best])
+        self.best_estimator_ = estimator.set_params(**parameters).fit(X, y, sample_weight)
+        for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
+            if hasattr(estimator, attribute):
+                setattr(self, attribute, getattr(estimator, attribute))
+
+    def _model(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the chosen model."""
+        return self._model().predict(X)
+
+    def apply(self, X: Any) -> Any:
+        """The leaf of each row, see :meth:`FiniteRegressor.apply`."""
+        return self._model().apply(X)
+
+    def coef_at(self, pattern: Any) -> FloatArray:
+        """Weights at a pattern, see :meth:`FiniteRegressor.coef_at`."""
+        return self._model().coef_at(pattern)
+
+    def intercept_at(self, pattern: Any) -> Any:
+        """Intercept at a pattern, see :meth:`FiniteRegressor.intercept_at`."""
+        return self._model().intercept_at(pattern)
+
+    def coef_table(self) -> Table:
+        """Coefficients by leaf, see :meth:`FiniteRegressor.coef_table`."""
+        return self._model().coef_table()
+
+    def leaf_table(self) -> Table:
+        """The leaves, see :meth:`FiniteRegressor.leaf_table`."""
+        return self._model().leaf_table()
+
+    def pattern_report(self, X: Any) -> Table:
+        """The patterns of X, see :meth:`FiniteRegressor.pattern_report`."""
+        return self._model().pattern_report(X)
+
+    def to_text(self, precision: int = 4) -> str:
+        """The chosen model in words."""
+        return self._model().to_text(precision)
+
+    @property
+    def partition_(self) -> Any:
+        """Partition of the chosen model."""
+        return self._model().partition_
+
+    @property
+    def certificate_(self) -> Any:
+        """Certificate of the chosen model."""
+        return self._model().certificate_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class FiniteRegressorCV(RegressorMixin, _FiniteCV):
+    """Finite regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+
+    Parameters
+    ----------
+    partitioner : Partitioner, optional
+        What chooses the leaves, :class:`~admiss.partition.Greedy` by default; its other limits stay.
+    max_depths : sequence of int
+        Candidates for its ``max_depth``; no split is always a candidate, as 0.
+    max_leaves : sequence of int, optional
+        Candidates for its ``max_leaves``; searched instead of the depth where given.
+    ridges : sequence of float
+        Candidates for the ridge of the leaves.
+    leaf_models : sequence of str
+        Candidates for the leaf model.
+    loss, ridge_scale, truncate, on_unseen_pattern
+        As in :class:`FiniteRegressor`.
+    scale : bool
+        As in :class:`FiniteRegressor`, on by default here so that the candidates for the ridge suit any units.
+    cv : int, splitter or iterable
+        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : FiniteRegressor
+        The chosen model, fitted on all rows.
+    best_params_ : dict
+        Its partitioner, ridge and leaf model.
+    best_score_ : float
+        Minus its held-out loss.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : Table
+        Every cell with its held-out loss and mean number of leaves.
+    partition_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`FiniteRegressor`.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressorCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=300, mechanism="censoring", random_state=0)
+    >>> model = FiniteRegressorCV(max_depths=[1, 2], random_state=0).fit(data.X_train, data.y_train)
+    >>> model.cv_results_.n_rows
+    30
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner | None = None,
+        max_depths: Sequence[int] = DEFAULT_DEPTHS,
+        max_leaves: Sequence[int] | None = None,
+        ridges: Sequence[float] = DEFAULT_RIDGES,
+        leaf_models: Sequence[str] = LEAF_MODELS,
+        loss: str | Loss = "squared",
+        ridge_scale: str = "leaf",
+        scale: bool = True,
+        truncate: bool = True,
+        on_unseen_pattern: str = "nearest",
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.partitioner = partitioner
+        self.max_depths = max_depths
+        self.max_leaves = max_leaves
+        self.ridges = ridges
+        self.leaf_models = leaf_models
+        self.loss = loss
+        self.ridge_scale = ridge_scale
+        self.scale = scale
+        self.truncate = truncate
+        self.on_unseen_pattern = on_unseen_pattern
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _estimator(self) -> FiniteRegressor:
+        return FiniteRegressor(self.partitioner, truncate=self.truncate, **self._shared_parameters())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`FiniteRegressor.fit`."""
+        loss = self._read_grid(self._estimator())
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            target = read_regression_target(self, y, len(rows))
+            s = read_weights(sample_weight, rows)
+            used = s > 0
+            splits = make_folds(rows, target, None, s, self.cv, self.random_state)
+            results = self.search(rows[used], target[used], s[used], splits, loss, feature_names(self))
+            self._adopt(self._estimator(), results, X, y, sample_weight)
+        return self
+
+
+class FiniteClassifierCV(ClassifierMixin, _FiniteCV):
+    """Finite logistic regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+
+    Parameters
+    ----------
+    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, scale, on_unseen_pattern, cv, random_state, \
+n_jobs
+        As in :class:`FiniteRegressorCV`.
+    loss : str or Loss
+        "logistic".
+    class_weight : dict, "balanced" or None
+        As in :class:`FiniteClassifier`; it weighs the held-out loss too.
+
+    Attributes
+    ----------
+    best_estimator_ : FiniteClassifier
+        The chosen model, fitted on all rows.
+    classes_ : array of shape (n_classes,)
+    best_params_, best_score_, best_index_, cv_results_, partition_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`FiniteRegressorCV`.
+
+    Examples
+    --------
+    >>> from admiss import FiniteClassifierCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = FiniteClassifierCV(max_depths=[1], ridges=[1.0, 10.0], random_state=0)
+    >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner | None = None,
+        max_depths: Sequence[int] = DEFAULT_DEPTHS,
+        max_leaves: Sequence[int] | None = None,
+        ridges: Sequence[float] = DEFAULT_RIDGES,
+        leaf_models: Sequence[str] = LEAF_MODELS,
+        loss: str | Loss = "logistic",
+        ridge_scale: str = "leaf",
+        scale: bool = True,
+        class_weight: Any = None,
+        on_unseen_pattern: str = "nearest",
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.partitioner = partitioner
+        self.max_depths = max_depths
+        self.max_leaves = max_leaves
+        self.ridges = ridges
+        self.leaf_models = leaf_models
+        self.loss = loss
+        self.ridge_scale = ridge_scale
+        self.scale = scale
+        self.class_weight = class_weight
+        self.on_unseen_pattern = on_unseen_pattern
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _estimator(self) -> FiniteClassifier:
+        return FiniteClassifier(self.partitioner, class_weight=self.class_weight, **self._shared_parameters())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`FiniteClassifier.fit`."""
+        loss = self._read_grid(self._estimator())
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
+            used = s > 0
+            splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
+            results = self.search(rows[used], targets[used], s[used], splits, loss, feature_names(self))
+            self._adopt(self._estimator(), results, X, y, sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the chosen model."""
+        return self._model().decision_function(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the chosen model."""
+        return self._model().predict_proba(X)

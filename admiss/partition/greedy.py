@@ -1,0 +1,135 @@
+"""Greedy partitioning by recursive splits (Algorithm 1 of the paper).
+
+Start with one leaf. For each leaf find the feature j whose split into m_j = 0 and m_j = 1 lowers the cost most; carry
+out the best of these splits, over all leaves; repeat until no split is allowed or lowers the cost enough.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from admiss._version import __version__
+from admiss.partition.partition import Partition, tree_partition
+from admiss.partition.protocol import Limits, Partitioner
+from admiss.patterns import IntArray
+from formulations.certificate import Certificate
+from formulations.leaf_cost import LeafCost, PatternRows
+from formulations.leaves import members_of
+from formulations.tree_dynamic_program import Tree, leaves_of
+
+# An improvement below this share of the cost of a leaf is rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(eq=False)
+class _Node:
+    """A leaf that may be split: its patterns, cost, best split, and, once split, the nodes below."""
+
+    members: IntArray
+    cost: float
+    depth: int
+    feature: int = -1
+    gain: float = 0.0
+    observed: "_Node | None" = None
+    missing: "_Node | None" = None
+    side_costs: tuple[float, float] = (0.0, 0.0)
+
+    def tree(self) -> Tree:
+        if self.observed is None or self.missing is None:
+            return None
+        return self.feature, self.observed.tree(), self.missing.tree()
+
+
+class Greedy(Partitioner):
+    """The greedy heuristic of the paper: the best split first, one at a time.
+
+    Its certificate has the cost of the tree and no bound.
+
+    Parameters
+    ----------
+    max_depth, max_leaves, min_rows, split_features
+        Limits, see :class:`~admiss.partition.Partitioner`.
+    min_improvement : float
+        A split must lower the cost of its leaf by more than this share of it.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.partition import Greedy
+    >>> data = make_synthetic(n=500, mechanism="censoring", random_state=0)
+    >>> model = FiniteRegressor(Greedy(max_depth=2)).fit(data.X_train, data.y_train)
+    >>> model.partition_.n_leaves
+    4
+    """
+
+    def __init__(
+        self,
+        max_depth: int | None = 3,
+        max_leaves: int | None = None,
+        min_rows: int | None = None,
+        split_features: Sequence[int] | Sequence[str] | None = None,
+        min_improvement: float = 0.0,
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.split_features = split_features
+        self.min_improvement = min_improvement
+
+    def check_limits(self) -> None:
+        super().check_limits()
+        if not (isinstance(self.min_improvement, int | float | np.number) and 0 <= self.min_improvement < 1):
+            raise ValueError(f"min_improvement must be a share from 0 to below 1, not {self.min_improvement!r}.")
+
+    def partition(
+        self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
+    ) -> Partition:
+        """Grow the tree."""
+        began = time.perf_counter()
+        tree = grow_greedily(leaf_cost, self.limits(statistics, feature_names), float(self.min_improvement))
+        objective = tree_objective(leaf_cost, tree)
+        seconds = time.perf_counter() - began
+        certificate = Certificate(objective, -np.inf, "heuristic", "greedy", f"of admiss {__version__}", seconds)
+        return tree_partition(statistics, tree, certificate)
+
+
+def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 0.0) -> Tree:
+    """The tree of Algorithm 1, best split first."""
+    everything = np.arange(len(leaf_cost.rows.patterns))
+    root = _Node(everything, leaf_cost.cost(everything), 0)
+    open_leaves, n_leaves = [root], 1
+    _find_split(root, leaf_cost, limits)
+    while n_leaves < limits.leaves:
+        worthwhile = [leaf for leaf in open_leaves if leaf.gain > max(min_improvement, ROUNDING) * abs(leaf.cost)]
+        if not worthwhile:
+            break
+        node = max(worthwhile, key=lambda leaf: leaf.gain)  # the first among equals
+        missing = leaf_cost.rows.patterns[node.members, node.feature]
+        node.observed = _Node(node.members[~missing], node.side_costs[0], node.depth + 1)
+        node.missing = _Node(node.members[missing], node.side_costs[1], node.depth + 1)
+        open_leaves.remove(node)
+        for side in (node.observed, node.missing):
+            _find_split(side, leaf_cost, limits)
+            open_leaves.append(side)
+        n_leaves += 1
+    return root.tree()
+
+
+def _find_split(node: _Node, leaf_cost: LeafCost, limits: Limits) -> None:
+    """The split of a leaf that lowers its cost most, the first among equals."""
+    if node.depth >= limits.depth or not len(limits.features):
+        return
+    observed, missing = leaf_cost.split_costs(node.members, limits.features, limits.rows)
+    best = int(np.argmin(observed + missing))
+    if np.isfinite(observed[best] + missing[best]):
+        node.feature = int(limits.features[best])
+        node.gain = node.cost - float(observed[best] + missing[best])
+        node.side_costs = float(observed[best]), float(missing[best])
+
+
+def tree_objective(leaf_cost: LeafCost, tree: Tree) -> float:
+    """Cost of the leaves of a tree, from their rows."""
+    return leaf_cost.total(members_of(leaf_cost.rows.patterns, literals) for literals in leaves_of(tree))

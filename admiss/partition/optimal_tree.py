@@ -1,0 +1,158 @@
+"""The best tree of missingness patterns, with the proof that there is none better.
+
+Leaf costs of all boxes with at most D literals come first; then a mixed-integer program or a dynamic program, two
+independent computations, choose the tree. Where boxes are too many or time runs out before their costs are known, the
+greedy tree is returned with the bound that there is: the unpenalised residual of the polynomial class of order D, which
+holds every tree of depth D.
+"""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+
+from admiss._version import __version__
+from admiss.partition.greedy import grow_greedily, tree_objective
+from admiss.partition.partition import Partition, tree_partition
+from admiss.partition.protocol import Limits, Partitioner
+from admiss.progress import counter
+from formulations.certificate import Certificate
+from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
+from formulations.leaves import BoxCosts, OutOfTime, box_costs, count_boxes
+from formulations.optimal_tree import CLOSED, solve_optimal_tree
+from formulations.polynomial_bound import polynomial_bound
+from formulations.tree_dynamic_program import Tree, best_tree
+
+METHODS = ("dp", "mio", "both")
+# Boxes that are enumerated at most: in closed form, and one program each.
+MOST_BOXES = 2 * 10**7
+MOST_PROGRAMS = 10**5
+# Bytes that the statistics of the boxes may take.
+MOST_MEMORY = 4 * 10**9
+
+
+class OptimalTree(Partitioner):
+    """The best tree of a given depth and number of leaves.
+
+    Parameters
+    ----------
+    max_depth, max_leaves, min_rows, split_features
+        Limits, see :class:`~admiss.partition.Partitioner`.
+    method : {"dp", "mio", "both"}
+        Dynamic program, mixed-integer program (Pyomo), or both, compared.
+    solver : str
+        What solves the mixed-integer program: "highs", or any mixed-integer solver that Pyomo knows.
+    time_limit : float, optional
+        Seconds after which the best tree found is returned with its gap.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.partition import OptimalTree
+    >>> data = make_synthetic(n=500, mechanism="censoring", random_state=0)
+    >>> model = FiniteRegressor(OptimalTree(max_depth=2, method="both")).fit(data.X_train, data.y_train)
+    >>> model.certificate_.status
+    'optimal'
+    """
+
+    def __init__(
+        self,
+        max_depth: int | None = 3,
+        max_leaves: int | None = None,
+        min_rows: int | None = None,
+        split_features: Sequence[int] | Sequence[str] | None = None,
+        method: str = "dp",
+        solver: str = "highs",
+        time_limit: float | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.split_features = split_features
+        self.method = method
+        self.solver = solver
+        self.time_limit = time_limit
+
+    def check_limits(self) -> None:
+        super().check_limits()
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}.")
+
+    def partition(
+        self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
+    ) -> Partition:
+        """Find the tree."""
+        began = time.perf_counter()
+        limits = self.limits(statistics, feature_names)
+        greedy = grow_greedily(leaf_cost, limits)
+        boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
+        if boxes is None:
+            return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, limits, stopped, began))
+        tree, certificate = self._choose(boxes, limits, greedy, began)
+        certificate = replace(certificate, seconds=time.perf_counter() - began)
+        return tree_partition(statistics, tree, settled(certificate, tree_objective(leaf_cost, tree)))
+
+    def _choose(self, boxes: BoxCosts, limits: Limits, greedy: Tree, began: float) -> tuple[Tree, Certificate]:
+        if self.method != "mio":
+            tree, value = best_tree(boxes, limits.leaves)
+            by_program = Certificate(value, value, "optimal", "dynamic program", f"of admiss {__version__}", 0.0)
+            if self.method == "dp":
+                return tree, by_program
+        left = None if self.time_limit is None else max(0.0, self.time_limit - (time.perf_counter() - began))
+        found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
+        if self.method == "both":
+            agree = abs(value - certificate.objective) <= CLOSED * max(abs(value), abs(certificate.objective))
+            if certificate.status == "optimal" and not agree:
+                status = "mixed-integer and dynamic program disagree"
+                low = min(value, certificate.bound)
+                certificate = replace(
+                    certificate, objective=max(value, certificate.objective), bound=low, status=status
+                )
+            elif certificate.status != "optimal":  # the dynamic program has the proof that the solver did not finish
+                return tree, by_program
+        return found, certificate
+
+
+def enumerated_boxes(
+    leaf_cost: LeafCost, limits: Limits, time_limit: float | None, began: float
+) -> tuple[BoxCosts | None, str]:
+    """Costs of all boxes within the limits, or None and why there are none."""
+    depth = min(limits.depth, max(0, limits.leaves - 1))
+    count, width = count_boxes(len(limits.features), depth), leaf_cost.rows.A.shape[1] + 2
+    subsets = sum(comb(len(limits.features), k) for k in range(depth)) + comb(len(limits.features), max(0, depth - 1))
+    most = MOST_BOXES if isinstance(leaf_cost, SquaredLeafCost) else MOST_PROGRAMS
+    if count > most or 4 * width**2 * subsets > MOST_MEMORY:
+        warnings.warn(
+            f"{count:,} boxes are too many to enumerate: the greedy tree is returned with the gap to a lower bound; "
+            "lower max_depth or list split_features.",
+            stacklevel=4,
+        )
+        return None, "too many boxes to enumerate"
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit - (time.perf_counter() - began)
+    try:
+        with counter("leaf costs") as tell:
+            return box_costs(leaf_cost, limits.features, depth, limits.rows, deadline, tell), ""
+    except OutOfTime:
+        return None, "time limit"
+    except KeyboardInterrupt:
+        return None, "interrupted"
+
+
+def unproven(leaf_cost: LeafCost, tree: Tree, limits: Limits, status: str, began: float) -> Certificate:
+    """Certificate of a greedy tree, with the bound by polynomials where there is time for it."""
+    objective = tree_objective(leaf_cost, tree)
+    bound = polynomial_bound(leaf_cost, limits.features, limits.depth) if status.startswith("too many") else 0.0
+    seconds = time.perf_counter() - began
+    return Certificate(objective, min(bound, objective), status, "greedy", f"of admiss {__version__}", seconds)
+
+
+def settled(certificate: Certificate, objective: float) -> Certificate:
+    """The certificate with the objective as recomputed from the rows; what differs by rounding is closed."""
+    close = abs(objective - certificate.bound) <= CLOSED * max(abs(objective), abs(certificate.bound))
+    if certificate.status == "optimal" and not close:
+        return replace(certificate, objective=objective, status="optimal up to rounding in the leaf costs")
+    return replace(certificate, objective=objective, bound=min(certificate.bound, objective))

@@ -1,0 +1,104 @@
+"""Partitions of missingness patterns: which leaf a pattern is in.
+
+A partition knows the leaf of every pattern seen in training. A tree gives every other pattern a leaf by its splits; of
+boxes, which are disjoint on the patterns seen only, and of arbitrary groups, a new pattern takes the leaf of the
+nearest pattern seen (Hamming distance; among equally near ones the pattern with the larger weight).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from admiss.patterns import BoolArray, FloatArray, IntArray, lookup, nearest
+from formulations.certificate import Certificate
+from formulations.leaf_cost import PatternRows
+from formulations.leaves import members_of
+from formulations.tree_dynamic_program import Tree, leaves_of
+
+Literals = list[tuple[int, bool]]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of the patterns of a data set, with the proof of how good it is.
+
+    Attributes
+    ----------
+    patterns : bool array of shape (P, d)
+        Patterns seen in training.
+    weights : array of shape (P,)
+        Their weights.
+    leaf : int array of shape (P,)
+        Their leaves, 0 .. n_leaves - 1.
+    certificate : Certificate
+        Training cost and its lower bound over the partitions of the same kind within the same limits.
+    boxes : list of lists of (feature, missing), optional
+        The literals of each leaf, where leaves are boxes.
+    tree : tuple or None
+        ``(feature, where observed, where missing)``, None for a leaf; where the leaves are those of a tree.
+    is_tree : bool
+    """
+
+    patterns: BoolArray
+    weights: FloatArray
+    leaf: IntArray
+    certificate: Certificate
+    boxes: list[Literals] | None = None
+    tree: Tree = None
+    is_tree: bool = False
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(self.leaf.max()) + 1
+
+    @property
+    def depth(self) -> int:
+        """Largest number of literals of a leaf."""
+        return max(map(len, self.boxes)) if self.boxes else 0
+
+    def members(self, leaf: int) -> IntArray:
+        """Indices of the patterns of a leaf."""
+        return np.flatnonzero(self.leaf == leaf)
+
+    def assign(self, M: BoolArray) -> IntArray:
+        """The leaf of each row of a 0/1 matrix."""
+        if not self.is_tree:
+            return self.leaf[nearest(self.patterns, self.weights, M)]
+        leaves = np.zeros(len(M), dtype=np.int64)
+        for number, literals in enumerate(self.boxes or [[]]):
+            leaves[members_of(M, literals)] = number
+        return leaves
+
+    def seen(self, M: BoolArray) -> BoolArray:
+        """Whether each row's leaf is certain: its pattern was seen in training, or a tree routes it."""
+        if self.is_tree:
+            return np.ones(len(M), dtype=bool)
+        return lookup(self.patterns, M) >= 0
+
+
+def tree_partition(rows: PatternRows, tree: Tree, certificate: Certificate) -> Partition:
+    """The partition by the leaves of a tree."""
+    boxes = leaves_of(tree)
+    return _of_boxes(rows, boxes, certificate, tree, True)
+
+
+def box_partition(rows: PatternRows, boxes: list[Literals], certificate: Certificate) -> Partition:
+    """The partition by boxes that are disjoint on the patterns seen."""
+    return _of_boxes(rows, boxes, certificate, None, False)
+
+
+def _of_boxes(
+    rows: PatternRows, boxes: list[Literals], certificate: Certificate, tree: Tree, is_tree: bool
+) -> Partition:
+    leaf = np.full(len(rows.patterns), -1)
+    for number, literals in enumerate(boxes):
+        leaf[members_of(rows.patterns, literals)] = number
+    return Partition(rows.patterns, rows.weights, leaf, certificate, boxes, tree, is_tree)
+
+
+def group_partition(rows: PatternRows, labels: IntArray, certificate: Certificate) -> Partition:
+    """The partition by arbitrary groups, numbered in the order of their first patterns."""
+    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.argsort(first))
+    return Partition(rows.patterns, rows.weights, order[codes], certificate)
