@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from admiss._version import __version__
+from admiss.compare_command import add_compare_parser, compare_pages
 from admiss.demo import demo_pages
 from admiss.versions import show_versions
 
@@ -16,6 +17,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="admiss", description=purpose)
     parser.add_argument("--version", action="version", version=f"admiss {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_compare_parser(commands)
     demo = commands.add_parser(
         "demo",
         help="fit every adaptivity class on generated data and print R2 by class",
@@ -30,17 +32,24 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, or 2 with one sentence where an option is wrong."""
+    """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
     parser = build_parser()
     options = parser.parse_args(arguments)
     if options.command == "versions":
         show_versions()
         return 0
     try:
-        for page in demo_pages(options.rows, options.missing, options.lam, options.seed):
+        if options.command == "compare":
+            pages = compare_pages(options)
+        else:
+            pages = demo_pages(options.rows, options.missing, options.lam, options.seed)
+        for page in pages:
             print(page, flush=True)
-    except ValueError as error:
-        parser.error(str(error))
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0

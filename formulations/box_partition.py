@@ -38,6 +38,8 @@ from formulations.tree_dynamic_program import Tree, leaves_of
 Literals = list[tuple[int, bool]]
 # Fixing leaves room for rounding: only boxes that are worse than U by more than this share are dropped.
 ROUNDING = 1e-9
+# Costs that differ by less than this share are equal.
+TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class _Best:
         return self.objective - self.bound <= CLOSED * abs(self.objective)
 
     def take(self, problem: BoxPartitionProblem, boxes: BoxCosts, kept: IntArray, solution: LinearSolution) -> None:
-        """The solution, where it is a partition and better."""
+        """The solution, where it is a partition and better by more than rounding: of equals the tree is kept."""
         self.status, self.solver, self.version = solution.status, solution.solver, solution.version
         if solution.values is None:
             return
@@ -177,7 +179,7 @@ class _Best:
         for B in chosen:
             cover[problem.cells[B]] += 1
         cost = float(problem.cost[chosen].sum())
-        if (cover == 1).all() and len(chosen) <= problem.max_leaves and cost < self.objective:
+        if (cover == 1).all() and len(chosen) <= problem.max_leaves and cost < self.objective * (1.0 - TIE):
             self.leaves, self.objective = [boxes.literals(*problem.boxes[B]) for B in chosen], cost
 
 

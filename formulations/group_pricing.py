@@ -76,7 +76,7 @@ class GroupChoice:
 
 @dataclass(frozen=True)
 class Priced:
-    """What a tree found: groups below the threshold, a lower bound on all others, and whether it was finished."""
+    """What a tree found: groups below the threshold, a lower bound on every group, and whether it found all of them."""
 
     groups: BoolArray
     bound: float
@@ -115,10 +115,10 @@ def price_groups(
             choice.quadratics, choice.base, prices, choice.rows, choice.least_rows, choice.forbidden,
             threshold, budget, pool, work, counters, found,
         )  # fmt: skip
-    still_open = pool.bounds[pool.heap[: counters[0]]]
-    finished = len(still_open) == 0
-    bound = threshold if finished else min(threshold, float(still_open.min()))
-    return Priced(found[: counters[1]], bound, finished, int(counters[2]))
+    groups, still_open = found[: counters[1]], pool.bounds[pool.heap[: counters[0]]]
+    values = [choice.cost(member) - prices @ member for member in groups]
+    bound = min([threshold, *values, *still_open])
+    return Priced(groups, float(bound), len(still_open) == 0, int(counters[2]))
 
 
 class _Pool(NamedTuple):
@@ -448,20 +448,20 @@ def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
 def _inherit(status, count, work, theta, nu):  # type: ignore[no-untyped-def]
     """Give the shares of the patterns that are no longer free to those that still are."""
     K = nu.shape[1]
-    kept = 0.0
-    work.mean[:] = 0.0
+    kept, given = 0.0, work.mean
+    given[:] = 0.0
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
             kept += work.theta[p]
         else:
-            work.mean += work.s[p]
+            given += work.s[p]
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
             theta[p] = work.theta[p] / kept
             for i in range(K):
-                nu[p, i] = work.s[p, i] + theta[p] * work.mean[i]
+                nu[p, i] = work.s[p, i] + theta[p] * given[i]
 
 
 @compiled

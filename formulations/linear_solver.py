@@ -131,7 +131,10 @@ def _solve_highs(
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
     form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=variables)
-    lp = _highs_lp(form, variables)
+    lp = _highs_lp(form)
+    # Variables in no row and not in the objective are not in the compiled form.
+    held = {id(variable) for variable in form.columns}
+    columns = np.array([place for place, variable in enumerate(variables) if id(variable) in held], dtype=int)
     h = highspy.Highs()
     settings = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0, **options}
     if time_limit is not None:
@@ -142,18 +145,23 @@ def _solve_highs(
     has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
     if start is not None and has_integers:  # a linear program is faster without
         solution = highspy.HighsSolution()
-        solution.col_value = list(start)
+        solution.col_value = start[columns].tolist()
         h.setSolution(solution)
     interrupted = _run(h)
     info, found = h.getInfo(), h.getSolution()
     status = h.getModelStatus()
     feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
-    values = np.array(found.col_value) if feasible else None
+    values = None
+    if feasible:
+        values = np.array([_unused_value(variable) for variable in variables], dtype=float)
+        values[columns] = found.col_value
     bound, reduced = -np.inf, None
     if has_integers:
         bound = float(info.mip_dual_bound)
     elif found.dual_valid:
-        bound, reduced = _dual_bound(lp, np.array(found.row_dual), upper)
+        bound, reduced_columns = _dual_bound(lp, np.array(found.row_dual), upper)
+        reduced = np.zeros(len(variables))
+        reduced[columns] = reduced_columns
     words = {
         highspy.HighsModelStatus.kOptimal: "optimal",
         highspy.HighsModelStatus.kTimeLimit: "time limit",
@@ -166,7 +174,13 @@ def _solve_highs(
     return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced)
 
 
-def _highs_lp(form: Any, variables: list[Any]) -> Any:
+def _unused_value(variable: Any) -> float:
+    """The value of a variable that is not in the program: as near to 0 as its bounds allow."""
+    low, high = variable.bounds
+    return max(-np.inf if low is None else low, min(0.0, np.inf if high is None else high))
+
+
+def _highs_lp(form: Any) -> Any:
     """The compiled form as a model of HiGHS."""
     import highspy
 
@@ -174,7 +188,7 @@ def _highs_lp(form: Any, variables: list[Any]) -> Any:
     n_rows, n_columns = form.A.shape
     lp.num_col_, lp.num_row_ = n_columns, n_rows
     lp.col_cost_ = np.asarray(form.c.todense(), dtype=float).ravel()
-    bounds = [variable.bounds for variable in variables]
+    bounds = [variable.bounds for variable in form.columns]
     lp.col_lower_ = np.array([-np.inf if low is None else low for low, _ in bounds], dtype=float)
     lp.col_upper_ = np.array([np.inf if high is None else high for _, high in bounds], dtype=float)
     sides, rhs = np.array([side for _, side in form.rows]), np.asarray(form.rhs, dtype=float)
@@ -183,7 +197,7 @@ def _highs_lp(form: Any, variables: list[Any]) -> Any:
     A = form.A.tocsc()
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
-    whole = [variable.is_integer() or variable.is_binary() for variable in variables]
+    whole = [variable.is_integer() or variable.is_binary() for variable in form.columns]
     if any(whole):
         kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
         lp.integrality_ = [kinds[kind] for kind in whole]
@@ -253,7 +267,8 @@ def _solve_other(
             status = str(results.solver.termination_condition)
             if len(results.solution) and results.solution[0].status != SolutionStatus.infeasible:
                 model.solutions.load_from(results)
-                values = np.array([pyo.value(variable) for variable in variables], dtype=float)
+                found = [_unused_value(v) if v.value is None else v.value for v in variables]
+                values = np.array(found, dtype=float)
             # Some solvers call the last vertex optimal when the time limit has stopped them.
             if status in ("optimal", "feasible") and time_left(time_limit, began) == 0:
                 status = "time limit"

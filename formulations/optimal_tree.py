@@ -116,8 +116,8 @@ def sides_of(box: Box, j: int) -> tuple[Box, Box]:
     """The boxes where j is observed and where it is missing."""
     S, v = box
     i = sum(element < j for element in S)
-    extended = S[:i] + (j,) + S[i:]
-    return (extended, v[:i] + (0,) + v[i:]), (extended, v[:i] + (1,) + v[i:])
+    extended = (*S[:i], j, *S[i:])
+    return (extended, (*v[:i], 0, *v[i:])), (extended, (*v[:i], 1, *v[i:]))
 
 
 def build_optimal_tree(problem: OptimalTreeProblem) -> Any:

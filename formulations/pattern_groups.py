@@ -51,7 +51,7 @@ from formulations.group_pricing import (
     least_value,
     price_groups,
 )
-from formulations.linear_solver import solve_linear
+from formulations.linear_solver import highs_version, solve_linear
 
 RIDGE_SCALES = ("leaf", "sample")
 # A gap below this share of the objective counts as closed; costs are in units of the first partition's cost.
@@ -263,7 +263,7 @@ class _Search:
             bound=bound,
             status="optimal" if objective - bound <= slack else status,
             solver="HIGHS",
-            version=_highs_version(),
+            version=highs_version(),
             seconds=time.perf_counter() - self.began,
         )
 
@@ -277,24 +277,308 @@ class _Search:
             return "time limit"
         self.exchange()
         self.rescale()
-        P = self.problem.patterns
-        open_nodes = [_Node(self.bound, 0, np.arange(P), ())]
+        open_nodes = [_Node(self.bound, 0, np.arange(self.problem.patterns), ())]
         numbers, proven = 1, math.inf
-        while open_nodes:
+        while open_nodes and not self.late():
             node = heapq.heappop(open_nodes)
-            if not self.closed(node.bound):
-                children, bound = self.process(node, numbers, is_root=node.number == 0)
-                if children is None:
-                    proven = min(proven, bound)
-                else:
-                    numbers += len(children)
-                    for child in children:
-                        heapq.heappush(open_nodes, child)
-            else:
-                proven = min(proven, node.bound)
-            lowest = min([proven, *(other.bound for other in open_nodes)])
-            self.bound = max(self.bound, min(lowest, self.value))
+            children, rest = self.process(node, numbers)
+            for child in children:
+                heapq.heappush(open_nodes, child)
+            numbers += len(children)
+            proven = min(proven, rest)
+            self.bound = max(self.bound, min([self.value, proven, *(other.bound for other in open_nodes)]))
             self.report()
+        return "time limit" if self.late() else "node limit"
+
+    def exchange(self) -> None:
+        """Partitions from random starts, each improved by moving single patterns; their groups are the first columns."""
+        P, Q, c = self.problem.patterns, min(self.problem.max_groups, self.problem.patterns), self.choice
+        starts = [self.labels, np.arange(P) % Q]
+        while len(starts) < max(10, min(RESTARTS, 20_000 // P)):
+            starts.append(self.rng.integers(Q, size=P))
+        for labels in starts:
+            labels = _with_enough_rows(labels.astype(np.int64), c.rows, c.least_rows)
+            improve_partition(c.quadratics, c.base, c.rows, c.least_rows, labels, Q)
+            self.offer(labels)
+            self.learn(np.array([labels == g for g in np.unique(labels)]))
             if self.late():
-                return "time limit"
-        return "node limit"
+                return
+        # Patterns that change their group in the relaxation do so one by one: the neighbours of the best partition.
+        for g in np.unique(self.labels):
+            neighbours = (self.labels == g) ^ np.eye(P, dtype=bool)
+            self.learn(neighbours[neighbours @ c.rows >= c.least_rows])
+
+    def rescale(self) -> None:
+        """Count costs in units of the best partition, so that tolerances of the solver mean the same everywhere."""
+        squares = float(self.choice.quadratics[:, -1, -1].sum())
+        unit = max(self.value, 1e-6 * squares)
+        c = self.choice
+        self.choice = GroupChoice(c.quadratics / unit, c.base / unit, c.rows, c.least_rows, c.forbidden)
+        self.unit, self.value, self.bound = unit, self.value / unit, self.bound / unit
+        self.known = {key: cost / unit for key, cost in self.known.items()}
+
+    def learn(self, groups: BoolArray) -> None:
+        """Remember groups as columns of the relaxation."""
+        for member in groups:
+            key = np.ascontiguousarray(member).tobytes()
+            if key not in self.known:
+                self.known[key] = self.choice.cost(member)
+
+    def process(self, node: _Node, number: int) -> tuple[list[_Node], float]:
+        """Bound a node; returns its children, if it needs any, and a bound on what they do not cover."""
+        if self.closed(node.bound):
+            return [], node.bound
+        c = _merged(self.choice, node)
+        relaxation = self.relax(node, c)
+        bound = max(node.bound, relaxation.bound)
+        if node.number == 0:
+            self.bound = max(self.bound, min(bound, self.value))
+        if self.closed(bound) or not relaxation.finished:
+            return [], bound
+        if self.settle(node, c, relaxation):
+            return [], math.inf
+        pair = _fractional_pair(relaxation.groups, relaxation.z)
+        if pair is None or self.closed(bound) or self.late():
+            return [], bound
+        return _children(node, pair, bound, number), math.inf
+
+    def relax(self, node: _Node, c: GroupChoice) -> _Relaxation:
+        """Column generation at a node."""
+        Q = self.problem.max_groups
+        groups, costs = _columns_of(node, c, self.known)
+        master = _Master(c.patterns, Q, groups, costs)
+        bound, lowest, finished = -math.inf, -math.inf, False
+        while True:
+            prices, sigma, z = master.solve()
+            new = self.exchange_pricing(c, prices, sigma, master.groups[z > 0])
+            if len(new) == 0 and not self.late():
+                # Prices that already prove this node useless need no more than that.
+                enough = (self.value - 0.25 * CLOSED - prices.sum()) / Q
+                threshold = min(sigma - TOLERANCE / Q, enough)
+                priced: Priced = price_groups(c, prices, threshold, self.late, MOST_PRICED)
+                lowest = min(0.0, priced.bound)
+                bound = max(bound, float(prices.sum()) + Q * lowest)
+                new, finished = priced.groups, priced.finished and len(priced.groups) == 0
+                self.report()
+            new = master.unknown(new)
+            if len(new) == 0 or self.late():
+                return _Relaxation(bound, prices, lowest, master.groups, z, finished)
+            for member in new:
+                master.add(member, c.cost(member))
+            self.learn(new[:, node.classes])
+
+    def exchange_pricing(self, c: GroupChoice, prices: Array, sigma: float, basis: BoolArray) -> BoolArray:
+        """Groups of negative reduced cost, found by adding and dropping single patterns."""
+        shares = self.rng.uniform(0.1, 0.6, size=(PRICING_STARTS, 1))
+        starts = np.concatenate([basis, self.rng.random((PRICING_STARTS, c.patterns)) < shares])
+        found = []
+        for member in starts:
+            value = improve_group(c.quadratics, c.base, prices, c.rows, c.least_rows, c.forbidden, member)
+            if value < sigma - TOLERANCE:
+                found.append(member)
+            if self.late():
+                break
+        return np.unique(found, axis=0) if found else np.zeros((0, c.patterns), dtype=bool)
+
+    def settle(self, node: _Node, c: GroupChoice, relaxation: _Relaxation) -> bool:
+        """Enumerate every group that a better partition can have; False where they are too many."""
+        Q, prices = self.problem.max_groups, relaxation.prices
+        self.choose(node, c, relaxation.groups, prices)
+        gap = self.value - relaxation.bound
+        if gap > self.failed_gap:
+            return False
+        threshold = self.value - float(prices.sum()) - (Q - 1) * relaxation.lowest
+        priced = price_groups(c, prices, threshold, self.late, MOST_ENUMERATED)
+        if not priced.finished:
+            self.failed_gap = 0.7 * gap
+            return False
+        return self.choose(node, c, priced.groups, prices)
+
+    def choose(self, node: _Node, c: GroupChoice, groups: BoolArray, prices: Array) -> bool:
+        """The best partition into some of these groups, offered; False where the integer program was stopped."""
+        if not groups.any(axis=0).all():
+            return True
+        # On partitions the sum of reduced costs is the cost but for a constant; in units of the gap it is well scaled.
+        reduced = np.array([c.cost(member) for member in groups]) - groups @ prices
+        scale = max(self.value - self.bound, 1e-6)
+        model = master_program(groups, reduced / scale, self.problem.max_groups, integer=True)
+        left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
+        options = {"mip_feasibility_tolerance": 1e-9}
+        solution = solve_linear(model, list(model.z.values()), time_limit=left, options=options)
+        if solution.status == "interrupted":
+            raise KeyboardInterrupt
+        if solution.values is not None:
+            chosen = groups[np.asarray(solution.values) > 0.5]
+            if np.all(chosen.sum(axis=0) == 1):
+                self.offer(np.argmax(chosen, axis=0)[node.classes])
+        return solution.status in ("optimal", "infeasible")
+
+
+class _Master:
+    """The linear relaxation over the groups known so far, in HiGHS."""
+
+    def __init__(self, patterns: int, max_groups: int, groups: BoolArray, costs: Array) -> None:
+        import highspy
+        from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+        model = master_program(groups, costs, max_groups, integer=False, left_out=LEFT_OUT)
+        columns = [*model.missing.values(), *model.z.values()]
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=columns)
+        row_of = {id(row.constraint): i for i, row in enumerate(form.rows)}
+        self.cover = np.array([row_of[id(model.cover[p])] for p in model.P])
+        self.budget = row_of[id(model.budget)]
+        self.groups, self.seen = groups, {member.tobytes() for member in groups}
+        lp = highspy.HighsLp()
+        lp.num_row_, lp.num_col_ = form.A.shape
+        lp.col_cost_ = np.asarray(form.c.todense(), dtype=float).ravel()
+        lp.col_lower_, lp.col_upper_ = np.zeros(lp.num_col_), np.full(lp.num_col_, np.inf)
+        lp.row_upper_ = np.asarray(form.rhs, dtype=float)
+        lp.row_lower_ = np.array([-np.inf if i == self.budget else 1.0 for i in range(lp.num_row_)])
+        A = form.A.tocsc()
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
+        self.highs = highspy.Highs()
+        settings = {"output_flag": False, "threads": 1, "solver": "simplex"}
+        tolerances = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+        for name, value in {**settings, **tolerances}.items():
+            self.highs.setOptionValue(name, value)
+        self.highs.passModel(lp)
+
+    def solve(self) -> tuple[Array, float, Array]:
+        """Prices of the patterns and of the budget, and the values of the groups."""
+        self.highs.run()
+        solution = self.highs.getSolution()
+        duals = np.array(solution.row_dual)
+        return duals[self.cover], min(0.0, float(duals[self.budget])), np.array(solution.col_value)[len(self.cover) :]
+
+    def unknown(self, groups: BoolArray) -> BoolArray:
+        """Those of the groups that are no columns yet."""
+        return groups[[member.tobytes() not in self.seen for member in groups]]
+
+    def add(self, member: BoolArray, cost: float) -> None:
+        rows = np.append(self.cover[member], self.budget).astype(np.int32)
+        self.highs.addCol(cost, 0.0, np.inf, len(rows), rows, np.ones(len(rows)))
+        self.groups = np.vstack([self.groups, member])
+        self.seen.add(member.tobytes())
+
+
+def master_program(groups: BoolArray, costs: Array, max_groups: int, integer: bool, left_out: float = 0.0) -> Any:
+    """The program of the module over the given groups, in Pyomo; ``left_out`` prices patterns without a group."""
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.P = pyo.RangeSet(0, groups.shape[1] - 1)
+    model.G = pyo.RangeSet(0, len(groups) - 1)
+    model.z = pyo.Var(model.G, domain=pyo.Binary if integer else pyo.NonNegativeReals)
+    model.missing = pyo.Var(model.P if left_out > 0 else [], domain=pyo.NonNegativeReals)
+    model.cost = pyo.Objective(
+        expr=pyo.quicksum(float(costs[g]) * model.z[g] for g in model.G)
+        + pyo.quicksum(left_out * model.missing[p] for p in model.missing)
+    )
+
+    def covered_once(model: Any, p: int) -> Any:
+        chosen = pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p]))
+        return (chosen + model.missing[p] if left_out > 0 else chosen) == 1
+
+    model.cover = pyo.Constraint(model.P, rule=covered_once)
+    model.budget = pyo.Constraint(expr=pyo.quicksum(model.z[g] for g in model.G) <= max_groups)
+    return model
+
+
+def _merged(c: GroupChoice, node: _Node) -> GroupChoice:
+    """The pricing problem of a node: one pattern a class."""
+    classes = node.classes
+    n = int(classes.max()) + 1
+    quadratics, rows = np.zeros((n, *c.base.shape)), np.zeros(n, dtype=np.int64)
+    np.add.at(quadratics, classes, c.quadratics)
+    np.add.at(rows, classes, c.rows)
+    forbidden = np.zeros((n, n), dtype=bool)
+    for p, q in node.apart:
+        forbidden[classes[p], classes[q]] = forbidden[classes[q], classes[p]] = True
+    return GroupChoice(quadratics, c.base, rows, c.least_rows, forbidden)
+
+
+def _columns_of(node: _Node, c: GroupChoice, known: dict[bytes, float]) -> tuple[BoolArray, Array]:
+    """The known groups that are possible at a node, in its classes, and their costs."""
+    P = len(node.classes)
+    groups = np.frombuffer(b"".join(known), dtype=bool).reshape(-1, P)
+    first = np.unique(node.classes, return_index=True)[1]
+    merged = groups[:, first]
+    possible = (merged[:, node.classes] == groups).all(axis=1)
+    for p, q in node.apart:
+        possible &= ~(groups[:, p] & groups[:, q])
+    return np.ascontiguousarray(merged[possible]), np.array(list(known.values()))[possible]
+
+
+def _fractional_pair(groups: BoolArray, z: Array) -> tuple[int, int] | None:
+    """The two patterns of which it is least clear whether they are together."""
+    together = (groups * z[:, None]).T @ groups
+    doubt = np.triu(np.minimum(together, 1.0 - together), k=1)
+    p, q = np.unravel_index(int(np.argmax(doubt)), doubt.shape)
+    return (int(p), int(q)) if doubt[p, q] > 1e-6 else None
+
+
+def _children(node: _Node, pair: tuple[int, int], bound: float, number: int) -> list[_Node]:
+    """The node with the two classes together, and with them apart."""
+    p, q = (int(np.flatnonzero(node.classes == k)[0]) for k in pair)
+    merged = np.where(node.classes == pair[1], pair[0], node.classes)
+    together = np.unique(merged, return_inverse=True)[1].astype(np.int64)
+    return [_Node(bound, number, together, node.apart), _Node(bound, number + 1, node.classes, (*node.apart, (p, q)))]
+
+
+def _with_enough_rows(labels: IntArray, rows: IntArray, least_rows: int) -> IntArray:
+    """Labels where groups with too few rows have been put together with the smallest other group."""
+    while True:
+        names, labels_of = np.unique(labels, return_inverse=True)
+        counts = np.bincount(labels_of, weights=rows)
+        if len(names) == 1 or counts.min() >= least_rows:
+            return labels
+        smallest, second = np.argsort(counts, kind="stable")[:2]
+        labels = np.where(labels == names[smallest], names[second], labels)
+
+
+@compiled
+def improve_partition(quadratics, base, rows, least_rows, labels, groups):  # type: ignore[no-untyped-def]
+    """Move one pattern at a time to its best group, in place, as long as the total cost falls.
+
+    The groups of ``labels`` that are not empty have enough rows, and keep them.
+    """
+    P, order = quadratics.shape[0], quadratics.shape[1]
+    matrices, costs = np.zeros((groups, order, order)), np.zeros(groups)
+    counts, sizes = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    trial, L = np.empty((order, order)), np.zeros((order, order))
+    for g in range(groups):
+        matrices[g] = base
+    for p in range(P):
+        matrices[labels[p]] += quadratics[p]
+        counts[labels[p]] += rows[p]
+        sizes[labels[p]] += 1
+    for g in range(groups):
+        costs[g] = least_value(matrices[g], L) if sizes[g] > 0 else 0.0
+    still, p = 0, -1
+    while still < P:
+        p = (p + 1) % P
+        still += 1
+        source = labels[p]
+        if sizes[source] > 1 and counts[source] - rows[p] < least_rows:
+            continue
+        trial[:] = matrices[source] - quadratics[p]
+        left = least_value(trial, L) if sizes[source] > 1 else 0.0
+        target, lowest, joined = -1, -1e-10 * costs[source], 0.0
+        for g in range(groups):
+            if g != source and counts[g] + rows[p] >= least_rows:
+                trial[:] = matrices[g] + quadratics[p]
+                cost = least_value(trial, L)
+                change = left + cost - costs[source] - costs[g]
+                if change < lowest:
+                    target, lowest, joined = g, change, cost
+        if target >= 0:
+            matrices[source] -= quadratics[p]
+            matrices[target] += quadratics[p]
+            counts[source] -= rows[p]
+            counts[target] += rows[p]
+            sizes[source] -= 1
+            sizes[target] += 1
+            costs[source], costs[target] = left, joined
+            labels[p] = target
+            still = 0

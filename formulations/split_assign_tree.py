@@ -1,10 +1,10 @@
 """The best tree of missingness patterns in the textbook formulation: split, assign, fit, all in one program.
 
 In the manner of Bertsimas and Dunn, Optimal classification trees, Machine Learning 106 (2017), with a linear model in
-each leaf. :mod:`formulations.optimal_tree` solves the same problem over enumerated leaves, and faster by far: this one is
-here to be compared with. Absolute loss without a ridge, so that the program is linear.
+each leaf. :mod:`formulations.optimal_tree` solves the same problem over enumerated leaves, and faster by far: this one
+is here to be compared with. Absolute loss without a ridge, so that the program is linear.
 
-Sets        t in 1 .. 2^D - 1        nodes of the complete tree of depth D; below t are 2t (observed) and 2t + 1 (missing)
+Sets        t in 1 .. 2^D - 1        nodes of the complete tree of depth D; 2t (observed) and 2t + 1 (missing) below
             l in 2^D .. 2^(D+1) - 1  its leaves
             j in F                   features that may be split on
             p                        observed patterns
@@ -32,12 +32,14 @@ Constraints one_split  sum_j a_tj <= 1
 
 A node that does not split sends everything to 2t, and nothing below it splits: each tree is there once.
 
-M_i is the largest |y_i - b_B - w_B'a_i| over the fitted models (b_B, w_B) of all boxes B that can be leaves, and b_l, w_l
-are kept within the range of these models. That is valid: the leaves of a best tree are such boxes, so the tree with their
-models, and the model of the root in every leaf not used, is feasible, and costs what the tree costs.
+M_i is the largest |y_i - b_B - w_B'a_i| over the fitted models (b_B, w_B) of all boxes B that can be leaves, and b_l,
+w_l are kept within the range of these models. That is valid: the leaves of a best tree are such boxes, so the tree with
+their models, and the model of the root in every leaf not used, is feasible, and costs what the tree costs.
 
-The fitted models come from an interior point, and the big-M rows hold to the tolerance of the solver: a gap counts as
-closed below 1e-6 of the objective.
+To be scaled well the program is stated relative to the root: y_i is the residual of its model in units of the mean one,
+b_l and w_l are differences from it, and the columns of a_i are divided by their largest value. The fitted models come
+from an interior point, and the big-M rows hold to the tolerance of the solver: a gap counts as closed below 1e-6 of the
+objective.
 """
 
 import time
@@ -74,10 +76,12 @@ class SplitAssignProblem:
         D, Q and N.
     models : dict
         The model of every box that can be a leaf, by the bytes of its patterns' indices; the root first.
-    big_m : array of shape (n,)
-        M_i.
+    A, y, big_m : arrays of shape (n, k), (n,), (n,)
+        a_i, y_i and M_i, scaled.
     unit : float
-        Of the targets; the program is stated in it.
+        What y_i = 1 stands for.
+    size : array of shape (k,)
+        What a_ij = 1 stands for.
     """
 
     rows: PatternRows
@@ -87,8 +91,17 @@ class SplitAssignProblem:
     max_leaves: int
     min_rows: int
     models: dict[bytes, LeafModel]
+    A: Array
+    y: Array
     big_m: Array
     unit: float
+    size: Array
+
+    def scaled(self, model: LeafModel) -> tuple[float, Array]:
+        """The model (b, w) of a leaf in the units of the program."""
+        root = next(iter(self.models.values()))
+        b = float(model.intercept[0] - root.intercept[0]) / self.unit
+        return b, (model.weights[0] - root.weights[0]) * self.size / self.unit
 
 
 def split_assign_problem(
@@ -108,8 +121,9 @@ def split_assign_problem(
                 models[members.tobytes()] = leaf_cost.fit(members)
             if time.perf_counter() > deadline:
                 raise OutOfTime
-    y = rows.y[:, 0]
-    big_m = np.max([np.abs(y - model.intercept[0] - rows.A @ model.weights[0]) for model in models.values()], axis=0)
+    residuals = np.array([rows.y[:, 0] - model.intercept[0] - rows.A @ model.weights[0] for model in models.values()])
+    unit, size = float(np.abs(residuals[0]).mean()) or 1.0, np.abs(rows.A).max(axis=0)
+    size[size == 0] = 1.0
     return SplitAssignProblem(
         rows=rows,
         pattern_of=np.repeat(np.arange(len(rows.patterns)), rows.counts),
@@ -118,8 +132,11 @@ def split_assign_problem(
         max_leaves=max_leaves,
         min_rows=fewest,
         models=models,
-        big_m=big_m,
-        unit=float(np.abs(y).max()) or 1.0,
+        A=rows.A / size,
+        y=residuals[0] / unit,
+        big_m=np.abs(residuals).max(axis=0) / unit,
+        unit=unit,
+        size=size,
     )
 
 
@@ -127,12 +144,12 @@ def build_split_assign(problem: SplitAssignProblem) -> Any:
     """The program, in the order and with the names of the module's docstring."""
     import pyomo.environ as pyo
 
-    rows, unit, first = problem.rows, problem.unit, 1 << problem.depth
+    rows, first = problem.rows, 1 << problem.depth
     features, p_of = problem.features.tolist(), problem.pattern_of.tolist()
-    A, y, s, M = rows.A.tolist(), rows.y[:, 0] / unit, rows.s, problem.big_m / unit
-    b = np.array([model.intercept[0] for model in problem.models.values()]) / unit
-    w = np.array([model.weights[0] for model in problem.models.values()]) / unit
-    b_range, w_range = (b.min(), b.max()), list(zip(w.min(axis=0), w.max(axis=0), strict=True))
+    A, y, s, M = problem.A.tolist(), problem.y.tolist(), rows.s.tolist(), problem.big_m.tolist()
+    fitted = [problem.scaled(model) for model in problem.models.values()]
+    b, w = np.array([b for b, _ in fitted]), np.array([w for _, w in fitted])
+    w_range = list(zip(w.min(axis=0).tolist(), w.max(axis=0).tolist(), strict=True))
     nodes, leaves = range(1, first), range(first, 2 * first)
     patterns, n, k = range(len(rows.patterns)), range(len(s)), range(rows.A.shape[1])
 
@@ -140,7 +157,7 @@ def build_split_assign(problem: SplitAssignProblem) -> Any:
     model.a = pyo.Var(nodes, features, domain=pyo.Binary)
     model.z = pyo.Var(patterns, leaves, domain=pyo.Binary)
     model.u = pyo.Var(leaves, domain=pyo.Binary)
-    model.b = pyo.Var(leaves, bounds=b_range)
+    model.b = pyo.Var(leaves, bounds=(float(b.min()), float(b.max())))
     model.w = pyo.Var(leaves, k, bounds=lambda model, l, j: w_range[j])
     model.e = pyo.Var(n, domain=pyo.NonNegativeReals)
     model.loss = pyo.Objective(expr=pyo.quicksum(s[i] * model.e[i] for i in n))
@@ -252,7 +269,7 @@ def solve_split_assign_tree(
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> Array:
     """The variables of a tree."""
-    rows, unit, first = problem.rows, problem.unit, 1 << problem.depth
+    rows, first = problem.rows, 1 << problem.depth
     values: dict[tuple[str, Any], float] = {}
     root = next(iter(problem.models.values()))
     in_leaf = dict.fromkeys(range(first, 2 * first), root)
@@ -265,16 +282,17 @@ def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, An
             mark(below[2], 2 * t + 1, members[missing])
             return
         l = t << (first.bit_length() - t.bit_length())
-        model = in_leaf[l] = problem.models[members.tobytes()]
+        in_leaf[l] = problem.models[members.tobytes()]
         values["u", l] = 1.0
         values.update({("z", (p, l)): 1.0 for p in members.tolist()})
+        b, w = problem.scaled(in_leaf[l])
         for i in np.flatnonzero(np.isin(problem.pattern_of, members)).tolist():
-            values["e", i] = abs(rows.y[i, 0] - model.intercept[0] - rows.A[i] @ model.weights[0]) / unit
+            values["e", i] = abs(problem.y[i] - b - problem.A[i] @ w)
 
     mark(tree, 1, np.arange(len(rows.patterns)))
     for l, model in in_leaf.items():
-        values["b", l] = model.intercept[0] / unit
-        values.update({("w", (l, j)): weight / unit for j, weight in enumerate(model.weights[0])})
+        values["b", l], weights = problem.scaled(model)
+        values.update({("w", (l, j)): weight for j, weight in enumerate(weights)})
     return np.array([values.get(key, 0.0) for key in keys])
 
 

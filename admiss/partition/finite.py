@@ -103,7 +103,7 @@ class _Finite(FiniteDescription, BaseEstimator):
     def _leaves_of(self, M: Any) -> IntArray:
         if self.on_unseen_pattern != "nearest":
             unseen = int((~self.partition_.seen(M)).sum())
-            message = f"{unseen} rows have a pattern that training has not seen and that no split decides"
+            message = f"{unseen} rows have a pattern that training has not seen and that no split or box decides"
             if unseen and self.on_unseen_pattern == "error":
                 raise ValueError(f"{message}: use on_unseen_pattern='nearest'.")
             if unseen:
@@ -153,7 +153,8 @@ class FiniteRegressor(RegressorMixin, _Finite):
     truncate : bool
         Keep predictions within the range of y in training.
     on_unseen_pattern : {"nearest", "warn", "error"}
-        What boxes and groups do with a new pattern; a tree routes it by its splits.
+        What to do with a new pattern that no tree and no single box decides: take the leaf of the nearest pattern,
+        silently or with a warning, or raise.
 
     Attributes
     ----------

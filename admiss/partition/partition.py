@@ -1,8 +1,9 @@
 """Partitions of missingness patterns: which leaf a pattern is in.
 
-A partition knows the leaf of every pattern seen in training. A tree gives every other pattern a leaf by its splits; of
-boxes, which are disjoint on the patterns seen only, and of arbitrary groups, a new pattern takes the leaf of the
-nearest pattern seen (Hamming distance; among equally near ones the pattern with the larger weight).
+A partition knows the leaf of every pattern seen in training. A tree gives every other pattern a leaf by its splits.
+Boxes are disjoint on the patterns seen only: a new pattern that lies in one of them is in that leaf. One that lies in
+none or in several, and any new pattern where leaves are arbitrary groups, takes the leaf of the nearest pattern seen
+(Hamming distance; among equally near ones the pattern with the larger weight).
 """
 
 from dataclasses import dataclass
@@ -63,18 +64,28 @@ class Partition:
 
     def assign(self, M: BoolArray) -> IntArray:
         """The leaf of each row of a 0/1 matrix."""
-        if not self.is_tree:
-            return self.leaf[nearest(self.patterns, self.weights, M)]
-        leaves = np.zeros(len(M), dtype=np.int64)
-        for number, literals in enumerate(self.boxes or [[]]):
-            leaves[members_of(M, literals)] = number
+        leaves = self._decided(M)
+        open_rows = leaves < 0
+        if open_rows.any():
+            leaves[open_rows] = self.leaf[nearest(self.patterns, self.weights, M[open_rows])]
         return leaves
 
     def seen(self, M: BoolArray) -> BoolArray:
-        """Whether each row's leaf is certain: its pattern was seen in training, or a tree routes it."""
-        if self.is_tree:
-            return np.ones(len(M), dtype=bool)
-        return lookup(self.patterns, M) >= 0
+        """Whether each row's leaf is certain: its pattern was seen in training, or lies in one leaf only."""
+        return self._decided(M) >= 0
+
+    def _decided(self, M: BoolArray) -> IntArray:
+        """The leaf of each row, -1 where it would be the nearest pattern's."""
+        if self.boxes is None:
+            known = lookup(self.patterns, M)
+            return np.where(known >= 0, self.leaf[known], -1)
+        leaves, holders = np.full(len(M), -1), np.zeros(len(M), dtype=np.int64)
+        for number, literals in enumerate(self.boxes):
+            inside = members_of(M, literals)
+            leaves[inside] = number
+            holders[inside] += 1
+        leaves[holders > 1] = -1
+        return leaves
 
 
 def tree_partition(rows: PatternRows, tree: Tree, certificate: Certificate) -> Partition:

@@ -1,0 +1,131 @@
+"""Figures: fitted trees, and partitioners compared.
+
+Colours are those of Okabe and Ito, which everyone can tell apart; markers, lines and words say the same without colour.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from admiss.inputs import feature_names
+from admiss.partition.comparison import METHODS, Comparison
+from formulations.tree_dynamic_program import Tree
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
+# Height of a level of a tree.
+LEVEL = 1.0
+NEEDS_MATPLOTLIB = "Figures need matplotlib: run 'pip install admiss[plots]', or 'pip install matplotlib'."
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or one sentence on how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(NEEDS_MATPLOTLIB) from error
+    return plt
+
+
+def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
+    """Draw the tree of a fitted finite model.
+
+    Parameters
+    ----------
+    model : FiniteRegressor, FiniteClassifier or their CV
+        With a partitioner that makes trees.
+    ax : matplotlib axes, optional
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    fitted = getattr(model, "best_estimator_", model)
+    partition = fitted.partition_
+    if not partition.is_tree:
+        raise ValueError("The leaves of this model are no tree: print(model.leaf_table()) lists them.")
+    ax = pyplot().figure(figsize=(1.6 * max(3, partition.n_leaves), 4)).gca() if ax is None else ax
+    names, leaves = feature_names(fitted), iter(range(partition.n_leaves))
+    deepest = max(1, partition.depth)
+
+    def draw(tree: Tree, depth: int) -> float:
+        """Draw a subtree and return where its root stands; leaves stand side by side."""
+        y = -LEVEL * depth
+        if tree is None:
+            leaf = next(leaves)
+            text = f"leaf {leaf}\n{fitted.leaf_rows_[leaf]:,} rows\ncost {fitted.leaf_costs_[leaf]:.4g}"
+            _node(ax, leaf, y, text, GREEN, "round,pad=0.35")
+            return float(leaf)
+        j, observed, missing = tree
+        sides = [draw(below, depth + 1) for below in (observed, missing)]
+        x = sum(sides) / 2
+        for side, word, style in zip(sides, ("observed", "missing"), ("-", "--"), strict=True):
+            ax.plot([x, side], [y, y - LEVEL], style, color=GREY, linewidth=1.2, zorder=1)
+            ax.text(x + 0.65 * (side - x), y - 0.65 * LEVEL, word, fontsize=7, color=GREY, ha="center", va="center",
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8}, zorder=2)  # fmt: skip
+        _node(ax, x, y, f"{names[j]}?", BLUE, "square,pad=0.35")
+        return x
+
+    draw(partition.tree, 0)
+    ax.set_xlim(-0.7, partition.n_leaves - 0.3)
+    ax.set_ylim(-LEVEL * deepest - 0.5, 0.4)
+    ax.axis("off")
+    if title:
+        ax.set_title(title, fontsize=10)
+    return ax
+
+
+def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str) -> None:
+    box = {"boxstyle": shape, "facecolor": "white", "edgecolor": colour, "linewidth": 1.4}
+    ax.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3)
+
+
+def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
+    """Write a picture: for each data set the costs against the number of leaves, and the greedy and the exact tree."""
+    plt = pyplot()
+    widest = max(model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree)
+    width = max(4.0, 0.95 * widest)
+    figure, axes = plt.subplots(
+        len(comparisons),
+        3,
+        figsize=(5.5 + 2 * width, 4.4 * len(comparisons)),
+        width_ratios=[5.5, width, width],
+        squeeze=False,
+        layout="constrained",
+    )
+    for row, comparison in zip(axes, comparisons, strict=True):
+        _plot_costs(row[0], comparison)
+        exact = next((name for name in ("tree", "tree-mio", "split-assign") if name in comparison.models), None)
+        for ax, name in zip(row[1:], ("greedy", exact), strict=True):
+            if name in comparison.models:
+                model = comparison.models[name]
+                cost = model.certificate_.objective
+                plot_tree(model, ax, f"{comparison.title}: {METHODS[name][1].split(',')[0]}, cost {cost:.5g}")
+            else:
+                ax.axis("off")
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _plot_costs(ax: Any, comparison: Comparison) -> None:
+    """Training cost against the number of leaves."""
+    styles = {"greedy": ("o--", ORANGE, "greedy tree"), "optimum": ("s-", BLUE, "best tree = proven bound")}
+    for name, costs in comparison.curves.items():
+        line, colour, label = styles[name]
+        ax.plot(range(1, len(costs) + 1), costs, line, color=colour, label=label, markersize=5, markerfacecolor="white")
+    for method, marker in (("boxes", "D"), ("groups", "*"), ("split-assign", "x")):
+        if method in comparison.models:
+            model = comparison.models[method]
+            certificate = model.certificate_
+            ax.plot(
+                [model.n_leaves_], [certificate.objective], marker, color=GREEN, markersize=9, label=METHODS[method][1]
+            )
+            ax.plot([model.n_leaves_], [max(certificate.bound, 0)], "_", color=GREEN, markersize=14)
+    ax.set_xlabel("leaves, at most")
+    ax.set_ylabel(f"training cost ({comparison.setting.loss} loss)")
+    ax.set_title(f"{comparison.title}: cost and bound", fontsize=10)
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
+    ax.legend(fontsize=8, frameon=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
