@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from admiss.adaptivity import Adaptivity
 from admiss.adaptivity.protocol import Matrix
 from admiss.patterns import BoolArray, FloatArray, IntArray, PatternTable
-from admiss.rows import observed_moments
+from admiss.rows import observed_moments, observed_scale
 
 # Rows of a block: this many entries of the design, but not fewer rows than that (its columns are sparse then).
 BLOCK_ENTRIES = 2**19
@@ -140,8 +140,7 @@ def fit_design(
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
     mean, deviation, size, has_zero = observed_moments(part, sample_weight)
-    is_constant = deviation <= 1e-12 * size
-    spread = np.where(is_constant, np.where(size > 0, size, 1.0), deviation)  # of equal values their size
+    spread, is_constant = observed_scale(deviation, size)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     fitted = copy.copy(adaptivity).fit(part, M, **weighted)
     missable = np.asarray(M.any(axis=0))

@@ -28,6 +28,7 @@ from admiss.inputs import (
     read_weights,
     unchanged_on_error,
 )
+from admiss.notices import tell_never_missing, tell_never_observed
 from admiss.patterns import FloatArray, PatternTable, lookup
 from admiss.penalty import PENALTY_WEIGHTS, Penalty, penalty_weights
 from admiss.program import solve_program
@@ -82,7 +83,8 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
         if not used.all():  # a row of weight 0 is no row
             X, s, targets = X[used], s[used], [y[used] for y in targets]
         design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
-        self._tell_never_observed(design)
+        names = feature_names(self)
+        tell_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
         lam, alpha = float(self.lam), float(self.l1_ratio)
         u1, u2 = penalty_weights(
             design,
@@ -99,13 +101,6 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
         self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
         self.certificate_ = total([certificate for _, certificate in fits])
 
-    def _tell_never_observed(self, design: Design) -> None:
-        names = feature_names(self)
-        left_out = sorted(set(range(len(names))) - set(design.features.tolist()))
-        if left_out:
-            listed = ", ".join(names[j] for j in left_out)
-            warnings.warn(f"Never observed in training, and left out of the model: {listed}.", stacklevel=4)
-
     def _scores(self, X: Any) -> FloatArray:
         """f(x, m), of shape (n,) or (n, classes)."""
         check_is_fitted(self)
@@ -118,11 +113,8 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
         """Tell of missing values that training has not seen, as ``on_unseen_pattern`` asks."""
         design = self.design_
         M = np.isnan(X[:, design.features])
-        names = feature_names(self)
-        surprising = design.features[M.any(axis=0) & ~design.missable]
-        if len(surprising) and self.on_unseen_pattern != "error":
-            listed = ", ".join(names[j] for j in surprising)
-            warnings.warn(f"Never missing in training, and set to the training mean here: {listed}.", stacklevel=4)
+        if self.on_unseen_pattern != "error":
+            tell_never_missing(feature_names(self), design.features[M.any(axis=0) & ~design.missable])
         if self.on_unseen_pattern == "nearest":
             return
         table = PatternTable.of(M)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from admiss.patterns import BoolArray, FloatArray
 from formulations.compiled import compiled
 
 
@@ -47,6 +48,12 @@ def observed_moments(X, s):  # type: ignore[no-untyped-def]
             if not np.isnan(X[i, j]):
                 variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
     return mean * unit, np.sqrt(variance / weight) * unit, size, has_zero
+
+
+def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Standard deviations, or where the observed values are all equal their size; and where that is."""
+    is_constant = ~(deviation > 1e-12 * size)
+    return np.where(is_constant, np.where(size > 0, size, 1.0), deviation), is_constant
 
 
 @compiled

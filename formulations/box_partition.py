@@ -81,7 +81,7 @@ def box_partition_problem(
             order = np.argsort(side, kind="stable")
             ends = np.searchsorted(side[order], corners, side="right")
             held = np.split(order, ends[:-1])
-            for v in np.flatnonzero(costs <= most).tolist():
+            for v in np.flatnonzero(np.isfinite(costs) & (costs <= most)).tolist():
                 key = held[v].tobytes()
                 if key not in seen:
                     seen.add(key)

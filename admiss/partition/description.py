@@ -30,6 +30,7 @@ class FiniteDescription:
     leaf_intercepts_: FloatArray
     leaf_weights_: FloatArray
     leaf_rows_: IntArray
+    pattern_rows_: IntArray
     leaf_costs_: FloatArray
     n_features_in_: int
 
@@ -97,7 +98,7 @@ class FiniteDescription:
         return rows
 
     def pattern_report(self, X: Any) -> Table:
-        """The patterns of X: in words, their rows, leaf, and whether training has seen them."""
+        """The patterns of X: in words, rows, rows in training, whether training has seen them, and their leaf."""
         check_is_fitted(self)
         M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
         table = PatternTable.of(M)
@@ -107,8 +108,9 @@ class FiniteDescription:
         return Table(
             pattern=[pattern_name(table.patterns[i], names) for i in order],
             rows=table.counts[order],
-            leaf=self.partition_.assign(table.patterns)[order],
+            training_rows=np.where(known >= 0, self.pattern_rows_[known], 0)[order],
             seen=(known >= 0)[order],
+            leaf=self.partition_.assign(table.patterns)[order],
         )
 
     def leaf_table(self) -> Table:

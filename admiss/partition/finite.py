@@ -27,12 +27,13 @@ from admiss.inputs import (
     read_weights,
     unchanged_on_error,
 )
+from admiss.notices import tell_never_missing, tell_never_observed
 from admiss.partition.description import FiniteDescription
 from admiss.partition.greedy import Greedy
 from admiss.partition.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.partition import Partition
 from admiss.partition.protocol import Partitioner
-from admiss.patterns import FloatArray, IntArray
+from admiss.patterns import FloatArray, IntArray, PatternTable
 from formulations.leaf_cost import RIDGE_SCALES, LeafCost
 from formulations.logistic_leaf import leaf_cost_of
 from formulations.losses import LOSSES, Loss, resolve_loss
@@ -79,6 +80,7 @@ class _Finite(FiniteDescription, BaseEstimator):
         used = s > 0
         X, y, s = X[used], y[used], s[used]  # a row of weight 0 is no row
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.scale))
+        tell_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
         rows = self.leaf_features_.pattern_rows(X, y, s)
         leaf_cost = leaf_cost_of(rows, loss, float(self.ridge), self.ridge_scale)
         self._adopt(leaf_cost, partitioner.partition(rows, leaf_cost, feature_names(self)))
@@ -91,32 +93,40 @@ class _Finite(FiniteDescription, BaseEstimator):
         self.leaf_weights_ = np.array([model.weights for model in models])
         self.leaf_costs_ = np.array([model.cost for model in models])
         self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts, partition.n_leaves).astype(int)
+        self.pattern_rows_ = leaf_cost.rows.counts
         self.certificate_ = replace(partition.certificate, objective=objective)
         self.partition_ = replace(partition, certificate=self.certificate_)
         self.n_leaves_ = partition.n_leaves
 
     def apply(self, X: Any) -> IntArray:
         """The leaf of each row."""
-        check_is_fitted(self)
-        return self._leaves_of(self.leaf_features_.split(read_features(self, X, reset=False))[1])
+        return self._routed(X)[0]
 
-    def _leaves_of(self, M: Any) -> IntArray:
-        if self.on_unseen_pattern != "nearest":
-            unseen = int((~self.partition_.seen(M)).sum())
-            message = f"{unseen} rows have a pattern that training has not seen and that no split or box decides"
-            if unseen and self.on_unseen_pattern == "error":
-                raise ValueError(f"{message}: use on_unseen_pattern='nearest'.")
-            if unseen:
-                warnings.warn(f"{message}; they take the leaf of the nearest pattern.", stacklevel=4)
-        return self.partition_.assign(M)
+    def _routed(self, X: Any) -> tuple[IntArray, FloatArray]:
+        """Leaf and leaf features of each row, having told of patterns as ``on_unseen_pattern`` asks."""
+        check_is_fitted(self)
+        X = read_features(self, X, reset=False)
+        surprising = np.flatnonzero(np.isnan(X).any(axis=0) & ~self.leaf_features_.missable)
+        filled, M = self.leaf_features_.split(X)
+        unseen = M[:0] if self.on_unseen_pattern == "nearest" else M[~self.partition_.seen(M)]
+        distinct = len(PatternTable.of(unseen).patterns)
+        message = (
+            f"{distinct} patterns of {len(unseen)} rows were not seen in training, and no split or box decides them"
+        )
+        if self.on_unseen_pattern == "error" and len(surprising):
+            listed = ", ".join(feature_names(self)[j] for j in surprising)
+            raise ValueError(f"Never missing in training, and missing here: {listed}.")
+        if self.on_unseen_pattern == "error" and distinct:
+            raise ValueError(f"{message}: use on_unseen_pattern='nearest'.")
+        tell_never_missing(feature_names(self), surprising)
+        if distinct:
+            warnings.warn(f"{message}; they take the leaf of the nearest pattern.", stacklevel=4)
+        return self.partition_.assign(M), self.leaf_features_.columns(filled, M)
 
     def _scores(self, X: Any) -> FloatArray:
         """Predictions of shape (n, outputs)."""
-        check_is_fitted(self)
-        filled, M = self.leaf_features_.split(read_features(self, X, reset=False))
-        return leaf_scores(
-            self.leaf_intercepts_, self.leaf_weights_, self._leaves_of(M), self.leaf_features_.columns(filled, M)
-        )
+        leaves, A = self._routed(X)
+        return leaf_scores(self.leaf_intercepts_, self.leaf_weights_, leaves, A)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,6 +174,8 @@ class FiniteRegressor(RegressorMixin, _Finite):
         Training cost with its bound.
     leaf_intercepts_, leaf_weights_ : arrays of shape (leaves, outputs) and (leaves, outputs, leaf features)
     leaf_costs_, leaf_rows_ : arrays of shape (leaves,)
+    pattern_rows_ : array of shape (patterns,)
+        Training rows of each pattern of ``partition_.patterns``.
     n_leaves_, n_features_in_ : int
     feature_names_in_ : array of str
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.patterns import BoolArray, FloatArray, IntArray, PatternTable
-from admiss.rows import observed_moments
+from admiss.rows import observed_moments, observed_scale
 from formulations.leaf_cost import PatternRows
 
 LEAF_MODELS = ("affine_intercept", "static")
@@ -43,9 +43,9 @@ class LeafFeatures:
         """Learn means, scales and what is missing from the training rows."""
         M = np.isnan(X)
         missable: BoolArray = np.asarray(M.any(axis=0))
-        mean, spread = (np.asarray(moment) for moment in observed_moments(X, s)[:2])
-        usable = scale & (spread > 0) & np.isfinite(spread)
-        return cls(leaf_model, np.flatnonzero(~M.all(axis=0)), missable, mean, np.where(usable, spread, 1.0))
+        mean, deviation, size, _ = observed_moments(X, s)
+        spread = observed_scale(deviation, size)[0] if scale else np.ones(X.shape[1])
+        return cls(leaf_model, np.flatnonzero(~M.all(axis=0)), missable, mean, spread)
 
     @property
     def indicators(self) -> IntArray:

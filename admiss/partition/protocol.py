@@ -39,7 +39,7 @@ class Partitioner(BaseEstimator):
     max_leaves : int, optional
         Most leaves.
     min_rows : int, optional
-        Fewest rows of a leaf; 2 (d + 1) by default.
+        Fewest rows of a leaf; 2 (d + 1) by default. Rows are counted, whatever their weights.
     split_features : list of int or str, optional
         Features that may be split on; all by default.
     """

@@ -9,17 +9,28 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor
+from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteClassifier, FiniteRegressor
 from admiss.adaptivity import Polynomial
+from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups
 
 NAMES = ["static", "affine_intercept", "affine", "polynomial", "fully_adaptive"]
 ESTIMATORS = [estimator(name, lam=0.5) for estimator in (AdaptiveRegressor, AdaptiveClassifier) for name in NAMES]
+ESTIMATORS += [
+    FiniteRegressor(Greedy(max_depth=2, min_rows=1), scale=True, truncate=False),
+    FiniteRegressor(OptimalTree(max_depth=2, max_leaves=3, min_rows=1, method="both"), leaf_model="static", scale=True),
+    FiniteRegressor(BoxPartition(max_depth=2, min_rows=1), scale=True, truncate=False),
+    FiniteRegressor(
+        PatternGroups(max_leaves=2, min_rows=1), ridge=0.01, ridge_scale="sample", scale=True, truncate=False
+    ),
+    FiniteClassifier(Greedy(max_depth=2, min_rows=1), scale=True),
+    FiniteClassifier(OptimalTree(max_depth=2, min_rows=1), leaf_model="static", scale=True),
+]
 
 
 @parametrize_with_checks(ESTIMATORS)
@@ -27,7 +38,9 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
-@pytest.fixture(params=ESTIMATORS, ids=lambda e: f"{type(e).__name__}-{e.adaptivity}")
+@pytest.fixture(
+    params=ESTIMATORS, ids=lambda e: f"{type(e).__name__}-{getattr(e, 'adaptivity', None) or e.partitioner}"
+)
 def model(request):
     return clone(request.param)
 
@@ -35,7 +48,7 @@ def model(request):
 @pytest.fixture
 def rows(model, make_rows):
     X, y = make_rows(n=150, d=4)
-    if isinstance(model, AdaptiveClassifier):
+    if is_classifier(model):
         y = np.where(y > np.median(y), "high", "low")
     return X, y
 
@@ -180,10 +193,11 @@ def test_unseen_patterns(model, rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert np.isfinite(scores(fitted, new)).all()
-    with pytest.warns(UserWarning, match="1 patterns of 3 rows were not seen"):
-        scores(fitted.set_params(on_unseen_pattern="warn"), new)
-    with pytest.raises(ValueError, match="1 patterns of 3 rows were not seen"):
-        scores(fitted.set_params(on_unseen_pattern="error"), new)
+    if not isinstance(getattr(model, "partitioner", None), Greedy | OptimalTree | BoxPartition):
+        with pytest.warns(UserWarning, match="1 patterns of 3 rows were not seen"):
+            scores(fitted.set_params(on_unseen_pattern="warn"), new)
+        with pytest.raises(ValueError, match="1 patterns of 3 rows were not seen"):
+            scores(fitted.set_params(on_unseen_pattern="error"), new)
     assert np.isfinite(scores(fitted, X)).all()
     report = fitted.pattern_report(np.vstack([new, X[:1]]))
     assert report["rows"].tolist() == [3, 1]
@@ -206,7 +220,9 @@ def test_pickle_clone_and_search(model, rows):
     fitted = clone(model).fit(X, y)
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(scores(again, X), scores(fitted, X))
-    search = GridSearchCV(model, {"lam": [0.1, 10.0], "l1_ratio": [0.0, 1.0]}, cv=3).fit(X, y)
+    finite = isinstance(model, FiniteRegressor | FiniteClassifier)
+    grid = {"ridge": [0.1, 10.0]} if finite else {"lam": [0.1, 10.0], "l1_ratio": [0.0, 1.0]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 

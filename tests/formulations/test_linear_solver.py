@@ -1,0 +1,204 @@
+"""Linear and mixed-integer models of known answer, and solvers that are stopped, killed, or not there."""
+
+import _thread
+import os
+import shutil
+import subprocess
+import threading
+import time
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+
+from formulations.linear_solver import solve_linear
+
+
+@pytest.fixture
+def glpk():
+    """The name of a solver that Pyomo runs as a process of its own."""
+    if shutil.which("glpsol") is None:
+        if os.environ.get("CI"):
+            pytest.fail("glpsol is missing: install glpk-utils.")
+        pytest.skip("needs glpsol, from glpk-utils")
+    return "glpk"
+
+
+def small(domain):
+    """min -5 x_0 - 4 x_1 + 1 under 6 x_0 + 4 x_1 <= 24 and x_0 + 2 x_1 <= 6; the last variable is in no row."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(2), domain=domain)
+    model.unused = pyo.Var(bounds=(2.0, 3.0))
+    model.cost = pyo.Objective(expr=-5 * model.x[0] - 4 * model.x[1] + 1)
+    model.first = pyo.Constraint(expr=6 * model.x[0] + 4 * model.x[1] <= 24)
+    model.second = pyo.Constraint(expr=model.x[0] + 2 * model.x[1] <= 6)
+    return model, [model.x[0], model.unused, model.x[1]]
+
+
+def hard(n=60, m=10):
+    """Splitting numbers into halves in several ways at once: a bound of 0 for as long as anyone waits."""
+    A = np.random.default_rng(0).integers(0, 100, size=(m, n)).tolist()
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(n), domain=pyo.Binary)
+    model.above = pyo.Var(range(m), domain=pyo.NonNegativeReals)
+    model.below = pyo.Var(range(m), domain=pyo.NonNegativeReals)
+    model.cost = pyo.Objective(expr=pyo.quicksum(model.above.values()) + pyo.quicksum(model.below.values()))
+    model.half = pyo.Constraint(
+        range(m),
+        rule=lambda model, i: (
+            sum(a * x for a, x in zip(A[i], model.x.values(), strict=True)) + model.below[i] - model.above[i]
+            == sum(A[i]) // 2
+        ),
+    )
+    return model, [*model.x.values(), *model.above.values(), *model.below.values()]
+
+
+def in_thread(task, seconds=30.0):
+    """What a task returns in a thread; fails where it hangs."""
+    results = []
+    worker = threading.Thread(target=lambda: results.append(task()), daemon=True)
+    worker.start()
+    worker.join(seconds)
+    assert results, "the thread has not returned"
+    return results[0]
+
+
+def test_linear_program():
+    model, variables = small(pyo.NonNegativeReals)
+    solution = solve_linear(model, variables)
+    assert solution.status == "optimal"
+    assert solution.values == pytest.approx([3.0, 2.0, 1.5])
+    assert solution.bound == pytest.approx(-20.0)
+    assert solution.reduced_costs == pytest.approx([0.0, 0.0, 0.0], abs=1e-9)
+
+
+def test_reduced_costs_bound_what_a_variable_costs():
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(3), domain=pyo.NonNegativeReals)
+    model.cost = pyo.Objective(expr=model.x[0] + 3 * model.x[1] + 7 * model.x[2])
+    model.one = pyo.Constraint(expr=pyo.quicksum(model.x.values()) == 1)
+    solution = solve_linear(model, list(model.x.values()), upper=1.0)
+    assert solution.bound == pytest.approx(1.0)
+    assert solution.reduced_costs == pytest.approx([0.0, 2.0, 6.0])
+
+
+def test_mixed_integer_program():
+    model, variables = small(pyo.NonNegativeIntegers)
+    for start in (None, np.array([1.0, 2.0, 1.0])):
+        solution = solve_linear(model, variables, start=start)
+        assert solution.status == "optimal"
+        assert solution.values == pytest.approx([4.0, 2.0, 0.0])
+        assert solution.bound == pytest.approx(-19.0)
+        assert solution.reduced_costs is None
+
+
+def test_infeasible():
+    model, variables = small(pyo.NonNegativeReals)
+    model.third = pyo.Constraint(expr=model.x[0] >= 5)
+    solution = solve_linear(model, variables)
+    assert solution.status == "infeasible"
+    assert solution.values is None
+
+
+@pytest.mark.parametrize("domain", [pyo.NonNegativeReals, pyo.NonNegativeIntegers])
+def test_no_time(domain):
+    model, variables = small(domain)
+    solution = solve_linear(model, variables, time_limit=0.0)
+    assert solution.bound <= -19.0
+    model, variables = hard()
+    solution = solve_linear(model, variables, time_limit=0.0)
+    assert solution.status == "time limit"
+    assert solution.bound <= 0.0
+
+
+def test_start_is_kept_when_time_is_short():
+    model, variables = hard()
+    first = solve_linear(model, variables, time_limit=0.5)
+    cost = first.values[60:].sum()
+    again = solve_linear(model, variables, time_limit=0.2, start=first.values)
+    assert again.values[60:].sum() <= cost + 1e-6
+
+
+def test_threads_at_the_same_time():
+    """Each solves its own model, and none waits for the other."""
+    model, variables = hard()
+    results = []
+
+    def solve():
+        results.append(solve_linear(*small(pyo.NonNegativeIntegers)).bound)
+
+    long = threading.Thread(target=lambda: solve_linear(model, variables, time_limit=2.0), daemon=True)
+    workers = [threading.Thread(target=solve, daemon=True) for _ in range(4)]
+    for worker in [long, *workers]:
+        worker.start()
+    for worker in workers:
+        worker.join(30)
+    assert results == pytest.approx(4 * [-19.0])
+    long.join(30)
+    assert not long.is_alive()
+
+
+def test_interrupt_keeps_what_was_found():
+    model, variables = hard()
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    began = time.perf_counter()
+    solution = solve_linear(model, variables, time_limit=30.0)
+    assert time.perf_counter() - began < 10.0
+    assert solution.status == "interrupted"
+    assert solution.bound <= 0.0 <= solution.values[60:].sum()
+
+
+def test_another_solver(glpk):
+    for domain, bound in ((pyo.NonNegativeReals, -20.0), (pyo.NonNegativeIntegers, -19.0)):
+        model, variables = small(domain)
+        expected = solve_linear(model, variables)
+        solution = solve_linear(model, variables, solver=glpk)
+        assert (solution.status, solution.solver) == ("optimal", "glpk")
+        assert solution.bound == pytest.approx(bound)
+        assert solution.values == pytest.approx(expected.values)
+
+
+def test_another_solver_in_a_thread(glpk):
+    solution = in_thread(lambda: solve_linear(*small(pyo.NonNegativeIntegers), solver=glpk))
+    assert solution.bound == pytest.approx(-19.0)
+
+
+def test_another_solver_out_of_time(glpk):
+    model, variables = hard()
+    assert solve_linear(model, variables, solver=glpk, time_limit=0).status == "time limit"
+    solution = solve_linear(model, variables, solver=glpk, time_limit=1)
+    assert (solution.status, solution.bound) == ("time limit", -np.inf)
+    assert solution.values[60:].sum() >= 0.0
+
+
+def test_another_solver_interrupted(glpk):
+    model, variables = hard()
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    timer.start()
+    solution = solve_linear(model, variables, solver=glpk, time_limit=20)
+    assert (solution.status, solution.values, solution.bound) == ("interrupted", None, -np.inf)
+
+
+def test_another_solver_killed(glpk, monkeypatch):
+    model, variables = hard()
+    started = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(subprocess, "Popen", Recorded)
+    timer = threading.Timer(1.0, lambda: started[-1].kill())
+    timer.start()
+    solution = solve_linear(model, variables, solver=glpk, time_limit=20)
+    assert solution.seconds < 10.0
+    assert solution.status.startswith("solver failed")
+    assert (solution.values, solution.bound) == (None, -np.inf)
+
+
+def test_unknown_solver():
+    model, variables = small(pyo.NonNegativeReals)
+    with pytest.raises(ValueError, match="^Pyomo finds no solver called 'nonsense' on this machine: install it"):
+        solve_linear(model, variables, solver="nonsense")
