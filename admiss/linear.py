@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.description import AdaptiveDescription
-from admiss.design import Design, fit_design
+from admiss.design import fit_design
 from admiss.inputs import (
     feature_names,
     read_classes,

@@ -29,6 +29,7 @@ from admiss.inputs import (
 )
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
 from admiss.partition.finite_cv import FiniteClassifierCV, FiniteRegressorCV
+from admiss.partition.finite_search import HeldOut
 from admiss.patterns import FloatArray
 from admiss.progress import progress
 from admiss.table import Table
@@ -116,7 +117,7 @@ class _AdaptiveCV(BaseEstimator):
         by_class: list[ClassFolds],
         options: GridOptions,
         finite: list[Any],
-        finite_results: list[Table],
+        finite_results: list[HeldOut],
         rounding: float,
     ) -> tuple[Any, dict[str, Any]]:
         """Fill ``cv_results_`` and return the best cell: its finite candidate or None, and its parameters."""

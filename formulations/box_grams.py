@@ -17,7 +17,7 @@ of S alone: it is held for one f at a time.
 import numpy as np
 
 from formulations.compiled import compiled
-from formulations.leaf_cholesky import LANES, add_gram, costs_of_lanes
+from formulations.leaf_cholesky import LANES, add_row, copy_row, costs_of_lanes, pattern_gram, to_lanes
 
 
 def binomials(n: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def next_subset(c, k, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_to_subsets(one, A, offset, missing, n_missing, k, binom, chosen):  # type: ignore[no-untyped-def]
+def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, chosen):  # type: ignore[no-untyped-def]
     """Add a pattern's matrix to A(U) for every k-subset U of what it misses."""
     for i in range(k):
         chosen[i] = i
@@ -52,28 +52,20 @@ def add_to_subsets(one, A, offset, missing, n_missing, k, binom, chosen):  # typ
         rank = offset
         for i in range(k):
             rank += binom[missing[chosen[i]], i + 1]
-        for t in range(one.shape[0]):
-            A[rank, t] += one[t, 0]
+        A[rank, A.shape[1] - 1] += count
+        add_row(one, 0, A, rank)
         more = next_subset(chosen, k, n_missing)
 
 
 @compiled
-def pattern_gram(one, Z, start, counts, p):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of a pattern, then its number of rows."""
-    one[:] = 0.0
-    add_gram(one, 0, Z, start[p], start[p + 1])
-    one[one.shape[0] - 1, 0] = counts[p]
-
-
-@compiled
-def all_missing(Z, start, counts, patterns, top, binom, length):  # type: ignore[no-untyped-def]
+def all_missing(Z, start, grams, counts, patterns, top, binom, length):  # type: ignore[no-untyped-def]
     """A(U) for |U| <= top, by size, then rank; the last entry of each is the number of rows."""
     n_features = patterns.shape[1]
     total = 0
     for k in range(top + 1):
         total += binom[n_features, k]
     A = np.zeros((total, length))
-    one = np.empty((length, 1))
+    one = np.empty((1, length - 1))
     missing = np.empty(n_features, dtype=np.int64)
     chosen = np.empty(n_features + 1, dtype=np.int64)
     for p in range(len(patterns)):
@@ -82,19 +74,19 @@ def all_missing(Z, start, counts, patterns, top, binom, length):  # type: ignore
             if patterns[p, j]:
                 missing[n_missing] = j
                 n_missing += 1
-        pattern_gram(one, Z, start, counts, p)
+        pattern_gram(one, Z, start, grams, p)
         offset = 0
         for k in range(top + 1):
-            add_to_subsets(one, A, offset, missing, n_missing, k, binom, chosen)
+            add_to_subsets(one, counts[p], A, offset, missing, n_missing, k, binom, chosen)
             offset += binom[n_features, k]
     return A
 
 
 @compiled
-def all_missing_with(Z, start, counts, patterns, f, k, binom, length):  # type: ignore[no-untyped-def]
+def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, length):  # type: ignore[no-untyped-def]
     """A(U) for the k-subsets U with largest element f, by the rank of what they hold below f."""
     A = np.zeros((binom[f, k - 1], length))
-    one = np.empty((length, 1))
+    one = np.empty((1, length - 1))
     missing = np.empty(f + 1, dtype=np.int64)
     chosen = np.empty(f + 2, dtype=np.int64)
     for p in range(len(patterns)):
@@ -104,8 +96,8 @@ def all_missing_with(Z, start, counts, patterns, f, k, binom, length):  # type: 
                 if patterns[p, j]:
                     missing[n_missing] = j
                     n_missing += 1
-            pattern_gram(one, Z, start, counts, p)
-            add_to_subsets(one, A, 0, missing, n_missing, k - 1, binom, chosen)
+            pattern_gram(one, Z, start, grams, p)
+            add_to_subsets(one, counts[p], A, 0, missing, n_missing, k - 1, binom, chosen)
     return A
 
 
@@ -119,13 +111,6 @@ def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[n
                 held += 1
                 rank += binom[R[i], held]
         ranks[u] = offsets[held] + rank
-
-
-@compiled
-def copy_row(source, row, target, place):  # type: ignore[no-untyped-def]
-    """A whole row at once, which is what memory is fast at."""
-    for t in range(source.shape[1]):
-        target[place, t] = source[row, t]
 
 
 @compiled
@@ -152,17 +137,6 @@ def other_side(E, G, count, width):  # type: ignore[no-untyped-def]
         source = place % width
         for t in range(G.shape[1]):
             G[place, t] = E[source, t] - G[place, t]
-
-
-@compiled
-def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
-    """Rows of G side by side, a cache line at a time."""
-    length = work.shape[0]
-    for block in range(0, length, 8):
-        end = min(block + 8, length)
-        for lane in range(lanes):
-            for t in range(block, end):
-                work[t, lane] = G[begin + lane, t]
 
 
 @compiled

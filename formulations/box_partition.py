@@ -218,5 +218,6 @@ def _improve(
         time_limit=time_left(time_limit, began),
         start=np.array([float(problem.cells[B].tobytes() in held) for B in kept]),
     )
-    best.bound = max(best.bound, min(U, rest.bound * unit))
+    if np.isfinite(rest.bound):  # "infeasible" would be infinite, and wrong: the boxes of the start are kept
+        best.bound = max(best.bound, min(U, rest.bound * unit))
     best.take(problem, boxes, kept, rest)

@@ -18,46 +18,86 @@ LANES = 32
 
 
 @compiled
-def add_gram(T, lane, Z, first, last):  # type: ignore[no-untyped-def]
-    """Add the packed Gram matrix of rows of Z to a column of T."""
+def add_gram(total, Z, first, last):  # type: ignore[no-untyped-def]
+    """Add the packed Gram matrix of rows of Z."""
     size = Z.shape[1]
     for row in range(first, last):
         place = 0
         for i in range(size):
             value = Z[row, i]
             for j in range(i + 1):
-                T[place, lane] += value * Z[row, j]
+                total[place] += value * Z[row, j]
                 place += 1
 
 
 @compiled
-def gram_of_rows(Z, start, members):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of the rows of some patterns."""
-    size = Z.shape[1]
-    T = np.zeros((size * (size + 1) // 2, 1))
-    for p in members:
-        add_gram(T, 0, Z, start[p], start[p + 1])
-    return T[:, 0].copy()
+def all_grams(Z, start, length):  # type: ignore[no-untyped-def]
+    """Packed Gram matrix of every pattern."""
+    grams = np.zeros((len(start) - 1, length))
+    for p in range(len(grams)):
+        add_gram(grams[p], Z, start[p], start[p + 1])
+    return grams
 
 
 @compiled
-def split_grams(Z, start, counts, patterns, members, features):  # type: ignore[no-untyped-def]
-    """Packed Gram matrices and rows of both sides of every split: first all m_j = 0, then all m_j = 1."""
-    size, n_features = Z.shape[1], len(features)
-    length = size * (size + 1) // 2
-    T = np.zeros((length, 2 * n_features))
-    rows = np.zeros((2, n_features), dtype=np.int64)
-    one = np.empty((length, 1))
+def add_row(source, row, target, place):  # type: ignore[no-untyped-def]
+    """target[place] += source[row]."""
+    for t in range(source.shape[1]):
+        target[place, t] += source[row, t]
+
+
+@compiled
+def copy_row(source, row, target, place):  # type: ignore[no-untyped-def]
+    """target[place] = source[row]: a whole row at once, which is what memory is fast at."""
+    for t in range(source.shape[1]):
+        target[place, t] = source[row, t]
+
+
+@compiled
+def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
+    """Packed Gram matrix of a pattern in the row ``one[0]``: as it is held, or else from the rows."""
+    if len(grams):
+        copy_row(grams, p, one, 0)
+    else:
+        one[0, :] = 0.0
+        add_gram(one[0], Z, start[p], start[p + 1])
+
+
+@compiled
+def gram_of_patterns(Z, start, grams, members, length):  # type: ignore[no-untyped-def]
+    """Packed Gram matrix of some patterns together."""
+    total, one = np.zeros((1, length)), np.empty((1, length))
     for p in members:
-        one[:] = 0.0
-        add_gram(one, 0, Z, start[p], start[p + 1])
+        pattern_gram(one, Z, start, grams, p)
+        add_row(one, 0, total, 0)
+    return total
+
+
+@compiled
+def split_grams(Z, start, grams, counts, patterns, members, features, length):  # type: ignore[no-untyped-def]
+    """Packed Gram matrices and rows of both sides of every split: first all m_j = 0, then all m_j = 1."""
+    n_features = len(features)
+    G = np.zeros((2 * n_features, length))
+    rows = np.zeros((2, n_features), dtype=np.int64)
+    one = np.empty((1, length))
+    for p in members:
+        pattern_gram(one, Z, start, grams, p)
         for place in range(n_features):
             side = 1 if patterns[p, features[place]] else 0
             rows[side, place] += counts[p]
-            lane = side * n_features + place
-            for t in range(length):
-                T[t, lane] += one[t, 0]
-    return T, rows
+            add_row(one, 0, G, side * n_features + place)
+    return G, rows
+
+
+@compiled
+def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
+    """Rows of G side by side, a cache line at a time."""
+    length = work.shape[0]
+    for block in range(0, length, 8):
+        end = min(block + 8, length)
+        for lane in range(lanes):
+            for t in range(block, end):
+                work[t, lane] = G[begin + lane, t]
 
 
 @compiled
@@ -104,16 +144,12 @@ def costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, out, at):  # type:
 
 
 @compiled
-def leaf_costs(T, size, ridge, by_weight):  # type: ignore[no-untyped-def]
-    """Cost of each packed Gram matrix, one a column of T."""
-    count = T.shape[1]
-    out = np.empty(count)
-    work = np.empty((T.shape[0], LANES))
-    inverse = np.empty((size, LANES))
-    for begin in range(0, count, LANES):
-        lanes = min(LANES, count - begin)
-        for t in range(T.shape[0]):
-            for lane in range(lanes):
-                work[t, lane] = T[t, begin + lane]
+def leaf_costs(G, size, ridge, by_weight):  # type: ignore[no-untyped-def]
+    """Cost of each packed Gram matrix, one a row of G."""
+    out = np.empty(len(G))
+    work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))
+    for begin in range(0, len(G), LANES):
+        lanes = min(LANES, len(G) - begin)
+        to_lanes(G, begin, lanes, work)
         costs_of_lanes(work, size, ridge, by_weight, inverse, lanes, out, begin)
     return out

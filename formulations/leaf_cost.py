@@ -10,7 +10,7 @@ It is a sum, not a mean, and b is free. A partition costs the sum over its leave
 
 For squared loss everything about a pattern is its Gram matrix of (1, a, y): Gram matrices add up over patterns, and the
 cost of a leaf is the last pivot of one small Cholesky factorisation. Columns are shifted by their means over all rows
-first, which b absorbs. Patterns with more rows than the matrix has are kept as its square root R, R'R = Gram.
+first, which b absorbs.
 """
 
 import copy
@@ -24,11 +24,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from formulations.leaf_cholesky import gram_of_rows, leaf_costs, split_grams
+from formulations.leaf_cholesky import all_grams, gram_of_patterns, leaf_costs, split_grams
 from formulations.losses import Array, BoolArray, Loss, Squared
 
 IntArray = NDArray[np.int64]
 RIDGE_SCALES = ("leaf", "sample")
+# Bytes of Gram matrices that are held; where patterns are more, matrices are formed from the rows as they are needed.
+MOST_GRAMS = 5 * 10**8
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ class PatternRows:
     @classmethod
     def of(cls, patterns: BoolArray, codes: IntArray, A: Array, y: Array, s: Array) -> "PatternRows":
         """Sort rows by the code of their pattern."""
-        order = np.argsort(codes, kind="stable")
-        start = np.searchsorted(codes[order], np.arange(len(patterns) + 1))
+        small = codes.astype(np.uint16) if len(patterns) < 2**16 else codes  # sorted faster
+        order = np.argsort(small, kind="stable")
+        start = np.append(0, np.cumsum(np.bincount(codes, minlength=len(patterns))))
         targets = y[order]
         return cls(patterns, start, A[order], targets[:, None] if y.ndim == 1 else targets, s[order])
 
@@ -75,9 +78,9 @@ class PatternRows:
 
     def of_patterns(self, members: IntArray) -> IntArray:
         """Places of the rows of some patterns."""
-        if len(members) == len(self.patterns):
-            return np.arange(len(self.s))
-        return np.concatenate([np.arange(self.start[p], self.start[p + 1]) for p in members])
+        inside = np.zeros(len(self.patterns), dtype=bool)
+        inside[members] = True
+        return np.flatnonzero(np.repeat(inside, self.counts))
 
 
 class LeafModel(NamedTuple):
@@ -98,7 +101,7 @@ class LeafCost(ABC):
         self.loss = loss
         self.ridge = float(ridge)
         self.ridge_scale = ridge_scale
-        self._known: dict[bytes, float] = {}
+        self._known: dict[bytes, LeafModel] = {}
 
     def with_ridge(self, ridge: float) -> Self:
         """The same with another ridge; what does not depend on it is shared."""
@@ -112,14 +115,18 @@ class LeafCost(ABC):
 
     def cost(self, members: IntArray) -> float:
         """c(G) of the leaf that holds these patterns, by index."""
+        return self.fit(members).cost
+
+    def fit(self, members: IntArray) -> LeafModel:
+        """The model of a leaf and its cost, computed from its rows, once."""
         key = np.asarray(members).tobytes()
         if key not in self._known:
-            self._known[key] = self.fit(members).cost
+            self._known[key] = self._fit(members)
         return self._known[key]
 
     @abstractmethod
-    def fit(self, members: IntArray) -> LeafModel:
-        """The model of a leaf and its cost, computed from its rows."""
+    def _fit(self, members: IntArray) -> LeafModel:
+        """The same, computed."""
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[Array, Array]:
         """Costs of the sides m_j = 0 and m_j = 1 of a leaf for each feature j; infinite where a side is too small."""
@@ -142,48 +149,45 @@ class SquaredLeafCost(LeafCost):
     def __init__(self, rows: PatternRows, ridge: float, ridge_scale: str = "leaf") -> None:
         super().__init__(rows, Squared(), ridge, ridge_scale)
         share = rows.s / rows.s.sum()
-        Z = np.column_stack([np.ones(len(share)), rows.A - share @ rows.A, rows.y[:, :1] - share @ rows.y[:, :1]])
-        Z *= np.sqrt(rows.s)[:, None]
-        self.Z, self.start = _compressed(Z, rows.start)
+        n, k = rows.A.shape
+        self.size, self.length = k + 2, (k + 2) * (k + 3) // 2
+        self.Z = np.empty((n, self.size))
+        self.Z[:, 0] = 1.0
+        self.Z[:, 1:-1] = rows.A - share @ rows.A
+        self.Z[:, -1] = rows.y[:, 0] - share @ rows.y[:, 0]
+        self.Z *= np.sqrt(rows.s)[:, None]
+        held = 8 * len(rows.patterns) * self.length <= MOST_GRAMS
+        self.grams: Array = all_grams(self.Z, rows.start, self.length) if held else np.empty((0, self.length))
+
+    @property
+    def statistics(self) -> tuple[Array, IntArray, Array]:
+        """Shifted rows, where each pattern's begin, and the packed Gram matrices where they are held."""
+        return self.Z, self.rows.start, self.grams
 
     def cost(self, members: IntArray) -> float:
-        T = gram_of_rows(self.Z, self.start, np.asarray(members))
-        return float(self.costs_of_grams(T[:, None])[0])
+        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
+        return float(self.costs_of_grams(G)[0])
 
-    def costs_of_grams(self, T: Array) -> Array:
-        """Costs from packed Gram matrices, one a column; ``T`` is overwritten."""
-        return np.asarray(leaf_costs(T, self.Z.shape[1], self.ridge, self.ridge_scale == "sample"))
+    def costs_of_grams(self, G: Array) -> Array:
+        """Costs from packed Gram matrices, one a row."""
+        return np.asarray(leaf_costs(G, self.size, self.ridge, self.ridge_scale == "sample"))
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[Array, Array]:
-        members = np.asarray(members)
-        T, counts = split_grams(self.Z, self.start, self.rows.counts, self.rows.patterns, members, features)
-        costs = self.costs_of_grams(T).reshape(2, -1)
-        costs[counts < max(1, min_rows)] = np.inf
+        patterns, counts = self.rows.patterns, self.rows.counts
+        G, rows = split_grams(*self.statistics, counts, patterns, np.asarray(members), features, self.length)
+        costs = self.costs_of_grams(G).reshape(2, -1)
+        costs[:, rows.min(axis=0) < max(1, min_rows)] = np.inf
         return costs[0], costs[1]
 
-    def fit(self, members: IntArray) -> LeafModel:
+    def _fit(self, members: IntArray) -> LeafModel:
         places = self.rows.of_patterns(members)
         A, y, s = self.rows.A[places], self.rows.y[places, 0], self.rows.s[places]
         share, k = s / s.sum(), A.shape[1]
         centre, level = share @ A, share @ y
         root, r = np.sqrt(s), self.penalty(float(s.sum()))
         B, z = root[:, None] * (A - centre), root * (y - level)
-        w = scipy.linalg.lstsq(np.vstack([B, np.sqrt(r) * np.eye(k)]), np.append(z, np.zeros(k)), check_finite=False)[0]
+        w = scipy.linalg.lstsq(
+            np.vstack([B, np.sqrt(r) * np.eye(k)]), np.append(z, np.zeros(k)), check_finite=False, lapack_driver="gelsy"
+        )[0]
         residual = z - B @ w
         return LeafModel(np.array([level - centre @ w]), w[None, :], float(residual @ residual + r * (w @ w)))
-
-
-def _compressed(Z: Array, start: IntArray) -> tuple[Array, IntArray]:
-    """Rows with the same Gram matrix in every pattern, at most as many as Z has columns."""
-    counts, size = np.diff(start), Z.shape[1]
-    large = np.flatnonzero(counts > size)
-    if not len(large):
-        return np.ascontiguousarray(Z), start
-    kept = np.minimum(counts, size)
-    new_start = np.append(0, np.cumsum(kept))
-    compressed = np.empty((new_start[-1], size))
-    small = np.repeat(counts <= size, counts)
-    compressed[np.repeat(counts <= size, kept)] = Z[small]
-    for p in large:
-        compressed[new_start[p] : new_start[p + 1]] = np.linalg.qr(Z[start[p] : start[p + 1]], mode="r")
-    return compressed, new_start

@@ -38,7 +38,7 @@ class ProgramLeafCost(LeafCost):
             cp.Minimize(scaled.total(target, prediction, rows.s) + self.strength * cp.sum_squares(self.w))
         )
 
-    def fit(self, members: IntArray) -> LeafModel:
+    def _fit(self, members: IntArray) -> LeafModel:
         places = self.rows.of_patterns(members)
         inside = np.zeros(len(self.rows.s))
         inside[places] = 1.0

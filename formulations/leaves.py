@@ -133,13 +133,11 @@ def _squared_chunks(
     leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int
 ) -> Iterator[tuple[int, int, Array]]:
     """Level, first place and costs of consecutive boxes."""
-    rows, Z = leaf_cost.rows, leaf_cost.Z
-    size = Z.shape[1]
-    length = size * (size + 1) // 2 + 1
+    rows, size, length = leaf_cost.rows, leaf_cost.size, leaf_cost.length + 1
     patterns, binom = np.ascontiguousarray(rows.patterns[:, features]), binomials(len(features))
     if depth == 0:
         return
-    data = (Z, leaf_cost.start, rows.counts, patterns)
+    data = (*leaf_cost.statistics, rows.counts, patterns)
     A = all_missing(*data, depth - 1, binom, length)
     offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
     options = (size, leaf_cost.ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows))

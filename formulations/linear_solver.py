@@ -2,6 +2,8 @@
 
 For HiGHS the model is compiled to matrices once and handed over whole, which is faster than Pyomo's own interfaces and
 does not hang in threads. It runs in a thread of its own, so that an interrupt stops it and what it has found is kept.
+Its presolve stays off where there are integers: it can call a feasible model infeasible (1.15.1 a small split / assign
+tree, 1.14.0 the one in issue 3090 of ERGO-Code/HiGHS), which would end as a false proof.
 
 The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j in every solution worth having,
 
@@ -135,14 +137,17 @@ def _solve_highs(
     # Variables in no row and not in the objective are not in the compiled form.
     held = {id(variable) for variable in form.columns}
     columns = np.array([place for place, variable in enumerate(variables) if id(variable) in held], dtype=int)
+    has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
     h = highspy.Highs()
-    settings = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0, **options}
+    settings: dict[str, Any] = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0}
+    if has_integers:
+        settings["presolve"] = "off"
+    settings |= options
     if time_limit is not None:
         settings["time_limit"] = time_left(time_limit, began)
     for name, value in settings.items():
         h.setOptionValue(name, value)
     h.passModel(lp)
-    has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
     if start is not None and has_integers:  # a linear program is faster without
         solution = highspy.HighsSolution()
         solution.col_value = start[columns].tolist()

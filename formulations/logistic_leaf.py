@@ -37,7 +37,7 @@ class LogisticLeafCost(LeafCost):
             raise ValueError("The logistic loss needs ridge > 0: without it a leaf whose classes separate has no fit.")
         super().__init__(rows, Logistic(), ridge, ridge_scale)
 
-    def fit(self, members: IntArray) -> LeafModel:
+    def _fit(self, members: IntArray) -> LeafModel:
         places = self.rows.of_patterns(members)
         A, s = self.rows.A[places], self.rows.s[places]
         C = np.column_stack([np.ones(len(s)), A])

@@ -21,11 +21,11 @@ finds, then those of the branch and bound of :mod:`formulations.group_pricing`.
 *Bound.* For any prices, if no group has c_G - pi(G) below t <= 0, every partition costs at least  sum_p pi_p + Q t. A
 branch and bound that was stopped early knows such a t as well.
 
-*Closing the gap.* Let U be the cost of the best partition known. In a better one each group has
-c_G - pi(G) < U - sum_p pi_p - (Q - 1) t. If these groups are few, all are enumerated by the same branch and bound, and
-an integer program over them settles the question. Otherwise the search branches on whether two patterns are in the same
-group (Ryan and Foster, 1981): together they are one pattern with the sum of the quadratics, apart they are a forbidden
-pair.
+*Closing the gap.* Let U be the cost of the best partition known; an integer program over the groups of the relaxation
+may lower it. In a better partition all groups but the costliest have  c_G - pi(G) < (U - sum_p pi_p - (Q - 2) t) / 2.
+If these are few, the same branch and bound enumerates them, and every way to choose disjoint ones, with the patterns
+left over as the last group, is looked at. Otherwise the search branches on whether two patterns are in the same group
+(Ryan and Foster, 1981): together they are one pattern with the sum of the quadratics, apart they are a forbidden pair.
 
 The first partition comes from moving single patterns between groups, with restarts; it is nearly always the best.
 """
@@ -46,7 +46,6 @@ from formulations.group_pricing import (
     BoolArray,
     GroupChoice,
     IntArray,
-    Priced,
     improve_group,
     least_value,
     price_groups,
@@ -61,7 +60,7 @@ TOLERANCE = 1e-10
 ROUNDING = 1e-13
 # What leaving a pattern out costs in the relaxation, which keeps it feasible under every branching.
 LEFT_OUT = 1e3
-RESTARTS, PRICING_STARTS, MOST_PRICED, MOST_ENUMERATED = 200, 60, 50, 20_000
+RESTARTS, PRICING_STARTS, MOST_PRICED, MOST_ENUMERATED, MOST_JOINED, INTEGER_NODES = 200, 60, 50, 20_000, 10**8, 100
 
 Progress = Callable[[float, float], None]
 
@@ -350,17 +349,16 @@ class _Search:
         bound, lowest, finished = -math.inf, -math.inf, False
         while True:
             prices, sigma, z = master.solve()
-            new = self.exchange_pricing(c, prices, sigma, master.groups[z > 0])
+            new = master.unknown(self.exchange_pricing(c, prices, sigma, master.groups[z > 0]))
             if len(new) == 0 and not self.late():
                 # Prices that already prove this node useless need no more than that.
-                enough = (self.value - 0.25 * CLOSED - prices.sum()) / Q
-                threshold = min(sigma - TOLERANCE / Q, enough)
-                priced: Priced = price_groups(c, prices, threshold, self.late, MOST_PRICED)
+                enough = (self.value - 0.25 * CLOSED - float(prices.sum())) / Q
+                priced = price_groups(c, prices, min(sigma - TOLERANCE / Q, enough), self.late, MOST_PRICED)
                 lowest = min(0.0, priced.bound)
                 bound = max(bound, float(prices.sum()) + Q * lowest)
-                new, finished = priced.groups, priced.finished and len(priced.groups) == 0
+                new = master.unknown(priced.groups)
+                finished = priced.finished and len(new) == 0
                 self.report()
-            new = master.unknown(new)
             if len(new) == 0 or self.late():
                 return _Relaxation(bound, prices, lowest, master.groups, z, finished)
             for member in new:
@@ -381,37 +379,47 @@ class _Search:
         return np.unique(found, axis=0) if found else np.zeros((0, c.patterns), dtype=bool)
 
     def settle(self, node: _Node, c: GroupChoice, relaxation: _Relaxation) -> bool:
-        """Enumerate every group that a better partition can have; False where they are too many."""
-        Q, prices = self.problem.max_groups, relaxation.prices
-        self.choose(node, c, relaxation.groups, prices)
+        """Look at every partition that may be better; False where they are too many."""
+        Q, prices, lowest = self.problem.max_groups, relaxation.prices, relaxation.lowest
+        if node.number == 0:
+            self.choose(node, c, relaxation.groups, prices)
         gap = self.value - relaxation.bound
         if gap > self.failed_gap:
             return False
-        threshold = self.value - float(prices.sum()) - (Q - 1) * relaxation.lowest
-        priced = price_groups(c, prices, threshold, self.late, MOST_ENUMERATED)
-        if not priced.finished:
-            self.failed_gap = 0.7 * gap
-            return False
-        return self.choose(node, c, priced.groups, prices)
+        left = self.value - float(prices.sum())
+        priced = price_groups(c, prices, 0.5 * (left - (Q - 2) * lowest), self.late, MOST_ENUMERATED)
+        values = np.array([c.cost(member) - prices @ member for member in priced.groups])
+        order = np.argsort(values, kind="stable")
+        groups, steps = priced.groups[order], np.array([MOST_JOINED])
+        while priced.finished and steps[0] > 0 and not self.late():
+            labels = join_groups(
+                c.quadratics, c.base, prices, c.rows, c.least_rows, groups, values[order], lowest, Q,
+                self.value - float(prices.sum()) - TOLERANCE, steps,
+            )  # fmt: skip
+            if labels[0] < 0 and steps[0] > 0:
+                return True
+            if labels[0] >= 0:
+                self.offer(labels[node.classes])
+        self.failed_gap = 0.7 * gap
+        return False
 
-    def choose(self, node: _Node, c: GroupChoice, groups: BoolArray, prices: Array) -> bool:
-        """The best partition into some of these groups, offered; False where the integer program was stopped."""
-        if not groups.any(axis=0).all():
-            return True
-        # On partitions the sum of reduced costs is the cost but for a constant; in units of the gap it is well scaled.
+    def choose(self, node: _Node, c: GroupChoice, groups: BoolArray, prices: Array) -> None:
+        """A good partition into some of the groups of the relaxation."""
         reduced = np.array([c.cost(member) for member in groups]) - groups @ prices
-        scale = max(self.value - self.bound, 1e-6)
-        model = master_program(groups, reduced / scale, self.problem.max_groups, integer=True)
+        model = master_program(groups, reduced, self.problem.max_groups, integer=True)
         left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
-        options = {"mip_feasibility_tolerance": 1e-9}
-        solution = solve_linear(model, list(model.z.values()), time_limit=left, options=options)
+        solution = solve_linear(
+            model, list(model.z.values()), time_limit=left, options={"mip_max_nodes": INTEGER_NODES}
+        )
         if solution.status == "interrupted":
             raise KeyboardInterrupt
         if solution.values is not None:
-            chosen = groups[np.asarray(solution.values) > 0.5]
-            if np.all(chosen.sum(axis=0) == 1):
-                self.offer(np.argmax(chosen, axis=0)[node.classes])
-        return solution.status in ("optimal", "infeasible")
+            labels = np.argmax(groups[np.asarray(solution.values) > 0.5], axis=0)[node.classes].astype(np.int64)
+            improve_partition(
+                self.choice.quadratics, self.choice.base, self.choice.rows, self.choice.least_rows,
+                labels, min(self.problem.max_groups, self.problem.patterns),
+            )  # fmt: skip
+            self.offer(labels)
 
 
 class _Master:
@@ -582,3 +590,63 @@ def improve_partition(quadratics, base, rows, least_rows, labels, groups):  # ty
             costs[source], costs[target] = left, joined
             labels[p] = target
             still = 0
+
+
+@compiled
+def join_groups(quadratics, base, prices, rows, least_rows, groups, values, lowest, most, limit, steps):  # type: ignore[no-untyped-def]
+    """Labels of a partition into disjoint ``groups`` and the rest of the patterns, with values that sum to below ``limit``.
+
+    The value of a group is its cost less its prices, at least ``lowest``; ``values`` of the groups ascend, and the rest
+    is taken for the costliest group of the partition. The first label is -1 where there is no such partition;
+    ``steps[0]`` counts down, and the search ends at 0.
+    """
+    P, order, m = quadratics.shape[0], quadratics.shape[1], len(groups)
+    gap = limit - most * lowest
+    words = np.zeros((m, P // 63 + 1), np.int64)
+    for g in range(m):
+        for p in range(P):
+            if groups[g, p]:
+                words[g, p // 63] |= 1 << (p % 63)
+    labels, chosen = np.full(P, -1), np.full(most, -1)
+    union, total = np.zeros((most, words.shape[1]), np.int64), np.zeros(most)
+    matrix, L = np.empty((order, order)), np.zeros((order, order))
+    depth, g = 0, -1
+    # Groups are chosen in order of their values; total[depth] is the value of those chosen, union[depth] their patterns.
+    while True:
+        g += 1
+        steps[0] -= 1
+        excess = total[depth] - depth * lowest
+        if steps[0] <= 0:
+            return labels
+        if depth == most - 1 or g >= m or excess + 2.0 * (values[g] - lowest) >= gap:
+            if depth == 0:
+                return labels
+            depth -= 1
+            g = chosen[depth]
+            continue
+        disjoint = True
+        for w in range(words.shape[1]):
+            if union[depth, w] & words[g, w]:
+                disjoint = False
+        if not disjoint:
+            continue
+        chosen[depth] = g
+        depth += 1
+        total[depth] = total[depth - 1] + values[g]
+        for w in range(words.shape[1]):
+            union[depth, w] = union[depth - 1, w] | words[g, w]
+        matrix[:] = base
+        paid, count = 0.0, 0
+        for p in range(P):
+            if not union[depth, p // 63] >> (p % 63) & 1:
+                matrix += quadratics[p]
+                paid += prices[p]
+                count += rows[p]
+        rest = least_value(matrix, L) - paid if count >= least_rows else np.inf
+        if total[depth] + (rest if count > 0 else 0.0) < limit:
+            labels[:] = depth
+            for k in range(depth):
+                for p in range(P):
+                    if groups[chosen[k], p]:
+                        labels[p] = k
+            return labels

@@ -52,13 +52,13 @@ def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> flo
 
 
 def _too_large(leaf_cost: SquaredLeafCost, n_columns: int) -> bool:
-    few_rows = n_columns >= len(leaf_cost.rows.s)
-    return few_rows or n_columns > MOST_COLUMNS or len(leaf_cost.Z) * n_columns**2 > MOST_WORK
+    n_rows = len(leaf_cost.rows.s)
+    return n_columns >= n_rows or n_columns > MOST_COLUMNS or n_rows * n_columns**2 > MOST_WORK
 
 
 def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:
     """Sum of the squared residuals of each pattern's own model, less its rounding."""
-    Z, start = leaf_cost.Z, leaf_cost.start
+    Z, start = leaf_cost.Z, leaf_cost.rows.start
     total = 0.0
     for p in np.flatnonzero(leaf_cost.rows.counts > 1):
         X, y = Z[start[p] : start[p + 1], :-1], Z[start[p] : start[p + 1], -1]
@@ -77,8 +77,8 @@ def _monomials(M: BoolArray, order: int) -> BoolArray:
 
 def _residual(leaf_cost: SquaredLeafCost, monomials: BoolArray, useful: BoolArray) -> float:
     """Squared residual of y on the useful products of monomials and leaf features, less its rounding."""
-    Z = leaf_cost.Z
-    pattern_of = np.repeat(np.arange(monomials.shape[1]), np.diff(leaf_cost.start))
+    Z, rows = leaf_cost.Z, leaf_cost.rows
+    pattern_of = np.repeat(np.arange(len(rows.patterns)), rows.counts)
     monomial, column = np.nonzero(useful)
     R = np.empty((0, len(column) + 1))
     for begin in range(0, len(Z), BLOCK):

@@ -246,7 +246,8 @@ def solve_split_assign_tree(
             options=dict(TOLERANCES),
         )
         status, used = solution.status, (solution.solver, solution.version)
-        bound = max(bound, solution.bound * problem.unit)  # no loss is negative
+        if np.isfinite(solution.bound):  # "infeasible" would be infinite, and wrong: the start is feasible
+            bound = max(bound, solution.bound * problem.unit)  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
     except OutOfTime:

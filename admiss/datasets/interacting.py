@@ -1,7 +1,8 @@
 """Generated data whose regression depends on how patterns interact, which no single split reveals.
 
     X ~ N(0, I),   m_j ~ Bernoulli(fraction) independently,   parity = m_1 xor m_2
-    y = sum_{j > 2} sign_j x_j (1 - m_j) + noise,   sign_j = 1 where the parity is 0, and -1 where it is 1 for half of the j
+    y = sum_{j > 2} sign_j x_j (1 - m_j) + noise
+    sign_j = 1 where the parity is 0; where it is 1, -1 for every second j
 
 Splitting on m_1 alone, or on m_2 alone, explains nothing when fraction = 1/2: both sides hold both parities. The tree
 that splits on both explains everything. A greedy search has no reason to begin with them.

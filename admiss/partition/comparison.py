@@ -1,8 +1,8 @@
 """Partitioners side by side on one data set, at the same leaf cost.
 
-For each: leaves, training cost, the bound that is proven for its class of partitions, the gap to the best bound known for
-that class, seconds, R2 in cross-validation and on test rows. Classes are nested, trees in boxes in groups: a bound of a
-larger class holds for a smaller one, and a cost of a smaller class is an upper bound for a larger one.
+For each: leaves, training cost, the bound that is proven for its class of partitions, the gap to the best bound known
+for that class, seconds, R2 in cross-validation and on test rows. Classes are nested, trees in boxes in groups: a bound
+of a larger class holds for a smaller one, and a cost of a smaller class is an upper bound for a larger one.
 """
 
 import time

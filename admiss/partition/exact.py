@@ -1,6 +1,6 @@
 """Exact partitioners beyond the tree by enumeration: boxes, arbitrary groups, and the textbook formulation of the tree.
 
-Each starts from the greedy tree or the best tree, and returns the best partition found with its gap where time runs out.
+Each starts from the greedy or the best tree, and returns the best partition found with its gap where time runs out.
 """
 
 import time
@@ -209,7 +209,7 @@ class PatternGroups(Partitioner):
 
 def _pattern_grams(leaf_cost: SquaredLeafCost) -> np.ndarray:
     """Gram matrix of (1, a, y) of every pattern."""
-    Z, start = leaf_cost.Z, leaf_cost.start
+    Z, start, _ = leaf_cost.statistics
     return np.array([Z[start[p] : start[p + 1]].T @ Z[start[p] : start[p + 1]] for p in range(len(start) - 1)])
 
 

@@ -1,36 +1,29 @@
 """Finite models with depth (or number of leaves), ridge and leaf model chosen by cross-validation.
 
-Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range that predictions are
-truncated to. "No split" is always among the choices. The held-out loss is summed over all folds; ties, to a relative
-1e-9, go to the simpler model: the fewer splits, then the smaller leaf model, then the larger ridge. The chosen model is
-fitted on all rows.
+"No split" is always among the choices. How cells are compared and one is chosen is said in
+:mod:`admiss.partition.finite_search`. The chosen model is fitted on all rows.
 """
 
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.folds import Split, make_folds
 from admiss.inputs import feature_names, read_features, read_regression_target, read_weights, unchanged_on_error
-from admiss.partition.finite import FiniteClassifier, FiniteRegressor, leaf_scores, read_class_targets
+from admiss.partition.finite import FiniteClassifier, FiniteRegressor, read_class_targets
+from admiss.partition.finite_search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
 from admiss.partition.greedy import Greedy
-from admiss.partition.leaf_features import LEAF_MODELS, LeafFeatures
+from admiss.partition.leaf_features import LEAF_MODELS
 from admiss.partition.protocol import Partitioner
 from admiss.patterns import FloatArray
-from admiss.progress import progress
 from admiss.table import Table
-from formulations.leaf_cost import LeafCost
-from formulations.logistic_leaf import leaf_cost_of
 from formulations.losses import Loss
 
 DEFAULT_DEPTHS = (1, 2, 3, 4)
-DEFAULT_RIDGES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-NO_SPLIT = 0
-TIE = 1e-9
+DEFAULT_RIDGES = (0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
 
 
 class _FiniteCV(BaseEstimator):
@@ -45,6 +38,7 @@ class _FiniteCV(BaseEstimator):
     ridge_scale: str
     scale: bool
     on_unseen_pattern: str
+    one_standard_error: bool
     cv: Any
     random_state: Any
     n_jobs: int | None
@@ -61,6 +55,8 @@ class _FiniteCV(BaseEstimator):
             values = getattr(self, name)
             if isinstance(values, str) or not np.ndim(values) or not len(values):
                 raise ValueError(f"{name} must be a list with at least one entry, not {values!r}.")
+        if not isinstance(self.one_standard_error, bool | np.bool_):
+            raise ValueError(f"one_standard_error must be True or False, not {self.one_standard_error!r}.")
         for ridge in self.ridges:
             estimator.set_params(ridge=ridge)._check_parameters()
         for leaf_model in self.leaf_models:
@@ -80,77 +76,27 @@ class _FiniteCV(BaseEstimator):
         partitioner = Greedy() if self.partitioner is None else clone(self.partitioner)
         if size == NO_SPLIT:
             return Greedy(max_leaves=1)
-        return partitioner.set_params(**{"max_depth" if self.max_leaves is None else "max_leaves": size})
+        return partitioner.set_params(**{self._size_name(): size})
 
     def search(
         self, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], loss: Loss, names: list[str] | None
-    ) -> Table:
-        """Held-out loss of every cell of the grid, on rows of positive weight."""
-        sizes = self._sizes()
-        tasks = [(leaf_model, split) for leaf_model in self.leaf_models for split in splits]
-        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(self._fold)(X, y, s, split, leaf_model, sizes, loss, names) for leaf_model, split in tasks
+    ) -> HeldOut:
+        """Held-out losses of every cell of the grid, on rows of positive weight."""
+        grid = FiniteGrid(
+            partitioners={size: self._partitioner(size) for size in self._sizes()},
+            ridges=[float(ridge) for ridge in self.ridges],
+            leaf_models=list(self.leaf_models),
+            loss=loss,
+            ridge_scale=self.ridge_scale,
+            scale=bool(self.scale),
+            truncate=bool(getattr(self, "truncate", False)),
+            feature_names=names,
         )
-        shape = (len(self.leaf_models), len(splits), len(self.ridges), len(sizes), 3)
-        results = np.array(list(progress(runs, len(tasks), "cross-validation: folds"))).reshape(shape)
-        weight = sum(float(s[held].sum()) for _, held in splits)
-        losses = results[..., 0].sum(axis=1) / weight
-        leaves, columns = results[..., 1].mean(axis=1), results[..., 2].mean(axis=1)
-        cells = [(m, r, z) for m in range(shape[0]) for z in range(shape[3]) for r in range(shape[2])]
-        return Table(
-            leaf_model=[self.leaf_models[m] for m, _, _ in cells],
-            size=[sizes[z] for _, _, z in cells],
-            ridge=[float(self.ridges[r]) for _, r, _ in cells],
-            leaves=[leaves[m, r, z] for m, r, z in cells],
-            columns=[columns[m, r, z] for m, r, z in cells],
-            mean_loss=[losses[m, r, z] for m, r, z in cells],
-        )
+        return held_out_losses(grid, X, y, s, splits, self.n_jobs)
 
-    def _fold(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        s: FloatArray,
-        split: Split,
-        leaf_model: str,
-        sizes: list[int],
-        loss: Loss,
-        names: list[str] | None,
-    ) -> FloatArray:
-        """Held-out loss, leaves and coefficients for every ridge and size, in one fold."""
-        train, held = split
-        features = LeafFeatures.fit(X[train], s[train], leaf_model, bool(self.scale))
-        rows = features.pattern_rows(X[train], y[train], s[train])
-        filled, M = features.split(X[held])
-        A = features.columns(filled, M)
-        leaf_cost = leaf_cost_of(rows, loss, float(self.ridges[0]), self.ridge_scale)
-        results = np.empty((len(self.ridges), len(sizes), 3))
-        for r, ridge in enumerate(self.ridges):
-            cost = leaf_cost.with_ridge(float(ridge))
-            for z, size in enumerate(sizes):
-                scores, n_leaves = self._predict_fold(cost, self._partitioner(size), A, M, names)
-                if getattr(self, "truncate", False):
-                    scores = np.clip(scores, y[train].min(), y[train].max())
-                targets = y[held].reshape(len(held), -1)
-                held_out = s[held] @ loss.value(targets, scores).sum(axis=1)
-                results[r, z] = held_out, n_leaves, n_leaves * (A.shape[1] + 1)
-        return results
-
-    @staticmethod
-    def _predict_fold(
-        leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: Any, names: list[str] | None
-    ) -> tuple[FloatArray, int]:
-        partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
-        if partition.certificate.status == "interrupted":
-            raise KeyboardInterrupt
-        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
-        intercepts = np.array([model.intercept for model in models])
-        weights = np.array([model.weights for model in models])
-        return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves
-
-    def append_cells(self, columns: dict[str, list[Any]], results: Table, index: int) -> None:
+    def append_cells(self, columns: dict[str, list[Any]], held_out: HeldOut, index: int) -> None:
         """Add the cells to a table of adaptive models, as candidate number ``index``."""
-        what = "max_depth" if self.max_leaves is None else "max_leaves"
+        what, results = self._size_name(), held_out.table
         count = results.n_rows
         for leaf_model, size in zip(results["leaf_model"], results["size"], strict=True):
             split = f"{what}={size}" if size != NO_SPLIT else "no split"
@@ -163,29 +109,27 @@ class _FiniteCV(BaseEstimator):
         columns["mean_loss"] += results["mean_loss"].tolist()
         columns["violation"] += [np.nan] * count
 
-    def best_parameters(self, results: Table) -> tuple[int, dict[str, Any]]:
-        """The best cell and its parameters; among ties the simpler model."""
-        loss = results["mean_loss"]
-        tied = np.flatnonzero(loss <= loss.min() + TIE * abs(loss.min()))
-        smaller = np.array([LEAF_MODELS[::-1].index(name) for name in results["leaf_model"][tied]])
-        order = np.lexsort([-results["ridge"][tied], smaller, results["size"][tied]])
-        best = int(tied[order[0]])
+    def best_parameters(self, held_out: HeldOut) -> tuple[int, dict[str, Any]]:
+        """The chosen cell and its parameters."""
+        best, results = held_out.best(bool(self.one_standard_error)), held_out.table
         return best, {
             "partitioner": self._partitioner(int(results["size"][best])),
             "ridge": float(results["ridge"][best]),
             "leaf_model": str(results["leaf_model"][best]),
         }
 
-    def _adopt(self, estimator: Any, results: Table, X: Any, y: Any, sample_weight: Any) -> None:
-        best, parameters = self.best_parameters(results)
-        size = results.pop("size")
-        name = "max_depth" if self.max_leaves is None else "max_leaves"
-        self.cv_results_ = Table(**{"leaf_model": results["leaf_model"], name: size}, **{
-            column: results[column] for column in ("ridge", "leaves", "mean_loss")
-        })  # fmt: skip
-        self.best_index_, self.best_params_ = best, parameters
-        self.best_score_ = -float(results["mean_loss"][best])
-        self.best_estimator_ = estimator.set_params(**parameters).fit(X, y, sample_weight)
+    def _size_name(self) -> str:
+        return "max_depth" if self.max_leaves is None else "max_leaves"
+
+    def _adopt(self, estimator: Any, held_out: HeldOut, X: Any, y: Any, sample_weight: Any) -> None:
+        results = held_out.table
+        self.best_index_, self.best_params_ = self.best_parameters(held_out)
+        self.cv_results_ = Table(
+            **{"leaf_model": results["leaf_model"], self._size_name(): results["size"]},
+            **{column: results[column] for column in ("ridge", "leaves", "mean_loss")},
+        )
+        self.best_score_ = -float(results["mean_loss"][self.best_index_])
+        self.best_estimator_ = estimator.set_params(**self.best_params_).fit(X, y, sample_weight)
         for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
             if hasattr(estimator, attribute):
                 setattr(self, attribute, getattr(estimator, attribute))
@@ -261,6 +205,8 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
         As in :class:`FiniteRegressor`.
     scale : bool
         As in :class:`FiniteRegressor`, on by default here so that the candidates for the ridge suit any units.
+    one_standard_error : bool
+        Take the fewest splits whose loss is within one standard error of the smallest, else the smallest loss.
     cv : int, splitter or iterable
         Number of folds, stratified by pattern, or anything that scikit-learn takes.
     random_state : int, RandomState or None
@@ -290,7 +236,7 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
     >>> data = make_synthetic(n=300, mechanism="censoring", random_state=0)
     >>> model = FiniteRegressorCV(max_depths=[1, 2], random_state=0).fit(data.X_train, data.y_train)
     >>> model.cv_results_.n_rows
-    30
+    42
     """
 
     def __init__(
@@ -305,6 +251,7 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
         scale: bool = True,
         truncate: bool = True,
         on_unseen_pattern: str = "nearest",
+        one_standard_error: bool = True,
         cv: Any = 5,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -319,6 +266,7 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
         self.scale = scale
         self.truncate = truncate
         self.on_unseen_pattern = on_unseen_pattern
+        self.one_standard_error = one_standard_error
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -345,8 +293,8 @@ class FiniteClassifierCV(ClassifierMixin, _FiniteCV):
 
     Parameters
     ----------
-    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, scale, on_unseen_pattern, cv, random_state, \
-n_jobs
+    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, scale, on_unseen_pattern, \
+one_standard_error, cv, random_state, n_jobs
         As in :class:`FiniteRegressorCV`.
     loss : str or Loss
         "logistic".
@@ -383,6 +331,7 @@ n_jobs
         scale: bool = True,
         class_weight: Any = None,
         on_unseen_pattern: str = "nearest",
+        one_standard_error: bool = True,
         cv: Any = 5,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -397,6 +346,7 @@ n_jobs
         self.scale = scale
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern
+        self.one_standard_error = one_standard_error
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs

@@ -69,8 +69,12 @@ class LeafFeatures:
         """Leaf features of rows, from :meth:`split`."""
         k = len(self.observed)
         A = np.empty((len(X), k + len(self.indicators)))
-        A[:, :k] = X[:, self.observed] / self.scale[self.observed]
-        A[:, :k][M[:, self.observed]] = 0.0
+        if k < X.shape[1]:
+            X, M_observed, scale = X[:, self.observed], M[:, self.observed], self.scale[self.observed]
+        else:
+            M_observed, scale = M, self.scale
+        np.divide(X, scale, out=A[:, :k])
+        np.copyto(A[:, :k], 0.0, where=M_observed)
         A[:, k:] = M[:, self.indicators]
         return A
 

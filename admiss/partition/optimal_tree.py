@@ -88,20 +88,21 @@ class OptimalTree(Partitioner):
         """Find the tree."""
         began = time.perf_counter()
         limits = self.limits(statistics, feature_names)
-        greedy = grow_greedily(leaf_cost, limits)
         boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
         if boxes is None:
+            greedy = grow_greedily(leaf_cost, limits)
             return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, limits, stopped, began))
-        tree, certificate = self._choose(boxes, limits, greedy, began)
+        tree, certificate = self._choose(leaf_cost, boxes, limits, began)
         certificate = replace(certificate, seconds=time.perf_counter() - began)
         return tree_partition(statistics, tree, settled(certificate, tree_objective(leaf_cost, tree)))
 
-    def _choose(self, boxes: BoxCosts, limits: Limits, greedy: Tree, began: float) -> tuple[Tree, Certificate]:
+    def _choose(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, began: float) -> tuple[Tree, Certificate]:
         if self.method != "mio":
             tree, value = best_tree(boxes, limits.leaves)
             by_program = Certificate(value, value, "optimal", "dynamic program", f"of admiss {__version__}", 0.0)
             if self.method == "dp":
                 return tree, by_program
+        greedy = grow_greedily(leaf_cost, limits)
         left = None if self.time_limit is None else max(0.0, self.time_limit - (time.perf_counter() - began))
         found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
         if self.method == "both":

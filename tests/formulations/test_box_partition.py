@@ -186,7 +186,8 @@ def test_an_interrupt_returns_the_start(fractional, monkeypatch):
     leaf_cost, boxes, leaves = fractional
     monkeypatch.setattr(box_partition, "build_box_partition", interrupted)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
-    assert (certificate.status, certificate.objective) == ("interrupted", tree_value)
+    assert certificate.status == "interrupted"
+    assert certificate.objective == pytest.approx(tree_value)
     assert certificate.gap > 0
 
 
@@ -201,7 +202,8 @@ def test_a_failed_integer_rest_keeps_the_bound_of_the_relaxation(fractional, mon
 
     monkeypatch.setattr(box_partition, "solve_linear", failing)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
-    assert (certificate.status, certificate.objective) == ("solver failed: killed", tree_value)
+    assert certificate.status == "solver failed: killed"
+    assert certificate.objective == pytest.approx(tree_value)
     assert 0.9 * tree_value < certificate.bound < tree_value
 
 
