@@ -76,12 +76,12 @@ class GroupChoice:
 
 @dataclass(frozen=True)
 class Priced:
-    """What a tree found: groups below the threshold, a lower bound on every group, and whether it found all of them."""
+    """Groups below the threshold and their values, a lower bound on every value, and whether these are all groups."""
 
     groups: BoolArray
+    values: Array
     bound: float
     finished: bool
-    nodes: int
 
 
 def price_groups(
@@ -102,7 +102,7 @@ def price_groups(
     pool = _new_pool(P, K, min(1024, most_slots))
     work = _new_workspace(P, K)
     counters = np.array([1, 0, 0], dtype=np.int64)
-    found = np.zeros((most_groups, P), dtype=bool)
+    found, values = np.zeros((most_groups, P), dtype=bool), np.zeros(most_groups)
     # Some hundredths of a second of nodes between two looks at the clock.
     slice_nodes = max(1, 10_000_000 // (P * K**3))
     while counters[0] > 0 and counters[1] < most_groups and counters[2] < most_nodes and not stop():
@@ -113,12 +113,12 @@ def price_groups(
         budget = int(min(slice_nodes, most_nodes - counters[2]))
         _search(
             choice.quadratics, choice.base, prices, choice.rows, choice.least_rows, choice.forbidden,
-            threshold, budget, pool, work, counters, found,
+            threshold, budget, pool, work, counters, found, values,
         )  # fmt: skip
-    groups, still_open = found[: counters[1]], pool.bounds[pool.heap[: counters[0]]]
-    values = [choice.cost(member) - prices @ member for member in groups]
-    bound = min([threshold, *values, *still_open])
-    return Priced(groups, float(bound), len(still_open) == 0, int(counters[2]))
+    groups, values = found[: counters[1]], values[: counters[1]]
+    still_open = pool.bounds[pool.heap[: counters[0]]]
+    bound = min(threshold, values.min(initial=np.inf), still_open.min(initial=np.inf))
+    return Priced(groups, values, float(bound), len(still_open) == 0)
 
 
 class _Pool(NamedTuple):
@@ -132,12 +132,12 @@ class _Pool(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Arrays of one node; A, b, offset are the quadratics of the free patterns in coordinates v, ``sub_`` of subsets."""
+    """Arrays of one node; A, b, offset: quadratics of the free patterns in coordinates v; ``sub_``: of subsets."""
 
     A: Array
     b: Array
     offset: Array
-    sub_A: Array
+    sub_matrix: Array
     sub_b: Array
     sub_offset: Array
     sub_allowed: BoolArray
@@ -182,7 +182,7 @@ def _new_workspace(P: int, K: int) -> _Workspace:
     blocks, subsets = -(-P // BLOCK), 2**BLOCK
     return _Workspace(
         A=np.empty((P, K, K)), b=np.empty((P, K)), offset=np.empty(P),
-        sub_A=np.zeros((blocks, subsets, K, K)), sub_b=np.zeros((blocks, subsets, K)),
+        sub_matrix=np.zeros((blocks, subsets, K, K)), sub_b=np.zeros((blocks, subsets, K)),
         sub_offset=np.zeros((blocks, subsets)), sub_allowed=np.ones((blocks, subsets), dtype=bool),
         theta=np.empty(P), s=np.empty((P, K)), best_theta=np.empty(P), best_s=np.empty((P, K)),
         v=np.empty((blocks, K)), apart=np.empty(blocks), low=np.empty((P, 2)),
@@ -192,17 +192,18 @@ def _new_workspace(P: int, K: int) -> _Workspace:
 
 
 @compiled
-def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, budget, pool, work, counters, found):  # type: ignore[no-untyped-def]
-    """Process up to ``budget`` nodes, lowest bound first; ``counters``: open nodes, groups found, nodes processed."""
+def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, budget, pool, work, tally, found, values):  # type: ignore[no-untyped-def]
+    """Process up to ``budget`` nodes, lowest bound first; ``tally``: open nodes, groups found, nodes processed."""
     status = np.empty(len(rows), np.int8)
     for _ in range(budget):
-        if counters[0] == 0 or counters[0] + 2 > len(pool.bounds) or counters[1] == len(found):
+        if tally[0] == 0 or tally[0] + 2 > len(pool.bounds) or tally[1] == len(found):
             break
-        slot = _pop(pool.heap, pool.bounds, counters[0])
-        counters[0] -= 1
-        counters[2] += 1
+        slot = _pop(pool.heap, pool.bounds, tally[0])
+        tally[0] -= 1
+        tally[2] += 1
         bound = pool.bounds[slot]
-        status[:] = pool.status[slot]
+        for p in range(len(status)):
+            status[p] = pool.status[slot, p]
         if not _propagate(status, rows, least_rows, forbidden):
             continue
         paid, count = _enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
@@ -214,17 +215,20 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
             # Everything is fixed, and the bound of a node without free patterns is its reduced cost.
             cost, _ = _enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
             if cost < threshold:
-                found[counters[1]] = status == IN
-                counters[1] += 1
+                for p in range(len(status)):
+                    found[tally[1], p] = status[p] == IN
+                value[tally[1]] = cost
+                tally[1] += 1
             continue
         for side in range(2):
-            child = pool.heap[counters[0]]
+            child = pool.heap[tally[0]]
             pool.bounds[child] = max(bound, work.low[chosen, side])
-            pool.status[child] = status
+            for p in range(len(status)):
+                pool.status[child, p] = status[p]
             pool.status[child, chosen] = IN if side == 1 else OUT
             _inherit(pool.status[child], count, work, pool.theta[child], pool.nu[child])
-            _push(pool.heap, pool.bounds, counters[0])
-            counters[0] += 1
+            _push(pool.heap, pool.bounds, tally[0])
+            tally[0] += 1
 
 
 @compiled
@@ -259,11 +263,11 @@ def _enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  
     """Put the node into the workspace, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
     P, K = quadratics.shape[0], quadratics.shape[1] - 1
     matrix, L, curved, center, mean, s = work.matrix, work.L, work.curved, work.center, work.mean, work.s
-    matrix[:] = base
+    _set(matrix, base)
     paid, share, count = 0.0, 0.0, 0
     for p in range(P):
         if status[p] == IN:
-            matrix += quadratics[p]
+            add_quadratic(matrix, quadratics[p], 1.0)
             paid += prices[p]
         elif status[p] == FREE:
             work.free[count] = p
@@ -272,18 +276,20 @@ def _enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  
             share += work.theta[p]
     _factor(matrix, L, curved, K)
     cost = matrix[K, K]
-    center[:] = matrix[K, :K]
+    for i in range(K):
+        center[i] = matrix[K, i]
+        mean[i] = 0.0
     _forward(L, center, K)
     for i in range(K):
         center[i] *= curved[i]
         cost -= center[i] * center[i]
     _backward(L, center, K)
-    mean[:] = 0.0
     for f in range(count):
         p = work.free[f]
         work.theta[p] /= share
         work.offset[p] = _whiten(quadratics[p], L, center, K, work.A[p], work.b[p], matrix) - prices[p]
-        s[p] = nu[p]
+        for i in range(K):
+            s[p, i] = nu[p, i]
         _forward(L, s[p], K)
         for i in range(K):
             s[p, i] *= -0.5 * curved[i]
@@ -315,7 +321,7 @@ def _prepare_subsets(forbidden, count, work):  # type: ignore[no-untyped-def]
                 work.sub_allowed[block, subset] = allowed
                 for i in range(K):
                     for j in range(i + 1):
-                        work.sub_A[block, subset, i, j] = work.sub_A[block, rest, i, j] + work.A[p, i, j]
+                        work.sub_matrix[block, subset, i, j] = work.sub_matrix[block, rest, i, j] + work.A[p, i, j]
                     work.sub_b[block, subset, i] = work.sub_b[block, rest, i] + work.b[p, i]
                 work.sub_offset[block, subset] = work.sub_offset[block, rest] + work.offset[p]
 
@@ -331,14 +337,17 @@ def _raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no
     best = -np.inf
     for step in range(STEPS + 1):
         total = fixed_cost
-        work.mean[:] = 0.0
+        for i in range(K):
+            work.mean[i] = 0.0
         for first in range(0, count, BLOCK):
             total += _block_minimum(first, min(BLOCK, count - first), status, work)
         if total > best:
             best = total
             for f in range(count):
-                work.best_theta[free[f]] = theta[free[f]]
-                work.best_s[free[f]] = s[free[f]]
+                p = free[f]
+                work.best_theta[p] = theta[p]
+                for i in range(K):
+                    work.best_s[p, i] = s[p, i]
         if total >= threshold:
             return total
         for f in range(count):
@@ -368,12 +377,14 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
     free, low, block_s, trial = work.free, work.low, work.block_s, work.trial
     block, K = first // BLOCK, len(block_s)
     share, must, must_not = 0.0, 0, 0
-    block_s[:] = 0.0
+    for i in range(K):
+        block_s[i] = 0.0
     for f in range(size):
         p = free[first + f]
         share += work.theta[p]
-        block_s += work.s[p]
-        low[p] = np.inf
+        for i in range(K):
+            block_s[i] += work.s[p, i]
+        low[p, 0], low[p, 1] = np.inf, np.inf
         if status[p] == IN:
             must |= 1 << f
         elif status[p] == OUT:
@@ -383,14 +394,22 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
         if subset & must != must or subset & must_not or not work.sub_allowed[block, subset]:
             continue
         value = work.sub_offset[block, subset] + _minimum(
-            work.sub_A[block, subset], work.sub_b[block, subset], block_s, share, work.curved, K, work.factor, trial
+            work.sub_matrix[block, subset],
+            work.sub_b[block, subset],
+            block_s,
+            share,
+            work.curved,
+            K,
+            work.factor,
+            trial,
         )
         for f in range(size):
             p, side = free[first + f], subset >> f & 1
             low[p, side] = min(low[p, side], value)
         if value < lowest:
             lowest = value
-            work.v[block] = trial
+            for i in range(K):
+                work.v[block, i] = trial[i]
     for i in range(K):
         work.mean[i] += share * work.v[block, i] * work.curved[i]
     return lowest
@@ -449,13 +468,15 @@ def _inherit(status, count, work, theta, nu):  # type: ignore[no-untyped-def]
     """Give the shares of the patterns that are no longer free to those that still are."""
     K = nu.shape[1]
     kept, given = 0.0, work.mean
-    given[:] = 0.0
+    for i in range(K):
+        given[i] = 0.0
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
             kept += work.theta[p]
         else:
-            given += work.s[p]
+            for i in range(K):
+                given[i] += work.s[p, i]
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
@@ -489,6 +510,21 @@ def _pop(heap, bounds, size):  # type: ignore[no-untyped-def]
             return first
         heap[i], heap[child] = heap[child], heap[i]
         i = child
+
+
+@compiled
+def _set(M, value):  # type: ignore[no-untyped-def]
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] = value[i, j]
+
+
+@compiled
+def add_quadratic(M, other, sign):  # type: ignore[no-untyped-def]
+    """M + sign * other, in place. Array expressions do the same, but take seconds to compile."""
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] += sign * other[i, j]
 
 
 @compiled
@@ -612,20 +648,21 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
     for p in range(P):
         member[p] = member[p] and against[p] == 0
         if member[p]:
-            matrix += quadratics[p]
+            add_quadratic(matrix, quadratics[p], 1.0)
             paid += prices[p]
             count += rows[p]
-            against += forbidden[p]
+            for q in range(P):
+                against[q] += forbidden[p, q]
     value = least_value(matrix, L) - paid if count >= least_rows else np.inf
     while True:
         chosen, best = -1, value - 1e-12 * abs(value) if value < np.inf else np.inf
         for p in range(P):
             sign = -1 if member[p] else 1
+            # Too few rows yet: patterns may only come in.
             enough = count + sign * rows[p] >= least_rows or (value == np.inf and not member[p])
             if enough and (member[p] or against[p] == 0):
-                for i in range(order):
-                    for j in range(i + 1):
-                        trial[i, j] = matrix[i, j] + sign * quadratics[p, i, j]
+                _set(trial, matrix)
+                add_quadratic(trial, quadratics[p], sign)
                 changed = least_value(trial, L) - paid - sign * prices[p]
                 if changed < best:
                     chosen, best = p, changed
@@ -635,6 +672,7 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
         member[chosen] = not member[chosen]
         paid += sign * prices[chosen]
         count += sign * rows[chosen]
-        matrix += sign * quadratics[chosen]
-        against += sign * forbidden[chosen].astype(np.int64)
+        add_quadratic(matrix, quadratics[chosen], sign)
+        for q in range(P):
+            against[q] += sign * forbidden[chosen, q]
         value = best if count >= least_rows else np.inf

@@ -1,7 +1,7 @@
 """The best grouping of missingness patterns by a dynamic program over subsets; the certifier of the column generation.
 
-With the data of :mod:`formulations.pattern_groups`, let f_q(S) be the smallest cost of a partition of the patterns S into
-at most q groups. The group of the lowest pattern of S can be chosen first:
+With the data of :mod:`formulations.pattern_groups`, let f_q(S) be the smallest cost of a partition of the patterns S
+into at most q groups. The group of the lowest pattern of S can be chosen first:
 
     f_1(S) = c_S,      f_q(S) = min over G subset of S with min(S) in G of  c_G + f_{q-1}(S \\ G),      f_q({}) = 0
 
@@ -12,7 +12,7 @@ the subsets without pattern 0 only: 3^(P-1) / 2 steps a level, and 2^P small Cho
 import numpy as np
 
 from formulations.compiled import compiled
-from formulations.group_pricing import Array, IntArray, least_value
+from formulations.group_pricing import IntArray, add_quadratic, least_value
 from formulations.pattern_groups import PatternGroupsProblem
 
 MOST_PATTERNS = 22
@@ -53,23 +53,23 @@ def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, flo
 def _all_costs(quadratics, base, rows, least_rows):  # type: ignore[no-untyped-def]
     """c_G of every subset, by its bits; subsets are built from the one without their lowest pattern."""
     P, order = quadratics.shape[0], quadratics.shape[1]
-    cost = np.empty(2**P)
-    cost[0] = 0.0
-    # stack[p] is the sum over the patterns p and higher of the current subset.
-    stack, L = np.empty((P + 1, order, order)), np.zeros((order, order))
-    stack[:] = base
-    counts = np.zeros(P + 1, np.int64)
+    cost = np.zeros(2**P)
+    # stack[p] is the sum over the patterns of the current subset that are p or higher, the base included.
+    stack, counts, L = np.zeros((P + 1, order, order)), np.zeros(P + 1, np.int64), np.zeros((order, order))
+    add_quadratic(stack[P], base, 1.0)
     for subset in range(1, 2**P):
-        # Counting upwards changes the lowest patterns most often: those above the lowest one of the subset stay.
-        lowest = 0
-        while not subset >> lowest & 1:
-            lowest += 1
-        stack[lowest] = stack[lowest + 1] + quadratics[lowest]
-        counts[lowest] = counts[lowest + 1] + rows[lowest]
-        for p in range(lowest):
-            stack[p] = stack[lowest]
-            counts[p] = counts[lowest]
-        cost[subset] = least_value(stack[lowest], L) if counts[lowest] >= least_rows else np.inf
+        # Counting upwards changes the patterns up to the lowest one of the new subset, and leaves those above it.
+        p = 0
+        while not subset >> p & 1:
+            p += 1
+        above = p + 1
+        while above < P and not subset >> above & 1:
+            above += 1
+        for i in range(order):
+            for j in range(order):
+                stack[p, i, j] = stack[above, i, j] + quadratics[p, i, j]
+        counts[p] = counts[above] + rows[p]
+        cost[subset] = least_value(stack[p], L) if counts[p] >= least_rows else np.inf
     return cost
 
 

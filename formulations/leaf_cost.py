@@ -29,6 +29,8 @@ from formulations.losses import Array, BoolArray, Loss, Squared
 
 IntArray = NDArray[np.int64]
 RIDGE_SCALES = ("leaf", "sample")
+# Directions with a singular value below this share of the largest are left out of a leaf's model.
+COLLINEAR = 1e-13
 # Bytes of Gram matrices that are held; where patterns are more, matrices are formed from the rows as they are needed.
 MOST_GRAMS = 5 * 10**8
 
@@ -186,8 +188,7 @@ class SquaredLeafCost(LeafCost):
         centre, level = share @ A, share @ y
         root, r = np.sqrt(s), self.penalty(float(s.sum()))
         B, z = root[:, None] * (A - centre), root * (y - level)
-        w = scipy.linalg.lstsq(
-            np.vstack([B, np.sqrt(r) * np.eye(k)]), np.append(z, np.zeros(k)), check_finite=False, lapack_driver="gelsy"
-        )[0]
+        padded = np.vstack([B, np.sqrt(r) * np.eye(k)]) if r else B
+        w = scipy.linalg.lstsq(padded, np.append(z, np.zeros(len(padded) - len(z))), COLLINEAR, check_finite=False)[0]
         residual = z - B @ w
         return LeafModel(np.array([level - centre @ w]), w[None, :], float(residual @ residual + r * (w @ w)))

@@ -3,7 +3,7 @@
     min over b, w of   sum_i s_i l(g_i y_i, g_i (b + w'a_i)) + r |w|^2
 
 is compiled once with the parameters g in {0,1}^n, which rows are in the leaf, and r. Rows outside of the leaf add a
-constant. The cost of :mod:`formulations.leaf_cost` is then evaluated at the solution, on the rows of the leaf.
+constant; columns, and y in regression, are shifted by their means over all rows first, which b absorbs. The cost of :mod:`formulations.leaf_cost` is then evaluated at the solution, on the rows of the leaf.
 """
 
 import warnings
@@ -25,15 +25,17 @@ class ProgramLeafCost(LeafCost):
     def __init__(self, rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> None:
         super().__init__(rows, loss, ridge, ridge_scale)
         n, k = rows.A.shape
-        self.unit = float(np.sqrt(np.mean(rows.y**2))) if loss.task == "regression" else 1.0
-        self.unit = self.unit or 1.0
+        share = rows.s / rows.s.sum()
+        regression = loss.task == "regression"
+        self.centre, self.level = share @ rows.A, float(share @ rows.y[:, 0]) if regression else 0.0
+        self.unit = (float(np.std(rows.y)) if regression else 1.0) or 1.0
         scaled, self.factor = loss.in_units(self.unit)
         self.inside = cp.Parameter(n, nonneg=True)
         self.strength = cp.Parameter(nonneg=True)
         self.b, self.w = cp.Variable(), cp.Variable(k)
-        y = rows.y[:, 0] / self.unit
-        target = cp.multiply(self.inside, y) if loss.task == "regression" else y
-        prediction = cp.multiply(self.inside, self.b + rows.A @ self.w)
+        y = (rows.y[:, 0] - self.level) / self.unit
+        target = cp.multiply(self.inside, y) if regression else y
+        prediction = cp.multiply(self.inside, self.b + (rows.A - self.centre) @ self.w)
         self.problem = cp.Problem(
             cp.Minimize(scaled.total(target, prediction, rows.s) + self.strength * cp.sum_squares(self.w))
         )
@@ -47,7 +49,8 @@ class ProgramLeafCost(LeafCost):
         self.inside.value, self.strength.value = inside, r * self.unit**2 / self.factor
         for tolerance in TOLERANCES:
             if self._solved(tolerance):
-                b, w = float(self.b.value) * self.unit, self.w.value * self.unit
+                w = self.w.value * self.unit
+                b = float(self.b.value) * self.unit + self.level - self.centre @ w
                 cost = s @ self.loss.value(y, b + A @ w) + r * (w @ w)
                 return LeafModel(np.array([b]), w[None, :], float(cost))
         raise SolverError(f"A leaf with {len(places)} rows was not solved: {self.problem.status}; use a larger ridge.")

@@ -46,6 +46,7 @@ from formulations.group_pricing import (
     BoolArray,
     GroupChoice,
     IntArray,
+    add_quadratic,
     improve_group,
     least_value,
     price_groups,
@@ -60,7 +61,10 @@ TOLERANCE = 1e-10
 ROUNDING = 1e-13
 # What leaving a pattern out costs in the relaxation, which keeps it feasible under every branching.
 LEFT_OUT = 1e3
-RESTARTS, PRICING_STARTS, MOST_PRICED, MOST_ENUMERATED, MOST_JOINED, INTEGER_NODES = 200, 60, 50, 20_000, 10**8, 100
+# Random starts of the exchange, and how many of its partitions give columns; random starts of the pricing by exchange.
+RESTARTS, KEPT_PARTITIONS, PRICING_STARTS = 1000, 100, 60
+# Most groups that exact pricing returns at a time, groups enumerated, steps of joining them, nodes of integer programs.
+MOST_PRICED, MOST_ENUMERATED, MOST_JOINED, INTEGER_NODES = 50, 50_000, 10**8, 100
 
 Progress = Callable[[float, float], None]
 
@@ -114,7 +118,7 @@ class PatternGroupsProblem:
     @property
     def least_rows(self) -> int:
         """Rows that a group needs: never more than there are."""
-        return int(min(max(self.min_rows, 1), np.sum(self.rows)))
+        return min(max(self.min_rows, 1), int(np.sum(self.rows)))
 
     def choice(self) -> GroupChoice:
         """Quadratics of the coefficients, the penalty included, as the pricing problem wants them."""
@@ -290,18 +294,21 @@ class _Search:
         return "time limit" if self.late() else "node limit"
 
     def exchange(self) -> None:
-        """Partitions from random starts, each improved by moving single patterns; their groups are the first columns."""
+        """Improve random partitions by moving single patterns; the groups of the best are the first columns."""
         P, Q, c = self.problem.patterns, min(self.problem.max_groups, self.problem.patterns), self.choice
         starts = [self.labels, np.arange(P) % Q]
-        while len(starts) < max(10, min(RESTARTS, 20_000 // P)):
+        while len(starts) < max(20, min(RESTARTS, 40_000 // P)):
             starts.append(self.rng.integers(Q, size=P))
-        for labels in starts:
-            labels = _with_enough_rows(labels.astype(np.int64), c.rows, c.least_rows)
-            improve_partition(c.quadratics, c.base, c.rows, c.least_rows, labels, Q)
+        partitions: list[tuple[float, int, IntArray]] = []
+        for start in starts:
+            labels = _with_enough_rows(start.astype(np.int64), c.rows, c.least_rows)
+            value = improve_partition(c.quadratics, c.base, c.rows, c.least_rows, labels, Q)
+            partitions.append((value, len(partitions), labels))
+            if self.late():
+                break
+        for _, _, labels in sorted(partitions)[:KEPT_PARTITIONS]:
             self.offer(labels)
             self.learn(np.array([labels == g for g in np.unique(labels)]))
-            if self.late():
-                return
         # Patterns that change their group in the relaxation do so one by one: the neighbours of the best partition.
         for g in np.unique(self.labels):
             neighbours = (self.labels == g) ^ np.eye(P, dtype=bool)
@@ -388,12 +395,11 @@ class _Search:
             return False
         left = self.value - float(prices.sum())
         priced = price_groups(c, prices, 0.5 * (left - (Q - 2) * lowest), self.late, MOST_ENUMERATED)
-        values = np.array([c.cost(member) - prices @ member for member in priced.groups])
-        order = np.argsort(values, kind="stable")
-        groups, steps = priced.groups[order], np.array([MOST_JOINED])
+        order = np.argsort(priced.values, kind="stable")
+        groups, values, steps = priced.groups[order], priced.values[order], np.array([MOST_JOINED])
         while priced.finished and steps[0] > 0 and not self.late():
             labels = join_groups(
-                c.quadratics, c.base, prices, c.rows, c.least_rows, groups, values[order], lowest, Q,
+                c.quadratics, c.base, prices, c.rows, c.least_rows, groups, values, lowest, Q,
                 self.value - float(prices.sum()) - TOLERANCE, steps,
             )  # fmt: skip
             if labels[0] < 0 and steps[0] > 0:
@@ -446,7 +452,7 @@ class _Master:
         lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
         self.highs = highspy.Highs()
-        settings = {"output_flag": False, "threads": 1, "solver": "simplex"}
+        settings: dict[str, Any] = {"output_flag": False, "threads": 1, "solver": "simplex"}
         tolerances = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
         for name, value in {**settings, **tolerances}.items():
             self.highs.setOptionValue(name, value)
@@ -547,18 +553,20 @@ def _with_enough_rows(labels: IntArray, rows: IntArray, least_rows: int) -> IntA
 
 @compiled
 def improve_partition(quadratics, base, rows, least_rows, labels, groups):  # type: ignore[no-untyped-def]
-    """Move one pattern at a time to its best group, in place, as long as the total cost falls.
+    """Move one pattern at a time to its best group, in place, as long as the total cost falls; returns the cost.
 
     The groups of ``labels`` that are not empty have enough rows, and keep them.
     """
     P, order = quadratics.shape[0], quadratics.shape[1]
-    matrices, costs = np.zeros((groups, order, order)), np.zeros(groups)
+    matrices, costs = np.empty((groups, order, order)), np.zeros(groups)
     counts, sizes = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
-    trial, L = np.empty((order, order)), np.zeros((order, order))
+    L = np.zeros((order, order))
     for g in range(groups):
-        matrices[g] = base
+        for i in range(order):
+            for j in range(order):
+                matrices[g, i, j] = base[i, j]
     for p in range(P):
-        matrices[labels[p]] += quadratics[p]
+        add_quadratic(matrices[labels[p]], quadratics[p], 1.0)
         counts[labels[p]] += rows[p]
         sizes[labels[p]] += 1
     for g in range(groups):
@@ -570,31 +578,34 @@ def improve_partition(quadratics, base, rows, least_rows, labels, groups):  # ty
         source = labels[p]
         if sizes[source] > 1 and counts[source] - rows[p] < least_rows:
             continue
-        trial[:] = matrices[source] - quadratics[p]
-        left = least_value(trial, L) if sizes[source] > 1 else 0.0
+        add_quadratic(matrices[source], quadratics[p], -1.0)
+        left = least_value(matrices[source], L) if sizes[source] > 1 else 0.0
         target, lowest, joined = -1, -1e-10 * costs[source], 0.0
         for g in range(groups):
             if g != source and counts[g] + rows[p] >= least_rows:
-                trial[:] = matrices[g] + quadratics[p]
-                cost = least_value(trial, L)
+                add_quadratic(matrices[g], quadratics[p], 1.0)
+                cost = least_value(matrices[g], L)
+                add_quadratic(matrices[g], quadratics[p], -1.0)
                 change = left + cost - costs[source] - costs[g]
                 if change < lowest:
                     target, lowest, joined = g, change, cost
-        if target >= 0:
-            matrices[source] -= quadratics[p]
-            matrices[target] += quadratics[p]
-            counts[source] -= rows[p]
-            counts[target] += rows[p]
-            sizes[source] -= 1
-            sizes[target] += 1
-            costs[source], costs[target] = left, joined
-            labels[p] = target
-            still = 0
+        if target < 0:
+            add_quadratic(matrices[source], quadratics[p], 1.0)
+            continue
+        add_quadratic(matrices[target], quadratics[p], 1.0)
+        counts[source] -= rows[p]
+        counts[target] += rows[p]
+        sizes[source] -= 1
+        sizes[target] += 1
+        costs[source], costs[target] = left, joined
+        labels[p] = target
+        still = 0
+    return costs.sum()
 
 
 @compiled
 def join_groups(quadratics, base, prices, rows, least_rows, groups, values, lowest, most, limit, steps):  # type: ignore[no-untyped-def]
-    """Labels of a partition into disjoint ``groups`` and the rest of the patterns, with values that sum to below ``limit``.
+    """Labels of a partition into disjoint ``groups`` and the rest, with values that sum to less than ``limit``.
 
     The value of a group is its cost less its prices, at least ``lowest``; ``values`` of the groups ascend, and the rest
     is taken for the costliest group of the partition. The first label is -1 where there is no such partition;
@@ -611,7 +622,7 @@ def join_groups(quadratics, base, prices, rows, least_rows, groups, values, lowe
     union, total = np.zeros((most, words.shape[1]), np.int64), np.zeros(most)
     matrix, L = np.empty((order, order)), np.zeros((order, order))
     depth, g = 0, -1
-    # Groups are chosen in order of their values; total[depth] is the value of those chosen, union[depth] their patterns.
+    # Groups are chosen in order of their values; those chosen have the sum total[depth] and the patterns union[depth].
     while True:
         g += 1
         steps[0] -= 1
@@ -635,18 +646,20 @@ def join_groups(quadratics, base, prices, rows, least_rows, groups, values, lowe
         total[depth] = total[depth - 1] + values[g]
         for w in range(words.shape[1]):
             union[depth, w] = union[depth - 1, w] | words[g, w]
-        matrix[:] = base
+        for i in range(order):
+            for j in range(order):
+                matrix[i, j] = base[i, j]
         paid, count = 0.0, 0
         for p in range(P):
             if not union[depth, p // 63] >> (p % 63) & 1:
-                matrix += quadratics[p]
+                add_quadratic(matrix, quadratics[p], 1.0)
                 paid += prices[p]
                 count += rows[p]
         rest = least_value(matrix, L) - paid if count >= least_rows else np.inf
         if total[depth] + (rest if count > 0 else 0.0) < limit:
-            labels[:] = depth
-            for k in range(depth):
-                for p in range(P):
+            for p in range(P):
+                labels[p] = depth
+                for k in range(depth):
                     if groups[chosen[k], p]:
                         labels[p] = k
             return labels

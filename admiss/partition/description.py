@@ -88,12 +88,14 @@ class FiniteDescription:
         inside = self.partition_.patterns[self.partition_.members(leaf)]
         k = len(features.observed)
         w = self.leaf_weights_[leaf, output]
-        rows = [(INTERCEPT, "1", float(self.leaf_intercepts_[leaf, output]))]
+        always = np.array([inside[:, j].all() for j in features.indicators], dtype=bool)
+        intercept = float(self.leaf_intercepts_[leaf, output] + w[k:] @ always)
+        rows = [(INTERCEPT, "1", intercept)]
         for place, j in enumerate(features.observed):
             if not inside[:, j].all():
                 rows.append((names[j], "value", float(w[place] / features.scale[j])))
         for place, j in enumerate(features.indicators):
-            if inside[:, j].any():
+            if inside[:, j].any() and not always[place]:
                 rows.append((names[j], "missing", float(w[k + place])))
         return rows
 

@@ -117,6 +117,13 @@ def test_one_program_serves_all_leaves(loss):
         assert program.fit(MEMBERS).cost == pytest.approx(SquaredLeafCost(rows, 0.2).cost(MEMBERS), rel=1e-8)
 
 
+def test_offset_and_units_do_not_spoil_a_program():
+    rows = make_pattern_rows(70)
+    far = PatternRows(rows.patterns, rows.start, rows.A, 1e5 + 0.01 * rows.y, rows.s)
+    plain, shifted = ProgramLeafCost(rows, Absolute(), 0.0), ProgramLeafCost(far, Absolute(), 0.0)
+    assert shifted.fit(MEMBERS).cost == pytest.approx(0.01 * plain.fit(MEMBERS).cost, rel=1e-6)
+
+
 def test_logistic_without_ridge_is_refused():
     with pytest.raises(ValueError, match="ridge > 0"):
         leaf_cost_of(make_pattern_rows(classes=True), Logistic(), 0.0)
