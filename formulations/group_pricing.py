@@ -217,7 +217,7 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
             if cost < threshold:
                 for p in range(len(status)):
                     found[tally[1], p] = status[p] == IN
-                value[tally[1]] = cost
+                values[tally[1]] = cost
                 tally[1] += 1
             continue
         for side in range(2):

@@ -25,7 +25,8 @@ def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, flo
     --------
     >>> problem = PatternGroupsProblem(np.array([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 3.0], [3.0, 9.0]]]),
     ...                                np.array([1, 1]), np.ones(2), ridge=0.0, max_groups=1)
-    >>> best_groups_by_subsets(problem)
+    >>> labels, value = best_groups_by_subsets(problem)
+    >>> labels, round(value, 9)
     (array([0, 0]), 2.0)
     """
     P = problem.patterns

@@ -64,7 +64,7 @@ LEFT_OUT = 1e3
 # Random starts of the exchange, and how many of its partitions give columns; random starts of the pricing by exchange.
 RESTARTS, KEPT_PARTITIONS, PRICING_STARTS = 1000, 100, 60
 # Most groups that exact pricing returns at a time, groups enumerated, steps of joining them, nodes of integer programs.
-MOST_PRICED, MOST_ENUMERATED, MOST_JOINED, INTEGER_NODES = 50, 50_000, 10**8, 100
+MOST_PRICED, MOST_ENUMERATED, MOST_JOINED, INTEGER_NODES = 50, 50_000, 3 * 10**8, 100
 
 Progress = Callable[[float, float], None]
 

@@ -15,7 +15,6 @@ interleaved pairs. Finished workloads are kept in the output folder and not meas
 """
 
 import json
-import platform
 import shutil
 import tempfile
 import time
@@ -38,6 +37,7 @@ from admiss.penalty import penalty_weights
 from admiss.versions import versions
 from experiments.bench.glmnet import Glmnet, glmnet_version
 from experiments.bench.path_problem import ACCURACY, PathProblem
+from experiments.bench.records import kept, markdown, processor
 from formulations.adaptive_erm import AdaptiveERM, compile_erm, solve_erm
 from formulations.losses import Logistic, Squared
 from formulations.risk import EmpiricalRisk, compressed_squared_risk
@@ -80,19 +80,10 @@ def run(folder: Path, *, quick: bool = False) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
     for workload in workloads:
-        _kept(folder / f"{workload.key}.json", partial(measure, workload))
+        kept(folder / f"{workload.key}.json", partial(measure, workload))
     if not quick:
-        _kept(folder / "large.json", large_fit)
+        kept(folder / "large.json", large_fit)
     return report(folder, workloads)
-
-
-def _kept(path: Path, compute: Callable[[], dict[str, Any]]) -> None:
-    if path.exists():
-        return
-    print(f"measuring {path.stem} ..", flush=True)
-    unfinished = path.with_suffix(".partial")
-    unfinished.write_text(json.dumps(compute(), indent=1))
-    unfinished.replace(path)
 
 
 def measure(workload: Workload) -> dict[str, Any]:
@@ -270,7 +261,7 @@ def report(folder: Path, workloads: list[Workload]) -> str:
 
     header = ["loss", "adaptivity", "n", "d", "columns", "admiss s", "glmnet s", "glmnet / admiss", "cvxpy / admiss"]
     header += ["scikit-learn lasso / admiss", "largest difference to cvxpy"]
-    table = [header, ["---"] * len(header)]
+    table = []
     for row in rows:
         cells = [row["loss"], row["name"], f"{row['n']:,}", row["d"], row["columns"]]
         cells += [_seconds(row, "admiss"), _seconds(row, "glmnet"), _number(row.get("ratio"), ".1f")]
@@ -280,7 +271,7 @@ def report(folder: Path, workloads: list[Workload]) -> str:
         f"CPU seconds of one thread for a grid of {N_PATHS} paths of {N_LAMBDAS} lambdas (~ scaled from a sample):",
         "",
     ]
-    lines += ["| " + " | ".join(cells) + " |" for cells in table] + [""]
+    lines += [*markdown(header, table), ""]
     by_key = {w.key: row for w, row in zip(workloads, rows, strict=True)}
     small, wide = by_key.get("squared-affine-1000-10"), by_key.get("squared-affine-1000-50")
     if small and wide:
@@ -293,7 +284,7 @@ def report(folder: Path, workloads: list[Workload]) -> str:
         )
     names = ("python", "admiss", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
     found = versions()
-    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {glmnet_version()}; {_processor()}")
+    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {glmnet_version()}; {processor()}")
     return "\n".join(lines)
 
 
@@ -306,14 +297,3 @@ def _seconds(row: dict[str, Any], name: str) -> str:
     if row.get(name) is None:
         return "-"
     return ("~" if row.get(f"{name}_paths", N_PATHS) < N_PATHS else "") + f"{row[name]:.2f}"
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        models = [
-            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
-        if models:
-            return models[0]
-    return platform.processor() or platform.machine()

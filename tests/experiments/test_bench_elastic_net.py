@@ -7,6 +7,7 @@ import pytest
 from experiments.__main__ import build_parser
 from experiments.bench import elastic_net
 from experiments.bench.elastic_net import Workload, measure, report
+from experiments.bench.records import kept
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -30,7 +31,7 @@ def test_a_small_workload(loss, tmp_path, monkeypatch):
 def test_finished_measurements_are_kept(tmp_path):
     calls = []
     for _ in range(2):
-        elastic_net._kept(tmp_path / "x.json", lambda: calls.append(1) or {"a": 1})
+        kept(tmp_path / "x.json", lambda: calls.append(1) or {"a": 1})
     assert len(calls) == 1
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
 

@@ -1,0 +1,306 @@
+"""Exact partitions: what a proof costs, against peers on the same rows.
+
+All times are CPU seconds of one thread, from rows to certificate, leaf features and fits included; each measurement
+runs in a process of its own, after the code was compiled on a smaller problem. Leaves are static linear models. Peers:
+
+* pystreed, the piecewise-linear regression trees of STreeD, on the same rows with the indicators as its binary
+  features. It asks for at least 5 d rows a leaf, so both get that limit; its leaves are fitted again at this leaf cost,
+  since its own leaf fits are not exact;
+* numpy's batched Cholesky factorisation of as many matrices as there are boxes, of the same size: the least that a
+  program which factors box by box would do;
+* the dynamic program over the same boxes, for the mixed-integer program; the dynamic program over subsets, for groups.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admiss import FiniteClassifier, FiniteRegressor
+from admiss.datasets import make_synthetic
+from admiss.partition import Greedy, OptimalTree, Partitioner
+from admiss.partition.greedy import tree_objective
+from admiss.partition.leaf_features import LeafFeatures
+from admiss.versions import versions
+from experiments.bench.records import in_new_process, kept, markdown, processor
+from formulations.group_subsets import best_groups_by_subsets
+from formulations.leaf_cost import SquaredLeafCost
+from formulations.leaves import count_boxes
+from formulations.pattern_groups import PatternGroupsProblem, solve_pattern_groups
+from formulations.tree_dynamic_program import Tree
+
+PAIRS = 5
+# Matrices that numpy factors at once.
+CHUNK = 50_000
+GROUP_SEEDS = 3
+
+
+def run(folder: Path, *, quick: bool = False) -> str:
+    """Measure what has not been measured, and return the report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    small = {"d10": (2000, 8, 2), "d20": (1000, 8, 3), "d50": (500, 12, 2), "mio": (500, 8, 3), "logistic": (200, 5, 2)}
+    large = {"d10": (10_000, 10, 4), "d20": (10_000, 20, 6), "d50": (10_000, 50, 4), "mio": (10_000, 20, 4),
+             "logistic": (1000, 10, 3)}  # fmt: skip
+    sizes = small if quick else large
+    groups = [(8, 200, (2, 3))] if quick else [(20, 1500, (2, 3, 4, 5)), (30, 1500, (2, 3, 4, 5))]
+    limited = [(10, 200)] if quick else [(40, 10_000), (40, 1500)]
+    measured: dict[str, Callable[[], dict[str, Any]]] = {
+        "against-pystreed": partial(against_pystreed, *sizes["d10"]),
+        "against-cholesky": partial(against_cholesky, *sizes["d20"]),
+        "many-features": partial(many_features, *sizes["d50"]),
+        "mixed-integer": partial(mixed_integer, *sizes["mio"]),
+        "logistic": partial(logistic, *sizes["logistic"]),
+    }
+    for patterns, n, counts in groups:
+        measured[f"groups-{patterns}"] = partial(groups_proven, patterns, n, counts)
+    for patterns, n in limited:
+        measured[f"groups-{patterns}-{n}"] = partial(groups_within_a_minute, patterns, n)
+    records = {
+        name: kept(folder / f"{name}.json", partial(in_new_process, compute)) for name, compute in measured.items()
+    }
+    return report(records)
+
+
+def _rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    data = make_synthetic(n=n, d=d, n_test=1, random_state=0)
+    return data.X_train, data.y_train
+
+
+def _fit(partitioner: Partitioner, X: np.ndarray, y: np.ndarray, ridge: float = 1.0) -> tuple[FiniteRegressor, float]:
+    """A fitted model and its CPU seconds, compiled before."""
+    FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(*_rows(200, 4))
+    began = time.process_time()
+    model = FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(X, y)
+    return model, time.process_time() - began
+
+
+def against_pystreed(n: int, d: int, depth: int) -> dict[str, Any]:
+    """The exact tree against pystreed's, in interleaved pairs."""
+    X, y = _rows(n, d)
+    ridge, min_rows = 1e-3, 5 * d
+    partitioner = OptimalTree(max_depth=depth, min_rows=min_rows)
+    result: dict[str, Any] = {"n": n, "d": d, "depth": depth}
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(PAIRS):
+        model, seconds = _fit(partitioner, X, y, ridge)
+        ours.append(seconds)
+        if find_spec("pystreed"):
+            tree, seconds = _pystreed(X, y, depth, min_rows, ridge)
+            theirs.append(seconds)
+    result.update(
+        admiss=float(np.median(ours)), objective=model.certificate_.objective, status=model.certificate_.status
+    )
+    if theirs:
+        features = LeafFeatures.fit(X, np.ones(n), "static", False)
+        leaf_cost = SquaredLeafCost(features.pattern_rows(X, y, np.ones(n)), ridge)
+        result["pystreed"] = float(np.median(theirs))
+        result["ratio"] = float(np.median(np.divide(theirs, ours)))
+        result["pystreed_objective"] = tree_objective(leaf_cost, tree)
+    return result
+
+
+def _pystreed(X: np.ndarray, y: np.ndarray, depth: int, min_rows: int, ridge: float) -> tuple[Tree, float]:
+    """pystreed's tree and its CPU seconds."""
+    from pystreed import STreeDPiecewiseLinearRegressor
+
+    began = time.process_time()
+    model = STreeDPiecewiseLinearRegressor(
+        max_depth=depth, min_leaf_node_size=min_rows, cost_complexity=0.0, ridge_penalty=ridge, time_limit=3600
+    ).fit(np.isnan(X).astype(int), y, continuous_columns=np.nan_to_num(X))
+    seconds = time.process_time() - began
+
+    def read(node: Any) -> Tree:
+        if node.is_leaf_node():
+            return None
+        return int(node.feature), read(node.left_child), read(node.right_child)
+
+    return read(model.tree_), seconds
+
+
+def against_cholesky(n: int, d: int, depth: int) -> dict[str, Any]:
+    """The exact tree against numpy's batched Cholesky of as many matrices, and against greedy."""
+    X, y = _rows(n, d)
+    model, seconds = _fit(OptimalTree(max_depth=depth, min_rows=1), X, y)
+    _, greedy = _fit(Greedy(max_depth=depth, min_rows=1), X, y)
+    boxes = count_boxes(d, depth)
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(CHUNK, d + 2, d + 2))
+    grams = Z @ Z.transpose(0, 2, 1) + np.eye(d + 2)
+    del Z
+    factored, cholesky = 0, 0.0
+    while factored < boxes:
+        part = grams[: min(CHUNK, boxes - factored)]
+        began = time.process_time()
+        np.linalg.cholesky(part)
+        cholesky += time.process_time() - began
+        factored += len(part)
+    return {
+        "n": n, "d": d, "depth": depth, "boxes": boxes, "patterns": len(model.partition_.patterns),
+        "admiss": seconds, "cholesky": cholesky, "share": seconds / cholesky, "greedy": greedy,
+        "greedy_loss": _greedy_loss(model, X, y, depth), "status": model.certificate_.status,
+    }  # fmt: skip
+
+
+def _greedy_loss(model: FiniteRegressor, X: np.ndarray, y: np.ndarray, depth: int) -> float:
+    greedy = FiniteRegressor(Greedy(max_depth=depth, min_rows=1), leaf_model="static").fit(X, y)
+    return greedy.certificate_.objective / model.certificate_.objective - 1
+
+
+def many_features(n: int, d: int, depth: int) -> dict[str, Any]:
+    """The exact tree over many features: time, and the memory of the process."""
+    X, y = _rows(n, d)
+    model, seconds = _fit(OptimalTree(max_depth=depth, min_rows=1), X, y)
+    return {
+        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": seconds,
+        "status": model.certificate_.status,
+    }  # fmt: skip
+
+
+def mixed_integer(n: int, d: int, depth: int) -> dict[str, Any]:
+    """The mixed-integer program against the dynamic program, from data to certificate."""
+    X, y = _rows(n, d)
+    exact, dp = _fit(OptimalTree(max_depth=depth), X, y)
+    model, mio = _fit(OptimalTree(max_depth=depth, method="mio"), X, y)
+    budget, with_budget = _fit(OptimalTree(max_depth=depth, method="mio", max_leaves=2**depth // 2), X, y)
+    return {
+        "n": n, "d": d, "depth": depth, "dynamic": dp, "mixed_integer": mio, "allowed": 10 * dp + 5,
+        "difference": abs(model.certificate_.objective / exact.certificate_.objective - 1),
+        "status": model.certificate_.status, "with_budget": with_budget, "budget_status": budget.certificate_.status,
+    }  # fmt: skip
+
+
+def logistic(n: int, d: int, depth: int) -> dict[str, Any]:
+    """The exact logistic tree."""
+    X, y = _rows(n, d)
+    began = time.process_time()
+    model = FiniteClassifier(OptimalTree(max_depth=depth), leaf_model="static").fit(X, y > np.median(y))
+    return {
+        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": time.process_time() - began,
+        "status": model.certificate_.status,
+    }  # fmt: skip
+
+
+def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: float = 1e-3) -> PatternGroupsProblem:
+    """Rows of the paper's linear model, d = 10, with one of a few random patterns each; sample-scaled ridge."""
+    rng = np.random.default_rng(seed)
+    chosen: set[tuple[bool, ...]] = set()
+    while len(chosen) < n_patterns:
+        chosen.add(tuple((rng.uniform(size=10) < 0.4).tolist()))
+    patterns = np.array(sorted(chosen))
+
+    def remove(X: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
+        return patterns[random_state.randint(n_patterns, size=len(X))]
+
+    data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
+    features = LeafFeatures.fit(data.X_train, np.ones(n), "static", False)
+    rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
+    Z, start, _ = SquaredLeafCost(rows, ridge, "sample").statistics
+    gram = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)])
+    return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)
+
+
+def groups_proven(n_patterns: int, n: int, counts: tuple[int, ...]) -> dict[str, Any]:
+    """Groups to a proven optimum; where patterns are few enough, against the dynamic program over subsets."""
+    solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
+    rows = []
+    for count in counts:
+        for seed in range(GROUP_SEEDS):
+            problem = groups_problem(n_patterns, n, count, seed)
+            began = time.process_time()
+            _, certificate = solve_pattern_groups(problem, time_limit=300)
+            row = {
+                "groups": count,
+                "seed": seed,
+                "seconds": time.process_time() - began,
+                "gap": certificate.relative_gap,
+            }
+            row["status"] = certificate.status
+            if n_patterns <= 20 and seed == 0:
+                began = time.process_time()
+                _, value = best_groups_by_subsets(problem)
+                row["subsets"] = time.process_time() - began
+                row["difference"] = abs(certificate.objective / value - 1)
+            rows.append(row)
+    return {"patterns": n_patterns, "n": n, "rows": rows}
+
+
+def groups_within_a_minute(n_patterns: int, n: int) -> dict[str, Any]:
+    """Three groups within a minute: the gap that is left."""
+    solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
+    rows = []
+    for seed in range(GROUP_SEEDS):
+        began = time.process_time()
+        _, certificate = solve_pattern_groups(groups_problem(n_patterns, n, 3, seed), time_limit=60)
+        seconds = time.process_time() - began
+        rows.append({"seed": seed, "seconds": seconds, "gap": certificate.relative_gap, "status": certificate.status})
+    return {"patterns": n_patterns, "n": n, "rows": rows}
+
+
+def report(records: dict[str, dict[str, Any]]) -> str:
+    """The measurements as a table."""
+    table = []
+
+    def line(what: str, found: str, peer: str, memory: float) -> None:
+        table.append([what, found, peer, f"{memory:.2f} GB"])
+
+    for name, record in records.items():
+        size = f"d = {record.get('d')}, depth {record.get('depth')}, n = {record['n']:,}"
+        memory = record["memory"]
+        if name == "against-pystreed":
+            peer = "pystreed is not installed"
+            if "pystreed" in record:
+                loss = record["pystreed_objective"] / record["objective"] - 1
+                peer = f"pystreed {record['pystreed']:.2f} s: {record['ratio']:.0f} x; its tree costs {loss:+.1e} more"
+            line(f"exact tree, {size}", f"{record['admiss'] * 1e3:.1f} ms", peer, memory)
+        elif name == "against-cholesky":
+            peer = (
+                f"{record['share']:.2f} of numpy's Cholesky of {record['boxes']:,} matrices, {record['cholesky']:.1f} s"
+            )
+            peer += f"; greedy {record['greedy']:.2f} s, {100 * record['greedy_loss']:.1f} % above the optimum"
+            line(f"exact tree, {size}, {record['patterns']:,} patterns", f"{record['admiss']:.2f} s", peer, memory)
+        elif name == "mixed-integer":
+            peer = f"dynamic program {record['dynamic']:.2f} s; allowed {record['allowed']:.1f} s; "
+            peer += f"difference {record['difference']:.0e}; half the leaves: {record['with_budget']:.1f} s"
+            line(f"mixed-integer program, {size}", f"{record['mixed_integer']:.2f} s", peer, memory)
+        elif name in ("many-features", "logistic"):
+            what = "exact logistic tree" if name == "logistic" else "exact tree"
+            line(
+                f"{what}, {size}", f"{record['admiss']:.2f} s, {record['status']}", f"{record['boxes']:,} boxes", memory
+            )
+        else:
+            _groups_line(line, record)
+    lines = ["CPU seconds of one thread, from rows to certificate:", ""]
+    lines += [*markdown(["problem", "admiss", "beside it", "memory"], table), ""]
+    found = versions()
+    names = ("python", "admiss", "numpy", "numba", "pyomo", "highspy")
+    peer = f"pystreed {_version('pystreed')}"
+    return "\n".join([*lines, ", ".join(f"{name} {found[name]}" for name in names) + f"; {peer}; {processor()}"])
+
+
+def _groups_line(line: Callable[[str, str, str, float], None], record: dict[str, Any]) -> None:
+    rows = record["rows"]
+    proven = sum(row["status"] == "optimal" for row in rows)
+    slowest, widest = max(row["seconds"] for row in rows), max(row["gap"] for row in rows)
+    counts = sorted({row.get("groups", 3) for row in rows})
+    what = f"groups of {record['patterns']} patterns, {counts[0]} to {counts[-1]} groups, n = {record['n']:,}"
+    found = f"{proven} of {len(rows)} proven, slowest {slowest:.1f} s, largest gap {100 * widest:.2g} %"
+    differences = [row["difference"] for row in rows if "difference" in row]
+    peer = "-"
+    if differences:
+        subsets = max(row["subsets"] for row in rows if "subsets" in row)
+        peer = f"dynamic program over subsets {subsets:.1f} s, difference {max(differences):.0e}"
+    line(what, found, peer, record["memory"])
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

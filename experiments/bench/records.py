@@ -1,0 +1,49 @@
+"""Measurements that are kept: each in a file of its own, written whole, and never measured again."""
+
+import json
+import multiprocessing
+import platform
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The record at a path; computed and written first where there is none."""
+    if not path.exists():
+        print(f"measuring {path.stem} ..", flush=True)
+        unfinished = path.with_suffix(".partial")
+        unfinished.write_text(json.dumps(compute(), indent=1))
+        unfinished.replace(path)
+    return json.loads(path.read_text())
+
+
+def in_new_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Result of a function in a process of its own, with the peak memory of that process in GB as ``memory``."""
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(1) as pool:
+        return pool.apply(_with_memory, (function, *arguments))
+
+
+def _with_memory(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    result = function(*arguments)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {**result, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9}
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Lines of a table."""
+    return ["| " + " | ".join(map(str, cells)) + " |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def processor() -> str:
+    """What this machine computes with."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text().splitlines()
+        models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+        if models:
+            return models[0]
+    return platform.processor() or platform.machine()
