@@ -105,10 +105,9 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 
 
 def _refuse_infinities(X: FloatArray, names: Any) -> None:
-    largest, smallest = np.fmax.reduce(X, axis=0), np.fmin.reduce(X, axis=0)
-    infinite = np.flatnonzero(np.isinf(largest) | np.isinf(smallest))
-    if len(infinite):
-        where = ", ".join(str(j if names is None else names[j]) for j in infinite[:5])
+    infinite = np.isinf(X)
+    if infinite.any():
+        where = ", ".join(str(j if names is None else names[j]) for j in np.flatnonzero(infinite.any(axis=0))[:5])
         raise ValueError(f"X contains infinity in column {where}: replace it by a number, or by NaN if it is missing.")
 
 

@@ -12,7 +12,7 @@ the subsets without pattern 0 only: 3^(P-1) / 2 steps a level, and 2^P small Cho
 import numpy as np
 
 from formulations.compiled import compiled
-from formulations.group_pricing import IntArray, add_quadratic, least_value
+from formulations.group_quadratics import IntArray, add_quadratic, least_value
 from formulations.pattern_groups import PatternGroupsProblem
 
 MOST_PATTERNS = 22

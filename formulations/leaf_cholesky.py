@@ -14,7 +14,7 @@ from formulations.compiled import compiled
 # A pivot below this share of its diagonal entry counts as 0.
 VANISHED = 1e-10
 # Leaves that are factored side by side: few enough for the cache, enough for the registers.
-LANES = 32
+LANES = 64
 
 
 @compiled
@@ -94,9 +94,8 @@ def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
     """Rows of G side by side, a cache line at a time."""
     length = work.shape[0]
     for block in range(0, length, 8):
-        end = min(block + 8, length)
-        for lane in range(lanes):
-            for t in range(block, end):
+        for t in range(block, min(block + 8, length)):
+            for lane in range(lanes):
                 work[t, lane] = G[begin + lane, t]
 
 

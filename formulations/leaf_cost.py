@@ -31,6 +31,10 @@ IntArray = NDArray[np.int64]
 RIDGE_SCALES = ("leaf", "sample")
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
 COLLINEAR = 1e-13
+# A column whose squares about its mean in a leaf are below this share of its squares does not vary there.
+CONSTANT = 1e-13
+# Smallest pivot, as a share of the largest diagonal entry, from which on normal equations are accurate enough.
+WELL_CONDITIONED = 1e-6
 # Bytes of Gram matrices that are held; where patterns are more, matrices are formed from the rows as they are needed.
 MOST_GRAMS = 5 * 10**8
 
@@ -152,11 +156,12 @@ class SquaredLeafCost(LeafCost):
         super().__init__(rows, Squared(), ridge, ridge_scale)
         share = rows.s / rows.s.sum()
         n, k = rows.A.shape
+        self.centre, self.level = share @ rows.A, float(share @ rows.y[:, 0])
         self.size, self.length = k + 2, (k + 2) * (k + 3) // 2
         self.Z = np.empty((n, self.size))
         self.Z[:, 0] = 1.0
-        self.Z[:, 1:-1] = rows.A - share @ rows.A
-        self.Z[:, -1] = rows.y[:, 0] - share @ rows.y[:, 0]
+        self.Z[:, 1:-1] = rows.A - self.centre
+        self.Z[:, -1] = rows.y[:, 0] - self.level
         self.Z *= np.sqrt(rows.s)[:, None]
         held = 8 * len(rows.patterns) * self.length <= MOST_GRAMS
         self.grams: Array = all_grams(self.Z, rows.start, self.length) if held else np.empty((0, self.length))
@@ -182,13 +187,35 @@ class SquaredLeafCost(LeafCost):
         return costs[0], costs[1]
 
     def _fit(self, members: IntArray) -> LeafModel:
-        places = self.rows.of_patterns(members)
-        A, y, s = self.rows.A[places], self.rows.y[places, 0], self.rows.s[places]
-        share, k = s / s.sum(), A.shape[1]
-        centre, level = share @ A, share @ y
-        root, r = np.sqrt(s), self.penalty(float(s.sum()))
-        B, z = root[:, None] * (A - centre), root * (y - level)
-        padded = np.vstack([B, np.sqrt(r) * np.eye(k)]) if r else B
-        w = scipy.linalg.lstsq(padded, np.append(z, np.zeros(len(padded) - len(z))), COLLINEAR, check_finite=False)[0]
-        residual = z - B @ w
-        return LeafModel(np.array([level - centre @ w]), w[None, :], float(residual @ residual + r * (w @ w)))
+        Z = self.Z[self.rows.of_patterns(members)]
+        G = Z.T @ Z
+        weight, mean = G[0, 0], G[0, 1:] / G[0, 0]
+        r = self.penalty(float(weight))
+        H = G[1:-1, 1:-1] - weight * np.outer(mean[:-1], mean[:-1])
+        varies = np.diag(H) > CONSTANT * np.diag(G)[1:-1]
+        w = np.zeros(len(H))
+        if varies.any():
+            g = G[1:-1, -1] - weight * mean[:-1] * mean[-1]
+            solved = _solve_well_conditioned(H[np.ix_(varies, varies)], g[varies], r)
+            w[varies] = _least_squares(Z, mean, varies, r) if solved is None else solved
+        b = mean[-1] - mean[:-1] @ w
+        residual = Z[:, -1] - Z[:, 0] * b - Z[:, 1:-1] @ w
+        cost = float(residual @ residual + r * (w @ w))
+        return LeafModel(np.array([self.level + b - self.centre @ w]), w[None, :], cost)
+
+
+def _solve_well_conditioned(H: Array, g: Array, r: float) -> Array | None:
+    """Solution of (H + r I) w = g by Cholesky, or None where that would not be accurate."""
+    H[np.diag_indices(len(H))] += r
+    L, failed = scipy.linalg.lapack.dpotrf(H, lower=1)
+    if failed or np.min(np.diag(L)) ** 2 < WELL_CONDITIONED * np.max(np.diag(H)):
+        return None
+    return np.asarray(scipy.linalg.lapack.dpotrs(L, g, lower=1)[0])
+
+
+def _least_squares(Z: Array, mean: Array, varies: BoolArray, r: float) -> Array:
+    """The same from the rows, by singular values."""
+    centred = Z[:, 1:] - Z[:, :1] * mean
+    B, k = centred[:, :-1][:, varies], int(varies.sum())
+    padded, target = np.vstack([B, np.sqrt(r) * np.eye(k)]), np.append(centred[:, -1], np.zeros(k))
+    return scipy.linalg.lstsq(padded, target, COLLINEAR, check_finite=False)[0]

@@ -3,7 +3,8 @@
     min over b, w of   sum_i s_i l(g_i y_i, g_i (b + w'a_i)) + r |w|^2
 
 is compiled once with the parameters g in {0,1}^n, which rows are in the leaf, and r. Rows outside of the leaf add a
-constant; columns, and y in regression, are shifted by their means over all rows first, which b absorbs. The cost of :mod:`formulations.leaf_cost` is then evaluated at the solution, on the rows of the leaf.
+constant; columns, and y in regression, are shifted by their means over all rows first, which b absorbs. The cost of
+:mod:`formulations.leaf_cost` is then evaluated at the solution, on the rows of the leaf.
 """
 
 import warnings

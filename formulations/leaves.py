@@ -23,7 +23,7 @@ from formulations.losses import Array, BoolArray
 Progress = Callable[[int, int], None]
 
 
-class OutOfTime(Exception):
+class OutOfTimeError(Exception):
     """The deadline passed before all costs were known."""
 
 
@@ -109,7 +109,7 @@ def box_costs(
 ) -> BoxCosts:
     """Costs of all boxes with at most ``depth`` literals.
 
-    Raises :class:`OutOfTime` once ``time.monotonic()`` is past the deadline.
+    Raises :class:`OutOfTimeError` once ``time.monotonic()`` is past the deadline.
     """
     depth = min(depth, len(features))
     done, total = 0, count_boxes(len(features), depth)
@@ -125,7 +125,7 @@ def box_costs(
         if on_progress is not None:
             on_progress(done, total)
         if time.monotonic() > deadline:
-            raise OutOfTime
+            raise OutOfTimeError
     return BoxCosts(features, depth, levels)
 
 
@@ -138,18 +138,22 @@ def _squared_chunks(
     if depth == 0:
         return
     data = (*leaf_cost.statistics, rows.counts, patterns)
-    A = all_missing(*data, depth - 1, binom, length)
-    offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
+    sizes = [comb(len(features), k) for k in range(depth + 1)]
+    offsets = np.append(0, np.cumsum(sizes))
+    A = np.zeros((offsets[depth], length))  # by numpy, which asks for large pages of memory
+    all_missing(*data, depth - 1, binom, A)
     options = (size, leaf_cost.ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows))
     for k in range(1, depth + 1):
         for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
             first = comb(f, k) if k > 1 else 0
-            if k < depth:
-                top, top_first = A[offsets[k] : offsets[k + 1]], 0
-            elif k > 1:
-                top, top_first = all_missing_with(*data, f, k, binom, length), first
-            else:
-                top, top_first = all_missing(*data, 1, binom, length)[1:], 0
+            top, top_first = A[offsets[k] : offsets[k + 1]], 0
+            if k == depth > 1:
+                top, top_first = np.zeros((comb(f, k - 1), length)), first
+                all_missing_with(*data, f, k, binom, top)
+            elif k == depth:
+                both = np.zeros((offsets[2], length))
+                all_missing(*data, 1, binom, both)
+                top = both[1:]
             yield k, first << k, costs_with_largest(A, top, top_first, offsets, f, k, options, binom)
 
 

@@ -13,9 +13,9 @@ Constraints flow   x_B + z_B + sum_j y_Bj = inflow of B, for every B
             leaves sum_B x_B + 2 sum_B z_B <= Q
 
 A box has two children at once when it is split: this is a flow in an AND/OR graph. Without the row ``leaves`` its
-linear relaxation has an integral optimum, so the variables are continuous and have no upper bounds; integrality is declared
-only where the row can bind, Q < 2^D, and checked in any case. Keeping the best last split alone is exact, as the two
-leaves of any last split count the same.
+linear relaxation has an integral optimum, so the variables are continuous and have no upper bounds; integrality is
+declared only where the row can bind, Q < 2^D, and checked in any case. Keeping the best last split alone is exact, as
+the two leaves of any last split count the same.
 """
 
 import time

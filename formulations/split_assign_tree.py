@@ -51,7 +51,7 @@ import numpy as np
 
 from formulations.certificate import Certificate
 from formulations.leaf_cost import IntArray, LeafCost, LeafModel, PatternRows
-from formulations.leaves import OutOfTime, members_of
+from formulations.leaves import OutOfTimeError, members_of
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
 from formulations.losses import Absolute, Array
 from formulations.tree_dynamic_program import Tree, leaves_of
@@ -107,7 +107,7 @@ class SplitAssignProblem:
 def split_assign_problem(
     leaf_cost: LeafCost, features: IntArray, depth: int, max_leaves: int, min_rows: int, deadline: float = np.inf
 ) -> SplitAssignProblem:
-    """The data; raises :class:`~formulations.leaves.OutOfTime` once ``time.perf_counter()`` is past the deadline."""
+    """The data; :class:`~formulations.leaves.OutOfTimeError` once ``time.perf_counter()`` is past the deadline."""
     if not isinstance(leaf_cost.loss, Absolute) or leaf_cost.ridge != 0.0:
         raise ValueError("The split / assign formulation is linear: it takes the absolute loss with ridge = 0 only.")
     rows, depth = leaf_cost.rows, min(depth, len(features))
@@ -120,7 +120,7 @@ def split_assign_problem(
             if rows.counts[members].sum() >= fewest and members.tobytes() not in models:
                 models[members.tobytes()] = leaf_cost.fit(members)
             if time.perf_counter() > deadline:
-                raise OutOfTime
+                raise OutOfTimeError
     residuals = np.array([rows.y[:, 0] - model.intercept[0] - rows.A @ model.weights[0] for model in models.values()])
     unit, size = float(np.abs(residuals[0]).mean()) or 1.0, np.abs(rows.A).max(axis=0)
     size[size == 0] = 1.0
@@ -250,7 +250,7 @@ def solve_split_assign_tree(
             bound = max(bound, solution.bound * problem.unit)  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
-    except OutOfTime:
+    except OutOfTimeError:
         pass
     except KeyboardInterrupt:
         status = "interrupted"

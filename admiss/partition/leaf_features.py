@@ -29,7 +29,9 @@ class LeafFeatures:
         Features that were observed in training.
     missable : bool array of shape (d,)
         Features that were missing somewhere in training.
-    mean, scale : float arrays of shape (d,)
+    mean : float array of shape (d,)
+        Training means of the features that were never missing, NaN for the others.
+    scale : float array of shape (d,)
     """
 
     leaf_model: str
@@ -43,8 +45,11 @@ class LeafFeatures:
         """Learn means, scales and what is missing from the training rows."""
         M = np.isnan(X)
         missable: BoolArray = np.asarray(M.any(axis=0))
-        mean, deviation, size, _ = observed_moments(X, s)
-        spread = observed_scale(deviation, size)[0] if scale else np.ones(X.shape[1])
+        mean, spread = np.full(X.shape[1], np.nan), np.ones(X.shape[1])
+        mean[~missable] = s @ X[:, ~missable] / s.sum()
+        if scale:
+            _, deviation, size, _ = observed_moments(X, s)
+            spread = observed_scale(deviation, size)[0]
         return cls(leaf_model, np.flatnonzero(~M.all(axis=0)), missable, mean, spread)
 
     @property

@@ -21,7 +21,7 @@ from admiss.partition.protocol import Limits, Partitioner
 from admiss.progress import counter
 from formulations.certificate import Certificate
 from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
-from formulations.leaves import BoxCosts, OutOfTime, box_costs, count_boxes
+from formulations.leaves import BoxCosts, OutOfTimeError, box_costs, count_boxes
 from formulations.optimal_tree import CLOSED, solve_optimal_tree
 from formulations.polynomial_bound import polynomial_bound
 from formulations.tree_dynamic_program import Tree, best_tree
@@ -137,7 +137,7 @@ def enumerated_boxes(
     try:
         with counter("leaf costs") as tell:
             return box_costs(leaf_cost, limits.features, depth, limits.rows, deadline, tell), ""
-    except OutOfTime:
+    except OutOfTimeError:
         return None, "time limit"
     except KeyboardInterrupt:
         return None, "interrupted"

@@ -7,6 +7,7 @@ Finished cells are kept.
 """
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from admiss.datasets import SyntheticData, make_interacting, make_synthetic
 from admiss.partition import Greedy, OptimalTree
 from experiments.bench.records import kept, markdown, processor
 
-DATA = {
+DATA: dict[str, Callable[..., SyntheticData]] = {
     "mcar": partial(make_synthetic, mechanism="mcar"),
     "censoring": partial(make_synthetic, mechanism="censoring"),
     "mcar, nn": partial(make_synthetic, mechanism="mcar", signal="nn"),
@@ -43,7 +44,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
 
 def cell(name: str, n: int, seed: int) -> dict[str, Any]:
     """Both partitioners on one data set."""
-    data: SyntheticData = DATA[name](n=n, random_state=seed)
+    data = DATA[name](n=n, random_state=seed)
     result: dict[str, Any] = {"data": name, "n": n, "seed": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of features that a small sample never shows

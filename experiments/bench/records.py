@@ -6,6 +6,7 @@ import platform
 import resource
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def in_new_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Result of a function in a process of its own, with the peak memory of that process in GB as ``memory``."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        return pool.apply(_with_memory, (function, *arguments))
+    """Result of a function in a process of its own, with the most memory that it has held, in GB, as ``memory``."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_with_memory, function, *arguments).result()
 
 
 def _with_memory(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

@@ -33,11 +33,13 @@ def test_the_default_comparison(here, capsys):
     by_method = {row["method"]: row for row in first["methods"]}
     assert by_method["tree"]["cost"] < by_method["greedy"]["cost"] < by_method["none"]["cost"]
     assert by_method["tree"]["test_R2"] > by_method["greedy"]["test_R2"]
-    assert by_method["greedy"]["bound"] is None and by_method["tree"]["bound"] is not None
+    assert by_method["greedy"]["bound"] is None
+    assert by_method["tree"]["bound"] is not None
     assert first["curves"]["optimum"][-1] == pytest.approx(by_method["tree"]["cost"], rel=1e-9)
     assert first["curves"]["greedy"][-1] == pytest.approx(by_method["greedy"]["cost"], rel=1e-9)
     picture = (here / "admiss-compare.png").read_bytes()
-    assert picture[:4] == b"\x89PNG" and len(picture) > 10_000
+    assert picture[:4] == b"\x89PNG"
+    assert len(picture) > 10_000
     assert sorted(path.name for path in here.iterdir()) == ["admiss-compare.json", "admiss-compare.png"]
 
 
@@ -87,8 +89,10 @@ def test_a_file_of_ones_own(here, capsys, monkeypatch, ending, backend):
     options = ["compare", "--data", f"houses.{ending}", "--target", "price", "--max-depth", "2", "--out", "found"]
     assert main([*options, "--folds", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "houses." in shown and "222 training rows, 6 features" in shown
-    assert "town is left out" in shown and "3 rows without price are left out" in shown
+    assert "houses." in shown
+    assert "222 training rows, 6 features" in shown
+    assert "town is left out" in shown
+    assert "3 rows without price are left out" in shown
     text = json.loads((here / "found.json").read_text())["comparisons"][0]["models"]["tree"]
     assert "age is missing" in text or "height is missing" in text
 
@@ -173,7 +177,8 @@ def test_an_interrupt_keeps_what_is_there(monkeypatch):
     compared = compare_partitions(data.X_train, data.y_train, methods=("greedy", "tree", "none"))
     assert compared.table["method"].tolist() == ["greedy", "tree"]
     assert compared.table["status"][1] == "interrupted"
-    assert np.isfinite(compared.table["cv_R2"][0]) and np.isnan(compared.table["cv_R2"][1])
+    assert np.isfinite(compared.table["cv_R2"][0])
+    assert np.isnan(compared.table["cv_R2"][1])
 
 
 def test_help_is_enough(capsys):

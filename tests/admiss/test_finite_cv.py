@@ -95,7 +95,9 @@ def test_classifier_chooses_and_describes(data):
     assert search.cv_results_.n_rows == 4
     assert search.leaf_table()["rows"].sum() == 200
     assert search.certificate_.objective > 0
-    assert search.to_text() and search.coef_table().n_rows and search.pattern_report(X).n_rows
+    assert search.to_text()
+    assert search.coef_table().n_rows
+    assert search.pattern_report(X).n_rows
 
 
 @pytest.mark.parametrize(

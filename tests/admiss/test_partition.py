@@ -285,7 +285,7 @@ def test_trees_route_new_patterns_and_groups_take_the_nearest():
     assert groups.assign(new).tolist() == [1, 2, 2]
     assert groups.seen(new).tolist() == [False, False, True]
     boxes = [[(0, False)], [(0, True), (2, False)], [(2, True)]]
-    tree = Partition(patterns, weights, np.array([0, 1, 2]), certificate, boxes[:2] + [[(0, True), (2, True)]])
+    tree = Partition(patterns, weights, np.array([0, 1, 2]), certificate, [*boxes[:2], [(0, True), (2, True)]])
     assert tree.assign(new).tolist() == [1, 0, 2]
     overlapping = Partition(patterns, weights, np.array([0, 1, 2]), certificate, boxes)
     assert overlapping.assign(new).tolist() == [1, 2, 2]  # the second lies in two boxes, and is nearest to the third

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from formulations.leaf_cost import PatternRows, SquaredLeafCost
-from formulations.leaves import OutOfTime, box_costs, count_boxes, members_of, subset_of_rank
+from formulations.leaves import OutOfTimeError, box_costs, count_boxes, members_of, subset_of_rank
 from formulations.logistic_leaf import LogisticLeafCost
 from formulations.optimal_tree import build_optimal_tree, optimal_tree_problem, solve_optimal_tree, tree_cost
 from formulations.tree_dynamic_program import best_costs, best_tree, leaves_of
@@ -122,7 +122,7 @@ def test_no_time_leaves_a_gap():
     assert tree is None
     assert certificate.gap > 0
     assert certificate.status == "time limit"
-    with pytest.raises(OutOfTime):
+    with pytest.raises(OutOfTimeError):
         box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5, deadline=0.0)
 
 

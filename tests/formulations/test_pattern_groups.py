@@ -4,7 +4,8 @@ import threading
 import numpy as np
 import pytest
 
-from formulations import group_pricing, pattern_groups
+from formulations import group_exchange, group_joining, group_pricing, group_search
+from formulations.group_choice import GroupChoice
 from formulations.group_pricing import price_groups
 from formulations.group_subsets import best_groups_by_subsets
 from formulations.pattern_groups import PatternGroupsProblem, group_cost, solve_pattern_groups
@@ -111,17 +112,17 @@ def test_equals_the_dynamic_program_on_more_patterns(ridge_scale, groups):
 
 
 def test_branching_closes_what_enumeration_may_not(monkeypatch):
-    monkeypatch.setattr(pattern_groups, "MOST_ENUMERATED", 1)
-    monkeypatch.setattr(pattern_groups, "RESTARTS", 1)
+    monkeypatch.setattr(group_joining, "MOST_ENUMERATED", 1)
+    monkeypatch.setattr(group_exchange, "RESTARTS", 1)
     branched = 0
-    children = pattern_groups._children
+    children = group_search.children
 
     def count(*arguments):
         nonlocal branched
         branched += 1
         return children(*arguments)
 
-    monkeypatch.setattr(pattern_groups, "_children", count)
+    monkeypatch.setattr(group_search, "children", count)
     for seed in range(12):
         problem, _ = draw(seed, 10, features=4, rows=80, ridge=0.01, max_groups=3, min_rows=10)
         labels, certificate = solve_pattern_groups(problem)
@@ -138,7 +139,7 @@ def test_pricing_finds_every_group_below_the_threshold(seed):
     prices = np.random.default_rng(seed).uniform(0.5, 2.0, 8) * group_cost(problem, range(8)) / 8
     forbidden = np.zeros((8, 8), dtype=bool)
     forbidden[1, 4] = forbidden[4, 1] = True
-    choice = group_pricing.GroupChoice(choice.quadratics, choice.base, choice.rows, 12, forbidden)
+    choice = GroupChoice(choice.quadratics, choice.base, choice.rows, 12, forbidden)
     masks = np.array([[code >> p & 1 for p in range(8)] for code in range(1, 256)], dtype=bool)
     masks = masks[(masks @ choice.rows >= 12) & ~(masks[:, 1] & masks[:, 4])]
     values = np.array([choice.cost(mask) - prices @ mask for mask in masks])
@@ -196,6 +197,19 @@ def test_an_interrupt_keeps_what_is_known():
         assert certificate.status in ("interrupted", "optimal")
 
 
+@pytest.mark.parametrize("start", [None, [1, 1, 0, 0, 2, 2, 1, 0]])
+def test_an_interrupt_before_the_first_cost_keeps_the_start(start, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(group_search, "least_value", interrupt)
+    problem, _ = draw(3, 8, rows=200, max_groups=3)
+    labels, certificate = solve_pattern_groups(problem, start=start)
+    check(problem, labels, certificate)
+    assert labels.tolist() == ([0] * 8 if start is None else [0, 0, 1, 1, 2, 2, 0, 1])
+    assert (certificate.status, certificate.bound) == ("interrupted", 0.0)
+
+
 def test_a_full_pool_is_no_proof(monkeypatch):
     monkeypatch.setattr(group_pricing, "POOL_BYTES", 1)
     problem, _ = draw(3, 30, features=5, rows=400, ridge=0.01, max_groups=3)
@@ -203,6 +217,14 @@ def test_a_full_pool_is_no_proof(monkeypatch):
     check(problem, labels, certificate)
     exact = solve_pattern_groups(problem)[1]
     assert certificate.bound <= exact.objective * (1 + 1e-9)
+
+
+def test_many_patterns_are_grouped_without_proof():
+    problem, _ = draw(3, 500, features=2, rows=2000, ridge=0.01, max_groups=3)
+    labels, certificate = solve_pattern_groups(problem, time_limit=2.0)
+    check(problem, labels, certificate)
+    assert certificate.status in ("too many patterns", "time limit")
+    assert certificate.objective < group_cost(problem, range(500))
 
 
 def test_from_threads():
