@@ -93,3 +93,21 @@ def test_readme_examples_run():
     results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert results.attempted >= 10
     assert results.failed == 0
+
+
+def test_the_comparison_in_the_readme_is_what_the_command_prints(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare"]) == 0
+    shown = capsys.readouterr().out
+    block = (ROOT / "README.md").read_text().split("```\ninteracting patterns")[1].split("```")[0]
+    rows = [line.split() for line in block.splitlines() if line.startswith(("none ", "greedy ", "tree "))]
+    found = [line.split() for line in shown.splitlines() if line.startswith(("none ", "greedy ", "tree "))]
+    assert len(rows) == len(found) == 6
+    for expected, row in zip(rows, found, strict=True):
+        seconds = len(row) - 3
+        assert [word for place, word in enumerate(row) if place != seconds] == [
+            word for place, word in enumerate(expected) if place != seconds
+        ]
+    verdicts = [line for line in block.splitlines() if line.startswith("Greedy")]
+    assert len(verdicts) == 2
+    assert all(line in shown for line in verdicts)
