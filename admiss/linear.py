@@ -12,17 +12,15 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.classes import class_probabilities, most_likely, read_class_targets
 from admiss.description import AdaptiveDescription
 from admiss.design import fit_design
 from admiss.inputs import (
     feature_names,
-    read_classes,
     read_features,
     read_regression_target,
     read_weights,
@@ -302,15 +300,7 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
-            classes, codes = read_classes(self, y, len(X))
-            by_class = compute_sample_weight(self.class_weight, classes[codes])
-            if not np.all(np.isfinite(by_class) & (by_class >= 0)):
-                raise ValueError(f"class_weight must hold numbers from 0 on, not {self.class_weight!r}.")
-            weights = read_weights(sample_weight, X) * by_class
-            if len(np.unique(codes[weights > 0])) < 2:
-                raise ValueError("AdaptiveClassifier needs rows of at least two classes, and y has one class only.")
-            self.classes_ = classes
-            targets = [np.where(codes == c, 1.0, -1.0) for c in (range(len(classes)) if len(classes) > 2 else [1])]
+            self.classes_, _, targets, weights = read_class_targets(self, y, X, sample_weight)
             self._fit_targets(X, targets, weights, adaptivity, loss)
         return self
 
@@ -320,14 +310,9 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class; one-against-the-rest probabilities are scaled to sum to 1."""
-        scores = expit(self._scores(X))
-        if scores.ndim == 1:
-            return np.column_stack([1.0 - scores, scores])
-        sums = scores.sum(axis=1, keepdims=True)
-        return np.where(sums > 0, scores / np.where(sums > 0, sums, 1.0), 1.0 / scores.shape[1])
+        return class_probabilities(self._scores(X))
 
     def predict(self, X: Any) -> Any:
         """Most likely class of each row."""
-        scores = self._scores(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        codes = most_likely(self._scores(X))
         return self.classes_[codes]

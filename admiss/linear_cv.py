@@ -13,15 +13,14 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.chosen import ChosenClassifier, ChosenModel
+from admiss.classes import read_class_targets
 from admiss.folds import make_folds
 from admiss.grid import ClassFolds, GridOptions, logistic_folds, path_errors, squared_folds
 from admiss.inputs import (
     feature_names,
-    read_classes,
     read_features,
     read_regression_target,
     read_weights,
@@ -42,7 +41,7 @@ TIE = 1e-9
 FINITE = "finite"
 
 
-class _AdaptiveCV(BaseEstimator):
+class _AdaptiveCV(ChosenModel, BaseEstimator):
     """What the two estimators share: the grid, the choice, and the model behind."""
 
     adaptivity: Any
@@ -61,7 +60,6 @@ class _AdaptiveCV(BaseEstimator):
     n_jobs: int | None
 
     _finite_type: type
-    best_estimator_: Any
 
     def _read_grid(self) -> tuple[list[Adaptivity], list[Any], GridOptions]:
         """Adaptivity classes, finite candidates, and the grid."""
@@ -171,53 +169,12 @@ class _AdaptiveCV(BaseEstimator):
 
     def _adopt(self, estimator: Any, X: Any, y: Any, sample_weight: Any, best: dict[str, Any]) -> None:
         self.best_params_ = best
-        self.best_estimator_ = estimator.fit(X, y, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-
-    def _model(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
-
-    def predict(self, X: Any) -> Any:
-        """Predictions of the chosen model."""
-        return self._model().predict(X)
-
-    def coef_at(self, pattern: Any) -> FloatArray:
-        """Weights at a pattern, see :meth:`AdaptiveRegressor.coef_at`."""
-        return self._model().coef_at(pattern)
-
-    def intercept_at(self, pattern: Any) -> Any:
-        """Intercept at a pattern, see :meth:`AdaptiveRegressor.intercept_at`."""
-        return self._model().intercept_at(pattern)
-
-    def coef_table(self) -> Table:
-        """Coefficients as a table, see :meth:`AdaptiveRegressor.coef_table`."""
-        return self._model().coef_table()
-
-    def pattern_report(self, X: Any) -> Table:
-        """The patterns of X, see :meth:`AdaptiveRegressor.pattern_report`."""
-        return self._model().pattern_report(X)
-
-    def to_text(self, precision: int = 4) -> str:
-        """The chosen model as a formula."""
-        return self._model().to_text(precision)
+        self._take_over(estimator.fit(X, y, sample_weight))
 
     @property
     def imputation_(self) -> FloatArray:
         """The values that the chosen model imputes, see :attr:`AdaptiveRegressor.imputation_`."""
         return self._model().imputation_
-
-    @property
-    def certificate_(self) -> Any:
-        """Certificate of the chosen model."""
-        return self._model().certificate_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 RESULT_COLUMNS = (
@@ -351,7 +308,7 @@ class AdaptiveRegressorCV(RegressorMixin, _AdaptiveCV):
         return self
 
 
-class AdaptiveClassifierCV(ClassifierMixin, _AdaptiveCV):
+class AdaptiveClassifierCV(ClassifierMixin, ChosenClassifier, _AdaptiveCV):
     """Adaptive logistic regression with everything chosen by cross-validation.
 
     Folds are stratified by pattern and class. More than two classes are fitted one against the rest with one choice for
@@ -426,13 +383,10 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
         AdaptiveClassifier(**shared)._check_parameters()
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
-            labels, codes = read_classes(self, y, len(rows))
-            s = read_weights(sample_weight, rows) * compute_sample_weight(self.class_weight, labels[codes])
+            _, codes, all_targets, s = read_class_targets(self, y, rows, sample_weight)
             used = s > 0
-            if len(np.unique(codes[used])) < 2:
-                raise ValueError("AdaptiveClassifierCV needs rows of at least two classes, and y has one class only.")
             splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
-            targets = [np.where(codes[used] == c, 1.0, -1.0) for c in (range(len(labels)) if len(labels) > 2 else [1])]
+            targets = [target[used] for target in all_targets]
             by_class = [logistic_folds(rows[used], targets, s[used], a, splits, options) for a in classes]
             names, stacked = feature_names(self), np.column_stack(targets)
             tables = [c.search(rows[used], stacked, s[used], splits, Logistic(), names) for c in finite]
@@ -443,11 +397,3 @@ on_unseen_pattern, stop_early, solver, random_state, n_jobs
                 estimator = chosen._estimator().set_params(**best, class_weight=self.class_weight)
                 self._adopt(estimator, X, y, sample_weight, best)
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the chosen model."""
-        return self._model().decision_function(X)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the chosen model."""
-        return self._model().predict_proba(X)

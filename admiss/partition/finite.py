@@ -8,20 +8,17 @@ truncated to the range of y in training, as in Theorem 1.
 """
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
+from admiss.classes import class_probabilities, most_likely, read_class_targets
 from admiss.inputs import (
     feature_names,
-    read_classes,
     read_features,
     read_regression_target,
     read_weights,
@@ -297,7 +294,7 @@ feature_names_in_
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             self.classes_, _, targets, s = read_class_targets(self, y, rows, sample_weight)
-            self._fit_leaves(rows, targets, s, partitioner, loss)
+            self._fit_leaves(rows, np.column_stack(targets), s, partitioner, loss)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -307,29 +304,9 @@ feature_names_in_
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class; one-against-the-rest probabilities are scaled to sum to 1."""
-        scores = expit(self._scores(X))
-        if scores.shape[1] == 1:
-            return np.column_stack([1.0 - scores, scores])
-        sums = scores.sum(axis=1, keepdims=True)
-        return np.where(sums > 0, scores / np.where(sums > 0, sums, 1.0), 1.0 / scores.shape[1])
+        return class_probabilities(self.decision_function(X))
 
     def predict(self, X: Any) -> Any:
         """Most likely class of each row."""
-        scores = self._scores(X)
-        codes = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        codes = most_likely(self.decision_function(X))
         return self.classes_[codes]
-
-
-def read_class_targets(
-    estimator: Any, y: Any, X: FloatArray, sample_weight: Any
-) -> tuple[Any, IntArray, FloatArray, FloatArray]:
-    """Classes, class of each row, targets -1 and 1 (one column for two classes, else one a class), and row weights."""
-    classes, codes = read_classes(estimator, y, len(X))
-    by_class = compute_sample_weight(estimator.class_weight, classes[codes])
-    if not np.all(np.isfinite(by_class) & (by_class >= 0)):
-        raise ValueError(f"class_weight must hold numbers from 0 on, not {estimator.class_weight!r}.")
-    s = read_weights(sample_weight, X) * by_class
-    if len(np.unique(codes[s > 0])) < 2:
-        raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")
-    wanted: Sequence[int] = range(len(classes)) if len(classes) > 2 else [1]
-    return classes, codes, np.column_stack([np.where(codes == c, 1.0, -1.0) for c in wanted]), s

@@ -9,11 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
+from admiss.chosen import ChosenClassifier, ChosenModel
+from admiss.classes import read_class_targets
 from admiss.folds import Split, make_folds
 from admiss.inputs import feature_names, read_features, read_regression_target, read_weights, unchanged_on_error
-from admiss.partition.finite import FiniteClassifier, FiniteRegressor, read_class_targets
+from admiss.partition.finite import FiniteClassifier, FiniteRegressor
 from admiss.partition.finite_search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
 from admiss.partition.greedy import Greedy
 from admiss.partition.leaf_features import LEAF_MODELS
@@ -26,7 +27,7 @@ DEFAULT_DEPTHS = (1, 2, 3, 4)
 DEFAULT_RIDGES = (0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
 
 
-class _FiniteCV(BaseEstimator):
+class _FiniteCV(ChosenModel, BaseEstimator):
     """What the two estimators share: the grid, the choice, and the model behind."""
 
     partitioner: Partitioner | None
@@ -42,8 +43,6 @@ class _FiniteCV(BaseEstimator):
     cv: Any
     random_state: Any
     n_jobs: int | None
-
-    best_estimator_: Any
 
     def _shared_parameters(self) -> dict[str, Any]:
         names = ("loss", "ridge_scale", "scale", "on_unseen_pattern")
@@ -129,61 +128,20 @@ class _FiniteCV(BaseEstimator):
             **{column: results[column] for column in ("ridge", "leaves", "mean_loss")},
         )
         self.best_score_ = -float(results["mean_loss"][self.best_index_])
-        self.best_estimator_ = estimator.set_params(**self.best_params_).fit(X, y, sample_weight)
-        for attribute in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(estimator, attribute):
-                setattr(self, attribute, getattr(estimator, attribute))
-
-    def _model(self) -> Any:
-        check_is_fitted(self)
-        return self.best_estimator_
-
-    def predict(self, X: Any) -> Any:
-        """Predictions of the chosen model."""
-        return self._model().predict(X)
+        self._take_over(estimator.set_params(**self.best_params_).fit(X, y, sample_weight))
 
     def apply(self, X: Any) -> Any:
         """The leaf of each row, see :meth:`FiniteRegressor.apply`."""
         return self._model().apply(X)
 
-    def coef_at(self, pattern: Any) -> FloatArray:
-        """Weights at a pattern, see :meth:`FiniteRegressor.coef_at`."""
-        return self._model().coef_at(pattern)
-
-    def intercept_at(self, pattern: Any) -> Any:
-        """Intercept at a pattern, see :meth:`FiniteRegressor.intercept_at`."""
-        return self._model().intercept_at(pattern)
-
-    def coef_table(self) -> Table:
-        """Coefficients by leaf, see :meth:`FiniteRegressor.coef_table`."""
-        return self._model().coef_table()
-
     def leaf_table(self) -> Table:
         """The leaves, see :meth:`FiniteRegressor.leaf_table`."""
         return self._model().leaf_table()
-
-    def pattern_report(self, X: Any) -> Table:
-        """The patterns of X, see :meth:`FiniteRegressor.pattern_report`."""
-        return self._model().pattern_report(X)
-
-    def to_text(self, precision: int = 4) -> str:
-        """The chosen model in words."""
-        return self._model().to_text(precision)
 
     @property
     def partition_(self) -> Any:
         """Partition of the chosen model."""
         return self._model().partition_
-
-    @property
-    def certificate_(self) -> Any:
-        """Certificate of the chosen model."""
-        return self._model().certificate_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class FiniteRegressorCV(RegressorMixin, _FiniteCV):
@@ -288,7 +246,7 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
         return self
 
 
-class FiniteClassifierCV(ClassifierMixin, _FiniteCV):
+class FiniteClassifierCV(ClassifierMixin, ChosenClassifier, _FiniteCV):
     """Finite logistic regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
 
     Parameters
@@ -362,14 +320,7 @@ one_standard_error, cv, random_state, n_jobs
             _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
             used = s > 0
             splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
-            results = self.search(rows[used], targets[used], s[used], splits, loss, feature_names(self))
+            stacked = np.column_stack(targets)[used]
+            results = self.search(rows[used], stacked, s[used], splits, loss, feature_names(self))
             self._adopt(self._estimator(), results, X, y, sample_weight)
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the chosen model."""
-        return self._model().decision_function(X)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the chosen model."""
-        return self._model().predict_proba(X)

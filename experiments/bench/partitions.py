@@ -6,8 +6,8 @@ runs in a process of its own, after the code was compiled on a smaller problem. 
 * pystreed, the piecewise-linear regression trees of STreeD, on the same rows with the indicators as its binary
   features. It asks for at least 5 d rows a leaf, so both get that limit; its leaves are fitted again at this leaf cost,
   since its own leaf fits are not exact;
-* numpy's batched Cholesky factorisation of as many matrices as there are boxes, of the same size: the least that a
-  program which factors box by box would do;
+* numpy's batched Cholesky factorisation of as many matrices as there are boxes, of the same size, in batches of 50,000:
+  the least that a program which factors box by box would do;
 * the dynamic program over the same boxes, for the mixed-integer program; the dynamic program over subsets, for groups.
 """
 
@@ -238,8 +238,8 @@ def report(records: dict[str, dict[str, Any]]) -> str:
     """The measurements as a table."""
     table = []
 
-    def line(what: str, found: str, peer: str, memory: float) -> None:
-        table.append([what, found, peer, f"{memory:.2f} GB"])
+    def line(what: str, found: str, peer: str, memory: float | None) -> None:
+        table.append([what, found, peer, "-" if memory is None else f"{memory:.2f} GB"])
 
     for name, record in records.items():
         size = f"d = {record.get('d')}, depth {record.get('depth')}, n = {record['n']:,}"
@@ -256,7 +256,7 @@ def report(records: dict[str, dict[str, Any]]) -> str:
             )
             peer += f"; greedy {record['greedy']:.2f} s, {100 * record['greedy_loss']:.1f} % above the optimum"
             what = f"exact tree, {size}, {record['patterns']:,} patterns, leaves of any size"
-            line(what, f"{record['admiss']:.2f} s", peer, memory)
+            line(what, f"{record['admiss']:.2f} s", peer, None)  # the matrices of numpy take more
         elif name == "mixed-integer":
             peer = f"dynamic program {record['dynamic']:.2f} s; allowed {record['allowed']:.1f} s; "
             peer += f"difference {record['difference']:.0e}; half the leaves: {record['with_budget']:.1f} s"
@@ -276,12 +276,13 @@ def report(records: dict[str, dict[str, Any]]) -> str:
     return "\n".join([*lines, ", ".join(f"{name} {found[name]}" for name in names) + f"; {peer}; {processor()}"])
 
 
-def _groups_line(line: Callable[[str, str, str, float], None], record: dict[str, Any]) -> None:
+def _groups_line(line: Callable[[str, str, str, float | None], None], record: dict[str, Any]) -> None:
     rows = record["rows"]
     proven = sum(row["status"] == "optimal" for row in rows)
     slowest, widest = max(row["seconds"] for row in rows), max(row["gap"] for row in rows)
     counts = sorted({row.get("groups", 3) for row in rows})
-    what = f"groups of {record['patterns']} patterns, {counts[0]} to {counts[-1]} groups, n = {record['n']:,}"
+    spread = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    what = f"groups of {record['patterns']} patterns, {spread} groups, n = {record['n']:,}"
     found = f"{proven} of {len(rows)} proven, slowest {slowest:.1f} s, largest gap {100 * widest:.2g} %"
     differences = [row["difference"] for row in rows if "difference" in row]
     peer = "-"
