@@ -6,19 +6,25 @@ Each starts from the greedy or the best tree, and returns the best partition fou
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.optimal_tree import enumerated_boxes, settled, unproven
+from admiss.partition.optimal_tree import cheap_bound, enumerated_boxes, settled, unproven
 from admiss.partition.partition import Partition, box_partition, group_partition, tree_partition
 from admiss.partition.protocol import Limits, Partitioner
+from admiss.patterns import PatternTable
 from formulations.box_partition import solve_box_partition
 from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.leaves import members_of
 from formulations.pattern_groups import PatternGroupsProblem, solve_pattern_groups
 from formulations.split_assign_tree import solve_split_assign_tree
 from formulations.tree_dynamic_program import best_tree, leaves_of
+
+# Entries of a set-partitioning matrix, and patterns to be grouped, beyond which a tree is returned with its gap.
+MOST_ENTRIES = 5 * 10**6
+MOST_PATTERNS = 5000
 
 
 class SplitAssignTree(Partitioner):
@@ -121,9 +127,12 @@ class BoxPartition(Partitioner):
         boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
         if boxes is None:
             greedy = grow_greedily(leaf_cost, limits)
-            return tree_partition(
-                statistics, greedy, replace(unproven(leaf_cost, greedy, limits, stopped, began), bound=0.0)
-            )
+            bound = cheap_bound(leaf_cost, limits, stopped)
+            return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, bound, stopped, began))
+        if _entries(statistics, limits) > MOST_ENTRIES:
+            tree, stopped = best_tree(boxes, limits.leaves)[0], "too many boxes to choose"
+            bound = cheap_bound(leaf_cost, limits, stopped)
+            return tree_partition(statistics, tree, unproven(leaf_cost, tree, bound, stopped, began))
         left = None if self.time_limit is None else max(0.0, self.time_limit - (time.perf_counter() - began))
         chosen, certificate = solve_box_partition(
             leaf_cost,
@@ -136,6 +145,12 @@ class BoxPartition(Partitioner):
         certificate = replace(certificate, seconds=time.perf_counter() - began)
         objective = leaf_cost.total(members_of(statistics.patterns, literals) for literals in chosen)
         return box_partition(statistics, chosen, settled(certificate, objective))
+
+
+def _entries(statistics: PatternRows, limits: Limits) -> int:
+    """Entries of the matrix that says which patterns lie in which boxes."""
+    cells = len(PatternTable.of(statistics.patterns[:, limits.features]).patterns)
+    return cells * sum(comb(len(limits.features), k) for k in range(limits.depth + 1))
 
 
 class PatternGroups(Partitioner):
@@ -187,6 +202,10 @@ class PatternGroups(Partitioner):
         if not isinstance(leaf_cost, SquaredLeafCost):
             raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
         limits = self.limits(statistics, feature_names)
+        if len(statistics.patterns) > MOST_PATTERNS:
+            began = time.perf_counter()
+            tree = grow_greedily(leaf_cost, limits)
+            return tree_partition(statistics, tree, unproven(leaf_cost, tree, 0.0, "too many patterns", began))
         problem = PatternGroupsProblem(
             gram=_pattern_grams(leaf_cost),
             rows=statistics.counts,

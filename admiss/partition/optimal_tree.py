@@ -91,7 +91,8 @@ class OptimalTree(Partitioner):
         boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
         if boxes is None:
             greedy = grow_greedily(leaf_cost, limits)
-            return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, limits, stopped, began))
+            bound = cheap_bound(leaf_cost, limits, stopped)
+            return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, bound, stopped, began))
         tree, certificate = self._choose(leaf_cost, boxes, limits, began)
         certificate = replace(certificate, seconds=time.perf_counter() - began)
         return tree_partition(statistics, tree, settled(certificate, tree_objective(leaf_cost, tree)))
@@ -143,12 +144,15 @@ def enumerated_boxes(
         return None, "interrupted"
 
 
-def unproven(leaf_cost: LeafCost, tree: Tree, limits: Limits, status: str, began: float) -> Certificate:
-    """Certificate of a greedy tree, with the bound by polynomials where there is time for it."""
-    objective = tree_objective(leaf_cost, tree)
-    bound = polynomial_bound(leaf_cost, limits.features, limits.depth) if status.startswith("too many") else 0.0
-    seconds = time.perf_counter() - began
+def unproven(leaf_cost: LeafCost, tree: Tree, bound: float, status: str, began: float) -> Certificate:
+    """Certificate of a tree that stands in for what could not be computed."""
+    objective, seconds = tree_objective(leaf_cost, tree), time.perf_counter() - began
     return Certificate(objective, min(bound, objective), status, "greedy", f"of admiss {__version__}", seconds)
+
+
+def cheap_bound(leaf_cost: LeafCost, limits: Limits, stopped: str) -> float:
+    """Bound on trees and boxes by polynomials; 0, as no loss is negative, where time has run out."""
+    return polynomial_bound(leaf_cost, limits.features, limits.depth) if stopped.startswith("too many") else 0.0
 
 
 def settled(certificate: Certificate, objective: float) -> Certificate:

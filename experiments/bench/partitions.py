@@ -247,8 +247,8 @@ def report(records: dict[str, dict[str, Any]]) -> str:
         if name == "against-pystreed":
             peer = "pystreed is not installed"
             if "pystreed" in record:
-                loss = record["pystreed_objective"] / record["objective"] - 1
-                peer = f"pystreed {record['pystreed']:.2f} s: {record['ratio']:.0f} x; its tree costs {loss:+.1e} more"
+                loss = 100 * (record["pystreed_objective"] / record["objective"] - 1)
+                peer = f"pystreed {record['pystreed']:.2f} s: {record['ratio']:.0f} x; its tree costs {loss:.2g} % more"
             line(f"exact tree, {size}", f"{record['admiss'] * 1e3:.1f} ms", peer, memory)
         elif name == "against-cholesky":
             peer = (

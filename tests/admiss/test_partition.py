@@ -260,6 +260,21 @@ def test_hundred_thousand_patterns():
     assert time.process_time() - began < 120
 
 
+def test_boxes_and_groups_of_too_many_patterns_end_with_a_gap():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 16))
+    y = X[:, 0] + rng.normal(size=len(X))
+    X[rng.uniform(size=X.shape) < 0.5] = np.nan
+    for p, words in (
+        (BoxPartition(max_depth=3), "too many boxes to choose"),
+        (PatternGroups(max_leaves=4), "too many patterns"),
+    ):
+        model = FiniteRegressor(p, leaf_model="static").fit(X, y)
+        assert model.certificate_.status == words
+        assert model.certificate_.gap > 0
+        assert 1 < model.n_leaves_ <= 8
+
+
 def test_a_fit_in_a_thread_ends(make_rows):
     X, y = make_rows(n=300, d=4)
     found = []
