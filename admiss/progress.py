@@ -34,21 +34,46 @@ def counter(label: str) -> Iterator[Callable[[int, int], None]]:
     >>> with counter("counting") as tell:
     ...     tell(1, 3)
     """
+    began = time.monotonic()
+    with _line() as show:
+
+        def tell(done: int, total: int) -> None:
+            left = (time.monotonic() - began) / done * (total - done)
+            show(f"{label} {done:,}/{total:,}, {left:.0f} s left")
+
+        yield tell
+
+
+@contextmanager
+def gap_teller(label: str) -> Iterator[Callable[[float, float], None]]:
+    """A function that is told a cost and its lower bound, and says on a terminal what is not proven yet.
+
+    Examples
+    --------
+    >>> with gap_teller("searching") as tell:
+    ...     tell(2.0, 1.5)
+    """
+    with _line() as show:
+        yield lambda cost, bound: show(f"{label}: cost {cost:.6g}, gap {max(0.0, 1 - bound / cost) if cost else 0:.2%}")
+
+
+@contextmanager
+def _line() -> Iterator[Callable[[str], None]]:
+    """A function that rewrites one line of the terminal, not too often; the line is cleared in the end."""
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda text: None
         return
     began, shown = time.monotonic(), 0.0
 
-    def tell(done: int, total: int) -> None:
+    def show(text: str) -> None:
         nonlocal shown
         now = time.monotonic()
         if now - shown > PAUSE and now - began > PAUSE:
             shown = now
-            left = (now - began) / done * (total - done)
-            print(f"\r{label} {done:,}/{total:,}, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+            print(f"\r{text:<70}", end="", file=sys.stderr, flush=True)
 
     try:
-        yield tell
+        yield show
     finally:
         if shown:
             print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)

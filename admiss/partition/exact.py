@@ -15,6 +15,7 @@ from admiss.partition.optimal_tree import cheap_bound, enumerated_boxes, settled
 from admiss.partition.partition import Partition, box_partition, group_partition, tree_partition
 from admiss.partition.protocol import Limits, Partitioner
 from admiss.patterns import PatternTable
+from admiss.progress import gap_teller
 from formulations.box_partition import solve_box_partition
 from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.leaves import members_of
@@ -215,12 +216,14 @@ class PatternGroups(Partitioner):
             max_groups=limits.leaves,
             min_rows=limits.rows,
         )
-        labels, certificate = solve_pattern_groups(
-            problem,
-            start=_labels(statistics, leaf_cost, limits),
-            time_limit=self.time_limit,
-            random_state=self.random_state,
-        )
+        with gap_teller("pattern groups") as tell:
+            labels, certificate = solve_pattern_groups(
+                problem,
+                start=_labels(statistics, leaf_cost, limits),
+                time_limit=self.time_limit,
+                random_state=self.random_state,
+                on_progress=tell,
+            )
         partition = group_partition(statistics, labels, certificate)
         objective = leaf_cost.total(partition.members(leaf) for leaf in range(partition.n_leaves))
         return replace(partition, certificate=settled(certificate, objective))

@@ -307,6 +307,24 @@ def test_trees_route_new_patterns_and_groups_take_the_nearest():
     assert overlapping.seen(new).tolist() == [True, False, True]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_problem_written_more_clumsily(partitioner, make_rows, seed):
+    """Rows in another order, a row as two halves, or a feature that is never missing: the same cost."""
+    X, y = make_rows(n=150, d=3, seed=seed)
+    partitioner.set_params(min_rows=1)
+    expected = fitted(partitioner, X, y, leaf_model="static").certificate_.objective
+    order = np.random.default_rng(seed).permutation(len(y))
+    assert fitted(partitioner, X[order], y[order], leaf_model="static").certificate_.objective == pytest.approx(
+        expected
+    )
+    twice, halves = np.repeat(X, 2, axis=0), np.full(2 * len(y), 0.5)
+    model = FiniteRegressor(partitioner, ridge=0.01, ridge_scale="sample", leaf_model="static")
+    model.fit(twice, np.repeat(y, 2), sample_weight=halves)
+    assert model.certificate_.objective == pytest.approx(expected)
+    wider = np.hstack([X, np.full((len(y), 1), 7.0)])
+    assert fitted(partitioner, wider, y, leaf_model="static").certificate_.objective == pytest.approx(expected)
+
+
 def test_a_new_partitioner_is_one_method(make_rows):
     class BySize(Partitioner):
         """Few missing, many missing."""
