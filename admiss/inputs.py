@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from admiss.patterns import FloatArray
+from formulations.compiled import is_interrupt
 
 ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
 
@@ -98,9 +99,11 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     before = dict(vars(estimator))
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         vars(estimator).clear()
         vars(estimator).update(before)
+        if is_interrupt(error) and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
         raise
 
 

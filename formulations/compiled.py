@@ -19,3 +19,16 @@ def compiled(function: Callable[..., Any]) -> Any:
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
     except RuntimeError:  # numba found no folder for its cache
         return numba.njit(nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error is an interrupt, or what an interrupt becomes when it hits compiled code.
+
+    Examples
+    --------
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(SystemError())
+    (True, False)
+    """
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+    )

@@ -31,10 +31,14 @@ IntArray = NDArray[np.int64]
 RIDGE_SCALES = ("leaf", "sample")
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
 COLLINEAR = 1e-13
-# A column whose squares about its mean in a leaf are below this share of its squares does not vary there.
-CONSTANT = 1e-13
-# Smallest pivot, as a share of the largest diagonal entry, from which on normal equations are accurate enough.
+# A column whose spread in a leaf is below this share of its size does not vary there.
+CONSTANT = 1e-14
+# Smallest pivot of columns of norm 1 from which on normal equations are accurate enough.
 WELL_CONDITIONED = 1e-6
+# Standard deviations from 0 beyond which sums of squares lose what a feature explains, and the eigenvalue of columns of
+# norm 1 below which they lose what tells columns apart.
+FAR = 1e3
+COLLINEAR_DOUBT = 1e-8
 # Bytes of Gram matrices that are held; where patterns are more, matrices are formed from the rows as they are needed.
 MOST_GRAMS = 5 * 10**8
 
@@ -115,6 +119,11 @@ class LeafCost(ABC):
         other.ridge, other._known = float(ridge), {}
         return other
 
+    @property
+    def doubt(self) -> str:
+        """Why costs may be too inaccurate for a proof; empty where they are not."""
+        return ""
+
     def penalty(self, weight: float) -> float:
         """r(G) of a leaf of this weight."""
         return self.ridge * weight if self.ridge_scale == "sample" else self.ridge
@@ -186,36 +195,53 @@ class SquaredLeafCost(LeafCost):
         costs[:, rows.min(axis=0) < max(1, min_rows)] = np.inf
         return costs[0], costs[1]
 
+    @cached_property
+    def doubt(self) -> str:
+        """Why costs from statistics may be too inaccurate for a proof; empty where they are not."""
+        A = self.rows.A
+        zero = (A == 0).any(axis=0)  # only a column that is 0 somewhere keeps its offset when columns are shifted
+        share = self.rows.s[:, None] * (A != 0)
+        weight = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
+        mean = (share * A).sum(axis=0) / weight
+        spread = np.sqrt((share * (A - mean) ** 2).sum(axis=0) / weight)
+        if np.any(zero & (spread > 1e-12 * np.abs(mean)) & (np.abs(mean) > FAR * spread)):
+            return "a feature lies far from 0, centre it first"
+        norms = np.sqrt((self.Z[:, 1:-1] ** 2).sum(axis=0))
+        columns = self.Z[:, 1:-1][:, norms > 0] / norms[norms > 0]
+        eigenvalues = np.linalg.eigvalsh(columns.T @ columns) if columns.size else np.ones(1)
+        if np.any((eigenvalues > 1e-13) & (eigenvalues < COLLINEAR_DOUBT)) and self.ridge == 0:
+            return "features are nearly collinear, use a ridge"
+        return ""
+
     def _fit(self, members: IntArray) -> LeafModel:
         Z = self.Z[self.rows.of_patterns(members)]
-        G = Z.T @ Z
-        weight, mean = G[0, 0], G[0, 1:] / G[0, 0]
-        r = self.penalty(float(weight))
-        H = G[1:-1, 1:-1] - weight * np.outer(mean[:-1], mean[:-1])
-        varies = np.diag(H) > CONSTANT * np.diag(G)[1:-1]
-        w = np.zeros(len(H))
+        weight = float(Z[:, 0] @ Z[:, 0])
+        mean = Z[:, 0] @ Z[:, 1:] / weight
+        r = self.penalty(weight)
+        centred = Z[:, 1:] - Z[:, :1] * mean
+        B, z = centred[:, :-1], centred[:, -1]
+        size = np.sqrt((B * B).sum(axis=0))
+        varies = size > CONSTANT * np.sqrt(weight) * (np.abs(mean[:-1]) + np.abs(self.centre))
+        w = np.zeros(B.shape[1])
         if varies.any():
-            g = G[1:-1, -1] - weight * mean[:-1] * mean[-1]
-            solved = _solve_well_conditioned(H[np.ix_(varies, varies)], g[varies], r)
-            w[varies] = _least_squares(Z, mean, varies, r) if solved is None else solved
+            w[varies] = _ridge_weights(B if varies.all() else B[:, varies], z, r, size[varies])
         b = mean[-1] - mean[:-1] @ w
-        residual = Z[:, -1] - Z[:, 0] * b - Z[:, 1:-1] @ w
+        residual = z - B @ w
         cost = float(residual @ residual + r * (w @ w))
         return LeafModel(np.array([self.level + b - self.centre @ w]), w[None, :], cost)
 
 
-def _solve_well_conditioned(H: Array, g: Array, r: float) -> Array | None:
-    """Solution of (H + r I) w = g by Cholesky, or None where that would not be accurate."""
-    H[np.diag_indices(len(H))] += r
+def _ridge_weights(B: Array, z: Array, r: float, size: Array) -> Array:
+    """Minimiser of |z - B w|^2 + r |w|^2: by Cholesky where that is accurate, else by singular values.
+
+    Columns are divided by their norms, so that their units do not matter.
+    """
+    B = B / size
+    H = B.T @ B
+    H[np.diag_indices(len(H))] += r / size**2
     L, failed = scipy.linalg.lapack.dpotrf(H, lower=1)
-    if failed or np.min(np.diag(L)) ** 2 < WELL_CONDITIONED * np.max(np.diag(H)):
-        return None
-    return np.asarray(scipy.linalg.lapack.dpotrs(L, g, lower=1)[0])
-
-
-def _least_squares(Z: Array, mean: Array, varies: BoolArray, r: float) -> Array:
-    """The same from the rows, by singular values."""
-    centred = Z[:, 1:] - Z[:, :1] * mean
-    B, k = centred[:, :-1][:, varies], int(varies.sum())
-    padded, target = np.vstack([B, np.sqrt(r) * np.eye(k)]), np.append(centred[:, -1], np.zeros(k))
-    return scipy.linalg.lstsq(padded, target, COLLINEAR, check_finite=False)[0]
+    if not failed and np.min(np.diag(L)) ** 2 > WELL_CONDITIONED:
+        return np.asarray(scipy.linalg.lapack.dpotrs(L, B.T @ z, lower=1)[0]) / size
+    padded = np.vstack([B, np.diag(np.sqrt(r) / size)])
+    target = np.append(z, np.zeros(len(size)))
+    return scipy.linalg.lstsq(padded, target, COLLINEAR, check_finite=False)[0] / size

@@ -28,6 +28,8 @@ from formulations.losses import Array
 
 # How often the thread of the solver is asked whether it is done, in seconds.
 POLL = 0.05
+# How long an interrupted solver may take to stop.
+PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,10 @@ def _solve_highs(
         solution = highspy.HighsSolution()
         solution.col_value = start[columns].tolist()
         h.setSolution(solution)
-    interrupted = _run(h)
+    interrupted, ended = _run(h)
+    if not ended:
+        seconds = time.perf_counter() - began
+        return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), seconds)
     info, found = h.getInfo(), h.getSolution()
     status = h.getModelStatus()
     feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
@@ -209,8 +214,10 @@ def _highs_lp(form: Any) -> Any:
     return lp
 
 
-def _run(h: Any) -> bool:
-    """Run HiGHS in a thread; True where an interrupt has stopped it.
+def _run(h: Any) -> tuple[bool, bool]:
+    """Run HiGHS in a thread; whether it was interrupted, and whether it has ended.
+
+    One that does not stop soon is left alone to end in its thread, and must not be touched again.
 
     Not by ``startSolve``: its locks are shared by all models, so that two threads could not solve at a time.
     """
@@ -226,13 +233,15 @@ def _run(h: Any) -> bool:
 
     h.HandleUserInterrupt = True
     threading.Thread(target=solve, daemon=True).start()
-    interrupted = False
+    patience = np.inf
     while True:
         try:
-            if done.wait(POLL):
-                return interrupted
+            ended = done.wait(POLL)
+            patience -= POLL
+            if ended or patience < 0:
+                return patience < np.inf, ended
         except KeyboardInterrupt:
-            interrupted = True
+            patience = min(patience, PATIENCE)
             h.cancelSolve()
 
 

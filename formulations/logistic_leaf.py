@@ -16,6 +16,8 @@ CERTAIN = 30.0
 NEWTON_STEPS = 100
 # Newton's method stops where a step promises less than this share of the cost.
 DECREMENT = 1e-15
+# A step that promises more than this share, and yet lowers nothing, means that the leaf cannot be solved accurately.
+STALLED = 1e-9
 
 
 def leaf_cost_of(rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> LeafCost:
@@ -36,15 +38,17 @@ class LogisticLeafCost(LeafCost):
         if not ridge > 0:
             raise ValueError("The logistic loss needs ridge > 0: without it a leaf whose classes separate has no fit.")
         super().__init__(rows, Logistic(), ridge, ridge_scale)
+        self.centre = rows.s @ rows.A / rows.s.sum()
 
     def _fit(self, members: IntArray) -> LeafModel:
         places = self.rows.of_patterns(members)
         A, s = self.rows.A[places], self.rows.s[places]
-        C = np.column_stack([np.ones(len(s)), A])
+        C = np.column_stack([np.ones(len(s)), A - self.centre])
         r = self.penalty(float(s.sum()))
         fits = [_newton(C, target, s, r) for target in self.rows.y[places].T]
         v = np.array([fit[0] for fit in fits])
-        return LeafModel(v[:, 0], v[:, 1:], float(sum(fit[1] for fit in fits)))
+        intercepts = v[:, 0] - v[:, 1:] @ self.centre
+        return LeafModel(intercepts, v[:, 1:], float(sum(fit[1] for fit in fits)))
 
 
 def _newton(C: Array, y: Array, s: Array, r: float) -> tuple[Array, float]:
@@ -72,7 +76,9 @@ def _newton(C: Array, y: Array, s: Array, r: float) -> tuple[Array, float]:
         share = 1.0
         while (new := value(v - share * step)) > best - 1e-4 * share * decrement and share > 1e-6:
             share /= 2
-        if new >= best:  # what is left is rounding
-            return v, best
+        if new >= best:
+            if decrement > STALLED * best:
+                break
+            return v, best  # what is left is rounding
         v, best = v - share * step, new
-    raise SolverError("Newton's method did not converge on a leaf: use a larger ridge.")
+    raise SolverError("Newton's method did not converge on a leaf: use a larger ridge, or scale=True.")

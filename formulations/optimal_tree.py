@@ -26,7 +26,7 @@ import numpy as np
 
 from formulations.certificate import Certificate
 from formulations.leaves import BoxCosts, subset_of_rank
-from formulations.linear_solver import LinearSolution, solve_linear
+from formulations.linear_solver import LinearSolution, require_solver, solve_linear, time_left
 from formulations.losses import Array
 from formulations.tree_dynamic_program import Tree, leaves_of
 
@@ -35,6 +35,8 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]
 INTEGRAL = 1e-6
 # A gap below this share of the objective counts as closed.
 CLOSED = 1e-9
+# What rounding leaves of a cost of 0, as a share of the cost without a split.
+NOISE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ def sides_of(box: Box, j: int) -> tuple[Box, Box]:
     return (extended, (*v[:i], 0, *v[i:])), (extended, (*v[:i], 1, *v[i:]))
 
 
-def build_optimal_tree(problem: OptimalTreeProblem) -> Any:
-    """The program, in the order and with the names of the module's docstring."""
+def build_optimal_tree(problem: OptimalTreeProblem, unit: float = 1.0) -> Any:
+    """The program, in the order and with the names of the module's docstring; costs are divided by ``unit``."""
     import pyomo.environ as pyo
 
     binding = problem.max_leaves < 1 << problem.depth
@@ -133,8 +135,8 @@ def build_optimal_tree(problem: OptimalTreeProblem) -> Any:
     model.y = pyo.Var(list(problem.sides), domain=domain)
     model.z = pyo.Var(list(problem.last_split), domain=domain)
     model.cost = pyo.Objective(
-        expr=pyo.quicksum(problem.cost[B] * model.x[B] for B in leaves)
-        + pyo.quicksum(e * model.z[B] for B, (e, _) in problem.last_split.items())
+        expr=pyo.quicksum(problem.cost[B] / unit * model.x[B] for B in leaves)
+        + pyo.quicksum(e / unit * model.z[B] for B, (e, _) in problem.last_split.items())
     )
 
     outflow: list[list[Any]] = [[] for _ in problem.boxes]
@@ -170,29 +172,36 @@ def solve_optimal_tree(
 ) -> tuple[Tree, Certificate]:
     """The best tree, or the best one found within the time limit, never worse than ``start``."""
     began = time.perf_counter()
-    problem = optimal_tree_problem(boxes, max_leaves)
-    model = build_optimal_tree(problem)
-    variables = [*model.x.values(), *model.y.values(), *model.z.values()]
-    solution = solve_linear(
-        model,
-        variables,
-        solver=solver,
-        time_limit=None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began)),
-        start=_values_of(start, problem, boxes, model),
-        upper=1.0,
-        options={"presolve": "off"} if hasattr(model, "leaves") else {},
-    )
-    trees = [start, _tree_of(problem, boxes, model, solution)] if solution.values is not None else [start]
+    require_solver(solver)
+    unit = tree_cost(boxes, start) or 1.0  # so that the tolerances of the solver are relative
+    trees, bound, status, version = [start], 0.0, "interrupted", ""
+    try:
+        problem = optimal_tree_problem(boxes, max_leaves)
+        model = build_optimal_tree(problem, unit)
+        solution = solve_linear(
+            model,
+            [*model.x.values(), *model.y.values(), *model.z.values()],
+            solver=solver,
+            time_limit=time_left(time_limit, began),
+            start=_values_of(start, problem, boxes, model),
+            upper=1.0,
+            options={"presolve": "off"} if hasattr(model, "leaves") else {},
+        )
+        status, version = solution.status, solution.version
+        bound = max(solution.bound * unit, 0.0)  # no loss is negative
+        if solution.values is not None:
+            trees.append(_tree_of(problem, boxes, model, solution))
+    except KeyboardInterrupt:
+        pass
     objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
-    bound = max(solution.bound, 0.0)  # no loss is negative
-    proven = objective - bound <= CLOSED * abs(objective)
-    unproven = solution.status if solution.status != "optimal" else "not proven to the tolerance"
+    proven = objective - bound <= CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
+    unproven = status if status != "optimal" else "not proven to the tolerance"
     return tree, Certificate(
         objective=objective,
         bound=min(bound, objective),
         status="optimal" if proven else unproven,
-        solver=solution.solver,
-        version=solution.version,
+        solver="HIGHS" if solver == "highs" else solver,
+        version=version,
         seconds=time.perf_counter() - began,
     )
 

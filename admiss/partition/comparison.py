@@ -68,6 +68,7 @@ class Setting:
         if method == "split-assign":
             return SplitAssignTree(**depth, **limits, **timed)
         if method == "boxes":
+            limits["max_leaves"] = self.max_leaves or 1 << self.max_depth  # as many as a tree can have
             return BoxPartition(**depth, **limits, **timed)
         limits["max_leaves"] = self.max_leaves or 1 << self.max_depth
         return PatternGroups(**limits, **timed)
@@ -240,7 +241,7 @@ def _curves(setting: Setting, X: Any, y: Any) -> dict[str, list[float]]:
     limits = setting.partitioner("tree").limits(rows)
     trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in range(1, limits.leaves + 1)]
     curves = {"greedy": [tree_objective(leaf_cost, tree) for tree in trees]}
-    boxes, _ = enumerated_boxes(leaf_cost, limits, setting.time_limit, time.perf_counter())
+    boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, setting.time_limit, time.perf_counter())
     if boxes is not None:
         optimum = best_costs(boxes, limits.leaves).tolist()
         curves["optimum"] = optimum + [optimum[-1]] * (limits.leaves - len(optimum))

@@ -19,6 +19,7 @@ from admiss.progress import gap_teller
 from formulations.box_partition import solve_box_partition
 from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.leaves import members_of
+from formulations.linear_solver import time_left
 from formulations.pattern_groups import PatternGroupsProblem, solve_pattern_groups
 from formulations.split_assign_tree import solve_split_assign_tree
 from formulations.tree_dynamic_program import best_tree, leaves_of
@@ -124,8 +125,9 @@ class BoxPartition(Partitioner):
         began = time.perf_counter()
         limits = self.limits(statistics, feature_names)
         most = min(len(statistics.patterns), max(1, len(statistics.s) // limits.rows))
-        limits = replace(limits, leaves=self.max_leaves or min(most, 1 << min(limits.depth, 40)))
-        boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
+        # more than the leaves of a tree of that depth are possible
+        limits = replace(limits, leaves=min(most, self.max_leaves or most))
+        boxes, stopped = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, began)
         if boxes is None:
             greedy = grow_greedily(leaf_cost, limits)
             bound = cheap_bound(leaf_cost, limits, stopped)
@@ -134,18 +136,17 @@ class BoxPartition(Partitioner):
             tree, stopped = best_tree(boxes, limits.leaves)[0], "too many boxes to choose"
             bound = cheap_bound(leaf_cost, limits, stopped)
             return tree_partition(statistics, tree, unproven(leaf_cost, tree, bound, stopped, began))
-        left = None if self.time_limit is None else max(0.0, self.time_limit - (time.perf_counter() - began))
         chosen, certificate = solve_box_partition(
             leaf_cost,
             boxes,
             limits.leaves,
             start=best_tree(boxes, limits.leaves)[0],
             solver=self.solver,
-            time_limit=left,
+            time_limit=time_left(self.time_limit, began),
         )
         certificate = replace(certificate, seconds=time.perf_counter() - began)
         objective = leaf_cost.total(members_of(statistics.patterns, literals) for literals in chosen)
-        return box_partition(statistics, chosen, settled(certificate, objective))
+        return box_partition(statistics, chosen, settled(certificate, leaf_cost, objective))
 
 
 def _entries(statistics: PatternRows, limits: Limits) -> int:
@@ -226,7 +227,7 @@ class PatternGroups(Partitioner):
             )
         partition = group_partition(statistics, labels, certificate)
         objective = leaf_cost.total(partition.members(leaf) for leaf in range(partition.n_leaves))
-        return replace(partition, certificate=settled(certificate, objective))
+        return replace(partition, certificate=settled(certificate, leaf_cost, objective))
 
 
 def _pattern_grams(leaf_cost: SquaredLeafCost) -> np.ndarray:

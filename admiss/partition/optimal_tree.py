@@ -20,9 +20,11 @@ from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.protocol import Limits, Partitioner
 from admiss.progress import counter
 from formulations.certificate import Certificate
+from formulations.compiled import is_interrupt
 from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.leaves import BoxCosts, OutOfTimeError, box_costs, count_boxes
-from formulations.optimal_tree import CLOSED, solve_optimal_tree
+from formulations.linear_solver import time_left
+from formulations.optimal_tree import CLOSED, NOISE, solve_optimal_tree
 from formulations.polynomial_bound import polynomial_bound
 from formulations.tree_dynamic_program import Tree, best_tree
 
@@ -30,6 +32,8 @@ METHODS = ("dp", "mio", "both")
 # Boxes that are enumerated at most: in closed form, and one program each.
 MOST_BOXES = 2 * 10**7
 MOST_PROGRAMS = 10**5
+# A difference between costs from rows and from statistics, as a share, beyond which nothing is proven.
+ROUNDED = 1e-6
 # Bytes that the statistics of the boxes may take.
 MOST_MEMORY = 4 * 10**9
 
@@ -88,14 +92,15 @@ class OptimalTree(Partitioner):
         """Find the tree."""
         began = time.perf_counter()
         limits = self.limits(statistics, feature_names)
-        boxes, stopped = enumerated_boxes(leaf_cost, limits, self.time_limit, began)
+        depth = min(limits.depth, max(0, limits.leaves - 1))  # a tree with Q leaves has depth Q - 1 at most
+        boxes, stopped = enumerated_boxes(leaf_cost, limits, depth, self.time_limit, began)
         if boxes is None:
             greedy = grow_greedily(leaf_cost, limits)
             bound = cheap_bound(leaf_cost, limits, stopped)
             return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, bound, stopped, began))
         tree, certificate = self._choose(leaf_cost, boxes, limits, began)
         certificate = replace(certificate, seconds=time.perf_counter() - began)
-        return tree_partition(statistics, tree, settled(certificate, tree_objective(leaf_cost, tree)))
+        return tree_partition(statistics, tree, settled(certificate, leaf_cost, tree_objective(leaf_cost, tree)))
 
     def _choose(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, began: float) -> tuple[Tree, Certificate]:
         if self.method != "mio":
@@ -104,26 +109,23 @@ class OptimalTree(Partitioner):
             if self.method == "dp":
                 return tree, by_program
         greedy = grow_greedily(leaf_cost, limits)
-        left = None if self.time_limit is None else max(0.0, self.time_limit - (time.perf_counter() - began))
+        left = time_left(self.time_limit, began)
         found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
         if self.method == "both":
             agree = abs(value - certificate.objective) <= CLOSED * max(abs(value), abs(certificate.objective))
             if certificate.status == "optimal" and not agree:
-                status = "mixed-integer and dynamic program disagree"
-                low = min(value, certificate.bound)
-                certificate = replace(
-                    certificate, objective=max(value, certificate.objective), bound=low, status=status
-                )
-            elif certificate.status != "optimal":  # the dynamic program has the proof that the solver did not finish
+                low, status = min(value, certificate.bound), "mixed-integer and dynamic program disagree"
+                better = found if certificate.objective < value else tree
+                return better, replace(certificate, bound=low, status=status)
+            if certificate.status != "optimal":  # the dynamic program has the proof that the solver did not finish
                 return tree, by_program
         return found, certificate
 
 
 def enumerated_boxes(
-    leaf_cost: LeafCost, limits: Limits, time_limit: float | None, began: float
+    leaf_cost: LeafCost, limits: Limits, depth: int, time_limit: float | None, began: float
 ) -> tuple[BoxCosts | None, str]:
-    """Costs of all boxes within the limits, or None and why there are none."""
-    depth = min(limits.depth, max(0, limits.leaves - 1))
+    """Costs of all boxes with at most ``depth`` literals, or None and why there are none."""
     count, width = count_boxes(len(limits.features), depth), leaf_cost.rows.A.shape[1] + 2
     subsets = sum(comb(len(limits.features), k) for k in range(depth)) + comb(len(limits.features), max(0, depth - 1))
     most = MOST_BOXES if isinstance(leaf_cost, SquaredLeafCost) else MOST_PROGRAMS
@@ -140,7 +142,9 @@ def enumerated_boxes(
             return box_costs(leaf_cost, limits.features, depth, limits.rows, deadline, tell), ""
     except OutOfTimeError:
         return None, "time limit"
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
         return None, "interrupted"
 
 
@@ -155,9 +159,19 @@ def cheap_bound(leaf_cost: LeafCost, limits: Limits, stopped: str) -> float:
     return polynomial_bound(leaf_cost, limits.features, limits.depth) if stopped.startswith("too many") else 0.0
 
 
-def settled(certificate: Certificate, objective: float) -> Certificate:
-    """The certificate with the objective as recomputed from the rows; what differs by rounding is closed."""
-    close = abs(objective - certificate.bound) <= CLOSED * max(abs(objective), abs(certificate.bound))
-    if certificate.status == "optimal" and not close:
-        return replace(certificate, objective=objective, status="optimal up to rounding in the leaf costs")
-    return replace(certificate, objective=objective, bound=min(certificate.bound, objective))
+def settled(certificate: Certificate, leaf_cost: LeafCost, objective: float) -> Certificate:
+    """The certificate with the objective as recomputed from the rows.
+
+    A difference to the bound that is rounding is closed. Where leaf costs are not accurate enough for a proof, because
+    that difference is large or the data say so, the bound is given up.
+    """
+    size = max(abs(objective), abs(certificate.bound))
+    noise = NOISE * leaf_cost.cost(np.arange(len(leaf_cost.rows.patterns)))
+    difference = max(0.0, abs(objective - certificate.bound) - noise)
+    if certificate.status != "optimal":
+        return replace(certificate, objective=objective, bound=min(certificate.bound, objective))
+    if leaf_cost.doubt or difference > ROUNDED * size:
+        reason = leaf_cost.doubt or "leaf costs are ill-conditioned, use a larger ridge"
+        return replace(certificate, objective=objective, bound=0.0, status=f"not proven: {reason}")
+    status = "optimal" if difference <= CLOSED * size else "optimal up to rounding in the leaf costs"
+    return replace(certificate, objective=objective, bound=min(certificate.bound, objective), status=status)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import admiss.partition.optimal_tree
-from admiss import FiniteRegressor
+from admiss import FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.partition import BoxPartition, Greedy, OptimalTree, Partition, Partitioner, PatternGroups, SplitAssignTree
 from admiss.partition.leaf_features import LeafFeatures
@@ -232,6 +232,83 @@ def test_too_many_boxes_fall_back_to_greedy_with_a_bound(monkeypatch, make_rows)
     assert model.certificate_.status == "too many boxes to enumerate"
 
 
+def rows_with_patterns(listed, targets, n=30, seed=0):
+    """Rows with the given patterns, n each, whose target is a multiple of one function of the values."""
+    rng = np.random.default_rng(seed)
+    M = np.repeat(np.array(listed, dtype=bool), n, axis=0)
+    X = rng.normal(size=M.shape)
+    signs = np.repeat(np.array(targets, dtype=float), n)
+    y = signs * (1.0 + np.where(M, 0.0, X).sum(axis=1)) + 0.01 * rng.normal(size=len(M))
+    return np.where(M, np.nan, X), y
+
+
+def test_boxes_may_have_more_literals_and_leaves_than_a_tree():
+    X, y = rows_with_patterns(
+        [(0, 0, 1, 1), (0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0)], [1, 1, 1, -1, -1, -1]
+    )
+    two, three = (
+        FiniteRegressor(BoxPartition(max_depth=2, max_leaves=q, min_rows=5), ridge=1e-3, leaf_model="static").fit(X, y)
+        for q in (2, 3)
+    )
+    assert two.certificate_.objective < 1.01 * three.certificate_.objective
+    assert two.n_leaves_ == 2
+    X, y = rows_with_patterns([(0, 1, 1), (1, 0, 1), (1, 1, 0)], [1, -1, 2])
+    free = FiniteRegressor(BoxPartition(max_depth=1, min_rows=5), ridge=1e-3, leaf_model="static").fit(X, y)
+    assert free.n_leaves_ == 3
+    assert free.certificate_.status == "optimal"
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-3, 1e6])
+@pytest.mark.parametrize("leaves", [5, None])
+def test_units_of_the_target_do_not_matter(scale, leaves):
+    data = make_interacting(n=300, d=6, random_state=0)
+    expected = fitted(OptimalTree(3, leaves), data.X_train, data.y_train).certificate_.objective
+    model = fitted(OptimalTree(3, leaves, method="mio"), data.X_train, scale * data.y_train)
+    assert model.certificate_.objective == pytest.approx(scale**2 * expected, rel=1e-8)
+    assert model.certificate_.status == "optimal"
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+def test_a_feature_far_from_zero_is_fitted_and_not_claimed_proven(offset, make_rows):
+    X, y = make_rows(n=400, d=4)
+    far = X.copy()
+    far[:, 0] += offset
+    for p in (OptimalTree(max_depth=2), OptimalTree(max_depth=2, method="mio"), PatternGroups(max_leaves=2)):
+        model = FiniteRegressor(p, ridge=1e-6).fit(far, y)
+        assert "optimal" not in model.certificate_.status
+        assert model.certificate_.gap > 0
+        assert model.score(far, y) > 0.5
+    never_missing = np.nan_to_num(X[:, :1]) + offset
+    shifted = np.hstack([never_missing, X[:, 1:]])
+    assert FiniteRegressor(OptimalTree(max_depth=2)).fit(shifted, y).certificate_.status.startswith("optimal")
+
+
+def test_units_of_columns_do_not_matter_without_ridge(make_rows):
+    X, y = make_rows(n=300, d=3)
+    plain = fitted(OptimalTree(max_depth=2), X, y, ridge=0.0, leaf_model="static")
+    other = fitted(OptimalTree(max_depth=2), X * [1e-8, 1.0, 1e8], y, ridge=0.0, leaf_model="static")
+    assert other.certificate_.objective == pytest.approx(plain.certificate_.objective, rel=1e-6)
+
+
+def test_nearly_collinear_columns_are_not_claimed_proven(make_rows):
+    X, y = make_rows(n=300, d=3)
+    noise = np.random.default_rng(0).normal(size=300)
+    close = np.column_stack([X, X[:, 0] + 1e-6 * noise])
+    model = fitted(OptimalTree(max_depth=2), close, y, ridge=0.0, leaf_model="static")
+    assert model.certificate_.bound <= model.certificate_.objective
+    assert model.certificate_.status.startswith("not proven")
+
+
+def test_a_logistic_leaf_far_from_zero():
+    data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
+    X = data.X_train.copy()
+    X[:, 0] = np.nan_to_num(X[:, 0])
+    near = FiniteClassifier(Greedy(max_depth=1)).fit(X, data.y_train > 0)
+    X[:, 0] += 1e6
+    far = FiniteClassifier(Greedy(max_depth=1)).fit(X, data.y_train > 0)
+    assert far.certificate_.objective == pytest.approx(near.certificate_.objective, rel=1e-6)
+
+
 def test_a_disagreement_is_told(monkeypatch, make_rows):
     X, y = make_rows(n=300, d=4)
     solve = admiss.partition.optimal_tree.solve_optimal_tree
@@ -244,6 +321,7 @@ def test_a_disagreement_is_told(monkeypatch, make_rows):
     model = fitted(OptimalTree(max_depth=2, method="both", min_rows=10), X, y)
     assert "disagree" in model.certificate_.status
     assert model.certificate_.gap > 0
+    assert model.certificate_.objective == fitted(OptimalTree(max_depth=2, min_rows=10), X, y).certificate_.objective
 
 
 def test_hundred_thousand_patterns():
