@@ -9,6 +9,7 @@ from admiss._version import __version__
 from admiss.compare_command import add_compare_parser, compare_pages
 from admiss.demo import demo_pages
 from admiss.versions import show_versions
+from formulations.certificate import SolverError
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(page, flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, SolverError) as error:
         parser.error(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -114,6 +114,8 @@ def _check(options: argparse.Namespace, setting: Setting) -> None:
         raise ValueError("groups needs --loss squared.")
     for method in options.methods:
         setting.estimator(method)._check_parameters()
+    if not Path(options.out).name:
+        raise ValueError(f"--out must end with a name for the files, not {options.out!r}.")
     folder = Path(options.out).parent
     if not folder.is_dir():
         raise ValueError(f"There is no folder {folder} for --out.")
@@ -155,10 +157,12 @@ def _written(comparisons: list[Comparison], prefix: Path) -> Iterator[str]:
     unfinished.replace(path)
     yield f"written: {path}"
     picture = prefix.with_name(prefix.name + ".png")
+    unfinished = picture.with_name(prefix.name + ".partial.png")
     try:
-        unfinished = picture.with_name(prefix.name + ".partial.png")
         plot_comparison(comparisons, unfinished)
         unfinished.replace(picture)
         yield f"written: {picture}"
     except ImportError as error:
         yield f"no picture: {error}"
+    finally:
+        unfinished.unlink(missing_ok=True)

@@ -57,7 +57,9 @@ def read_table(path: str | Path, target: str) -> TableFile:
             continue
         values = _numbers(frame[name])
         if values is not None:
-            columns.append(values)
+            if np.isinf(values).any():
+                notes.append(f"{int(np.isinf(values).sum())} infinite values of {name} are taken as missing.")
+            columns.append(np.where(np.isinf(values), np.nan, values))
             names.append(str(name))
             continue
         encoded = _encoded(frame[name])
@@ -66,7 +68,7 @@ def read_table(path: str | Path, target: str) -> TableFile:
             continue
         columns += list(encoded.values())
         names += [f"{name}={value}" for value in encoded]
-    known = ~np.isnan(y)
+    known = np.isfinite(y)
     if not known.all():
         notes.append(f"{int((~known).sum())} rows without {target} are left out.")
     if not columns or not known.any():
@@ -82,10 +84,15 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} is neither .csv nor .parquet.")
     backend = _backend()
     options: dict[str, Any] = {}
-    if backend == "polars" and path.suffix.lower() == ".csv":
-        options = {"null_values": list(MISSING_WORDS), "infer_schema_length": None}
-    elif backend == "pandas" and path.suffix.lower() == ".csv":
-        options = {"na_values": list(MISSING_WORDS)}
+    if path.suffix.lower() == ".csv":
+        with path.open(errors="replace") as file:
+            header = file.readline()
+        if ";" in header and "," not in header:
+            options["separator"] = ";"
+        if backend == "polars":
+            options |= {"null_values": list(MISSING_WORDS), "infer_schema_length": None}
+        elif backend == "pandas":
+            options |= {"na_values": list(MISSING_WORDS)}
     try:
         return readers[path.suffix.lower()](str(path), backend=backend, **options)
     except Exception as error:  # each backend has errors of its own
@@ -106,8 +113,7 @@ def _numbers(series: Any) -> FloatArray | None:
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         return None
-    values = np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
-    return np.where(np.isinf(values), np.nan, values)
+    return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
 
 
 def _encoded(series: Any) -> dict[str, FloatArray] | None:

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from admiss.inputs import feature_names
 from admiss.partition.comparison import METHODS, Comparison
 from formulations.tree_dynamic_program import Tree
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
+# Leaves of a tree that are drawn in a comparison at most.
+MOST_LEAVES = 24
 # Height of a level of a tree.
 LEVEL = 1.0
 NEEDS_MATPLOTLIB = "Figures need matplotlib: run 'pip install admiss[plots]', or 'pip install matplotlib'."
@@ -40,6 +44,7 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
     -------
     matplotlib axes
     """
+    check_is_fitted(model)
     fitted = getattr(model, "best_estimator_", model)
     partition = fitted.partition_
     if not partition.is_tree:
@@ -71,20 +76,20 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
     ax.set_ylim(-LEVEL * deepest - 0.5, 0.4)
     ax.axis("off")
     if title:
-        ax.set_title(title, fontsize=10)
+        ax.set_title(title, fontsize=10, parse_math=False)
     return ax
 
 
 def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str) -> None:
     box = {"boxstyle": shape, "facecolor": "white", "edgecolor": colour, "linewidth": 1.4}
-    ax.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3)
+    ax.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3, parse_math=False)
 
 
 def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
     """Write a picture: for each data set the costs against the number of leaves, and the greedy and the exact tree."""
     plt = pyplot()
-    widest = max(model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree)
-    width = max(4.0, 0.95 * widest)
+    drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
+    width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))
     figure, axes = plt.subplots(
         len(comparisons),
         3,
@@ -97,7 +102,10 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
         _plot_costs(row[0], comparison)
         exact = next((name for name in ("tree", "tree-mio", "split-assign") if name in comparison.models), None)
         for ax, name in zip(row[1:], ("greedy", exact), strict=True):
-            if name in comparison.models:
+            if name in comparison.models and comparison.models[name].n_leaves_ > MOST_LEAVES:
+                ax.text(0.5, 0.5, f"{comparison.models[name].n_leaves_} leaves: the JSON file lists them", ha="center")
+                ax.axis("off")
+            elif name in comparison.models:
                 model = comparison.models[name]
                 cost = model.certificate_.objective
                 plot_tree(model, ax, f"{comparison.title}: {METHODS[name][1].split(',')[0]}, cost {cost:.5g}")
@@ -120,10 +128,10 @@ def _plot_costs(ax: Any, comparison: Comparison) -> None:
             ax.plot(
                 [model.n_leaves_], [certificate.objective], marker, color=GREEN, markersize=9, label=METHODS[method][1]
             )
-            ax.plot([model.n_leaves_], [max(certificate.bound, 0)], "_", color=GREEN, markersize=14)
+            ax.plot([model.n_leaves_], [max(certificate.bound, 0)], "_", color=GREEN, markersize=14, label="its bound")
     ax.set_xlabel("leaves, at most")
     ax.set_ylabel(f"training cost ({comparison.setting.loss} loss)")
-    ax.set_title(f"{comparison.title}: cost and bound", fontsize=10)
+    ax.set_title(f"{comparison.title}: cost and bound", fontsize=10, parse_math=False)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
     ax.legend(fontsize=8, frameon=False)

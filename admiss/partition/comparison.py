@@ -6,6 +6,7 @@ of a larger class holds for a smaller one, and a cost of a smaller class is an u
 """
 
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -114,7 +115,8 @@ class Comparison:
         if exact is None or "greedy" not in names:
             return ""
         g, e = names.index("greedy"), names.index(exact)
-        lost = self.table["cost"][g] / self.table["cost"][e] - 1
+        cost = self.table["cost"]
+        lost = cost[g] / cost[e] - 1 if cost[e] > 1e-12 * cost.max() else 0.0
         certificate = self.models[exact].certificate_
         proven = certificate.status == "optimal"
         lines = []
@@ -126,9 +128,9 @@ class Comparison:
             optimum = "the optimum" if proven else "the best tree found"
             lines.append(f"Greedy's training cost is {100 * lost:.2g} % above {optimum}.")
             for name, what in (("cv_R2", "in cross-validation"), ("test_R2", "on test rows")):
-                if name in self.table:
-                    difference = self.table[name][e] - self.table[name][g]
-                    side = "better" if difference > 0 else "worse"
+                difference = self.table[name][e] - self.table[name][g] if name in self.table else np.nan
+                if np.isfinite(difference):
+                    side = "better" if difference > 0.0005 else "worse" if difference < -0.0005 else "level"
                     lines.append(f"The exact tree is {side} {what}: R2 {difference:+.3f}.")
         return " ".join(lines)
 
@@ -187,15 +189,22 @@ def compare_partitions(
     if unknown or not methods:
         raise ValueError(f"Unknown method {', '.join(unknown)}: choose among {', '.join(METHODS)}.")
     setting = setting or Setting()
-    models, seconds, scores = {}, {}, {}
-    for method in progress(methods, len(methods), f"{title}: partitioners"):
-        began = time.perf_counter()
-        models[method] = setting.estimator(method).fit(X, y)
-        seconds[method] = time.perf_counter() - began
-        stopped = models[method].certificate_.status == "interrupted"
-        scores[method] = _cross_validated(setting, method, X, y) if setting.folds and not stopped else np.nan
-        if stopped:  # what is there is reported, the rest is left out
-            break
+    models: dict[str, FiniteRegressor] = {}
+    seconds: dict[str, float] = {}
+    scores: dict[str, float] = {}
+    try:
+        for method in progress(methods, len(methods), f"{title}: partitioners"):
+            began = time.perf_counter()
+            models[method] = setting.estimator(method).fit(X, y)
+            seconds[method], scores[method] = time.perf_counter() - began, np.nan
+            if models[method].certificate_.status == "interrupted":
+                raise KeyboardInterrupt
+            scores[method] = _cross_validated(setting, method, X, y) if setting.folds else np.nan
+        curves = _curves(setting, X, y)
+    except KeyboardInterrupt:  # what is there is reported, the rest is left out
+        curves = {}
+        if not models:
+            raise
     methods = tuple(models)
     columns: dict[str, list[Any]] = {"method": list(methods), "leaves": [models[m].n_leaves_ for m in methods]}
     columns["cost"] = [models[m].certificate_.objective for m in methods]
@@ -210,18 +219,21 @@ def compare_partitions(
         columns["cv_R2"] = [scores[m] for m in methods]
     if X_test is not None:
         columns["test_R2"] = [models[m].score(X_test, y_test) for m in methods]
-    return Comparison(title, setting, models, Table(**columns), _curves(setting, X, y))
+    return Comparison(title, setting, models, Table(**columns), curves)
 
 
 def _cross_validated(setting: Setting, method: str, X: Any, y: Any) -> float:
     """R2 of the held-out predictions of all folds."""
     rows, target = read_features(setting.estimator(method), X, reset=True), np.asarray(y, dtype=float)
     held_out = np.empty(len(target))
-    for train, held in make_folds(rows, target, None, np.ones(len(rows)), setting.folds, setting.seed):
-        model = setting.estimator(method).fit(rows[train], target[train])
-        if model.certificate_.status == "interrupted":
-            return np.nan
-        held_out[held] = model.predict(rows[held])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all rows has given them
+        for train, held in make_folds(rows, target, None, np.ones(len(rows)), setting.folds, setting.seed):
+            partitioner = setting.partitioner(method).within(len(train))
+            model = setting.estimator(method).set_params(partitioner=partitioner).fit(rows[train], target[train])
+            if model.certificate_.status == "interrupted":
+                return np.nan
+            held_out[held] = model.predict(rows[held])
     return float(r2_score(target, held_out))
 
 

@@ -75,6 +75,8 @@ class _FiniteCV(ChosenModel, BaseEstimator):
         partitioner = Greedy() if self.partitioner is None else clone(self.partitioner)
         if size == NO_SPLIT:
             return Greedy(max_leaves=1)
+        if self._size_name() not in partitioner.get_params():
+            raise ValueError(f"{type(partitioner).__name__} has no max_depth: search over max_leaves=[..] instead.")
         return partitioner.set_params(**{self._size_name(): size})
 
     def search(

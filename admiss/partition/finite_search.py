@@ -134,7 +134,7 @@ def _fold(grid: FiniteGrid, leaf_model: str, X: FloatArray, y: FloatArray, s: Fl
     for r, ridge in enumerate(grid.ridges):
         leaf_cost = any_ridge.with_ridge(ridge)
         for z, partitioner in enumerate(grid.partitioners.values()):
-            scores, leaves[z, r] = _predicted(leaf_cost, partitioner, A, M, grid.feature_names)
+            scores, leaves[z, r] = _predicted(leaf_cost, partitioner.within(len(train)), A, M, grid.feature_names)
             if grid.truncate:
                 scores = np.clip(scores, y[train].min(), y[train].max())
             by_row = grid.loss.value(targets, scores).sum(axis=1)

@@ -9,10 +9,10 @@ same for all partitioners, so that their certificates can be compared. A new par
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from admiss.partition.partition import Partition
 from admiss.patterns import IntArray
@@ -66,6 +66,11 @@ class Partitioner(BaseEstimator):
         if time_limit is not None and not (isinstance(time_limit, int | float | np.number) and time_limit >= 0):
             raise ValueError(f"time_limit must be a number of seconds from 0 on, or None, not {time_limit!r}.")
 
+    def within(self, n: int) -> Self:
+        """The same for fewer rows: where leaves need more rows than there are, there is no split."""
+        least = getattr(self, "min_rows", None)
+        return clone(self).set_params(min_rows=n) if least is not None and least > n else self
+
     def limits(self, statistics: PatternRows, feature_names: Sequence[str] | None = None) -> Limits:
         """The limits on this data."""
         self.check_limits()
@@ -86,6 +91,8 @@ class Partitioner(BaseEstimator):
         listed: Any = getattr(self, "split_features", None)
         if listed is None:
             return np.arange(d)
+        if isinstance(listed, str):
+            raise ValueError(f"split_features must be a list of names or numbers, not {listed!r}.")
         names = list(feature_names) if feature_names is not None else []
         places = [names.index(item) if isinstance(item, str) and item in names else item for item in listed]
         unknown = [

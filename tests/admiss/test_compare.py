@@ -107,6 +107,25 @@ def test_text_columns_are_encoded(here):
     np.testing.assert_array_equal(table.X[:, 3], [1, np.nan, np.nan, 2])
 
 
+def test_oddities_of_files(here, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 4)), columns=["a $^$", "b", "c", "y"])
+    frame.loc[rng.uniform(size=120) < 0.4, "a $^$"] = np.nan
+    frame.loc[rng.uniform(size=120) < 0.4, "b"] = np.nan
+    frame.loc[3, "c"] = np.inf
+    frame.to_csv("s.csv", sep=";", index=False)
+    options = ["compare", "--data", "s.csv", "--target", "y", "--min-rows", "80", "--max-depth", "1"]
+    assert main(options) == 0
+    assert "1 infinite values of c are taken as missing" in capsys.readouterr().out
+    assert main([*options[:5], "--methods", "boxes", "groups", "--max-leaves", "2", "--folds", "0"]) == 0
+    frame.assign(y=1.0).to_csv("constant.csv", index=False)
+    assert main(["compare", "--data", "constant.csv", "--target", "y", "--max-depth", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "nan %" not in shown
+    assert "+nan" not in shown
+    assert "Greedy found the optimal tree." in shown
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -123,6 +142,7 @@ def test_text_columns_are_encoded(here):
         (["--test-share", "2"], "--test-share must be"),
         (["--ridge", "-1"], "ridge must be"),
         (["--out", "no/such/folder/x"], "no folder"),
+        (["--out", "."], "must end with a name"),
     ],
 )
 def test_bad_options_are_one_sentence(here, capsys, options, words):

@@ -17,7 +17,7 @@ from admiss import (
 )
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.folds import make_folds
-from admiss.partition import Greedy, OptimalTree
+from admiss.partition import Greedy, OptimalTree, PatternGroups
 
 SMALL = {"max_depths": [1, 2], "ridges": [0.1, 10.0]}
 
@@ -116,6 +116,18 @@ def test_classifier_chooses_and_describes(data):
 def test_bad_grids_are_one_sentence(data, wrong, words):
     with pytest.raises(ValueError, match=words):
         FiniteRegressorCV(**wrong).fit(data.X_train, data.y_train)
+
+
+def test_leaves_larger_than_a_fold_mean_no_split(data):
+    search = FiniteRegressorCV(Greedy(min_rows=180), random_state=0, **SMALL).fit(data.X_train, data.y_train)
+    assert set(search.cv_results_["leaves"]) == {1.0}
+
+
+def test_groups_are_searched_by_leaves(data):
+    with pytest.raises(ValueError, match=r"max_leaves=\[..\] instead"):
+        FiniteRegressorCV(PatternGroups()).fit(data.X_train, data.y_train)
+    search = FiniteRegressorCV(PatternGroups(), max_leaves=[2], ridges=[1.0], random_state=0)
+    assert search.fit(data.X_train, data.y_train).cv_results_.n_rows == 4
 
 
 def test_an_interrupted_partition_interrupts_the_search(data, monkeypatch):
