@@ -29,6 +29,7 @@ def is_interrupt(error: BaseException) -> bool:
     >>> is_interrupt(KeyboardInterrupt()), is_interrupt(SystemError())
     (True, False)
     """
-    return isinstance(error, KeyboardInterrupt) or (
-        isinstance(error, SystemError) and isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
-    )
+    if isinstance(error, KeyboardInterrupt):
+        return True
+    behind = error.__cause__ or error.__context__
+    return isinstance(error, SystemError) and behind is not None and is_interrupt(behind)

@@ -152,3 +152,27 @@ def leaf_costs(G, size, ridge, by_weight):  # type: ignore[no-untyped-def]
         to_lanes(G, begin, lanes, work)
         costs_of_lanes(work, size, ridge, by_weight, inverse, lanes, out, begin)
     return out
+
+
+@compiled
+def moments_where_not_zero(A, s):  # type: ignore[no-untyped-def]
+    """For each column mean and standard deviation of the entries that are not 0, and whether some entry is 0."""
+    n, k = A.shape
+    weight, mean, variance = np.zeros(k), np.zeros(k), np.zeros(k)
+    has_zero = np.zeros(k, dtype=np.bool_)
+    for i in range(n):
+        for j in range(k):
+            if A[i, j] == 0.0:
+                has_zero[j] = True
+            else:
+                weight[j] += s[i]
+                mean[j] += s[i] * A[i, j]
+    for j in range(k):
+        mean[j] = mean[j] / weight[j] if weight[j] > 0.0 else 0.0
+    for i in range(n):
+        for j in range(k):
+            if A[i, j] != 0.0:
+                variance[j] += s[i] * (A[i, j] - mean[j]) ** 2
+    for j in range(k):
+        variance[j] = variance[j] / weight[j] if weight[j] > 0.0 else 0.0
+    return mean, np.sqrt(variance), has_zero

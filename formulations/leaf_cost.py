@@ -24,7 +24,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from formulations.leaf_cholesky import all_grams, gram_of_patterns, leaf_costs, split_grams
+from formulations.leaf_cholesky import (
+    all_grams,
+    gram_of_patterns,
+    leaf_costs,
+    moments_where_not_zero,
+    split_grams,
+)
 from formulations.losses import Array, BoolArray, Loss, Squared
 
 IntArray = NDArray[np.int64]
@@ -198,19 +204,16 @@ class SquaredLeafCost(LeafCost):
     @cached_property
     def doubt(self) -> str:
         """Why costs from statistics may be too inaccurate for a proof; empty where they are not."""
-        A = self.rows.A
-        zero = (A == 0).any(axis=0)  # only a column that is 0 somewhere keeps its offset when columns are shifted
-        share = self.rows.s[:, None] * (A != 0)
-        weight = np.maximum(share.sum(axis=0), np.finfo(float).tiny)
-        mean = (share * A).sum(axis=0) / weight
-        spread = np.sqrt((share * (A - mean) ** 2).sum(axis=0) / weight)
-        if np.any(zero & (spread > 1e-12 * np.abs(mean)) & (np.abs(mean) > FAR * spread)):
+        # only a column that is 0 somewhere keeps its offset when columns are shifted
+        mean, spread, has_zero = moments_where_not_zero(self.rows.A, self.rows.s)
+        if np.any(has_zero & (spread > 1e-12 * np.abs(mean)) & (np.abs(mean) > FAR * spread)):
             return "a feature lies far from 0, centre it first"
-        norms = np.sqrt((self.Z[:, 1:-1] ** 2).sum(axis=0))
-        columns = self.Z[:, 1:-1][:, norms > 0] / norms[norms > 0]
-        eigenvalues = np.linalg.eigvalsh(columns.T @ columns) if columns.size else np.ones(1)
-        if np.any((eigenvalues > 1e-13) & (eigenvalues < COLLINEAR_DOUBT)) and self.ridge == 0:
-            return "features are nearly collinear, use a ridge"
+        if self.ridge == 0:
+            norms = np.sqrt((self.Z[:, 1:-1] ** 2).sum(axis=0))
+            columns = self.Z[:, 1:-1][:, norms > 0] / norms[norms > 0]
+            eigenvalues = np.linalg.eigvalsh(columns.T @ columns) if columns.size else np.ones(1)
+            if np.any((eigenvalues > 1e-13) & (eigenvalues < COLLINEAR_DOUBT)):
+                return "features are nearly collinear, use a ridge"
         return ""
 
     def _fit(self, members: IntArray) -> LeafModel:

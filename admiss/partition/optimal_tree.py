@@ -99,8 +99,9 @@ class OptimalTree(Partitioner):
             bound = cheap_bound(leaf_cost, limits, stopped)
             return tree_partition(statistics, greedy, unproven(leaf_cost, greedy, bound, stopped, began))
         tree, certificate = self._choose(leaf_cost, boxes, limits, began)
-        certificate = replace(certificate, seconds=time.perf_counter() - began)
-        return tree_partition(statistics, tree, settled(certificate, leaf_cost, tree_objective(leaf_cost, tree)))
+        partition = tree_partition(statistics, tree, replace(certificate, seconds=time.perf_counter() - began))
+        objective = leaf_cost.total(partition.members(leaf) for leaf in range(partition.n_leaves))
+        return replace(partition, certificate=settled(partition.certificate, leaf_cost, objective))
 
     def _choose(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, began: float) -> tuple[Tree, Certificate]:
         if self.method != "mio":
