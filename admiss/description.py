@@ -8,6 +8,7 @@ row of the design, and since C is affine in x,
 For static weights and an affine intercept this is imputation by mu_j = b_j / w_j (Section 3.1 of the paper).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,13 +45,12 @@ def read_pattern(pattern: Any, names: list[str]) -> BoolArray:
     return values.astype(bool)
 
 
-class AdaptiveDescription:
-    """Mixin of estimators with ``design_``, ``coefficients_`` and ``certificate_``."""
+class ModelAtPattern(ABC):
+    """Mixin of estimators whose model is linear at every pattern."""
 
-    design_: Design
-    coefficients_: FloatArray
-    certificate_: Any
-    n_features_in_: int
+    @abstractmethod
+    def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
+        """Intercept and weights; with more than two classes a row for each."""
 
     def coef_at(self, pattern: Sequence[int] | Sequence[str] | BoolArray) -> FloatArray:
         """Weights w_j(m) at a pattern, 0 for the features that are missing in it.
@@ -70,6 +70,15 @@ class AdaptiveDescription:
         """Intercept b(m) at a pattern; a number, or an array of shape (n_classes,) for more than two classes."""
         intercept = self._linear_model_at(pattern)[0]
         return float(intercept) if intercept.ndim == 0 else intercept
+
+
+class AdaptiveDescription(ModelAtPattern):
+    """Mixin of estimators with ``design_``, ``coefficients_`` and ``certificate_``."""
+
+    design_: Design
+    coefficients_: FloatArray
+    certificate_: Any
+    n_features_in_: int
 
     def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)

@@ -4,17 +4,16 @@ In leaf q the model is  b_q + sum_j w_qj (1 - m_j) x_j / scale_j + sum_j v_qj m_
 is observed, with intercept  b_q + sum_j v_qj m_j  and weights  w_qj / scale_j.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.description import INTERCEPT, read_pattern
+from admiss.description import INTERCEPT, ModelAtPattern, read_pattern
 from admiss.inputs import feature_names, read_features
 from admiss.partition.leaf_features import LeafFeatures
 from admiss.partition.partition import Partition
-from admiss.patterns import BoolArray, FloatArray, IntArray, PatternTable, lookup, pattern_name
+from admiss.patterns import FloatArray, IntArray, PatternTable, lookup, pattern_name
 from admiss.table import Table
 from formulations.tree_dynamic_program import Tree, leaves_of
 
@@ -22,7 +21,7 @@ from formulations.tree_dynamic_program import Tree, leaves_of
 NAMED_PATTERNS = 3
 
 
-class FiniteDescription:
+class FiniteDescription(ModelAtPattern):
     """Mixin of estimators with ``partition_``, ``leaf_features_``, ``leaf_intercepts_`` and ``leaf_weights_``."""
 
     partition_: Partition
@@ -33,26 +32,6 @@ class FiniteDescription:
     pattern_rows_: IntArray
     leaf_costs_: FloatArray
     n_features_in_: int
-
-    def coef_at(self, pattern: Sequence[int] | Sequence[str] | BoolArray) -> FloatArray:
-        """Weights at a pattern, 0 for the features that are missing in it.
-
-        Parameters
-        ----------
-        pattern : sequence
-            0/1 for each feature, or the names of the missing features.
-
-        Returns
-        -------
-        array of shape (n_features_in_,), or (n_classes, n_features_in_) for more than two classes
-        """
-        weights = self._linear_model_at(pattern)[1]
-        return weights[0] if len(weights) == 1 else weights
-
-    def intercept_at(self, pattern: Sequence[int] | Sequence[str] | BoolArray) -> Any:
-        """Intercept at a pattern; a number, or an array of shape (n_classes,) for more than two classes."""
-        intercept = self._linear_model_at(pattern)[0]
-        return float(intercept[0]) if len(intercept) == 1 else intercept
 
     def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
@@ -65,7 +44,8 @@ class FiniteDescription:
         k = len(features.observed)
         coef = np.zeros((len(b), self.n_features_in_))
         coef[:, features.observed] = w[:, :k] / features.scale[features.observed]
-        return b + features.columns(filled, M)[0] @ w.T, np.where(m, 0.0, coef)
+        intercept, weights = b + features.columns(filled, M)[0] @ w.T, np.where(m, 0.0, coef)
+        return (np.asarray(intercept[0]), weights[0]) if len(b) == 1 else (intercept, weights)
 
     def coef_table(self) -> Table:
         """Coefficients by leaf as a table: leaf, feature, term, coefficient in the user's units."""
