@@ -151,11 +151,14 @@ class _AdaptiveCV(ChosenModel, BaseEstimator):
                 "use adaptive_penalties > 0."
             )
         best = _best_cell(self.cv_results_, rounding)
+        chosen = int(self.cv_results_["class_index"][best]) - len(classes)
+        if chosen >= 0:  # the candidate has its own rule for the choice among its cells
+            cell, parameters = finite[chosen].best_parameters(finite_results[chosen])
+            best = int(np.flatnonzero(self.cv_results_["class_index"] == len(classes) + chosen)[cell])
         self.best_index_ = best
         self.best_score_ = -float(self.cv_results_["mean_loss"][best])
-        chosen = int(self.cv_results_["class_index"][best]) - len(classes)
         if chosen >= 0:
-            return finite[chosen], finite[chosen].best_parameters(finite_results[chosen])[1]
+            return finite[chosen], parameters
         return None, {
             "adaptivity": classes[self.cv_results_["class_index"][best]],
             "adaptive_penalty": float(self.cv_results_["adaptive_penalty"][best]),

@@ -154,6 +154,8 @@ def test_finite_beside_adaptive_classes_on_the_same_folds(data):
     assert isinstance(only.best_estimator_, FiniteRegressor)
     np.testing.assert_array_equal(only.predict(X), alone.predict(X))
     assert only.to_text() == alone.to_text()
+    assert only.best_index_ == alone.best_index_
+    assert only.best_score_ == alone.best_score_
 
 
 def test_finite_wins_where_patterns_interact():
