@@ -97,6 +97,9 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
         if comparison.verdict():
             yield comparison.verdict()
         yield ""
+        if comparison.interrupted:
+            yield "interrupted: what was not finished is left out"
+            break
     yield from _written(comparisons, Path(options.out))
 
 

@@ -101,6 +101,8 @@ class Comparison:
         A row for each method.
     curves : dict of lists
         Training cost against the number of leaves: greedy's, and the proven optimum of trees.
+    interrupted : bool
+        Whether an interrupt has left something out.
     """
 
     title: str
@@ -108,6 +110,7 @@ class Comparison:
     models: dict[str, FiniteRegressor]
     table: Table
     curves: dict[str, list[float]] = field(default_factory=dict)
+    interrupted: bool = False
 
     def verdict(self) -> str:
         """What greedy lost, and whether that mattered out of sample."""
@@ -202,9 +205,9 @@ def compare_partitions(
             if models[method].certificate_.status == "interrupted":
                 raise KeyboardInterrupt
             scores[method] = _cross_validated(setting, method, X, y) if setting.folds else np.nan
-        curves = _curves(setting, X, y)
+        curves, interrupted = _curves(setting, X, y), False
     except KeyboardInterrupt:  # what is there is reported, the rest is left out
-        curves = {}
+        curves, interrupted = {}, True
         if not models:
             raise
     methods = tuple(models)
@@ -221,7 +224,7 @@ def compare_partitions(
         columns["cv_R2"] = [scores[m] for m in methods]
     if X_test is not None:
         columns["test_R2"] = [models[m].score(X_test, y_test) for m in methods]
-    return Comparison(title, setting, models, Table(**columns), curves)
+    return Comparison(title, setting, models, Table(**columns), curves, interrupted)
 
 
 def _compile(setting: Setting, methods: tuple[str, ...]) -> None:
@@ -243,7 +246,7 @@ def _cross_validated(setting: Setting, method: str, X: Any, y: Any) -> float:
             partitioner = setting.partitioner(method).within(len(train))
             model = setting.estimator(method).set_params(partitioner=partitioner).fit(rows[train], target[train])
             if model.certificate_.status == "interrupted":
-                return np.nan
+                raise KeyboardInterrupt
             held_out[held] = model.predict(rows[held])
     return float(r2_score(target, held_out))
 

@@ -170,7 +170,8 @@ def settled(certificate: Certificate, leaf_cost: LeafCost, objective: float) -> 
     noise = NOISE * leaf_cost.cost(np.arange(len(leaf_cost.rows.patterns)))
     difference = max(0.0, abs(objective - certificate.bound) - noise)
     if certificate.status != "optimal":
-        return replace(certificate, objective=objective, bound=min(certificate.bound, objective))
+        bound = 0.0 if leaf_cost.doubt else min(certificate.bound, objective)
+        return replace(certificate, objective=objective, bound=bound)
     if leaf_cost.doubt or difference > ROUNDED * size:
         reason = leaf_cost.doubt or "leaf costs are ill-conditioned, use a larger ridge"
         return replace(certificate, objective=objective, bound=0.0, status=f"not proven: {reason}")

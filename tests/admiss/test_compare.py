@@ -197,6 +197,7 @@ def test_an_interrupt_keeps_what_is_there(monkeypatch):
     compared = compare_partitions(data.X_train, data.y_train, methods=("greedy", "tree", "none"))
     assert compared.table["method"].tolist() == ["greedy", "tree"]
     assert compared.table["status"][1] == "interrupted"
+    assert compared.interrupted
     assert np.isfinite(compared.table["cv_R2"][0])
     assert np.isnan(compared.table["cv_R2"][1])
 

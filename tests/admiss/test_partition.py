@@ -1,7 +1,6 @@
 """Partitioners: limits, agreement, interruption, and what they do with data at the edges."""
 
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -330,12 +329,10 @@ def test_hundred_thousand_patterns():
     X = rng.normal(size=(n, d))
     y = X[:, 0] + rng.normal(size=n)
     X[rng.uniform(size=X.shape) < 0.5] = np.nan
-    began = time.process_time()
     for p in (Greedy(max_depth=2), OptimalTree(max_depth=2)):
         model = FiniteRegressor(p, leaf_model="static").fit(X, y)
         assert len(model.partition_.patterns) > 99_000
         assert model.n_leaves_ == 4
-    assert time.process_time() - began < 120
 
 
 def test_boxes_and_groups_of_too_many_patterns_end_with_a_gap():

@@ -1,6 +1,7 @@
 """The best tree: mixed-integer program, dynamic program and brute force agree, with all limits in play."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -124,6 +125,23 @@ def test_no_time_leaves_a_gap():
     assert certificate.status == "time limit"
     with pytest.raises(OutOfTimeError):
         box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5, deadline=0.0)
+
+
+def test_fractional_values_of_a_solve_that_was_cut_off_are_no_tree(monkeypatch):
+    import formulations.optimal_tree
+
+    solve = formulations.optimal_tree.solve_linear
+
+    def cut_off(model, variables, **options):
+        found = solve(model, variables, **options)
+        return replace(found, values=np.full(len(variables), 0.5), bound=0.0, status="time limit")
+
+    rows = random_rows(np.random.default_rng(1), 300, 5)
+    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5)
+    monkeypatch.setattr(formulations.optimal_tree, "solve_linear", cut_off)
+    tree, certificate = solve_optimal_tree(boxes, 8)
+    assert tree is None
+    assert certificate.status == "time limit"
 
 
 def test_the_start_is_never_made_worse():
