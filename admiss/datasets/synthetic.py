@@ -1,13 +1,14 @@
 """Generated data (Appendix B.1 of the paper).
 
-    X ~ N(0, B B' + epsilon I),  B in R^{d x r} with standard normal entries          (rank r up to epsilon)
-    Y = f(X) + noise,  f on a random subset of k features,  Var(noise) = Var(f) / SNR
+    text      X ~ N(0, B B' + epsilon I),  B in R^{d x r} with standard normal entries         (rank r up to epsilon)
+              Y = f(X) + noise,  f on a random subset of k features,  Var(noise) = Var(f) / SNR
 
-    linear   f(x) = b + w'x,                                       b ~ N(0, 1), w_j ~ U[-1, 1]
-    nn       f(x) = b + sum_h v_h max{0, c_h + u_h'x},  h = 1..10,  b, c_h ~ N(0, 1), v_h and u_hj ~ U[-1, 1]
+    authors   what their code draws: X ~ N(mu, B B' + epsilon I) with mu ~ N(0, I) and epsilon the machine's; f applied
+              to X standardised; ||noise|| = ||f|| / SNR with f not centred; a coin for each feature decides whether
+              censoring hides its largest or its smallest values
 
-The best possible R2 with the full X is SNR / (1 + SNR). Variances and quantiles are those of the rows drawn, training
-and test rows together.
+Variances, norms and quantiles are those of the rows drawn, training and test rows together. For signals and noise see
+``signals``; for the very instances of the authors see ``paper_instance``.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from admiss.datasets.mechanisms import Mechanism, resolve_mechanism
-from admiss.patterns import FloatArray
+from admiss.datasets.mechanisms import Censoring, Mechanism, resolve_mechanism
+from admiss.datasets.signals import add_noise, check_protocol, check_signal, draw_signal
+from admiss.patterns import BoolArray, FloatArray
 
-EPSILON = 1e-6
-HIDDEN_NODES = 10
-SIGNALS = ("linear", "nn")
+EPSILON = {"text": 1e-6, "authors": float(np.finfo(float).eps)}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SyntheticData:
     signal_train, signal_test : arrays
         Targets without noise.
     ceiling : float
-        The R2 of the signal itself.
+        The R2 that the signal itself can have.
     """
 
     X_train: FloatArray
@@ -50,6 +50,16 @@ class SyntheticData:
     signal_train: FloatArray
     signal_test: FloatArray
     ceiling: float
+
+    @property
+    def M_train(self) -> BoolArray:
+        """What is missing in the training rows."""
+        return np.isnan(self.X_train)
+
+    @property
+    def M_test(self) -> BoolArray:
+        """What is missing in the test rows."""
+        return np.isnan(self.X_test)
 
 
 def make_synthetic(
@@ -65,7 +75,7 @@ def make_synthetic(
     protocol: str = "text",
     random_state: int | np.random.RandomState | None = None,
 ) -> SyntheticData:
-    """Training and test rows as the text of the paper describes them.
+    """Training and test rows as the paper describes them, or as its authors drew them.
 
     Parameters
     ----------
@@ -73,17 +83,18 @@ def make_synthetic(
         Training and test rows.
     d, rank : int
         Features, and the rank of their covariance up to epsilon.
-    signal : {"linear", "nn"}
+    signal : {"linear", "nn", "tree"}
+        See ``admiss.datasets.signals``.
     n_active : int
         Features that the signal uses.
     snr : float
-        Var(f) / Var(noise).
-    mechanism : {"mcar", "censoring"} or callable
-        What makes values missing.
+        Var(f) / Var(noise) under "text", ||f|| / ||noise|| under "authors".
+    mechanism : {"mcar", "mar", "self_masking", "censoring", "blocks"} or callable
+        What makes values missing: see ``admiss.datasets.mechanisms``.
     missing_fraction : float
-        Share of missing values of each feature.
-    protocol : {"text"}
-        The data as the text describes them.
+        Share of missing values of each feature, for a mechanism that is given by name.
+    protocol : {"text", "authors"}
+        The data as the text describes them, or as the authors' code draws them.
     random_state : int, RandomState or None
 
     Examples
@@ -92,34 +103,40 @@ def make_synthetic(
     >>> data.X_train.shape, round(data.ceiling, 3)
     ((100, 10), 0.667)
     """
-    if protocol != "text":
-        raise ValueError(f"Unknown protocol {protocol!r}: choose 'text'.")
-    if signal not in SIGNALS:
-        raise ValueError(f"Unknown signal {signal!r}: choose one of {', '.join(map(repr, SIGNALS))}.")
-    if not 1 <= n_active <= d or min(n, n_test, rank) < 1 or not snr > 0:
-        raise ValueError("make_synthetic needs n, n_test and rank of at least 1, 1 <= n_active <= d, and snr > 0.")
+    check_protocol(protocol)
+    check_signal(signal, snr)
+    if not 1 <= n_active <= d or min(n, n_test, rank) < 1:
+        raise ValueError("make_synthetic needs n, n_test and rank of at least 1, and 1 <= n_active <= d.")
     remove = resolve_mechanism(mechanism, missing_fraction)
+    if protocol == "authors" and mechanism == "censoring":
+        remove = Censoring(missing_fraction, side="coin")
     rng = check_random_state(random_state)
 
     B = rng.normal(size=(d, rank))
-    X = rng.normal(size=(n + n_test, rank)) @ B.T + np.sqrt(EPSILON) * rng.normal(size=(n + n_test, d))
+    mu = rng.normal(size=d) if protocol == "authors" else np.zeros(d)
+    Z = rng.normal(size=(n + n_test, rank)) @ B.T
+    X = mu + Z + np.sqrt(EPSILON[protocol]) * rng.normal(size=(n + n_test, d))
     active = rng.permutation(d)[:n_active]
-    f = _linear(X[:, active], rng) if signal == "linear" else _neural_network(X[:, active], rng)
-    y = f + np.sqrt(f.var() / snr) * rng.normal(size=len(f))
-    observed = np.where(remove(X, rng), np.nan, X)
+    seen = X[:, active] if protocol == "text" else _standardise(X[:, active])
+    f = draw_signal(signal, seen, rng)
+    y, ceiling = add_noise(f, snr, rng, protocol)
+    observed = np.where(_checked(remove(X, rng), X), np.nan, X)
     return SyntheticData(
         X_train=observed[:n], X_test=observed[n:],
         y_train=y[:n], y_test=y[n:],
         X_full_train=X[:n], X_full_test=X[n:],
         signal_train=f[:n], signal_test=f[n:],
-        ceiling=snr / (1.0 + snr),
+        ceiling=ceiling,
     )  # fmt: skip
 
 
-def _linear(X: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    return rng.normal() + X @ rng.uniform(-1, 1, size=X.shape[1])
+def _standardise(X: FloatArray) -> FloatArray:
+    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def _neural_network(X: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    hidden = np.maximum(0.0, rng.normal(size=HIDDEN_NODES) + X @ rng.uniform(-1, 1, size=(X.shape[1], HIDDEN_NODES)))
-    return rng.normal() + hidden @ rng.uniform(-1, 1, size=HIDDEN_NODES)
+def _checked(M: object, X: FloatArray) -> BoolArray:
+    """What a mechanism returned, as a 0/1 matrix of the shape of X."""
+    matrix = np.asarray(M)
+    if matrix.shape != X.shape or not np.isin(matrix, (0, 1)).all():
+        raise ValueError(f"The mechanism must return a 0/1 matrix of shape {X.shape}, not one of shape {matrix.shape}.")
+    return matrix.astype(bool)
