@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 # Rows that are printed; of a longer table the first and the last.
-PRINTED_ROWS = 60
+PRINTED_ROWS = 100
+# Characters of a cell that are printed.
+PRINTED_WIDTH = 60
 
 
 class Table(dict[str, Any]):
@@ -41,6 +43,7 @@ class Table(dict[str, Any]):
             long = len(values) > PRINTED_ROWS
             shown = [*values[:half], *values[-half:]] if long else values
             cells = [name, *(f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in shown)]
+            cells = [cell if len(cell) <= PRINTED_WIDTH else cell[: PRINTED_WIDTH - 3] + " .." for cell in cells]
             if long:
                 cells.insert(half + 1, "..")
             width = max(map(len, cells))

@@ -163,7 +163,7 @@ def test_class_weights():
 
 def test_long_tables_are_cut():
     text = repr(Table(a=np.arange(1000)))
-    assert len(text.splitlines()) == 62
+    assert len(text.splitlines()) == 102
     assert ".." in text
 
 

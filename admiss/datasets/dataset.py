@@ -1,0 +1,115 @@
+"""A data set in memory: what ``load_dataset`` returns.
+
+One column of X is a number, or the indicator of one level of a categorical variable. A missing number is NaN; a missing
+category is a level of its own, the column ``variable=missing``. ``without_missing_levels`` gives the other common form,
+in which that column is gone and all indicators of a missing category are NaN.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from admiss.patterns import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a column of X comes from.
+
+    Attributes
+    ----------
+    variable : str
+        The variable in the source.
+    kind : {"number", "level", "missing"}
+        The variable itself, the indicator of one of its levels, or the indicator that its category is missing.
+    level : str or None
+        The level.
+    """
+
+    variable: str
+    kind: str
+    level: str | None = None
+
+    @property
+    def column(self) -> str:
+        """The name of the column: ``variable``, ``variable=level`` or ``variable=missing``."""
+        if self.kind == "number":
+            return self.variable
+        return f"{self.variable}={self.level if self.kind == 'level' else 'missing'}"
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """A data set with missing values.
+
+    Attributes
+    ----------
+    name : str
+    X : array of shape (n, d)
+        Features after one-hot encoding; NaN where a number is missing.
+    origin : tuple of Origin
+        Where each column comes from.
+    y : array of shape (n,), or None
+        The target: numbers, 0 and 1, or names of classes; None where the data set has none.
+    task : {"regression", "binary", "multiclass", None}
+    target : str or None
+        What y is, in words.
+    encoding : {"clean", "authors"}
+    cautions : tuple of str
+        What to know before using it.
+    hidden : bool array of shape (n, number of columns without missing levels), or None
+        What counts as missing, where that is not what X says: in the authors' encoding.
+    """
+
+    name: str
+    X: FloatArray
+    origin: tuple[Origin, ...]
+    y: np.ndarray[Any, Any] | None
+    task: str | None
+    target: str | None
+    encoding: str = "clean"
+    cautions: tuple[str, ...] = ()
+    hidden: BoolArray | None = None
+
+    def __repr__(self) -> str:
+        target = f"{self.task}: {self.target}" if self.task else "no target"
+        n, d = self.X.shape
+        return f"Dataset {self.name} ({self.encoding}): {n:,} rows, {d:,} features, {target}"
+
+    @property
+    def feature_names(self) -> list[str]:
+        """The names of the columns of X."""
+        return [origin.column for origin in self.origin]
+
+    @property
+    def M(self) -> BoolArray:
+        """What is missing, in the columns that are not missing levels."""
+        if self.hidden is not None:
+            return self.hidden
+        M = np.isnan(self.X)
+        for j, origin in enumerate(self.origin):
+            if origin.kind == "missing":
+                levels = [k for k, other in enumerate(self.origin) if _is_level_of(other, origin)]
+                M[np.ix_(self.X[:, j] == 1, levels)] = True
+        return M[:, self._kept]
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
+        """X as a data frame of pandas, polars or pyarrow, with the names of its columns."""
+        columns = dict(zip(self.feature_names, self.X.T, strict=True))
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def without_missing_levels(self) -> "Dataset":
+        """The same data with NaN in all indicators of a missing category instead of a level of its own."""
+        kept = self._kept
+        X = np.where(self.M, np.nan, self.X[:, kept])
+        return replace(self, X=X, origin=tuple(self.origin[j] for j in kept))
+
+    @property
+    def _kept(self) -> list[int]:
+        return [j for j, origin in enumerate(self.origin) if origin.kind != "missing"]
+
+
+def _is_level_of(candidate: Origin, missing: Origin) -> bool:
+    return candidate.kind == "level" and candidate.variable == missing.variable

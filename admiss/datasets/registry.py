@@ -1,0 +1,124 @@
+"""What is known of the 63 data sets of the paper (Appendix B.2) before any file is read: ``registry.toml``."""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+# How the columns of a file are told apart: see ``raw_tables``.
+DEFAULT_FORMAT = "commas"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Which columns are target and features, and what is done to them first.
+
+    Attributes
+    ----------
+    target : str or None
+        Column to predict.
+    features : tuple of str
+    categorical : frozenset of str
+        Features that are one-hot encoded, however many values they have.
+    imputed_where : mapping
+        Column -> (flag, level): the column holds imputed values where the flag has this level.
+    joined_by : str or None
+        Column by which one-hot columns are joined to the rows; rows that share it get each other's levels.
+    drop : mapping
+        Column -> level whose rows are dropped.
+    """
+
+    target: str | None
+    features: tuple[str, ...]
+    categorical: frozenset[str]
+    imputed_where: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    joined_by: str | None = None
+    drop: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One data set of the registry; the fields are those of ``registry.toml``."""
+
+    name: str
+    source: str
+    sha256: str
+    licence: str
+    columns: tuple[str, ...]
+    clean: tuple[int, int, int]
+    paper: tuple[int, int, int, int, int, int, str]
+    encodings: Mapping[str, Encoding]
+    path: str | None = None
+    url: str | None = None
+    item: str | None = None
+    format: str = DEFAULT_FORMAT
+    positive: str | None = None
+    negative: str | None = None
+    labels: bool = False
+    number_words: bool = False
+    level_if_missing: Mapping[str, str] = field(default_factory=dict)
+    also_missing: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> str | None:
+        """The task of the clean encoding: "regression", "binary", "multiclass" or None."""
+        if self.encodings["clean"].target is None:
+            return None
+        if self.labels:
+            return "multiclass"
+        return "regression" if self.positive is None and self.negative is None else "binary"
+
+
+@cache
+def registry() -> Mapping[str, Record]:
+    """All records by name, in the order of the paper's tables.
+
+    Examples
+    --------
+    >>> len(registry()), registry()["auto-mpg"].task
+    (63, 'regression')
+    """
+    text = resources.files("admiss.datasets").joinpath("registry.toml").read_text(encoding="utf-8")
+    return {name: _record(name, facts) for name, facts in tomllib.loads(text).items()}
+
+
+def find_record(name: str) -> Record:
+    """The record of a name, or a sentence with the names that are near."""
+    if name not in registry():
+        near = difflib.get_close_matches(str(name), registry(), n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+        raise ValueError(
+            f"There is no data set {name!r}: {hint}list_datasets() and the command admiss datasets name all 63."
+        )
+    return registry()[name]
+
+
+def _record(name: str, facts: dict[str, Any]) -> Record:
+    """A record, the encodings apart from the rest."""
+    facts = dict(facts)
+    changes = facts.pop("authors", {})
+    target, left_out = facts.pop("target", None), set(facts.pop("leave_out", ()))
+    clean = {
+        "target": target,
+        "features": [column for column in facts["columns"] if column != target and column not in left_out],
+        "categorical": facts.pop("categorical", ()),
+        "imputed_where": facts.pop("imputed_where", {}),
+    }
+    encodings = {"clean": _encoding(clean), "authors": _encoding(clean | changes)}
+    frozen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in facts.items()}
+    return Record(name=name, encodings=encodings, **frozen)
+
+
+def _encoding(facts: dict[str, Any]) -> Encoding:
+    return Encoding(
+        target=facts["target"],
+        features=tuple(facts["features"]),
+        categorical=frozenset(facts["categorical"]),
+        imputed_where={column: (flag, level) for column, (flag, level) in facts["imputed_where"].items()},
+        joined_by=facts.get("joined_by"),
+        drop=facts.get("drop", {}),
+    )
