@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from admiss._version import __version__
 from admiss.compare_command import add_compare_parser, compare_pages
+from admiss.datasets_command import add_datasets_parser, datasets_pages
 from admiss.demo import demo_pages
 from admiss.versions import show_versions
 from formulations.certificate import SolverError
@@ -19,6 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"admiss {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_compare_parser(commands)
+    add_datasets_parser(commands)
     demo = commands.add_parser(
         "demo",
         help="fit every adaptivity class on generated data and print R2 by class",
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "compare":
             pages = compare_pages(options)
+        elif options.command == "datasets":
+            pages = datasets_pages(options.names, options.all, options.encoding, options.out)
         else:
             pages = demo_pages(options.rows, options.missing, options.lam, options.seed)
         for page in pages:

