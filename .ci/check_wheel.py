@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import admiss
+import admiss.datasets
 import formulations
 
 top_level = {name.split("/")[0] for name in zipfile.ZipFile(sys.argv[1]).namelist()}
@@ -20,4 +21,5 @@ for package in (admiss, formulations):
 X = np.array([[1.0], [2.0], [3.0], [np.nan], [np.nan]])
 model = admiss.AdaptiveRegressor(lam=0).fit(X, [1.0, 2.0, 3.0, 5.0, 7.0])
 assert np.allclose(model.predict([[4.0], [np.nan]]), [4.0, 6.0])
+assert admiss.datasets.list_datasets().n_rows == 63
 print("the wheel is sound")

@@ -33,6 +33,8 @@ def add_datasets_parser(commands: Any) -> None:
 
 def datasets_pages(names: list[str], everything: bool, encoding: str, out: str | None) -> Iterator[str]:
     """The text of the command, a piece for each data set as soon as it is loaded."""
+    if everything and names:
+        raise ValueError("Give names or --all, not both.")
     if everything:
         names = [str(name) for name in list_datasets()["name"]]
     elif not names:
@@ -65,7 +67,10 @@ def _description(dataset: Dataset) -> str:
     lines += [f"caution: {caution}" for caution in dataset.cautions]
     share = dataset.M.mean(axis=0)
     features = dataset.without_missing_levels().origin
-    missing = {features[j].variable: share[j] for j in np.argsort(-share, kind="stable") if share[j] > 0}
+    missing: dict[str, float] = {}
+    for j in np.argsort(-share, kind="stable"):
+        if share[j] > 0:
+            missing.setdefault(features[j].variable, share[j])
     lines.append(f"patterns: {counts.patterns:,}; variables with missing values: {len(missing)}")
     return "\n".join(lines) + f"\n{Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])}\n"
 

@@ -24,7 +24,7 @@ Columns = Sequence[tuple[Origin, FloatArray]]
 def encode_clean(record: Record, table: RawTable) -> Dataset:
     """A data set in the clean encoding."""
     encoding = record.encodings["clean"]
-    table = set_imputed_missing(strip_blanks(table), encoding)
+    table = _set_coded_missing(set_imputed_missing(strip_blanks(table), encoding), record)
     if encoding.target is not None:
         table = take_rows(table, ~is_missing(table[encoding.target]))
     columns: list[tuple[Origin, FloatArray]] = []
@@ -97,6 +97,14 @@ def make_dataset(
     X = np.column_stack([values for _, values in columns])
     origin = tuple(origin for origin, _ in columns)
     return Dataset(record.name, X, origin, y, task, target, encoding, record.cautions, hidden)
+
+
+def _set_coded_missing(table: RawTable, record: Record) -> RawTable:
+    """Numbers that stand for missing, set to missing."""
+    changed = dict(table)
+    for name, code in record.coded_missing.items():
+        changed[name] = np.where(labels(table[name]) == code, np.nan, table[name])
+    return changed
 
 
 def _numbers(record: Record, name: str, column: Column) -> FloatArray:

@@ -26,11 +26,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from admiss.datasets.dataset import Dataset
 from admiss.datasets.kept import kept
+from admiss.inputs import read_features
 from admiss.patterns import BoolArray, FloatArray, IntArray
 from admiss.progress import counter
 from admiss.rows import observed_moments, observed_scale
@@ -121,11 +123,7 @@ def impute_forest(
 
 def check_matrix(X: Any) -> FloatArray:
     """X as floats, with at least one observed value in each column."""
-    X = np.asarray(X, dtype=float)
-    if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X must be a matrix with rows and columns, not an array of shape {X.shape}.")
-    if np.isinf(X).any():
-        raise ValueError("X contains infinity: replace it by a number, or by NaN if it is missing.")
+    X = read_features(BaseEstimator(), X, reset=True)
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(empty):
         raise ValueError(f"Column {empty[0]} of X has no observed value to learn from: leave it out.")
@@ -276,6 +274,10 @@ def full_matrix(
     """
     if not isinstance(random_state, int | np.integer):
         raise ValueError(f"random_state of the imputation must be a whole number, not {random_state!r}.")
+    if dataset.encoding == "authors":
+        raise ValueError(
+            f"{dataset.name} is in the authors' encoding, where categories are missing in part: load it as 'clean'."
+        )
     plain = dataset.without_missing_levels()
     X = check_matrix(plain.X)
     missing = np.isnan(X)

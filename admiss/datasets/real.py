@@ -56,6 +56,9 @@ def list_datasets(encoding: str = "clean") -> Table:
 
     ``pandas.DataFrame(list_datasets())`` makes a data frame of it. No data are read.
 
+    The licence is a note, as far as known, and no advice: for UCI what its archive says of its data sets since 2023
+    (cite the donors), for R sets that of the R package they come from; for the numbers themselves none is definite.
+
     Parameters
     ----------
     encoding : {"clean", "authors"}

@@ -61,6 +61,7 @@ class Record:
     number_words: bool = False
     level_if_missing: Mapping[str, str] = field(default_factory=dict)
     also_missing: tuple[str, ...] = ()
+    coded_missing: Mapping[str, str] = field(default_factory=dict)
     cautions: tuple[str, ...] = ()
 
     @property

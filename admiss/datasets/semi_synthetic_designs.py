@@ -20,17 +20,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from admiss.datasets.composed_mechanisms import reallocated
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import check_matrix, full_matrix
 from admiss.datasets.kept import kept
 from admiss.datasets.real import load_dataset
 from admiss.datasets.signals import add_noise, check_signal, draw_signal
 from admiss.datasets.synthetic import SyntheticData
+from admiss.inputs import feature_names, read_features
 from admiss.patterns import BoolArray, FloatArray, IntArray
 from admiss.rows import observed_moments, observed_scale
-from formulations.adversary import reallocate
 from formulations.linear_solver import highs_version
 
 DESIGNS = ("mar", "nmar", "am")
@@ -139,12 +141,9 @@ def _source(dataset: str | Dataset | Any) -> Dataset:
         return load_dataset(dataset)
     if isinstance(dataset, Dataset):
         return dataset
-    try:
-        X = np.asarray(dataset, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError("dataset must be the name of a data set, a Dataset, or a matrix of numbers.") from error
-    X = check_matrix(X)
-    origin = tuple(Origin(f"x{j}", "number") for j in range(X.shape[1]))
+    reader = BaseEstimator()
+    X = check_matrix(read_features(reader, dataset, reset=True))
+    origin = tuple(Origin(name, "number") for name in feature_names(reader))
     return Dataset(name="the array", X=X, origin=origin, y=None, task=None, target=None)
 
 
@@ -206,11 +205,4 @@ def _standardised(full: FloatArray) -> FloatArray:
 
 def _adversarial(Z: FloatArray, M: BoolArray) -> BoolArray:
     """The same patterns on the rows where they hide the largest values; kept, as all signals share them."""
-    return kept("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: _reallocated(Z, M))
-
-
-def _reallocated(Z: FloatArray, M: BoolArray) -> BoolArray:
-    reallocated, certificate = reallocate(Z, M)
-    if certificate.status == "interrupted":  # the best so far is not the design
-        raise KeyboardInterrupt
-    return reallocated
+    return kept("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from admiss.datasets.mechanisms import Censoring, Mechanism, resolve_mechanism
+from admiss.datasets.composed_mechanisms import resolve_mechanism
+from admiss.datasets.mechanisms import Censoring, Mechanism, standardise
 from admiss.datasets.signals import add_noise, check_protocol, check_signal, draw_signal
 from admiss.patterns import BoolArray, FloatArray
 
@@ -90,9 +91,10 @@ def make_synthetic(
     snr : float
         Var(f) / Var(noise) under "text", ||f|| / ||noise|| under "authors".
     mechanism : {"mcar", "mar", "self_masking", "censoring", "blocks"} or callable
-        What makes values missing: see ``admiss.datasets.mechanisms``.
+        What makes values missing: see ``admiss.datasets.mechanisms`` and ``composed_mechanisms``.
     missing_fraction : float
-        Share of missing values of each feature, for a mechanism that is given by name.
+        Share of missing values of each feature, for a mechanism that is given by name; with "mar" the first feature
+        decides and is never missing.
     protocol : {"text", "authors"}
         The data as the text describes them, or as the authors' code draws them.
     random_state : int, RandomState or None
@@ -105,8 +107,11 @@ def make_synthetic(
     """
     check_protocol(protocol)
     check_signal(signal, snr)
-    if not 1 <= n_active <= d or min(n, n_test, rank) < 1:
-        raise ValueError("make_synthetic needs n, n_test and rank of at least 1, and 1 <= n_active <= d.")
+    for name, value in (("n", n), ("n_test", n_test), ("d", d), ("rank", rank)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value!r}.")
+    if not 1 <= n_active <= d:
+        raise ValueError(f"n_active must be from 1 to d = {d}, not {n_active!r}.")
     remove = resolve_mechanism(mechanism, missing_fraction)
     if protocol == "authors" and mechanism == "censoring":
         remove = Censoring(missing_fraction, side="coin")
@@ -117,7 +122,7 @@ def make_synthetic(
     Z = rng.normal(size=(n + n_test, rank)) @ B.T
     X = mu + Z + np.sqrt(EPSILON[protocol]) * rng.normal(size=(n + n_test, d))
     active = rng.permutation(d)[:n_active]
-    seen = X[:, active] if protocol == "text" else _standardise(X[:, active])
+    seen = X[:, active] if protocol == "text" else standardise(X[:, active])
     f = draw_signal(signal, seen, rng)
     y, ceiling = add_noise(f, snr, rng, protocol)
     observed = np.where(_checked(remove(X, rng), X), np.nan, X)
@@ -128,10 +133,6 @@ def make_synthetic(
         signal_train=f[:n], signal_test=f[n:],
         ceiling=ceiling,
     )  # fmt: skip
-
-
-def _standardise(X: FloatArray) -> FloatArray:
-    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 def _checked(M: object, X: FloatArray) -> BoolArray:

@@ -104,5 +104,5 @@ def test_same_seed_same_data_and_own_mechanism():
     ],
 )
 def test_bad_arguments(bad):
-    with pytest.raises(ValueError, match="choose|between 0 and 1|needs"):
+    with pytest.raises(ValueError, match="choose|between 0 and 1|must be"):
         make_synthetic(**bad)

@@ -178,8 +178,8 @@ def test_columns_with_nothing_to_learn():
     [
         ([[1.0, np.nan], [2.0, np.nan]], None, {}, "Column 1 of X has no observed value"),
         ([[1.0, np.inf], [2.0, np.nan]], None, {}, "infinity"),
-        ([1.0, np.nan], None, {}, "a matrix with rows and columns"),
-        (np.empty((0, 2)), None, {}, "a matrix with rows and columns"),
+        ([1.0, np.nan], None, {}, "Expected 2D array"),
+        (np.empty((0, 2)), None, {}, "0 sample"),
         ([[1.0, np.nan], [2.0, 1.0]], ["a"], {}, "one label for each of the 2 columns"),
         ([[1.0, np.nan], [0.0, 1.0]], ["c", "c"], {}, "missing together"),
         ([[1.0, 2.0], [0.0, 1.0]], ["c", "c"], {}, "missing together"),

@@ -4,6 +4,8 @@ Statistical bounds are five standard errors of what is estimated: a right mechan
 """
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import norm
 
@@ -17,6 +19,7 @@ from admiss.datasets import (
     SelfMasking,
     Together,
 )
+from formulations.certificate import Certificate
 
 ROWS = 20_000
 
@@ -180,6 +183,12 @@ def test_nothing_is_written_into_the_matrix(X):
         (SelfMasking(-0.1), "between 0 and 1"),
         (Censoring(0.3, "left"), "Unknown side"),
         (AtRandom(0.3, given=[]), "at least one given column"),
+        (AtRandom(0.3, given=range(8)), "one that is not given"),
+        (AtRandom(0.3, strength=np.nan), "strength must be a finite number"),
+        (Only(CompletelyAtRandom(0.3), [8]), "numbers from 0 to 7, or a mask of 8"),
+        (Only(CompletelyAtRandom(0.3), [True, False]), "numbers from 0 to 7, or a mask of 8"),
+        (Only(CompletelyAtRandom(0.3), [0.5]), "numbers from 0 to 7"),
+        (Adversarial(CompletelyAtRandom(0.3)), "a mechanism with fewer patterns"),
         (Together(CompletelyAtRandom(0.3), 0), "at least 1"),
     ],
 )
@@ -191,3 +200,67 @@ def test_bad_mechanisms(X, mechanism, words):
 def test_given_columns_must_be_observed(X):
     with pytest.raises(ValueError, match="without missing values"):
         draw(AtRandom(0.3, given=[6]), np.where(X == 1, np.nan, X))
+
+
+BASIC = [CompletelyAtRandom(0.3), AtRandom(0.3), SelfMasking(0.3), Censoring(0.3), Censoring(0.3, "below"),
+         Together(Censoring(0.3)), Either([Censoring(0.3), SelfMasking(0.1)]), Only(Censoring(0.3), [1])]  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", BASIC)
+@pytest.mark.parametrize("kind", [np.uint8, np.int32, np.float32, bool, object])
+def test_numbers_of_any_type(mechanism, kind):
+    X = np.random.RandomState(0).randint(0, 2 if kind is bool else 200, size=(500, 4)).astype(kind)
+    np.testing.assert_array_equal(draw(mechanism, X), draw(mechanism, X.astype(float)))
+
+
+@pytest.mark.parametrize("mechanism", BASIC)
+def test_frames_lists_and_seeds(mechanism):
+    X = np.random.RandomState(0).normal(size=(100, 3))
+    expected = draw(mechanism, X, seed=1)
+    for same in (pd.DataFrame(X), pl.DataFrame(X), X.tolist()):
+        found = mechanism(same, random_state=1)
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("mechanism", BASIC)
+def test_infinities_are_refused(mechanism):
+    with pytest.raises(ValueError, match="infinity"):
+        draw(mechanism, np.array([[1.0, np.inf], [2.0, 3.0], [0.0, 1.0]]))
+
+
+@pytest.mark.parametrize("mechanism", [mechanism for mechanism in BASIC if not isinstance(mechanism, AtRandom)])
+def test_one_row_and_empty_columns(mechanism):
+    assert draw(mechanism, np.array([[1.0, 2.0]])).shape == (1, 2)
+    M = draw(mechanism, np.column_stack([np.full(50, np.nan), np.arange(50.0)]))
+    assert M[:, 0].all()
+    assert 0 < M[:, 1].mean() < 1 or isinstance(mechanism, Together)
+
+
+def test_masks_name_columns():
+    X = np.random.RandomState(0).normal(size=(200, 3))
+    for columns in ([2], [False, False, True], -1):
+        M = draw(Only(Censoring(0.5), columns), X)
+        assert M.sum(axis=0).tolist() == [0, 0, 100]
+    np.testing.assert_array_equal(draw(AtRandom(0.3, [0]), X), draw(AtRandom(0.3, [True, False, False]), X))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1e200])
+def test_units_do_not_matter(unit):
+    X = np.random.RandomState(0).normal(size=(500, 3))
+    for mechanism in BASIC:
+        np.testing.assert_array_equal(draw(mechanism, X * unit), draw(mechanism, X))
+
+
+def test_an_interrupted_reallocation_is_not_passed_on(monkeypatch):
+    interrupted = Certificate(-1.0, -2.0, "interrupted", "HIGHS", "1", 1.0)
+    cut_off = Certificate(-1.0, -2.0, "time limit", "HIGHS", "1", 1.0)
+    X = np.random.RandomState(0).normal(size=(20, 4))
+    mechanism = Adversarial(Together(CompletelyAtRandom(0.3)))
+    patched = "admiss.datasets.composed_mechanisms.reallocate"
+    monkeypatch.setattr(patched, lambda Z, M: (M, interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        draw(mechanism, X)
+    monkeypatch.setattr(patched, lambda Z, M: (M, cut_off))
+    with pytest.warns(UserWarning, match="time limit"):
+        draw(mechanism, X)

@@ -2,6 +2,8 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.optimize import linear_sum_assignment
 
@@ -217,8 +219,8 @@ def test_few_features_and_constant_ones():
         ({"test_fraction": 0.001}, "leave rows on both sides"),
         ({"X_full": np.zeros((300, 12))}, "X_full must be"),
         ({"X_full": np.zeros((3, 12))}, "X_full must be"),
-        ({"dataset": [["a", "b"]]}, "a matrix of numbers"),
-        ({"dataset": [1.0, 2.0]}, "rows and columns"),
+        ({"dataset": [["a", "b"]]}, "number"),
+        ({"dataset": [1.0, 2.0]}, "Expected 2D array"),
         ({"dataset": [[1.0, np.inf], [2.0, 3.0]]}, "infinity"),
         ({"dataset": [[1.0, np.nan], [2.0, np.nan]]}, "no observed value"),
         ({"dataset": np.ones((20, 2)), "X_full": None}, "Every feature is constant"),
@@ -237,8 +239,23 @@ def test_patterns_are_reallocated_once(cache, monkeypatch):
     X, full = numbers()
     first = semi_synthetic(X, "am", random_state=0, X_full=full)
     monkeypatch.setattr(
-        "admiss.datasets.semi_synthetic_designs.reallocate", lambda *_: pytest.fail("it was computed again")
+        "admiss.datasets.semi_synthetic_designs.reallocated", lambda *_: pytest.fail("it was computed again")
     )
     second = semi_synthetic(X, "am", "nn", random_state=0, X_full=full)
     assert np.isnan(first.X_train).sum() + np.isnan(first.X_test).sum() == np.isnan(X).sum()
     assert np.isnan(second.X_train).sum() + np.isnan(second.X_test).sum() == np.isnan(X).sum()
+
+
+def test_frames_keep_their_names():
+    X, full = numbers(n=60)
+    names = [f"v{j}" for j in range(12)]
+    expected = semi_synthetic(X, random_state=0, X_full=full)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names).fill_nan(None)):
+        data = semi_synthetic(frame, random_state=0, X_full=full)
+        assert data.feature_names == names
+        np.testing.assert_array_equal(data.X_train, expected.X_train)
+
+
+def test_the_authors_encoding_is_refused_with_advice():
+    with pytest.raises(ValueError, match="load it as 'clean'"):
+        semi_synthetic(replace(with_category(), encoding="authors"), random_state=0)
