@@ -13,6 +13,7 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
     )
 
 from admiss._version import __version__
+from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
 from admiss.linear_cv import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.partition.finite import FiniteClassifier, FiniteRegressor
@@ -28,6 +29,8 @@ __all__ = [
     "FiniteClassifierCV",
     "FiniteRegressor",
     "FiniteRegressorCV",
+    "JointImputeClassifier",
+    "JointImputeRegressor",
     "__version__",
     "show_versions",
 ]

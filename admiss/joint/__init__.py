@@ -1,0 +1,17 @@
+"""Joint impute-then-regress: imputed values and predictor learned together (Section 3.2 of the paper)."""
+
+from admiss.joint.closed_form import ClosedForm
+from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
+from admiss.joint.paper_search import PaperSearch
+from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, Round
+
+__all__ = [
+    "ClosedForm",
+    "Imputation",
+    "ImputationSearch",
+    "JointImputeClassifier",
+    "JointImputeRegressor",
+    "JointProblem",
+    "PaperSearch",
+    "Round",
+]

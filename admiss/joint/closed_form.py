@@ -1,0 +1,166 @@
+"""Imputed values in closed form, from a linear model of the target (Section 3.1 of the paper).
+
+A ridge on z, which is x minus its observed mean in standard deviations and 0 where missing, and on m, the indicators of
+what is missing, predicts a + w'z + b'm (:mod:`admiss.joint.indicator_ridge`). Missing values are imputed by what makes
+w_j z_j + b_j m_j one linear term:
+
+    mu_j = mean_j + deviation_j delta_j,   delta_j = b_j / w_j  kept within -4 and 4,   delta_j = 0 where w_j = 0.
+
+b = 0, an infinite penalty of m, is mean imputation. Several classes are fitted one against the rest with the same
+penalties and share one mu: delta_j = sum_k w_kj b_kj / sum_k w_kj^2, the least squares solution of b_kj = w_kj delta_j.
+
+Both penalties are chosen by cross-validation of this linear model. Whether f gains by mu is another question; a second
+cross-validation answers it, that of f, with everything recomputed in each fold: means, deviations, penalties, mu and f.
+mu is kept if its held-out error is below that of the means. The folds of the first cross-validation are, within a fold
+of the second, the other folds: every training set is all rows without one fold or without two.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from admiss.folds import Split, make_folds
+from admiss.joint.indicator_ridge import Cell, IndicatorRidge, LogisticRidge, Parts, SquaredRidge
+from admiss.joint.problem import Imputation, JointProblem, Round, imputed
+from admiss.patterns import FloatArray
+from admiss.progress import progress
+from formulations.compiled import is_interrupt
+
+# A coefficient below this share of the largest is 0, and so is a move of fewer standard deviations.
+ZERO = 1e-10
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The search of the module.
+
+    Parameters
+    ----------
+    penalties : sequence of float
+        Choices for the penalty of the indicators; infinity is mean imputation.
+    feature_penalties : sequence of float
+        Choices for the penalty of the features.
+    limit : float
+        How many standard deviations mu may lie from the mean.
+    folds : int
+        Folds of both cross-validations, at least 3; as many as rows where there are fewer.
+    gate : bool
+        Whether mu is kept only if cross-validation of f prefers it to the means, which takes two fits of f a fold.
+
+    Examples
+    --------
+    Where x is observed y is 2x; where it is missing y is 10 on average, as if x were 5.
+
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X = np.array([[0.0], [1.0], [2.0], [np.nan], [np.nan]])
+    >>> y = np.array([0.0, 2.0, 4.0, 9.0, 11.0])
+    >>> problem = JointProblem(X, y, np.ones(5), LinearRegression(), "squared")
+    >>> plain = ClosedForm(penalties=[0.0], feature_penalties=[0.0], limit=np.inf, gate=False)
+    >>> plain(problem, np.random.RandomState(0)).mu.round(6).tolist()
+    [5.0]
+    """
+
+    penalties: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, math.inf)
+    feature_penalties: Sequence[float] = (1e-4, 1e-2, 1.0)
+    limit: float = 4.0
+    folds: int = 5
+    gate: bool = True
+
+    def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
+        """The imputed values of a problem."""
+        self._check()
+        problem = problem.rows(problem.sample_weight > 0)
+        means = problem.means()
+        if not np.isnan(problem.X).any():
+            return Imputation(means, note="the mean: nothing is missing")
+        if len(problem.X) < 3:
+            return Imputation(means, note="the mean: there are fewer than 3 rows")
+        labels = problem.y.astype(int) if problem.n_classes else None
+        n_folds = min(self.folds, len(problem.X))
+        splits = make_folds(problem.X, problem.y, labels, problem.sample_weight, n_folds, random_state)
+        ridge = self._ridge(problem, splits)
+        mu, (alpha, beta) = self._imputation(ridge, frozenset(range(n_folds)), means)
+        chosen = f"penalty {beta:g} of the indicators and {alpha:g} of the features"
+        if np.array_equal(mu, means):
+            return Imputation(means, note=f"the mean: the closed form agrees with it, {chosen}")
+        moves = tuple((int(j), float(mu[j] - means[j])) for j in np.flatnonzero(mu != means))
+        if not self.gate:
+            return Imputation(mu, (Round(math.nan, moves),), f"the closed form, not compared with the mean, {chosen}")
+
+        try:
+            at_mean, at_mu = self._held_out_errors(problem, splits, ridge)
+        except _PredictorError as failure:
+            warnings.warn(f"{failure}; missing values are set to the mean.", stacklevel=2)
+            return Imputation(means, note=f"the mean: {failure}")
+        if not at_mu < at_mean:
+            note = f"the mean: cross-validated error {at_mean:.6g} against {at_mu:.6g} for the closed form, {chosen}"
+            return Imputation(means, (Round(at_mean),), note)
+        note = f"kept: cross-validated error {at_mu:.6g} against {at_mean:.6g} for the mean, {chosen}"
+        return Imputation(mu, (Round(at_mean, moves), Round(at_mu)), note)
+
+    def _check(self) -> None:
+        for name in ("penalties", "feature_penalties"):
+            values = np.asarray(getattr(self, name), dtype=float)
+            if values.ndim != 1 or not len(values) or not (values >= 0).all():
+                raise ValueError(f"{name} must be a list of numbers from 0 on, not {getattr(self, name)!r}.")
+        if not np.isfinite(np.asarray(self.feature_penalties, dtype=float)).all():
+            raise ValueError("feature_penalties must be finite; only those of the indicators may be infinite.")
+        if not self.limit >= 0:
+            raise ValueError(f"limit must be a number from 0 on, not {self.limit!r}.")
+        if not isinstance(self.folds, int | np.integer) or self.folds < 3:
+            raise ValueError(f"folds must be an integer from 3 on, not {self.folds!r}.")
+
+    def _ridge(self, problem: JointProblem, splits: list[Split]) -> IndicatorRidge:
+        # the largest penalties come first, so that they win ties
+        grids = [sorted(map(float, grid), reverse=True) for grid in (self.feature_penalties, self.penalties)]
+        cells = [(alpha, beta) for alpha, beta in product(*grids)]
+        held_out = [held for _, held in splits]
+        X, y, s = problem.X, problem.y, problem.sample_weight
+        if problem.n_classes:
+            return LogisticRidge(X, y.astype(int), problem.n_classes, s, held_out, cells)
+        return SquaredRidge(X, y.astype(float), s, held_out, cells)
+
+    def _imputation(self, ridge: IndicatorRidge, parts: Parts, means: FloatArray) -> tuple[FloatArray, Cell]:
+        """mu from the rows of some folds, with the penalties that cross-validation over these folds prefers."""
+        best = 0
+        if len(ridge.cells) > 1:
+            best = int(np.argmin(np.sum([ridge.errors(parts - {held}, held) for held in sorted(parts)], axis=0)))
+        w, b, deviations = ridge.coefficients(parts, best)
+        size = np.sqrt(np.sum(w**2, axis=0))
+        used = size > ZERO * size.max()
+        delta = np.where(used, np.sum(w * b, axis=0) / np.where(used, size, 1.0) ** 2, 0.0)
+        delta = np.where(np.abs(delta) > ZERO, np.clip(delta, -self.limit, self.limit), 0.0)
+        return means + deviations * delta, ridge.cells[best]
+
+    def _held_out_errors(self, problem: JointProblem, splits: list[Split], ridge: IndicatorRidge) -> tuple[float, ...]:
+        """The cross-validated errors of f, with the means and with mu."""
+        parts = frozenset(range(len(splits)))
+        at_mean, at_mu = (np.zeros((len(problem.X), max(problem.n_classes, 1))) for _ in range(2))
+        for part, (rows, held) in enumerate(progress(splits, len(splits), "comparing imputed values")):
+            training = problem.rows(rows)
+            means = training.means()
+            mu, _ = self._imputation(ridge, parts - {part}, means)
+            at_mean[held] = _outputs(training, means, problem.X[held])
+            at_mu[held] = at_mean[held] if np.array_equal(mu, means) else _outputs(training, mu, problem.X[held])
+        choices = (at_mean, at_mu) if problem.n_classes else (at_mean[:, 0], at_mu[:, 0])
+        return tuple(problem.total_error(outputs) for outputs in choices)
+
+
+class _PredictorError(Exception):
+    """f could not be fitted, or did not predict."""
+
+
+def _outputs(training: JointProblem, mu: FloatArray, X: FloatArray) -> FloatArray:
+    """What f, fitted with mu, says of other rows: a column, or one for each class."""
+    try:
+        outputs = training.outputs(training.fit(mu), imputed(X, mu))
+        return outputs.reshape(len(X), max(training.n_classes, 1))
+    except Exception as failure:
+        if is_interrupt(failure):
+            raise
+        name = type(training.estimator).__name__
+        raise _PredictorError(f"{name} failed in cross-validation ({failure})") from failure

@@ -1,0 +1,311 @@
+"""Joint impute-then-regress (Section 3.2 of the paper): any predictor of scikit-learn, with learned imputed values.
+
+    prediction = f(x^mu),      x_j^mu = x_j where observed, mu_j where missing
+
+A search finds mu (see :mod:`admiss.joint.problem`), then f is fitted to x^mu. f sees a plain matrix without missing
+values, and classes as codes 0 .. K - 1; random states that it leaves open are set once, so that it is a function of mu.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.inputs import (
+    feature_names,
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from admiss.joint.closed_form import ClosedForm
+from admiss.joint.paper_search import PaperSearch
+from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, imputed, weight_parameter
+from admiss.notices import tell_never_missing
+from admiss.patterns import FloatArray
+from formulations.compiled import is_interrupt
+
+ERRORS = ("log_loss", "auc")
+
+
+class _JointImpute(BaseEstimator):
+    """What the regressor and the classifier share."""
+
+    estimator: Any
+    algorithm: str | ImputationSearch
+    random_state: int | np.random.RandomState | None
+
+    def _predictor(self) -> Any:
+        """f, as it was given or by default."""
+        if self.estimator is not None:
+            return self.estimator
+        return LogisticRegression() if is_classifier(self) else LinearRegression()
+
+    def _check_parameters(self, sample_weight: Any) -> ImputationSearch:
+        f, kind = self._predictor(), "classifier" if is_classifier(self) else "regressor"
+        if not hasattr(f, "fit") or isinstance(f, type) or _kind(f) not in (kind, None):
+            raise ValueError(f"estimator must be a {kind} of scikit-learn's kind, not {f!r}.")
+        if sample_weight is not None and weight_parameter(f) is None:
+            raise ValueError(
+                f"{type(f).__name__} takes no sample_weight: fit without weights, or use another estimator."
+            )
+        if callable(self.algorithm):
+            return self.algorithm
+        if not isinstance(self.algorithm, str) or self.algorithm not in ("auto", "paper"):
+            raise ValueError(f"algorithm must be 'auto', 'paper' or a search, not {self.algorithm!r}.")
+        return ClosedForm() if self.algorithm == "auto" else PaperSearch()
+
+    def _fit_jointly(
+        self, problem: JointProblem, search: ImputationSearch, random_state: np.random.RandomState
+    ) -> None:
+        used = problem.sample_weight > 0
+        if not used.all():  # a row of weight 0 is no row
+            problem = problem.rows(used)
+        self.missable_, observed = problem.M.any(axis=0), (~problem.M).any(axis=0)
+        self.observed_ = observed
+        if not observed.all():
+            listed = ", ".join(np.array(feature_names(self))[~observed])
+            warnings.warn(f"Never observed in training, and set to 0 throughout: {listed}.", stacklevel=3)
+        means = problem.means()
+        found = search(problem, random_state) if self.missable_.any() else Imputation(means, (), "nothing is missing")
+        mu = np.where(self.missable_ & observed, _checked(found.mu, means), means)
+        try:
+            f = problem.fit(mu)
+        except Exception as failure:
+            if is_interrupt(failure) or np.array_equal(mu, means):
+                raise
+            f, mu = problem.fit(means), means
+            warnings.warn(
+                f"The means are imputed, since the predictor failed at the values found "
+                f"({type(failure).__name__}: {failure}).",
+                stacklevel=3,
+            )
+        self.imputation_, self.estimator_, self.history_, self.note_ = mu, f, tuple(found.history), found.note
+
+    def _ask(self, method: str, X: Any) -> Any:
+        """What f says about rows, by one of its methods."""
+        check_is_fitted(self)
+        return getattr(self.estimator_, method)(self._complete(X))
+
+    def _complete(self, X: Any) -> FloatArray:
+        """x^mu, having told of values that are missing for the first time."""
+        X = read_features(self, X, reset=False)
+        surprising = np.isnan(X).any(axis=0) & ~self.missable_
+        tell_never_missing(feature_names(self), np.flatnonzero(surprising))
+        return np.where(self.observed_, imputed(X, self.imputation_), 0.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _kind(f: Any) -> str | None:
+    """What f says that it is: "classifier", "regressor", something else or nothing."""
+    return f.__sklearn_tags__().estimator_type if hasattr(f, "__sklearn_tags__") else None
+
+
+def _checked(mu: Any, means: FloatArray) -> FloatArray:
+    """What a search returned, as d numbers."""
+    values = np.asarray(mu, dtype=float)
+    if values.shape != means.shape or not np.isfinite(values).all():
+        raise ValueError(f"The search must return {len(means)} finite imputed values, not {mu!r}.")
+    return values
+
+
+def _prepared(estimator: Any, random_state: np.random.RandomState, classes: Any = None) -> Any:
+    """A copy of f whose open random states are set, and whose class weights go by code."""
+    f = clone(estimator)
+    seed = int(random_state.randint(np.iinfo(np.int32).max))
+    changed: dict[str, Any] = {}
+    for name, value in f.get_params(deep=True).items():
+        last = name.rpartition("__")[2]
+        if last == "random_state" and value is None:
+            changed[name] = seed
+        if last == "class_weight" and isinstance(value, dict) and classes is not None:
+            changed[name] = {code: value[label] for code, label in enumerate(classes.tolist()) if label in value}
+    return f.set_params(**changed)
+
+
+class JointImputeRegressor(RegressorMixin, _JointImpute):
+    """A regressor of any kind, with imputed values that are learned for it.
+
+    Parameters
+    ----------
+    estimator : scikit-learn regressor, optional
+        f; least squares by default. Pipelines work.
+    algorithm : {"auto", "paper"} or ImputationSearch
+        How mu is found: ``"auto"`` is :class:`admiss.joint.ClosedForm`, a ridge on values and indicators that is kept
+        where cross-validation prefers it to the mean; ``"paper"`` is :class:`admiss.joint.PaperSearch`, the local
+        search of the paper, which moves mu for linear f and hardly ever for trees, forests and boosting; or any
+        function that takes a ``JointProblem`` and a random state and returns an ``Imputation``.
+    random_state : int, RandomState or None
+        For the search, and for random states that f leaves open.
+
+    Attributes
+    ----------
+    imputation_ : array of shape (n_features_in_,)
+        mu. A feature that was never missing has its mean, one that was never observed has 0.
+    estimator_ : regressor
+        f, fitted to x^mu.
+    history_ : tuple of Round
+        Error and moves of each outer round of the search.
+    note_ : str
+        How the search ended.
+    missable_, observed_ : bool arrays of shape (n_features_in_,)
+        Features that were missing somewhere, and observed somewhere, in training.
+    n_features_in_ : int
+    feature_names_in_ : array of str, where X had names
+
+    Examples
+    --------
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.joint import JointImputeRegressor
+    >>> data = make_synthetic(n=1000, mechanism="censoring", random_state=0)
+    >>> model = JointImputeRegressor(algorithm="paper").fit(data.X_train, data.y_train)
+    >>> [len(round.moves) > 0 for round in model.history_][:2]
+    [True, True]
+    >>> model.score(data.X_test, data.y_test) > 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        algorithm: str | ImputationSearch = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.algorithm = algorithm
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find mu and fit f.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) where missing.
+        y : array of shape (n,)
+            Target.
+        sample_weight : array of shape (n,), optional
+            For an estimator that takes weights.
+        """
+        search = self._check_parameters(sample_weight)
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            y = read_regression_target(self, y, len(X))
+            s = read_weights(sample_weight, X)
+            rng = check_random_state(self.random_state)
+            f = _prepared(self._predictor(), rng)
+            problem = JointProblem(X, y, s, f, "squared", pass_weights=sample_weight is not None)
+            self._fit_jointly(problem, search, rng)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted target of each row."""
+        return np.asarray(self._ask("predict", X))
+
+
+def _has(method: str) -> Callable[[Callable[..., FloatArray]], Any]:
+    """For a method that is there where f has it."""
+    return available_if(lambda self: hasattr(getattr(self, "estimator_", self._predictor()), method))
+
+
+class JointImputeClassifier(ClassifierMixin, _JointImpute):
+    """A classifier of any kind, with imputed values that are learned for it.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, optional
+        f; ``LogisticRegression`` by default. It needs ``predict_proba``, or, for ``error="auc"``, at least
+        ``decision_function``.
+    algorithm, random_state
+        As in :class:`JointImputeRegressor`.
+    error : {"log_loss", "auc"}
+        What the search lowers: the log-loss, which is a sum over rows, or, as in the paper, 1 - AUC (with several
+        classes the mean over one class against the rest).
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    imputation_, estimator_, history_, note_, missable_, observed_, n_features_in_, feature_names_in_
+        As in :class:`JointImputeRegressor`; ``estimator_`` knows the classes by their index in ``classes_``.
+
+    Examples
+    --------
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.joint import JointImputeClassifier
+    >>> data = make_synthetic(n=500, mechanism="censoring", random_state=0)
+    >>> model = JointImputeClassifier(algorithm="paper").fit(data.X_train, data.y_train > 0)
+    >>> model.score(data.X_test, data.y_test > 0) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        algorithm: str | ImputationSearch = "auto",
+        error: str = "log_loss",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.algorithm = algorithm
+        self.error = error
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
+        if self.error not in ERRORS:
+            raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
+        search = self._check_parameters(sample_weight)
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            classes, codes = read_classes(self, y, len(X))
+            s = read_weights(sample_weight, X)
+            present = np.unique(codes[s > 0])
+            if len(present) < 2:
+                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            self.classes_, codes = classes[present], np.searchsorted(present, codes)
+            rng = check_random_state(self.random_state)
+            f = _prepared(self._predictor(), rng, self.classes_)
+            weighted = sample_weight is not None
+            problem = JointProblem(X, codes, s, f, self.error, n_classes=len(self.classes_), pass_weights=weighted)
+            self._require_scores(problem)
+            self._fit_jointly(problem, search, rng)
+        return self
+
+    def _require_scores(self, problem: JointProblem) -> None:
+        """Refuse f that has nothing of which the error could be taken."""
+        needed = ["predict_proba"] if self.error == "log_loss" else ["predict_proba", "decision_function"]
+        f = problem.estimator
+        if any(hasattr(f, name) for name in needed):
+            return
+        if any(hasattr(problem.fit(problem.means()), name) for name in needed):  # some have it only once fitted
+            return
+        raise ValueError(
+            f"error={self.error!r} needs an estimator with {' or '.join(needed)}, which {type(f).__name__} has not: "
+            f"take one that has, for instance by wrapping it in CalibratedClassifierCV."
+        )
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class."""
+        return np.asarray(self._ask("predict_proba", X))
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> FloatArray:
+        """The scores of f."""
+        return np.asarray(self._ask("decision_function", X))
+
+    def predict(self, X: Any) -> Any:
+        """Class of each row."""
+        codes = self._ask("predict", X)
+        return self.classes_[np.asarray(codes, dtype=int)]

@@ -1,0 +1,246 @@
+"""Ridge regression on features and indicators of what is missing, on unions of folds, over a grid of penalties.
+
+With z_j = (x_j - mean_j) / deviation_j where x_j is observed and 0 where it is missing, both over the observed values,
+
+    min over a, w, b    (1/S) sum_i s_i l(y_i, a + w'z_i + b'm_i)  +  alpha |w|^2  +  beta |b|^2
+
+with l the squared loss, or the logistic loss of each class against the rest, with half of the penalty. A cell of the
+grid is a pair (alpha, beta); beta = infinity is b = 0.
+
+Squared loss: with u = (1, x, m, y), the moments Q = sum_i s_i u_i u_i' of the folds add up to those of any training
+set. They give its means and deviations, and those of (1, z, m, y), because z is linear in (1, x, m). After centring,
+
+    b = (G_mm - G_mx (G_xx + alpha)^-1 G_xm + beta)^-1 (c_m - G_mx (G_xx + alpha)^-1 c_x),
+    w = (G_xx + alpha)^-1 (c_x - G_xm b),
+
+where one eigendecomposition of G_xx serves all alpha, and one of the matrix of b for each alpha serves all beta. The
+error of held-out rows is a quadratic form in their moments. So the rows are read once, whatever the grid.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from admiss.logistic_path import logistic_path
+from admiss.patterns import FloatArray, IntArray
+from admiss.rows import observed_moments, observed_scale
+
+# An eigenvalue below this share of the largest is 0.
+ZERO = 1e-10
+# A feature whose deviation in some rows is below this share of that in all of them is constant there.
+CONSTANT = 1e-7
+# Rows from which the penalties of the logistic loss are chosen; more would hardly change the choice.
+CHOICE_ROWS = 20_000
+# Tolerances of the logistic path while penalties are chosen, and of the coefficients that mu is made of.
+CHOICE_TOLERANCE, TOLERANCE = 1e-5, 1e-9
+# Log-odds of a class that all rows have, or none.
+CERTAIN = 30.0
+
+Parts = frozenset[int]
+Cell = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Solutions:
+    """Coefficients for each cell and target, and the means and deviations that z is made with.
+
+    ``w`` and ``b`` have shape (cells, targets, d), ``a`` (cells, targets). Means and deviations are in the units of the
+    columns x; the deviation of a feature that is constant is 0, and so is its z.
+    """
+
+    w: FloatArray
+    b: FloatArray
+    a: FloatArray
+    mean: FloatArray
+    deviation: FloatArray
+
+    def of_columns(self) -> FloatArray:
+        """The coefficients of the columns (1, x, m), of shape (cells, targets, 1 + 2d)."""
+        slope = self.w * _reciprocal(self.deviation)
+        return np.concatenate([(self.a - slope @ self.mean)[..., None], slope, self.b + slope * self.mean], axis=-1)
+
+
+class IndicatorRidge(ABC):
+    """The ridge of the module.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features with NaN.
+    s : array of shape (n,)
+        Weights of rows, all positive.
+    held_out : list of int arrays
+        The rows of each fold.
+    cells : list of (alpha, beta)
+    """
+
+    def __init__(self, X: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]) -> None:
+        self.d, self.s, self.held_out, self.cells = X.shape[1], s, held_out, cells
+        self.x, self.unit = _standardised(X, s)
+        self.columns = np.column_stack([np.ones(len(X)), self.x, np.isnan(X)])
+        self._solved: dict[Parts, FloatArray] = {}
+
+    def errors(self, training: Parts, held: int) -> FloatArray:
+        """Error of each cell, fitted to the rows of some folds, on another fold; a sum over its rows."""
+        if training not in self._solved:
+            self._solved[training] = self._solve(training, self.cells, choosing=True).of_columns()
+        return self._errors(self._solved[training], held)
+
+    def coefficients(self, training: Parts, cell: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """w and b of shape (targets, d) in one cell, and the deviations in the units of X."""
+        found = self._solve(training, [self.cells[cell]], choosing=False)
+        return found.w[0], found.b[0], found.deviation * self.unit
+
+    @abstractmethod
+    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+        """The solutions on the rows of some folds."""
+
+    @abstractmethod
+    def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
+        """The errors on a fold, from the coefficients of the columns."""
+
+
+class SquaredRidge(IndicatorRidge):
+    """The squared loss of a numeric target, from moments.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [np.nan]]), np.array([1.0, 3.0, 5.0, 7.0])
+    >>> ridge = SquaredRidge(X, y, np.ones(4), [np.arange(4)], [(0.0, 0.0)])
+    >>> w, b, deviation = ridge.coefficients(frozenset([0]), 0)
+    >>> (b / w * deviation).round(6).tolist()
+    [[2.0]]
+    """
+
+    def __init__(
+        self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
+    ) -> None:
+        super().__init__(X, s, held_out, cells)
+        u = np.column_stack([self.columns, _standardised(y[:, None], s)[0]])
+        self.moments = [(u[rows] * s[rows, None]).T @ u[rows] for rows in held_out]
+
+    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+        Q = np.sum([self.moments[part] for part in sorted(training)], axis=0)
+        d, total = self.d, Q[0, 0]
+        x, m = slice(1, 1 + d), slice(1 + d, 1 + 2 * d)
+        observed = total - Q[0, m]
+        observed = np.where(observed > ZERO * total, observed, math.inf)  # never observed: mean and deviation 0
+        mean = Q[0, x] / observed
+        deviation = _deviation(np.diagonal(Q)[x] / observed - mean**2)
+        scale = _reciprocal(deviation)
+        for _ in range(2):  # z = scale (x - mean (1 - m)): in the rows of Q, then in its columns
+            Q[x] = scale[:, None] * (Q[x] - mean[:, None] * (Q[0] - Q[m]))
+            Q = Q.T
+        centred = (Q[1:, 1:] - np.outer(Q[1:, 0], Q[0, 1:]) / total) / total
+        w, b = _ridge_solutions(centred, d, cells)
+        a = (Q[0, -1] - w @ Q[0, x] - b @ Q[0, m]) / total
+        return Solutions(w[:, None], b[:, None], a[:, None], mean, deviation)
+
+    def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
+        residual = np.column_stack([coefficients[:, 0], np.full(len(coefficients), -1.0)])
+        return np.asarray(np.sum((residual @ self.moments[held]) * residual, axis=1))
+
+
+def _ridge_solutions(G: FloatArray, d: int, cells: list[Cell]) -> tuple[FloatArray, FloatArray]:
+    """w and b for each cell, from the centred moments of (z, m, y)."""
+    c_x, c_m = G[:d, -1], G[d:-1, -1]
+    roots, U = np.linalg.eigh(G[:d, :d])
+    w, b = np.zeros((len(cells), d)), np.zeros((len(cells), d))
+    for alpha in {alpha for alpha, _ in cells}:
+        inverse = (U * _inverse(roots, alpha)) @ U.T
+        response = inverse @ G[:d, d:-1]
+        left, V = np.linalg.eigh(G[d:-1, d:-1] - G[d:-1, :d] @ response)
+        unexplained = V.T @ (c_m - response.T @ c_x)
+        for i, cell in enumerate(cells):
+            if cell[0] == alpha:
+                b[i] = V @ (_inverse(left, cell[1]) * unexplained)
+                w[i] = inverse @ c_x - response @ b[i]
+    return w, b
+
+
+def _inverse(roots: FloatArray, penalty: float) -> FloatArray:
+    """1 / (roots + penalty), and 0 for directions without variation or penalty."""
+    sums = np.maximum(roots, 0.0) + penalty
+    return np.where(sums > ZERO * max(roots[-1], ZERO), 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
+
+
+class LogisticRidge(IndicatorRidge):
+    """The logistic loss of each class against the rest, or of the second class where there are two.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [1.0], [0.0], [1.0], [np.nan], [np.nan]]), np.array([0, 1, 1, 0, 1, 1])
+    >>> ridge = LogisticRidge(X, y, 2, np.ones(6), [np.arange(6)], [(0.1, 0.1)])
+    >>> w, b, _ = ridge.coefficients(frozenset([0]), 0)
+    >>> bool(abs(w[0, 0]) < 1e-6), bool(b[0, 0] > 0)
+    (True, True)
+    """
+
+    def __init__(
+        self, X: FloatArray, y: IntArray, n_classes: int, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
+    ) -> None:
+        super().__init__(X, s, held_out, cells)
+        self.targets = [np.where(y == k, 1.0, -1.0) for k in (range(n_classes) if n_classes > 2 else [1])]
+        self.stride = math.ceil(len(X) / CHOICE_ROWS)
+
+    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+        rows = np.sort(np.concatenate([self.held_out[part] for part in training]))
+        tolerance = TOLERANCE
+        if choosing:
+            rows, tolerance = rows[:: self.stride], CHOICE_TOLERANCE
+        d, q = self.d, self.s[rows] / self.s[rows].sum()
+        x, m = self.columns[rows, 1 : 1 + d], self.columns[rows, 1 + d :]
+        observed = q @ (1.0 - m)
+        observed = np.where(observed > 0, observed, math.inf)
+        mean = q @ x / observed
+        centred = x - mean * (1.0 - m)
+        deviation = _deviation(q @ centred**2 / observed)
+        A = np.hstack([centred * _reciprocal(deviation), m])
+        found = np.stack([_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets], axis=1)
+        return Solutions(found[..., :d], found[..., d:-1], found[..., -1], mean, deviation)
+
+    def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
+        rows = self.held_out[held][:: self.stride]
+        errors = np.zeros(len(coefficients))
+        for k, target in enumerate(self.targets):
+            scores = self.columns[rows] @ coefficients[:, k].T
+            errors += self.s[rows] @ np.logaddexp(0.0, -target[rows, None] * scores)
+        return errors
+
+
+def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[Cell], tolerance: float) -> FloatArray:
+    """(w, b, a) for each cell."""
+    d = A.shape[1] // 2
+    found = np.zeros((len(cells), 2 * d + 1))
+    if np.ptp(y) == 0:
+        found[:, -1] = CERTAIN * y[0]
+        return found
+    start = np.zeros(2 * d + 1)
+    for i, (alpha, beta) in enumerate(cells):
+        width = d if math.isinf(beta) else 2 * d
+        path = logistic_path(
+            A[:, :width], np.ones((len(y), 1)), y, q, np.zeros(width), np.repeat([alpha, beta], d)[:width],
+            np.ones(1), tolerance, (start[:width].copy(), start[-1:].copy()),
+        )  # fmt: skip
+        found[i, :width], found[i, -1] = path.w[0], path.free[0, 0]
+        start = found[i]
+    return found
+
+
+def _standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns shifted by the mean and in units of the deviation of what is observed, 0 where missing; and the units."""
+    mean, deviation, size, _ = observed_moments(X, s)
+    unit, is_constant = observed_scale(deviation, size)
+    return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / unit), unit
+
+
+def _deviation(variance: FloatArray) -> FloatArray:
+    deviation = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(deviation > CONSTANT, deviation, 0.0)
+
+
+def _reciprocal(deviation: FloatArray) -> FloatArray:
+    """1 / deviation, 0 of 0."""
+    return np.where(deviation > 0, 1.0 / np.where(deviation > 0, deviation, 1.0), 0.0)

@@ -1,0 +1,221 @@
+"""Imputed values and predictor learned together (Section 3.2 of the paper): the problem, and what a search is.
+
+    min over mu, f  (1/S) sum_i s_i l(y_i, f(x_i^mu)),      x_ij^mu = x_ij where observed, mu_j where missing
+
+f is any predictor of scikit-learn; l is the squared loss, or the log-loss of the probabilities of classes. The area
+under the curve, the error that the paper takes for classes, is no sum over rows; its error here is 1 - AUC.
+
+A search is a function of the problem and a random state that returns mu: see ``ImputationSearch``.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from admiss.patterns import BoolArray, FloatArray, IntArray
+
+# Probabilities are kept so far from 0, so that one sure mistake does not make the error infinite.
+SMALLEST_PROBABILITY = 1e-12
+# Scores that differ by a share of 2^-40 are ties in the area under the curve: rounding must not rank rows.
+SCORE_BITS = 40
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """Rows, and the predictor to be fitted to them.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        NaN where missing.
+    y : array of shape (n,)
+        Numbers, or the codes 0 .. K - 1 of classes.
+    sample_weight : array of shape (n,)
+    estimator : scikit-learn regressor or classifier
+        f; it is cloned and never fitted itself.
+    error : {"squared", "log_loss", "auc"}
+    n_classes : int
+        K; 0 in regression.
+    pass_weights : bool
+        Whether f is fitted with the weights; in a pipeline its last step is.
+    """
+
+    X: FloatArray
+    y: FloatArray | IntArray
+    sample_weight: FloatArray
+    estimator: Any
+    error: str
+    n_classes: int = 0
+    pass_weights: bool = False
+
+    @property
+    def M(self) -> BoolArray:
+        """What is missing."""
+        return np.isnan(self.X)
+
+    def means(self) -> FloatArray:
+        """Weighted means of the observed values; 0 for a feature that is never observed."""
+        weight = np.where(self.M, 0.0, self.sample_weight[:, None])
+        total = weight.sum(axis=0)
+        return np.where(self.M, 0.0, self.X * weight).sum(axis=0) / np.where(total > 0, total, 1.0)
+
+    def deviations(self) -> FloatArray:
+        """Weighted standard deviations of the observed values; 0 for a feature that is never observed."""
+        weight = np.where(self.M, 0.0, self.sample_weight[:, None])
+        total = weight.sum(axis=0)
+        squares = np.where(self.M, 0.0, (self.X - self.means()) ** 2 * weight)
+        return np.sqrt(squares.sum(axis=0) / np.where(total > 0, total, 1.0))
+
+    def rows(self, chosen: IntArray | BoolArray) -> "JointProblem":
+        """The problem on some of its rows."""
+        return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=self.sample_weight[chosen])
+
+    def fit(self, mu: FloatArray) -> Any:
+        """f, fitted to the rows with mu in the place of what is missing."""
+        name = weight_parameter(self.estimator)
+        weights = {name: self.sample_weight} if self.pass_weights and name is not None else {}
+        return clone(self.estimator).fit(imputed(self.X, mu), self.y, **weights)
+
+    def outputs(self, f: Any, X: FloatArray) -> FloatArray:
+        """What the error is about: predictions of shape (n,), or probabilities of shape (n, K) by code.
+
+        For the area under the curve, f without probabilities gives the values of its decision function.
+        """
+        if not self.n_classes:
+            outputs = np.asarray(f.predict(X), dtype=float).reshape(len(X))
+        elif self.error == "auc" and not hasattr(f, "predict_proba"):
+            scores = np.asarray(f.decision_function(X), dtype=float)
+            outputs = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        else:
+            outputs = np.zeros((len(X), self.n_classes))
+            outputs[:, np.asarray(f.classes_, dtype=int)] = f.predict_proba(X)
+        if not np.isfinite(outputs).all():
+            raise ValueError(f"{type(f).__name__} predicts NaN or infinity on the training rows.")
+        return outputs
+
+    def losses(self, outputs: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
+        """s_i l(y_i, output_i) of rows; not for the area under the curve."""
+        y, s = self.y[rows], self.sample_weight[rows]
+        if self.error == "squared":
+            return s * (y - outputs) ** 2
+        chosen = outputs[np.arange(len(y)), y.astype(int)]
+        return -s * np.log(np.maximum(chosen, SMALLEST_PROBABILITY))
+
+    def total_error(self, outputs: FloatArray) -> float:
+        """The error of all rows: a weighted mean of losses, or 1 - AUC, with several classes one against the rest."""
+        if self.error != "auc":
+            return float(self.losses(outputs).sum() / self.sample_weight.sum())
+        mantissa, exponent = np.frexp(outputs)
+        scores = np.ldexp(np.round(np.ldexp(mantissa, SCORE_BITS)), exponent)
+        classes = [1] if self.n_classes == 2 else range(self.n_classes)
+        areas = [
+            area_under_curve(self.y == k, scores[:, k], self.sample_weight)
+            for k in classes
+            if 0 < np.count_nonzero(self.y == k) < len(self.y)
+        ]
+        return 1.0 - float(np.mean(areas)) if areas else 0.0
+
+
+def area_under_curve(positive: BoolArray, scores: FloatArray, sample_weight: FloatArray) -> float:
+    """The share of pairs of a positive and another row, by weight, whose scores are in order; ties are half in order.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([False, True, True]), np.array([0.5, 0.5, 0.8]), np.ones(3))
+    0.75
+    """
+    _, value = np.unique(scores, return_inverse=True)
+    ours, others = np.bincount(value, sample_weight * positive), np.bincount(value, sample_weight * ~positive)
+    below = np.cumsum(others) - others / 2
+    return float(ours @ below / (ours.sum() * others.sum()))
+
+
+def weight_parameter(estimator: Any) -> str | None:
+    """The name by which ``fit`` of f takes weights of the rows; None where it takes none.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from sklearn.pipeline import make_pipeline
+    >>> weight_parameter(Ridge()), weight_parameter(make_pipeline(Ridge())), weight_parameter(KNeighborsRegressor())
+    ('sample_weight', 'ridge__sample_weight', None)
+    """
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        inner = weight_parameter(last)
+        return inner and f"{name}__{inner}"
+    if isinstance(estimator, BaseSearchCV):  # it hands what it is given to the predictor that it tunes
+        return weight_parameter(estimator.estimator)
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def imputed(X: FloatArray, mu: FloatArray) -> FloatArray:
+    """x^mu: mu_j in the place of what is missing.
+
+    Examples
+    --------
+    >>> imputed(np.array([[1.0, np.nan], [np.nan, 2.0]]), np.array([5.0, 6.0])).tolist()
+    [[1.0, 6.0], [5.0, 2.0]]
+    """
+    return np.where(np.isnan(X), mu, X)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One outer round of a search: the error of the fitted f before mu is moved, and the moves.
+
+    Attributes
+    ----------
+    error : float
+    moves : tuple of (feature, step)
+        In their order; the step is what was added to mu.
+    """
+
+    error: float
+    moves: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Imputation:
+    """What a search found.
+
+    Attributes
+    ----------
+    mu : array of shape (d,)
+    history : tuple of Round
+    note : str
+        Why it ended as it did, in words.
+    """
+
+    mu: FloatArray
+    history: tuple[Round, ...] = ()
+    note: str = ""
+
+
+class ImputationSearch(Protocol):
+    """How mu is found.
+
+    A search has parameters only (a dataclass will do) and is called with the problem and a random state. It may fit f
+    as often as it likes by ``problem.fit(mu)``; the estimator that called it refits f once more with what it returns.
+    Values of features that are never missing do not matter: the estimator takes their means.
+
+    Examples
+    --------
+    Imputation by the medians:
+
+    >>> from admiss.joint import Imputation, JointImputeRegressor
+    >>> def medians(problem, random_state):
+    ...     return Imputation(np.nanmedian(problem.X, axis=0))
+    >>> X = np.array([[1.0], [2.0], [9.0], [np.nan]])
+    >>> JointImputeRegressor(algorithm=medians).fit(X, [1.0, 2.0, 9.0, 4.0]).imputation_.tolist()
+    [2.0]
+    """
+
+    def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
+        """The imputed values."""
