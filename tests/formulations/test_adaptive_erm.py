@@ -6,10 +6,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from scipy.optimize import linprog
 from sklearn.linear_model import ElasticNet, LogisticRegression
-from sklearn.utils.fixes import parse_version
 
 from formulations.adaptive_erm import AdaptiveERM, SolverError, compile_erm, solve_erm
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
@@ -184,8 +182,7 @@ def test_scikit_learn_logistic_regression(alpha):
     risk = random_risk(Logistic(), weighted=False)
     penalised = np.arange(13) > 0
     C, n = 0.5, len(risk.y)
-    kind = {} if parse_version(sklearn.__version__) >= parse_version("1.8") else {"penalty": "elasticnet"}
-    peer = LogisticRegression(C=C, l1_ratio=alpha, solver="saga", tol=1e-12, max_iter=200_000, **kind)
+    peer = LogisticRegression(C=C, l1_ratio=alpha, solver="saga", tol=1e-12, max_iter=200_000)
     peer.fit(risk.A[:, 1:], risk.y)
     w, _ = solve(risk, alpha / (C * n) * penalised, (1 - alpha) / (C * n) * penalised)
     np.testing.assert_allclose(w, [*peer.intercept_, *peer.coef_[0]], atol=1e-6)

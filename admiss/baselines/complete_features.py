@@ -1,0 +1,73 @@
+"""Complete features only: the columns that are never missing in training, and no other."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from admiss.inputs import feature_names, read_features, unchanged_on_error
+from admiss.notices import tell_never_missing
+from admiss.patterns import FloatArray
+from admiss.rows import observed_moments
+
+
+class CompleteFeatures(TransformerMixin, BaseEstimator):
+    """Keep the columns that are never missing in training.
+
+    A value of a kept column that is missing later is set to the training mean, which is told. Where every column has
+    missing values, the result is one column of ones, named ``constant``, so that a model of it predicts the mean of y;
+    that is told too.
+
+    Attributes
+    ----------
+    features_ : int array
+        The columns that are kept.
+    means_ : float array
+        Their training means.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> selector = CompleteFeatures().fit([[1.0, np.nan, 5.0], [2.0, 3.0, 6.0]])
+    >>> selector.transform([[7.0, 8.0, 9.0]]).tolist(), selector.get_feature_names_out().tolist()
+    ([[7.0, 9.0]], ['x0', 'x2'])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the columns that are never missing; y is not used."""
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            self.features_ = np.flatnonzero(~np.isnan(X).any(axis=0))
+            self.means_ = observed_moments(X[:, self.features_], np.ones(len(X)))[0]
+        if not len(self.features_):
+            warnings.warn(
+                "Every feature has missing values in training: a constant takes the place of the complete ones.",
+                stacklevel=2,
+            )
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """The kept columns of X."""
+        check_is_fitted(self)
+        X = read_features(self, X, reset=False)
+        if not len(self.features_):
+            return np.ones((len(X), 1))
+        kept = X[:, self.features_]
+        M = np.isnan(kept)
+        tell_never_missing(feature_names(self), self.features_[M.any(axis=0)])
+        return np.where(M, self.means_, kept)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the kept columns."""
+        check_is_fitted(self)
+        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        return names[self.features_] if len(self.features_) else np.array(["constant"], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

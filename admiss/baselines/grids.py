@@ -1,0 +1,79 @@
+"""Grids of hyper-parameters by name, and what users write in their place.
+
+A grid is a dict of lists of values, by the names of the parameters of the estimator that is tuned. ``"authors"`` is
+what the authors of the paper ran: their XGBoost had 10 rounds, whatever was asked of it. For the linear predictor the
+values of lambda, ``lam``, are those of a path where none are given.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Grid = dict[str, list[Any]]
+
+ROUNDS = [25, 50, 100, 200, 400]
+
+GRIDS: dict[str, dict[str, Grid]] = {
+    "default": {
+        "linear": {"l1_ratio": [0.0, 0.5, 1.0]},
+        "tree": {"max_depth": [1, 2, 3, 4, 6, 8, 12, 16], "min_samples_leaf": [1, 5, 20]},
+        "forest": {"n_estimators": [50, 100, 200], "max_depth": [4, 8, 16, None], "max_features": [1 / 3, 1.0]},
+        "xgboost": {"n_estimators": ROUNDS, "learning_rate": [0.1], "max_depth": [2, 4, 6]},
+        "hist_boosting": {"max_iter": ROUNDS, "learning_rate": [0.1], "max_depth": [2, 4, 6]},
+    },
+    "authors": {
+        "linear": {"l1_ratio": [k / 10 for k in range(1, 11)]},
+        "tree": {"max_depth": list(range(2, 17, 2))},
+        "forest": {"n_estimators": list(range(50, 201, 25)), "max_depth": list(range(5, 51, 5))},
+        "xgboost": {
+            "n_estimators": [10],
+            "learning_rate": [0.3],
+            "max_depth": [3, 5, 7, 9],
+            "min_child_weight": [1, 2, 3, 4, 5, 6],
+            "gamma": [0.0, 0.1, 0.2, 0.3, 0.4],
+        },
+    },
+}
+
+
+def resolve_grid(grid: Any, kinds: tuple[str, ...]) -> dict[str, Grid]:
+    """The grid of each kind.
+
+    Parameters
+    ----------
+    grid : str or dict
+        A name; or, for one kind, its grid; or, for several, a dict of names or grids by kind, "default" where a kind
+        is absent.
+    kinds : tuple of str
+
+    Examples
+    --------
+    >>> resolve_grid("authors", ("tree",))
+    {'tree': {'max_depth': [2, 4, 6, 8, 10, 12, 14, 16]}}
+    >>> resolve_grid({"max_depth": [2, 3]}, ("tree",))
+    {'tree': {'max_depth': [2, 3]}}
+    """
+    if isinstance(grid, Mapping) and set(grid) <= set(kinds):
+        return {kind: _grid_of(kind, grid.get(kind, "default")) for kind in kinds}
+    if isinstance(grid, Mapping) and len(kinds) > 1:
+        raise ValueError(f"For several kinds grid must have one grid by kind ({', '.join(kinds)}), not {list(grid)}.")
+    return {kind: _grid_of(kind, grid) for kind in kinds}
+
+
+def _grid_of(kind: str, grid: Any) -> Grid:
+    if isinstance(grid, str):
+        if grid not in GRIDS:
+            raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))} or a dict, not {grid!r}.")
+        if kind not in GRIDS[grid]:
+            raise ValueError(f"There is no grid {grid!r} for {kind!r}: take 'default', or give a dict.")
+        return GRIDS[grid][kind]
+    if not isinstance(grid, Mapping):
+        raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))} or a dict, not {grid!r}.")
+    for name, values in grid.items():
+        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or not len(values):
+            raise ValueError(f"The grid of {name!r} must be a list of at least one value, not {values!r}.")
+    return {str(name): _plain(values) for name, values in grid.items()}
+
+
+def _plain(values: Any) -> list[Any]:
+    """The values of a list, an array or a range, as Python has them."""
+    return values.tolist() if hasattr(values, "tolist") else list(values)

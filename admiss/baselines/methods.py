@@ -1,0 +1,111 @@
+"""What the paper compares with (Section 4.1, Appendix B.3), by name.
+
+    name                sees            before the predictor
+    mean                observed        missing values replaced by the means of the observed ones
+    mice                observed        one completion by chained equations with predictive mean matching
+    iterative           observed        scikit-learn's IterativeImputer, conditional means
+    iterative_draws     observed        the same, draws from the posterior
+    mean_indicators     observed        means, and the indicators m beside them
+    native              observed        nothing: trees, forests and boosting split on "missing" as well (MIA)
+    complete_features   observed        only the features that are never missing
+    oracle              full            nothing; the values before they were removed
+    oracle_pattern      full, M         nothing; the values before they were removed, and what is missing
+    floor               nothing         the mean of y, or the shares of the classes
+
+Each is an ordinary estimator: an imputer and a tuned predictor (``TunedRegressor``, ``TunedClassifier``), the imputer
+fitted anew in each fold.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+
+from admiss.baselines.chained_equations import ChainedEquations
+from admiss.baselines.complete_features import CompleteFeatures
+from admiss.baselines.tuned import TunedClassifier, TunedRegressor
+from admiss.patterns import FloatArray
+
+TASKS = ("regression", "classification")
+# Kinds of predictors that take missing values as they are.
+NATIVE = ("tree", "forest", "xgboost", "hist_boosting")
+
+IMPUTERS: dict[str, Any] = {
+    "mean": SimpleImputer(keep_empty_features=True),
+    "mice": ChainedEquations(),
+    "iterative": IterativeImputer(keep_empty_features=True),
+    "iterative_draws": IterativeImputer(keep_empty_features=True, sample_posterior=True),
+    "mean_indicators": SimpleImputer(keep_empty_features=True, add_indicator=True),
+    "complete_features": CompleteFeatures(),
+}
+WITHOUT_IMPUTER = ("native", "oracle", "oracle_pattern")
+BASELINES = (*IMPUTERS, *WITHOUT_IMPUTER, "floor")
+
+
+def baseline(
+    name: str,
+    downstream: str | Sequence[str] | None = None,
+    *,
+    task: str = "regression",
+    grid: Any = "default",
+    cv: Any = 5,
+    scoring: str | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+) -> Any:
+    """The estimator of a baseline, not fitted.
+
+    Parameters
+    ----------
+    name : str
+        One of ``BASELINES``.
+    downstream : str or list of str, optional
+        The predictor: "linear" (elastic net), "tree", "forest", "xgboost", "hist_boosting", a list of which the best is
+        taken, or "best" of the first four. By default "best", and for "native" the best of trees, forests and XGBoost.
+    task : {"regression", "classification"}
+    grid, cv, scoring, random_state, n_jobs
+        As in ``TunedRegressor`` and ``TunedClassifier``; ``grid="authors"`` is what the authors ran.
+
+    Examples
+    --------
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = baseline("mean_indicators", "linear", random_state=0).fit(data.X_train, data.y_train)
+    >>> floor = baseline("floor").fit(data.X_train, data.y_train)
+    >>> model.score(data.X_test, data.y_test) > 0.4 > floor.score(data.X_test, data.y_test)
+    True
+    """
+    if task not in TASKS:
+        raise ValueError(f"Unknown task {task!r}: choose one of {', '.join(map(repr, TASKS))}.")
+    if name not in BASELINES:
+        raise ValueError(f"Unknown baseline {name!r}: choose one of {', '.join(map(repr, BASELINES))}.")
+    if name == "floor":
+        return DummyRegressor() if task == "regression" else DummyClassifier(strategy="prior")
+    kind = downstream if downstream is not None else (NATIVE[:3] if name == "native" else "best")
+    if name == "native" and not set([kind] if isinstance(kind, str) else kind) <= set(NATIVE):
+        raise ValueError(f"'native' needs predictors among {', '.join(map(repr, NATIVE))}, not {downstream!r}.")
+    imputer = clone(IMPUTERS[name]) if name in IMPUTERS else None
+    options = {"imputer": imputer, "grid": grid, "cv": cv, "random_state": random_state, "n_jobs": n_jobs}
+    if scoring is not None:
+        options["scoring"] = scoring
+    return TunedRegressor(kind, **options) if task == "regression" else TunedClassifier(kind, **options)
+
+
+def baseline_features(name: str, X: FloatArray, X_full: FloatArray | None = None) -> FloatArray:
+    """What a baseline sees: X, or the full values, or these beside the indicators of what is missing in X.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, np.nan]])
+    >>> baseline_features("oracle_pattern", X, np.array([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0, 0.0, 1.0]]
+    """
+    if name not in ("oracle", "oracle_pattern"):
+        return X
+    if X_full is None:
+        raise ValueError(f"{name!r} needs X_full, the values before they were removed.")
+    return np.asarray(X_full) if name == "oracle" else np.hstack([X_full, np.isnan(X)])
