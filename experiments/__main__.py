@@ -14,6 +14,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
     "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
+    "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
     "adversary": "the reallocation of patterns against an assignment of rows",
     "greedy-gap": "what greedy splitting loses, in training and out of sample",
 }
