@@ -51,7 +51,7 @@ class TunedRegressor(RegressorMixin, Tuned):
 
     Examples
     --------
-    >>> from admiss.baselines.tuned import TunedRegressor
+    >>> from admiss.baselines import TunedRegressor
     >>> from admiss.datasets import make_synthetic
     >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
     >>> grid = {"n_estimators": [10, 20, 40], "max_depth": [2, 4, 8]}
@@ -127,7 +127,7 @@ class TunedClassifier(ClassifierMixin, Tuned):
 
     Examples
     --------
-    >>> from admiss.baselines.tuned import TunedClassifier
+    >>> from admiss.baselines import TunedClassifier
     >>> from admiss.datasets import make_synthetic
     >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
     >>> model = TunedClassifier("tree", scoring="auc", random_state=0).fit(data.X_train, data.y_train > 0)
