@@ -56,6 +56,13 @@ def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray,
     return np.where(is_constant, np.where(size > 0, size, 1.0), deviation), is_constant
 
 
+def standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Features with observed mean 0 and deviation 1, 0 where missing or constant; and the means and scales."""
+    mean, deviation, size, _ = observed_moments(X, s)
+    scale, is_constant = observed_scale(deviation, size)
+    return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / scale), mean, scale
+
+
 @compiled
 def schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
     """factor (G_kk - G_kf response), in one pass."""

@@ -5,18 +5,14 @@ Imputation of Missing Data*, algorithms 3.1 and 3.3; matching of type 1):
 
     start with random draws from the observed values of each column
     repeat n_sweeps times, for each column j with missing values, from left to right
-        rows O have x_j, rows U have not; A has the other columns as filled in so far, centred and of norm 1 on O
-        V      = (A_O' A_O + kappa I)^-1                           gamma  = V A_O' x_Oj
-        sigma* = |x_Oj - mean(x_Oj) - A_O gamma| / sqrt(g)         g from chi-square with |O| - 1 - |columns of A|
-        gamma* = gamma + sigma* V^1/2 z                            degrees of freedom (at least 1), z from N(0, I),
-        mean*  = mean(x_Oj) + sigma* z_0 / sqrt(|O|)               z_0 from N(0, 1)
-        each row i of U gets the x_j of one of n_donors rows o of O, drawn at random: those with the least
-            | mean(x_Oj) + A_o gamma  -  mean* - A_i gamma* |
+        draw a regression of x_j on the other columns as they are filled in so far, from the rows that have x_j
+        each row without x_j gets that of one of n_donors rows, drawn at random among those of nearest prediction
 
-What is filled in is thus always an observed value of the column. Differences to mice: columns are centred and scaled
-before kappa is added, so that units and origins do not matter and the mean is not shrunk; a column that is constant on
-O counts as absent, but of nearly collinear ones none is removed (kappa keeps V finite); among equal predictions the
-donor is drawn afresh for each row, and not once for all.
+The formulas of the last two lines are in :mod:`admiss.baselines.mean_matching`. What is filled in is thus always an
+observed value of the column. Differences to mice: columns are centred and scaled before the ridge is added, so that
+units and origins do not matter and the mean is not shrunk; a column that is constant where x_j is observed counts as
+absent, but of nearly collinear ones none is removed (the ridge keeps the regression finite); among equal predictions
+the donor is drawn afresh for each row, and not once for all.
 
 New rows are filled in with the regressions and donors of the completed training rows. Their random numbers are a
 function of the row and of a seed, so that a row gets the same values whatever other rows come with it.
@@ -34,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.baselines.mean_matching import Matching, match
 from admiss.inputs import feature_names, read_features, unchanged_on_error
-from admiss.notices import tell_never_observed
+from admiss.notices import tell_set_to_zero
 from admiss.patterns import FloatArray
 from admiss.progress import progress
 from admiss.rows import observed_moments, observed_scale
@@ -99,7 +95,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X = read_features(self, X, reset=True)
             rng = check_random_state(self.random_state)
             observed = ~np.isnan(X)
-            tell_never_observed(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
+            tell_set_to_zero(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
             completed = _complete(X, n_donors, n_sweeps, rng)
             self.units_ = _Units.of(X)
             Z = self.units_.standardise(completed)
@@ -161,7 +157,7 @@ def complete_together(
     X_train = read_features(reader, X_train, reset=True)
     seen = np.flatnonzero(~np.isnan(X_train).all(axis=0))
     X_test = _only_columns(read_features(reader, X_test, reset=False), seen)
-    tell_never_observed(feature_names(reader), sorted(set(range(X_train.shape[1])) - set(seen.tolist())))
+    tell_set_to_zero(feature_names(reader), sorted(set(range(X_train.shape[1])) - set(seen.tolist())))
     rng = check_random_state(random_state)
     train = _complete(X_train, n_donors, n_sweeps, rng)
     both = _complete(np.vstack([train, X_test]), n_donors, n_sweeps, rng)

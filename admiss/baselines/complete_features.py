@@ -1,6 +1,5 @@
 """Complete features only: the columns that are never missing in training, and no other."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from admiss.inputs import feature_names, read_features, unchanged_on_error
-from admiss.notices import tell_never_missing
+from admiss.notices import tell, tell_never_missing
 from admiss.patterns import FloatArray
 from admiss.rows import observed_moments
 
@@ -44,10 +43,7 @@ class CompleteFeatures(TransformerMixin, BaseEstimator):
             self.features_ = np.flatnonzero(~np.isnan(X).any(axis=0))
             self.means_ = observed_moments(X[:, self.features_], np.ones(len(X)))[0]
         if not len(self.features_):
-            warnings.warn(
-                "Every feature has missing values in training: a constant takes the place of the complete ones.",
-                stacklevel=2,
-            )
+            tell("Every feature has missing values in training: a constant takes the place of the complete ones.")
         return self
 
     def transform(self, X: Any) -> FloatArray:

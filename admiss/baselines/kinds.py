@@ -4,7 +4,7 @@ A kind says which estimator it is, which of its parameters are nested, so that t
 others, and how the predictions at each of them are read off that fit. All other parameters are crossed, a fit for each.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from numbers import Integral, Real
@@ -33,12 +33,16 @@ Outputs = Iterator[tuple[Parameters, FloatArray]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to learn from: y are numbers, or codes 0 .. K - 1 of classes that all occur; K is 0 in regression."""
+    """Rows to learn from: y are numbers, or codes 0 .. K - 1 of classes that all occur; K is 0 in regression.
+
+    ``classes`` are the labels of the codes, by which users give the weights of classes.
+    """
 
     X: FloatArray
     y: FloatArray | IntArray
     s: FloatArray | None
     n_classes: int
+    classes: Any = ()
 
     @property
     def weights(self) -> FloatArray:
@@ -74,14 +78,18 @@ class Kind:
     refused: tuple[str, ...] = ()
     takes_nan: bool = True
 
-    def make(self, n_classes: int, parameters: Parameters, seed: int) -> Any:
-        """The estimator with these parameters, not fitted."""
-        estimator = (self.classifier if n_classes else self.regressor)(**self.fixed, **parameters)
+    def make(self, rows: Rows, parameters: Parameters, seed: int) -> Any:
+        """The estimator of such rows with these parameters, not fitted."""
+        by_label = parameters.get("class_weight")
+        if isinstance(by_label, Mapping):
+            by_code = {code: by_label[label] for code, label in enumerate(rows.classes) if label in by_label}
+            parameters = {**parameters, "class_weight": by_code}
+        estimator = (self.classifier if rows.n_classes else self.regressor)(**self.fixed, **parameters)
         return estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
 
-    def check(self, name: str, grid: Grid) -> None:
+    def check(self, name: str, grid: Grid, is_classifier: bool) -> None:
         """Refuse parameters that the kind does not have, or that break the reading."""
-        known = self.regressor().get_params()
+        known = (self.classifier if is_classifier else self.regressor)().get_params()
         for parameter in grid:
             if parameter not in known:
                 raise ValueError(f"The predictor {name!r} has no parameter {parameter!r}: leave it out of the grid.")
@@ -89,11 +97,12 @@ class Kind:
                 raise ValueError(
                     f"The parameter {parameter!r} of {name!r} is not tuned here: leave it out of the grid."
                 )
-        self.check_nested({parameter: grid[parameter] for parameter in self.nested if parameter in grid})
+        self.check_values(grid)
 
-    def check_nested(self, nested: Grid) -> None:
-        """Refuse values that have no order, or no meaning."""
-        for parameter, values in nested.items():
+    def check_values(self, grid: Grid) -> None:
+        """Refuse nested values that have no order, or no meaning."""
+        for parameter in self.nested:
+            values = grid.get(parameter, [])
             limits = [value for value in values if value is not None or parameter != "max_depth"]
             if any(isinstance(value, bool) or not isinstance(value, Integral) or value < 1 for value in limits):
                 raise ValueError(f"The grid of {parameter!r} must hold whole numbers from 1 on, not {values}.")
@@ -107,7 +116,7 @@ class Kind:
     def held_out(self, parameters: Parameters, nested: Grid, train: Rows, X: FloatArray, seed: int) -> Outputs:
         """Outputs for held-out rows at all nested parameters, from one fit."""
         largest = {name: values[-1] for name, values in nested.items()}
-        model = self.make(train.n_classes, {**parameters, **largest}, seed)
+        model = self.make(train, {**parameters, **largest}, seed)
         model.fit(train.X, train.y, sample_weight=train.s)
         return self.read(model, X, nested)
 
@@ -135,9 +144,15 @@ class _LinearKind(Kind):
         path = fit_linear_path(train.X, train.y, train.weights, train.n_classes, parameters["l1_ratio"], nested["lam"])
         return self.read(path, X, nested)
 
-    def check_nested(self, nested: Grid) -> None:
-        if any(not isinstance(lam, Real) or not 0 < float(lam) < np.inf for lam in nested.get("lam", [])):
-            raise ValueError(f"The grid of 'lam' must hold positive numbers, not {nested['lam']}.")
+    def check_values(self, grid: Grid) -> None:
+        if any(not _is_number(lam) or not 0 < float(lam) < np.inf for lam in grid.get("lam", [])):
+            raise ValueError(f"The grid of 'lam' must hold positive numbers, not {grid['lam']}.")
+        if any(not _is_number(alpha) or not 0 <= float(alpha) <= 1 for alpha in grid.get("l1_ratio", [])):
+            raise ValueError(f"The grid of 'l1_ratio' must hold numbers from 0 to 1, not {grid['l1_ratio']}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _read_path(path: Any, X: FloatArray, nested: Grid) -> Outputs:

@@ -28,6 +28,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from admiss.baselines.chained_equations import ChainedEquations
 from admiss.baselines.complete_features import CompleteFeatures
 from admiss.baselines.tuned import TunedClassifier, TunedRegressor
+from admiss.baselines.tuning import listed_kinds
 from admiss.patterns import FloatArray
 
 TASKS = ("regression", "classification")
@@ -65,7 +66,8 @@ def baseline(
         One of ``BASELINES``.
     downstream : str or list of str, optional
         The predictor: "linear" (elastic net), "tree", "forest", "xgboost", "hist_boosting", a list of which the best is
-        taken, or "best" of the first four. By default "best", and for "native" the best of trees, forests and XGBoost.
+        taken, or "best" of the first four. By default "best", and for "native" the best of trees, forests and XGBoost;
+        "floor" takes none.
     task : {"regression", "classification"}
     grid, cv, scoring, random_state, n_jobs
         As in ``TunedRegressor`` and ``TunedClassifier``; ``grid="authors"`` is what the authors ran.
@@ -81,12 +83,13 @@ def baseline(
     """
     if task not in TASKS:
         raise ValueError(f"Unknown task {task!r}: choose one of {', '.join(map(repr, TASKS))}.")
-    if name not in BASELINES:
-        raise ValueError(f"Unknown baseline {name!r}: choose one of {', '.join(map(repr, BASELINES))}.")
+    _check_name(name)
     if name == "floor":
+        if downstream is not None:
+            raise ValueError(f"'floor' has no predictor to choose: leave out {downstream!r}.")
         return DummyRegressor() if task == "regression" else DummyClassifier(strategy="prior")
     kind = downstream if downstream is not None else (NATIVE[:3] if name == "native" else "best")
-    if name == "native" and not set([kind] if isinstance(kind, str) else kind) <= set(NATIVE):
+    if name == "native" and not all(one in NATIVE for one in listed_kinds(kind)):
         raise ValueError(f"'native' needs predictors among {', '.join(map(repr, NATIVE))}, not {downstream!r}.")
     imputer = clone(IMPUTERS[name]) if name in IMPUTERS else None
     options = {"imputer": imputer, "grid": grid, "cv": cv, "random_state": random_state, "n_jobs": n_jobs}
@@ -104,8 +107,14 @@ def baseline_features(name: str, X: FloatArray, X_full: FloatArray | None = None
     >>> baseline_features("oracle_pattern", X, np.array([[1.0, 2.0]])).tolist()
     [[1.0, 2.0, 0.0, 1.0]]
     """
+    _check_name(name)
     if name not in ("oracle", "oracle_pattern"):
         return X
     if X_full is None:
         raise ValueError(f"{name!r} needs X_full, the values before they were removed.")
     return np.asarray(X_full) if name == "oracle" else np.hstack([X_full, np.isnan(X)])
+
+
+def _check_name(name: Any) -> None:
+    if name not in BASELINES:
+        raise ValueError(f"Unknown baseline {name!r}: choose one of {', '.join(map(repr, BASELINES))}.")

@@ -17,7 +17,7 @@ from admiss.elastic_net import quadratic_path
 from admiss.grid import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
 from admiss.logistic_path import logistic_path
 from admiss.patterns import FloatArray, IntArray
-from admiss.rows import observed_moments, observed_scale
+from admiss.rows import standardised
 
 # Lambdas of a path, and the smallest as a share of the largest, where there are more rows than columns and where not.
 N_LAMBDAS = 100
@@ -79,7 +79,7 @@ def fit_linear_path(
     >>> path.outputs(np.array([[4.0]])).round(6).ravel().tolist()
     [4.0, 9.0]
     """
-    A, mean, scale = _standardised(X, s)
+    A, mean, scale = standardised(X, s)
     q = s / s.sum()
     grid = np.asarray(lambdas, dtype=float)
     v1 = np.full(A.shape[1], l1_ratio / s.sum())
@@ -98,14 +98,6 @@ def fit_linear_path(
         w.append(np.where(violation[:, None] > UNFINISHED, np.nan, coefficients))
         b.append(free)
     return LinearPath(mean, scale, np.array(w), np.array(b), n_classes > 0)
-
-
-def _standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Features with mean 0 and standard deviation 1; what is constant becomes 0."""
-    mean, deviation, size, _ = observed_moments(X, s)
-    scale, is_constant = observed_scale(deviation, size)
-    A = np.where(is_constant, 0.0, (X - mean) / scale)
-    return A, mean, scale
 
 
 def _targets(y: FloatArray | IntArray, n_classes: int) -> list[FloatArray]:
@@ -127,7 +119,7 @@ def path_lambdas(
     >>> len(lambdas), bool(abs(path.w[0, 0, 0]) < 1e-9), bool(path.w[0, 1, 0] > 0)
     (100, True, True)
     """
-    A, _, _ = _standardised(X, s)
+    A, _, _ = standardised(X, s)
     q = s / s.sum()
     # at the best intercept the derivative of the squared loss is 2 (mean of y - y), of the logistic a quarter of that
     factor = 0.5 if n_classes else 2.0

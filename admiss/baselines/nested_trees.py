@@ -18,9 +18,6 @@ and, where only some features are looked at, which ones. Ties are the rule in sm
 well by every feature), and rare in nodes of some tens of rows. Since the draws of a node do not depend on those of
 others, the truncated tree has the law of the tree that was grown to that depth, given the rows and their weights.
 
-Before scikit-learn 1.8 the rows of a node were parted wrongly for some orders of features where NaN was among them
-(its pull request 32351); there the order mattered in larger nodes too, and only the law is the same.
-
 A walk is that of scikit-learn: values are rounded to float32, NaN goes where the node sends it.
 """
 

@@ -12,12 +12,11 @@ They are those of scikit-learn; so R2 is 0 where the held-out y are all equal, o
 
 import numpy as np
 
-from admiss.patterns import BoolArray, FloatArray, IntArray
+from admiss.class_scores import area_under_curve, log_losses
+from admiss.patterns import FloatArray, IntArray
 
 REGRESSION = ("r2", "squared_error")
 CLASSIFICATION = ("log_loss", "auc")
-# Probabilities are kept so far from 0, as in scikit-learn, so that one sure mistake does not make a score infinite.
-SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 
 
 def score(name: str, y: FloatArray | IntArray, outputs: FloatArray, s: FloatArray | None) -> float:
@@ -33,27 +32,13 @@ def score(name: str, y: FloatArray | IntArray, outputs: FloatArray, s: FloatArra
     weights = np.ones(len(y)) if s is None else s
     if name == "auc":
         rest = [1] if outputs.shape[1] == 2 else range(outputs.shape[1])
-        return float(np.mean([_area(y == k, outputs[:, k], weights) for k in rest]))
-    if name == "log_loss":
-        losses = -np.log(np.maximum(outputs[np.arange(len(y)), y.astype(int)], SMALLEST_PROBABILITY))
-    else:
-        losses = (y - outputs) ** 2
+        return float(np.mean([area_under_curve(y == k, outputs[:, k], weights) for k in rest]))
+    losses = log_losses(y.astype(int), outputs) if name == "log_loss" else (y - outputs) ** 2
     mean = np.average(losses, weights=weights)
     if name != "r2":
         return -float(mean)
     total = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
     return 1.0 - float(mean / total) if total > 0 else float(mean == 0)
-
-
-def _area(is_class: BoolArray, outputs: FloatArray, s: FloatArray) -> float:
-    """The share of pairs of a row in and a row out of the class that are in order; a tie counts half."""
-    if np.isnan(outputs).any():
-        return np.nan
-    place = np.unique(outputs, return_inverse=True)[1].ravel()
-    inside = np.bincount(place, weights=s * is_class)
-    outside = np.bincount(place, weights=s * ~is_class)
-    below = np.cumsum(outside) - outside / 2.0
-    return float(inside @ below / (inside.sum() * outside.sum()))
 
 
 def check_held_out(name: str, y: FloatArray | IntArray, held_out: IntArray, fold: int) -> None:

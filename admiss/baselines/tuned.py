@@ -1,11 +1,13 @@
 """Predictors tuned by cross-validation, as estimators of scikit-learn; see :mod:`admiss.baselines.tuning` for how."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from admiss.baselines.grids import Grid
 from admiss.baselines.kinds import Rows
 from admiss.baselines.scoring import CLASSIFICATION, REGRESSION
 from admiss.baselines.tuning import Tuned
@@ -113,7 +115,8 @@ class TunedClassifier(ClassifierMixin, Tuned):
     Parameters
     ----------
     kind, imputer, grid, cv, random_state, n_jobs
-        As in :class:`TunedRegressor`; folds are stratified by pattern and class.
+        As in :class:`TunedRegressor`; folds are stratified by pattern and class. A ``class_weight`` in a grid may hold
+        dicts by the labels in y; a class that is not listed has weight 1.
     scoring : {"log_loss", "auc"}
         What is compared, as the mean over folds; the area under the curve is what the paper reports.
 
@@ -161,13 +164,15 @@ class TunedClassifier(ClassifierMixin, Tuned):
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             classes, codes = read_classes(self, y, len(X))
+            _check_class_weights(grids, classes.tolist())
             s = read_weights(sample_weight, X)
             used = s > 0
             present, codes = np.unique(codes[used], return_inverse=True)
             if len(present) < 2:
                 raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
             self.classes_ = classes[present]
-            self._tune(grids, Rows(X[used], codes, None if sample_weight is None else s[used], len(present)))
+            s_used = None if sample_weight is None else s[used]
+            self._tune(grids, Rows(X[used], codes, s_used, len(present), self.classes_.tolist()))
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -179,3 +184,16 @@ class TunedClassifier(ClassifierMixin, Tuned):
         """Most likely class of each row."""
         codes = self.predict_proba(X).argmax(axis=1)
         return self.classes_[codes]
+
+
+def _check_class_weights(grids: dict[str, Grid], classes: list[Any]) -> None:
+    """Refuse weights of classes that y does not have, and weights that are none."""
+    for grid in grids.values():
+        for weights in grid.get("class_weight", []):
+            if not isinstance(weights, Mapping):
+                continue  # None, or a word that the predictor knows
+            unknown = [label for label in weights if label not in classes]
+            if unknown:
+                raise ValueError(f"class_weight has labels that y does not have, {unknown}: leave them out.")
+            if any(not isinstance(weight, Real) or not 0 <= float(weight) < np.inf for weight in weights.values()):
+                raise ValueError(f"Weights of classes must be numbers from 0 on, not {dict(weights)}.")

@@ -7,12 +7,12 @@ estimator with these parameters is fitted on all rows. The folds do not depend o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -21,11 +21,8 @@ from admiss.baselines.grids import Grid, resolve_grid
 from admiss.baselines.kinds import KINDS, Parameters, Rows
 from admiss.baselines.scoring import check_held_out, score
 from admiss.folds import make_folds
-from admiss.inputs import (
-    feature_names,
-    read_features,
-)
-from admiss.notices import tell_never_missing
+from admiss.inputs import feature_names, read_features
+from admiss.notices import silence, tell_never_missing
 from admiss.patterns import FloatArray, IntArray
 from admiss.progress import progress
 from admiss.rows import observed_moments
@@ -49,19 +46,18 @@ class Tuned(BaseEstimator):
     _scores: tuple[str, ...]
 
     def _kinds(self) -> tuple[str, ...]:
-        listed = self.kind
-        kinds = (BEST if listed == "best" else (listed,)) if isinstance(listed, str) else tuple(listed)
-        unknown = [kind for kind in kinds if kind not in KINDS]
+        kinds = BEST if isinstance(self.kind, str) and self.kind == "best" else listed_kinds(self.kind)
+        unknown = [kind for kind in kinds if not isinstance(kind, str) or kind not in KINDS]
         if unknown or not kinds:
             known = ", ".join(map(repr, ("best", *KINDS)))
-            raise ValueError(f"kind must be one of {known}, or a list of them without 'best', not {listed!r}.")
+            raise ValueError(f"kind must be one of {known}, or a list of them without 'best', not {self.kind!r}.")
         return kinds
 
     def _read_parameters(self) -> dict[str, Grid]:
         """The grid of each kind; parameters that have no meaning are refused."""
         grids = resolve_grid(self.grid, self._kinds())
         for kind, grid in grids.items():
-            KINDS[kind].check(kind, grid)
+            KINDS[kind].check(kind, grid, is_classifier(self))
         if self.scoring not in self._scores:
             raise ValueError(f"scoring must be one of {', '.join(map(repr, self._scores))}, not {self.scoring!r}.")
         if self.imputer is not None and not (hasattr(self.imputer, "fit") and hasattr(self.imputer, "transform")):
@@ -102,7 +98,7 @@ class Tuned(BaseEstimator):
             scores += list(zip(*([value for _, value in result] for result in results), strict=True))
         self._choose(candidates, np.array(scores))
 
-        predictor = KINDS[self.best_kind_].make(rows.n_classes, self.best_params_, seed)
+        predictor = KINDS[self.best_kind_].make(rows, self.best_params_, seed)
         predictor.fit(completed.X, completed.y, sample_weight=completed.s)
         self.n_fits_ = len(tasks) + 1
         self.best_estimator_ = (
@@ -146,9 +142,14 @@ class Tuned(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        named = (self.kind,) if isinstance(self.kind, str) else self.kind
-        tags.input_tags.allow_nan = self.imputer is not None or not {"best", "linear"} & set(named)
+        needs_values = any(isinstance(kind, str) and kind in ("best", "linear") for kind in listed_kinds(self.kind))
+        tags.input_tags.allow_nan = self.imputer is not None or not needs_values
         return tags
+
+
+def listed_kinds(kind: Any) -> tuple[Any, ...]:
+    """What was given as kind, one or several, known or not."""
+    return (kind,) if isinstance(kind, str) or not hasattr(kind, "__iter__") else tuple(kind)
 
 
 @dataclass(frozen=True)
@@ -162,18 +163,19 @@ class _Fold:
 
 
 def _prepared_fold(imputer: Any, rows: Rows, train: IntArray, test: IntArray, seed: int) -> _Fold:
-    fitted, learned = _imputed(imputer, _some(rows, train), seed)
-    held = rows.X[test]
-    if fitted is None:
+    learned, held = _some(rows, train), rows.X[test]
+    if imputer is None:
         missable = np.isnan(learned.X).any(axis=0)
         held = _filled(held, missable, observed_moments(learned.X, learned.weights)[0])
     else:
-        held = check_array(fitted.transform(held), dtype=np.float64, ensure_all_finite="allow-nan")
+        with silence():  # what an imputer has to tell, it tells when it is fitted on all rows
+            fitted, learned = _imputed(imputer, learned, seed)
+            held = check_array(fitted.transform(held), dtype=np.float64, ensure_all_finite="allow-nan")
     return _Fold(learned, held, rows.y[test], None if rows.s is None else rows.s[test])
 
 
 def _some(rows: Rows, chosen: IntArray) -> Rows:
-    return Rows(rows.X[chosen], rows.y[chosen], None if rows.s is None else rows.s[chosen], rows.n_classes)
+    return replace(rows, X=rows.X[chosen], y=rows.y[chosen], s=None if rows.s is None else rows.s[chosen])
 
 
 def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
@@ -181,6 +183,7 @@ def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
     if imputer is None:
         return None, rows
     imputer = clone(imputer)
+    _return_arrays(imputer)
     unset = [k for k, value in imputer.get_params().items() if k.split("__")[-1] == "random_state" and value is None]
     if unset:
         imputer.set_params(**dict.fromkeys(unset, seed))
@@ -188,7 +191,15 @@ def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
     completed = check_array(
         imputer.fit_transform(rows.X, rows.y, **weights), dtype=np.float64, ensure_all_finite="allow-nan"
     )
-    return imputer, Rows(completed, rows.y, rows.s, rows.n_classes)
+    return imputer, replace(rows, X=completed)
+
+
+def _return_arrays(imputer: Any) -> None:
+    """Predictors are fitted on arrays, and would wonder at the data frames that ``set_output`` asks for."""
+    while isinstance(imputer, Pipeline):  # the steps before the last may need the names
+        imputer = imputer[-1]
+    if hasattr(imputer, "set_output"):
+        imputer.set_output(transform="default")
 
 
 def _filled(X: FloatArray, missable: Any, mean: FloatArray) -> FloatArray:
@@ -203,7 +214,7 @@ def _fold_scores(
     train, present = fold.train, np.arange(fold.train.n_classes)
     if train.n_classes:  # a rare class may be held out as a whole
         present, codes = np.unique(train.y, return_inverse=True)
-        train = Rows(train.X, codes, train.s, len(present))
+        train = replace(train, y=codes, n_classes=len(present), classes=[train.classes[k] for k in present])
     scores = []
     for cell, outputs in KINDS[kind].held_out(parameters, nested, train, fold.X, seed):
         if len(present) < fold.train.n_classes:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -26,11 +26,12 @@ from admiss.inputs import (
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
+from admiss.joint.last_fit import fit_at
 from admiss.joint.paper_search import PaperSearch
-from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, imputed, weight_parameter
+from admiss.joint.predictor import check_predictor, prepared
+from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, imputed
 from admiss.notices import tell_never_missing
 from admiss.patterns import FloatArray
-from formulations.compiled import is_interrupt
 
 ERRORS = ("log_loss", "auc")
 
@@ -49,13 +50,8 @@ class _JointImpute(BaseEstimator):
         return LogisticRegression() if is_classifier(self) else LinearRegression()
 
     def _check_parameters(self, sample_weight: Any) -> ImputationSearch:
-        f, kind = self._predictor(), "classifier" if is_classifier(self) else "regressor"
-        if not hasattr(f, "fit") or isinstance(f, type) or _kind(f) not in (kind, None):
-            raise ValueError(f"estimator must be a {kind} of scikit-learn's kind, not {f!r}.")
-        if sample_weight is not None and weight_parameter(f) is None:
-            raise ValueError(
-                f"{type(f).__name__} takes no sample_weight: fit without weights, or use another estimator."
-            )
+        kind = "classifier" if is_classifier(self) else "regressor"
+        check_predictor(self._predictor(), kind, weighted=sample_weight is not None)
         if callable(self.algorithm):
             return self.algorithm
         if not isinstance(self.algorithm, str) or self.algorithm not in ("auto", "paper"):
@@ -65,29 +61,17 @@ class _JointImpute(BaseEstimator):
     def _fit_jointly(
         self, problem: JointProblem, search: ImputationSearch, random_state: np.random.RandomState
     ) -> None:
-        used = problem.sample_weight > 0
-        if not used.all():  # a row of weight 0 is no row
-            problem = problem.rows(used)
         self.missable_, observed = problem.M.any(axis=0), (~problem.M).any(axis=0)
         self.observed_ = observed
         if not observed.all():
             listed = ", ".join(np.array(feature_names(self))[~observed])
             warnings.warn(f"Never observed in training, and set to 0 throughout: {listed}.", stacklevel=3)
-        means = problem.means()
-        found = search(problem, random_state) if self.missable_.any() else Imputation(means, (), "nothing is missing")
-        mu = np.where(self.missable_ & observed, _checked(found.mu, means), means)
-        try:
-            f = problem.fit(mu)
-        except Exception as failure:
-            if is_interrupt(failure) or np.array_equal(mu, means):
-                raise
-            f, mu = problem.fit(means), means
-            warnings.warn(
-                f"The means are imputed, since the predictor failed at the values found "
-                f"({type(failure).__name__}: {failure}).",
-                stacklevel=3,
-            )
-        self.imputation_, self.estimator_, self.history_, self.note_ = mu, f, tuple(found.history), found.note
+        if self.missable_.any():
+            f, found = fit_at(problem, search(problem, random_state), np.asarray(self.missable_ & observed))
+        else:
+            found = Imputation(problem.means(), (), "nothing is missing")
+            f = problem.fit(found.mu)
+        self.imputation_, self.estimator_, self.history_, self.note_ = found.mu, f, found.history, found.note
 
     def _ask(self, method: str, X: Any) -> Any:
         """What f says about rows, by one of its methods."""
@@ -107,33 +91,6 @@ class _JointImpute(BaseEstimator):
         return tags
 
 
-def _kind(f: Any) -> str | None:
-    """What f says that it is: "classifier", "regressor", something else or nothing."""
-    return f.__sklearn_tags__().estimator_type if hasattr(f, "__sklearn_tags__") else None
-
-
-def _checked(mu: Any, means: FloatArray) -> FloatArray:
-    """What a search returned, as d numbers."""
-    values = np.asarray(mu, dtype=float)
-    if values.shape != means.shape or not np.isfinite(values).all():
-        raise ValueError(f"The search must return {len(means)} finite imputed values, not {mu!r}.")
-    return values
-
-
-def _prepared(estimator: Any, random_state: np.random.RandomState, classes: Any = None) -> Any:
-    """A copy of f whose open random states are set, and whose class weights go by code."""
-    f = clone(estimator)
-    seed = int(random_state.randint(np.iinfo(np.int32).max))
-    changed: dict[str, Any] = {}
-    for name, value in f.get_params(deep=True).items():
-        last = name.rpartition("__")[2]
-        if last == "random_state" and value is None:
-            changed[name] = seed
-        if last == "class_weight" and isinstance(value, dict) and classes is not None:
-            changed[name] = {code: value[label] for code, label in enumerate(classes.tolist()) if label in value}
-    return f.set_params(**changed)
-
-
 class JointImputeRegressor(RegressorMixin, _JointImpute):
     """A regressor of any kind, with imputed values that are learned for it.
 
@@ -145,7 +102,8 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
         How mu is found: ``"auto"`` is :class:`admiss.joint.ClosedForm`, a ridge on values and indicators that is kept
         where cross-validation prefers it to the mean; ``"paper"`` is :class:`admiss.joint.PaperSearch`, the local
         search of the paper, which moves mu for linear f and hardly ever for trees, forests and boosting; or any
-        function that takes a ``JointProblem`` and a random state and returns an ``Imputation``.
+        function that takes a ``JointProblem`` and a random state and returns an ``Imputation``. A grid search can
+        swap whole searches only: ``algorithm=[ClosedForm(..), PaperSearch(..)]``.
     random_state : int, RandomState or None
         For the search, and for random states that f leaves open.
 
@@ -196,7 +154,8 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
         y : array of shape (n,)
             Target.
         sample_weight : array of shape (n,), optional
-            For an estimator that takes weights.
+            For an estimator that takes weights. The steps of ``algorithm="paper"`` depend on their scale, since it
+            reads the weight of the rows as their number.
         """
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
@@ -204,9 +163,9 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
             y = read_regression_target(self, y, len(X))
             s = read_weights(sample_weight, X)
             rng = check_random_state(self.random_state)
-            f = _prepared(self._predictor(), rng)
+            f = prepared(self._predictor(), rng)
             problem = JointProblem(X, y, s, f, "squared", pass_weights=sample_weight is not None)
-            self._fit_jointly(problem, search, rng)
+            self._fit_jointly(problem.weighted_rows(), search, rng)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -262,7 +221,11 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
+        """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y.
+
+        As there, the steps of ``algorithm="paper"`` depend on the scale of the weights, which it reads as numbers of
+        rows.
+        """
         if self.error not in ERRORS:
             raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
         search = self._check_parameters(sample_weight)
@@ -275,25 +238,13 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
                 raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
             self.classes_, codes = classes[present], np.searchsorted(present, codes)
             rng = check_random_state(self.random_state)
-            f = _prepared(self._predictor(), rng, self.classes_)
+            f = prepared(self._predictor(), rng, self.classes_)
             weighted = sample_weight is not None
             problem = JointProblem(X, codes, s, f, self.error, n_classes=len(self.classes_), pass_weights=weighted)
-            self._require_scores(problem)
+            problem = problem.weighted_rows()
+            problem.require_scores()
             self._fit_jointly(problem, search, rng)
         return self
-
-    def _require_scores(self, problem: JointProblem) -> None:
-        """Refuse f that has nothing of which the error could be taken."""
-        needed = ["predict_proba"] if self.error == "log_loss" else ["predict_proba", "decision_function"]
-        f = problem.estimator
-        if any(hasattr(f, name) for name in needed):
-            return
-        if any(hasattr(problem.fit(problem.means()), name) for name in needed):  # some have it only once fitted
-            return
-        raise ValueError(
-            f"error={self.error!r} needs an estimator with {' or '.join(needed)}, which {type(f).__name__} has not: "
-            f"take one that has, for instance by wrapping it in CalibratedClassifierCV."
-        )
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> FloatArray:

@@ -31,6 +31,8 @@ from admiss.rows import observed_moments, observed_scale
 ZERO = 1e-10
 # A feature whose deviation in some rows is below this share of that in all of them is constant there.
 CONSTANT = 1e-7
+# Rows whose columns are held at once while moments are summed.
+BLOCK_ROWS = 4096
 # Rows from which the penalties of the logistic loss are chosen; more would hardly change the choice.
 CHOICE_ROWS = 20_000
 # Tolerances of the logistic path while penalties are chosen, and of the coefficients that mu is made of.
@@ -78,8 +80,8 @@ class IndicatorRidge(ABC):
 
     def __init__(self, X: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]) -> None:
         self.d, self.s, self.held_out, self.cells = X.shape[1], s, held_out, cells
-        self.x, self.unit = _standardised(X, s)
-        self.columns = np.column_stack([np.ones(len(X)), self.x, np.isnan(X)])
+        self.mean, deviation, size, _ = observed_moments(X, s)
+        self.unit, self.is_constant = observed_scale(deviation, size)
         self._solved: dict[Parts, FloatArray] = {}
 
     def errors(self, training: Parts, held: int) -> FloatArray:
@@ -92,6 +94,15 @@ class IndicatorRidge(ABC):
         """w and b of shape (targets, d) in one cell, and the deviations in the units of X."""
         found = self._solve(training, [self.cells[cell]], choosing=False)
         return found.w[0], found.b[0], found.deviation * self.unit
+
+    def _columns(self, X: FloatArray) -> FloatArray:
+        """(1, x, m): x is shifted by the mean and in units of the deviation of what is observed, 0 where missing."""
+        M = np.isnan(X)
+        columns = np.empty((len(X), 1 + 2 * self.d))
+        columns[:, 0] = 1.0
+        columns[:, 1 : 1 + self.d] = np.where(M | self.is_constant, 0.0, (X - self.mean) / self.unit)
+        columns[:, 1 + self.d :] = M
+        return columns
 
     @abstractmethod
     def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
@@ -118,8 +129,13 @@ class SquaredRidge(IndicatorRidge):
         self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
     ) -> None:
         super().__init__(X, s, held_out, cells)
-        u = np.column_stack([self.columns, _standardised(y[:, None], s)[0]])
-        self.moments = [(u[rows] * s[rows, None]).T @ u[rows] for rows in held_out]
+        target = standardised(y, s)
+        self.moments = [np.zeros((2 * self.d + 2, 2 * self.d + 2)) for _ in held_out]
+        for part, held in enumerate(held_out):
+            for start in range(0, len(held), BLOCK_ROWS):
+                rows = held[start : start + BLOCK_ROWS]
+                u = np.column_stack([self._columns(X[rows]), target[rows]])
+                self.moments[part] += (u * s[rows, None]).T @ u
 
     def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
         Q = np.sum([self.moments[part] for part in sorted(training)], axis=0)
@@ -149,18 +165,18 @@ def _ridge_solutions(G: FloatArray, d: int, cells: list[Cell]) -> tuple[FloatArr
     roots, U = np.linalg.eigh(G[:d, :d])
     w, b = np.zeros((len(cells), d)), np.zeros((len(cells), d))
     for alpha in {alpha for alpha, _ in cells}:
-        inverse = (U * _inverse(roots, alpha)) @ U.T
+        inverse = (U * penalised_inverse(roots, alpha)) @ U.T
         response = inverse @ G[:d, d:-1]
         left, V = np.linalg.eigh(G[d:-1, d:-1] - G[d:-1, :d] @ response)
         unexplained = V.T @ (c_m - response.T @ c_x)
         for i, cell in enumerate(cells):
             if cell[0] == alpha:
-                b[i] = V @ (_inverse(left, cell[1]) * unexplained)
+                b[i] = V @ (penalised_inverse(left, cell[1]) * unexplained)
                 w[i] = inverse @ c_x - response @ b[i]
     return w, b
 
 
-def _inverse(roots: FloatArray, penalty: float) -> FloatArray:
+def penalised_inverse(roots: FloatArray, penalty: float) -> FloatArray:
     """1 / (roots + penalty), and 0 for directions without variation or penalty."""
     sums = np.maximum(roots, 0.0) + penalty
     return np.where(sums > ZERO * max(roots[-1], ZERO), 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
@@ -182,6 +198,7 @@ class LogisticRidge(IndicatorRidge):
         self, X: FloatArray, y: IntArray, n_classes: int, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
     ) -> None:
         super().__init__(X, s, held_out, cells)
+        self.columns = self._columns(X)
         self.targets = [np.where(y == k, 1.0, -1.0) for k in (range(n_classes) if n_classes > 2 else [1])]
         self.stride = math.ceil(len(X) / CHOICE_ROWS)
 
@@ -191,13 +208,7 @@ class LogisticRidge(IndicatorRidge):
         if choosing:
             rows, tolerance = rows[:: self.stride], CHOICE_TOLERANCE
         d, q = self.d, self.s[rows] / self.s[rows].sum()
-        x, m = self.columns[rows, 1 : 1 + d], self.columns[rows, 1 + d :]
-        observed = q @ (1.0 - m)
-        observed = np.where(observed > 0, observed, math.inf)
-        mean = q @ x / observed
-        centred = x - mean * (1.0 - m)
-        deviation = _deviation(q @ centred**2 / observed)
-        A = np.hstack([centred * _reciprocal(deviation), m])
+        A, mean, deviation = standardised_columns(self.columns[rows], q)
         found = np.stack([_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets], axis=1)
         return Solutions(found[..., :d], found[..., d:-1], found[..., -1], mean, deviation)
 
@@ -229,11 +240,23 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
     return found
 
 
-def _standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Columns shifted by the mean and in units of the deviation of what is observed, 0 where missing; and the units."""
-    mean, deviation, size, _ = observed_moments(X, s)
+def standardised(y: FloatArray, s: FloatArray) -> FloatArray:
+    """A target without its mean, in units of its deviation; 0 where it is constant."""
+    mean, deviation, size, _ = observed_moments(y[:, None], s)
     unit, is_constant = observed_scale(deviation, size)
-    return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / unit), unit
+    return np.where(is_constant[0], 0.0, (y - mean[0]) / unit[0])
+
+
+def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(z, m) from (1, x, m) of the rows of a training set, whose weights q sum to 1; and their means and deviations."""
+    d = columns.shape[1] // 2
+    x, m = columns[:, 1 : 1 + d], columns[:, 1 + d :]
+    observed = q @ (1.0 - m)
+    observed = np.where(observed > ZERO, observed, math.inf)  # never observed: mean and deviation 0
+    mean = q @ x / observed
+    centred = x - mean * (1.0 - m)
+    deviation = _deviation(q @ centred**2 / observed)
+    return np.hstack([centred * _reciprocal(deviation), m]), mean, deviation
 
 
 def _deviation(variance: FloatArray) -> FloatArray:

@@ -8,7 +8,8 @@
 The inner loop ends after 20 rounds, or after a round that moved nothing. The outer loop ends after 10 rounds, when a
 round moved nothing (f would be the same again), or when the error of the new f, at the mu it was fitted to, is not
 below that of the f before it by a share of 1e-4. mu is the last one, even where the new f is worse. The estimator then
-fits f once more. With weights, the number of rows is their weight.
+fits f once more. The weight of the rows is read as their number: weights that are ten times as large make the steps
+smaller by sqrt(10), as ten copies of each row would.
 
 Ties stay: a step must lower the error by more than rounding can, and where both steps lower it alike the step down is
 taken; see :mod:`admiss.joint.moves`. The plain search predicts every row for every candidate;
@@ -18,9 +19,9 @@ What the authors ran differs in three points (``variant="authors"``): mu and sig
 (``reference``), coordinates in random order, and an outer loop without a tolerance.
 
 Trees, forests and boosting grow leaves around the imputed spike, so that small steps of mu change no prediction for the
-better and the search hardly ever moves: on 24 sets of ``make_synthetic`` (1000 rows, 10 features, 30% missing; linear
-and NN signals; MCAR and censoring) a tree of depth 6, a forest of 50 trees and XGBoost made no move at all, where least
-squares made 140 on average under MCAR and 707 under censoring. With 30 features the forest made 2, the others none.
+better and the search hardly ever moves: ``python -m experiments bench joint`` (``make_synthetic``, 1000 rows, 10 and 30
+features, MCAR and censoring, seed 0) counts 90 to 3,575 moves for least squares, none for trees and forests, and 5 once
+for XGBoost.
 """
 
 import warnings
@@ -40,9 +41,11 @@ ORDERS = ("cyclic", "shuffled")
 VARIANTS = ("text", "authors")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # an array of rows has no truth value to compare searches by
 class PaperSearch:
     """Algorithm 2 of the paper, as an ``ImputationSearch``.
+
+    Its steps depend on the scale of the weights, which are read as numbers of rows.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ class PaperSearch:
     inner_rounds: int = 20
     outer_rounds: int = 10
     tolerance: float = 1e-4
-    reference: FloatArray | None = field(default=None, compare=False, repr=False)
+    reference: FloatArray | None = field(default=None, repr=False)
     accelerated: bool = True
 
     def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
@@ -99,7 +102,8 @@ class PaperSearch:
                     if not history or is_interrupt(failure):
                         raise
                     note = f"the predictor failed in round {number} ({type(failure).__name__}: {failure})"
-                    warnings.warn(f"The search ended early, with its best imputed values so far: {note}.", stacklevel=2)
+                    # of whoever called ``fit`` of the estimator
+                    warnings.warn(f"The search ended early, with its best imputed values so far: {note}.", stacklevel=4)
                     return Imputation(best[1], tuple(history), note)
                 history[-1] = Round(error, found.moves)
                 mu = found.mu

@@ -13,13 +13,20 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import has_fit_parameter
 
+from admiss.class_scores import area_under_curve, log_losses
+from admiss.joint.predictor import (
+    ONE_AGAINST_ONE,
+    class_decisions,
+    class_probabilities,
+    class_weights_by_code,
+    one_against_one,
+    weight_parameter,
+)
 from admiss.patterns import BoolArray, FloatArray, IntArray
 
-# Probabilities are kept so far from 0, so that one sure mistake does not make the error infinite.
+# Probabilities are kept so far from 0, so that one sure mistake does not make the error infinite; smaller ones, which f
+# may have found as 1 - p, are rounding.
 SMALLEST_PROBABILITY = 1e-12
 # Scores that differ by a share of 2^-40 are ties in the area under the curve: rounding must not rank rows.
 SCORE_BITS = 40
@@ -75,36 +82,64 @@ class JointProblem:
         """The problem on some of its rows."""
         return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=self.sample_weight[chosen])
 
+    def weighted_rows(self) -> "JointProblem":
+        """The problem without rows of weight 0, which are no rows."""
+        used = self.sample_weight > 0
+        return self if used.all() else self.rows(used)
+
     def fit(self, mu: FloatArray) -> Any:
-        """f, fitted to the rows with mu in the place of what is missing."""
+        """f, fitted to the rows with mu in the place of what is missing.
+
+        It knows the classes of these rows by their index among them, which is their code where all classes are there.
+        """
         name = weight_parameter(self.estimator)
         weights = {name: self.sample_weight} if self.pass_weights and name is not None else {}
-        return clone(self.estimator).fit(imputed(self.X, mu), self.y, **weights)
+        f, y = clone(self.estimator), self.y
+        if self.n_classes:
+            present = self._present()
+            f, y = class_weights_by_code(f, present), np.searchsorted(present, y)
+        return f.fit(imputed(self.X, mu), y, **weights)
+
+    def _present(self) -> IntArray:
+        """The codes among these rows, in order."""
+        return np.flatnonzero(np.bincount(self.y.astype(int), minlength=self.n_classes))
 
     def outputs(self, f: Any, X: FloatArray) -> FloatArray:
         """What the error is about: predictions of shape (n,), or probabilities of shape (n, K) by code.
 
-        For the area under the curve, f without probabilities gives the values of its decision function.
+        f must have been fitted to the rows of this problem. For the area under the curve, f without probabilities gives
+        the values of its decision function.
         """
         if not self.n_classes:
             outputs = np.asarray(f.predict(X), dtype=float).reshape(len(X))
         elif self.error == "auc" and not hasattr(f, "predict_proba"):
-            scores = np.asarray(f.decision_function(X), dtype=float)
-            outputs = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+            outputs = class_decisions(f, X, self._present(), self.n_classes)
         else:
-            outputs = np.zeros((len(X), self.n_classes))
-            outputs[:, np.asarray(f.classes_, dtype=int)] = f.predict_proba(X)
+            outputs = class_probabilities(f, X, self._present(), self.n_classes)
         if not np.isfinite(outputs).all():
             raise ValueError(f"{type(f).__name__} predicts NaN or infinity on the training rows.")
         return outputs
+
+    def require_scores(self) -> None:
+        """Refuse f that has nothing of which the error of classes could be taken."""
+        needed = ["predict_proba"] if self.error == "log_loss" else ["predict_proba", "decision_function"]
+        f = self.estimator
+        if not any(hasattr(f, name) for name in needed):
+            f = self.fit(self.means())  # some have it only once fitted
+        if not any(hasattr(f, name) for name in needed):
+            raise ValueError(
+                f"error={self.error!r} needs an estimator with {' or '.join(needed)}, which {type(f).__name__} has "
+                f"not: take one that has, for instance by wrapping it in CalibratedClassifierCV."
+            )
+        if self.n_classes > 2 and not hasattr(f, "predict_proba") and one_against_one(f):
+            raise ValueError(ONE_AGAINST_ONE)
 
     def losses(self, outputs: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
         """s_i l(y_i, output_i) of rows; not for the area under the curve."""
         y, s = self.y[rows], self.sample_weight[rows]
         if self.error == "squared":
             return s * (y - outputs) ** 2
-        chosen = outputs[np.arange(len(y)), y.astype(int)]
-        return -s * np.log(np.maximum(chosen, SMALLEST_PROBABILITY))
+        return s * log_losses(y.astype(int), outputs, SMALLEST_PROBABILITY)
 
     def total_error(self, outputs: FloatArray) -> float:
         """The error of all rows: a weighted mean of losses, or 1 - AUC, with several classes one against the rest."""
@@ -119,40 +154,6 @@ class JointProblem:
             if 0 < np.count_nonzero(self.y == k) < len(self.y)
         ]
         return 1.0 - float(np.mean(areas)) if areas else 0.0
-
-
-def area_under_curve(positive: BoolArray, scores: FloatArray, sample_weight: FloatArray) -> float:
-    """The share of pairs of a positive and another row, by weight, whose scores are in order; ties are half in order.
-
-    Examples
-    --------
-    >>> area_under_curve(np.array([False, True, True]), np.array([0.5, 0.5, 0.8]), np.ones(3))
-    0.75
-    """
-    _, value = np.unique(scores, return_inverse=True)
-    ours, others = np.bincount(value, sample_weight * positive), np.bincount(value, sample_weight * ~positive)
-    below = np.cumsum(others) - others / 2
-    return float(ours @ below / (ours.sum() * others.sum()))
-
-
-def weight_parameter(estimator: Any) -> str | None:
-    """The name by which ``fit`` of f takes weights of the rows; None where it takes none.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> from sklearn.pipeline import make_pipeline
-    >>> weight_parameter(Ridge()), weight_parameter(make_pipeline(Ridge())), weight_parameter(KNeighborsRegressor())
-    ('sample_weight', 'ridge__sample_weight', None)
-    """
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        inner = weight_parameter(last)
-        return inner and f"{name}__{inner}"
-    if isinstance(estimator, BaseSearchCV):  # it hands what it is given to the predictor that it tunes
-        return weight_parameter(estimator.estimator)
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
 def imputed(X: FloatArray, mu: FloatArray) -> FloatArray:
@@ -203,7 +204,7 @@ class ImputationSearch(Protocol):
 
     A search has parameters only (a dataclass will do) and is called with the problem and a random state. It may fit f
     as often as it likes by ``problem.fit(mu)``; the estimator that called it refits f once more with what it returns.
-    Values of features that are never missing do not matter: the estimator takes their means.
+    Values of features that are never missing, or never observed, do not matter: the estimator takes their means.
 
     Examples
     --------

@@ -77,6 +77,24 @@ def test_same_seed_same_result(data):
         np.testing.assert_array_equal(first.predict(data.X_train), second.predict(data.X_train))
 
 
+def test_conditional_means_and_draws():
+    rng = np.random.default_rng(0)
+    n = 500
+    x = rng.normal(size=n)
+    X = np.column_stack([x, x + rng.normal(size=n)])
+    X[rng.uniform(size=n) < 0.2, 1] = np.nan
+    copies = np.tile([[0.5, np.nan]], (n, 1))
+    filled = {}
+    for name in ("iterative", "iterative_draws"):
+        model = baseline(name, "tree", grid=SMALL["tree"], random_state=0).fit(X, x)
+        filled[name] = model.best_estimator_[0].transform(copies)[:, 1]
+    # The second column given the first is normal with mean .5 here and deviation 1; the mean is known to 1 / sqrt(400),
+    # and the deviation of 500 draws to 1 / sqrt(1000): five of these, and more.
+    assert np.ptp(filled["iterative"]) < 1e-12
+    assert filled["iterative"][0] == pytest.approx(0.5, abs=0.3)
+    assert filled["iterative_draws"].std() == pytest.approx(1, abs=0.3)
+
+
 def test_baselines_are_independent_objects():
     first, second = baseline("mice"), baseline("mice")
     clone(first).imputer.set_params(n_donors=3)
@@ -91,7 +109,9 @@ def test_baselines_are_independent_objects():
         (("median",), "Unknown baseline"),
         (("native", "linear"), "needs predictors among"),
         (("native", "best"), "needs predictors among"),
+        (("native", 3), "needs predictors among"),
         (("mean", "cubist"), "kind must be one of"),
+        (("floor", "nonsense"), "'floor' has no predictor to choose"),
     ],
 )
 def test_sentences(arguments, words, data):
@@ -101,3 +121,5 @@ def test_sentences(arguments, words, data):
         baseline("mean", task="ranking")
     with pytest.raises(ValueError, match="needs X_full"):
         baseline_features("oracle", data.X_train)
+    with pytest.raises(ValueError, match="Unknown baseline 'orcale'"):
+        baseline_features("orcale", data.X_train)

@@ -330,7 +330,7 @@ def test_together_training_rows_come_first_and_test_rows_are_donors():
 def test_columns_that_are_never_observed_are_zero_and_told():
     X = np.insert(missing_at_random(correlated(100)), 2, np.nan, axis=1)
     imputer = ChainedEquations(random_state=0)
-    with pytest.warns(UserWarning, match="Never observed in training, and left out of the model: x2"):
+    with pytest.warns(UserWarning, match="Never observed in training, and set to 0 throughout: x2"):
         completed = imputer.fit_transform(X)
     assert np.all(completed[:, 2] == 0)
     new = X[:10].copy()
@@ -338,7 +338,7 @@ def test_columns_that_are_never_observed_are_zero_and_told():
     new[:, 2] = 3.0  # observed now: it has no place, and cannot matter
     np.testing.assert_array_equal(imputer.transform(new), expected)
     assert np.all(expected[:, 2] == 0)
-    with pytest.warns(UserWarning, match="left out of the model: x2"):
+    with pytest.warns(UserWarning, match="set to 0 throughout: x2"):
         train, test = complete_together(X, new, random_state=0)
     assert np.all(train[:, 2] == 0)
     assert np.all(test[:, 2] == 0)

@@ -10,12 +10,15 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from xgboost import XGBClassifier
 
 from admiss.datasets import make_synthetic
 from admiss.folds import make_folds
+from admiss.joint import JointImputeClassifier, JointImputeRegressor
 from admiss.joint.closed_form import ClosedForm
 from admiss.joint.indicator_ridge import LogisticRidge, SquaredRidge
 from admiss.joint.problem import JointProblem, imputed
+from admiss.joint.row_ridge import RowRidge
 
 PLAIN = ClosedForm(penalties=[0.0], feature_penalties=[0.0], limit=np.inf, gate=False)
 
@@ -115,6 +118,54 @@ def test_logistic_ridge_is_that_of_scikit_learn():
     assert ridge.errors(frozenset([1, 2, 3]), 0)[1] == pytest.approx(loss, rel=1e-5)
 
 
+def test_penalties_of_the_logistic_loss_are_chosen_from_some_rows_and_mu_found_from_all(monkeypatch):
+    _, problem = censored(n=150, d=4, n_active=2, rank=3)
+    X, y, s = problem.X, (problem.y > 0).astype(int), seed().uniform(0.1, 2.0, 150)
+    held_out, cells = folds_and_cells(X, y, s, y)
+    training = frozenset([1, 2, 3])
+    full = LogisticRidge(X, y, 2, s, held_out, cells)
+    monkeypatch.setattr("admiss.joint.indicator_ridge.CHOICE_ROWS", 50)
+    thinned = LogisticRidge(X, y, 2, s, held_out, cells)
+    for found, expected in zip(thinned.coefficients(training, 1), full.coefficients(training, 1), strict=True):
+        assert np.array_equal(found, expected)
+
+    monkeypatch.undo()
+    rows, held = np.sort(np.concatenate(held_out[1:]))[::3], held_out[0][::3]
+    kept = np.concatenate([rows, held])
+    parts = [np.arange(len(rows)), np.arange(len(rows), len(kept))]
+    by_hand = LogisticRidge(X[kept], y[kept], 2, s[kept], parts, cells).errors(frozenset([0]), 1)
+    assert thinned.errors(training, 0) == pytest.approx(by_hand, rel=1e-3)
+    assert np.abs(full.errors(training, 0) - by_hand).max() > 0.5 * by_hand.max()
+
+
+def test_ridge_in_the_space_of_rows_is_that_of_columns():
+    rng = seed(1)
+    X = rng.normal(5.0, 3.0, size=(40, 60))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 0], X[:, 1] = np.nan, 7.0
+    y, s = rng.normal(size=40), rng.uniform(0.5, 2.0, 40)
+    held_out, cells = folds_and_cells(X, y, s)
+    cells += [(0.0, 0.1), (0.0, np.inf)]
+    columns, rows = (kind(X, y, s, held_out, cells) for kind in (SquaredRidge, RowRidge))
+    for training, held in ((frozenset([0, 1]), 3), (frozenset([1, 2, 3]), 0)):
+        assert rows.errors(training, held) == pytest.approx(columns.errors(training, held), rel=1e-6)
+        for cell in range(len(cells)):
+            pairs = zip(rows.coefficients(training, cell), columns.coefficients(training, cell), strict=True)
+            for found, expected in pairs:
+                assert found == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+def test_moments_are_sums_over_blocks(monkeypatch):
+    _, problem = censored(n=120)
+    s = seed().uniform(0.1, 2.0, 120)
+    held_out, cells = folds_and_cells(problem.X, problem.y, s)
+    whole = SquaredRidge(problem.X, problem.y, s, held_out, cells)
+    monkeypatch.setattr("admiss.joint.indicator_ridge.BLOCK_ROWS", 7)
+    blocks = SquaredRidge(problem.X, problem.y, s, held_out, cells)
+    for found, expected in zip(blocks.moments, whole.moments, strict=True):
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
 def test_gate_is_the_cross_validation_done_plainly():
     """Penalties, mu and f again in each fold: the same searches, on the training rows and folds given by hand."""
     _, problem = censored(n=150)
@@ -179,16 +230,21 @@ def test_units_and_shifts_move_along():
     assert ClosedForm()(moved, seed()).mu == pytest.approx(ClosedForm()(problem, seed()).mu * scale + shift, rel=1e-6)
 
 
-def test_weights_are_repeated_rows_and_rows_of_weight_zero_are_none():
+def test_weights_are_repeated_rows_and_rows_of_weight_zero_are_refused():
+    """The estimators leave them out; a fold cannot count them."""
     _, problem = censored(n=80)
     counts = seed().randint(0, 3, 80)
     search = ClosedForm(penalties=[0.1], feature_penalties=[0.01], gate=False)
     weighted = replace(problem, sample_weight=counts.astype(float))
     repeated = problem.rows(np.repeat(np.arange(80), counts))
-    assert search(weighted, seed()).mu == pytest.approx(search(repeated, seed()).mu)
+    assert search(weighted.weighted_rows(), seed()).mu == pytest.approx(search(repeated, seed()).mu)
+    with pytest.raises(ValueError, match="Weights of rows must be positive"):
+        search(weighted, seed())
     without = problem.rows(np.flatnonzero(counts))
-    zeros = replace(problem, sample_weight=(counts > 0).astype(float))
-    assert np.array_equal(ClosedForm()(zeros, seed()).mu, ClosedForm()(without, seed()).mu)
+    zeros = JointImputeRegressor(random_state=0).fit(problem.X, problem.y, sample_weight=(counts > 0).astype(float))
+    ones = JointImputeRegressor(random_state=0).fit(without.X, without.y)
+    assert np.array_equal(zeros.imputation_, ones.imputation_)
+    assert len(ones.history_[0].moves) > 0
 
 
 def test_same_seed_same_result():
@@ -250,6 +306,33 @@ def test_a_predictor_that_fails_leaves_the_mean_and_a_warning(f):
     assert np.array_equal(found.mu, problem.means())
     assert not found.history
     assert "failed" in found.note
+
+
+def test_the_warning_points_to_the_call_of_fit():
+    _, problem = censored()
+    with pytest.warns(UserWarning, match="failed in cross-validation") as told:
+        JointImputeRegressor(Counting(value=np.nan)).fit(problem.X, problem.y)
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_a_class_that_a_fold_lacks_leaves_no_gap_in_the_codes():
+    """Class 1 has one row: XGBoost, which wants the codes 0 and 1 there, is given them, and the weights of classes."""
+    data, problem = censored(n=200)
+    labels = np.array(["a", "c"])[(data.y_train > 0).astype(int)]
+    labels[7] = "b"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = JointImputeClassifier(XGBClassifier(n_estimators=5, n_jobs=1), random_state=0).fit(problem.X, labels)
+    assert "cross-validated error" in model.note_
+
+    codes = np.searchsorted(["a", "b", "c"], labels)
+    weighted = LogisticRegression(class_weight={0: 1.0, 1: 1.0, 2: 9.0}, tol=1e-8)
+    gap = classes(problem.X, codes, weighted, n_classes=3).rows(np.arange(200) != 7)
+    X = imputed(gap.X, gap.means())
+    expected = LogisticRegression(class_weight={0: 1.0, 2: 9.0}, tol=1e-8).fit(X, gap.y).predict_proba(X)
+    found = gap.outputs(gap.fit(gap.means()), X)
+    assert found[:, [0, 2]] == pytest.approx(expected, abs=1e-6)
+    assert not found[:, 1].any()
 
 
 def test_an_interrupt_goes_out():

@@ -1,22 +1,29 @@
 """Algorithm 2: against its statement, the accelerated search against the plain one, and predictors that misbehave."""
 
+import re
+import warnings
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     StackingClassifier,
+    StackingRegressor,
+    VotingRegressor,
 )
 from sklearn.linear_model import (
     BayesianRidge,
     ElasticNet,
+    Lars,
     Lasso,
     LinearRegression,
     LogisticRegression,
@@ -31,16 +38,17 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
+from admiss.class_scores import area_under_curve
 from admiss.datasets import make_synthetic
-from admiss.joint import Imputation, JointImputeClassifier, JointImputeRegressor, JointProblem, PaperSearch
+from admiss.joint import ClosedForm, Imputation, JointImputeClassifier, JointImputeRegressor, JointProblem, PaperSearch
 from admiss.joint.linear_moves import linear_weights
 from admiss.joint.moves import sign_of_move
 from admiss.joint.paper_search import inner_search
-from admiss.joint.problem import area_under_curve, imputed
+from admiss.joint.problem import imputed
 
 
 def problem_of(estimator, n=300, d=10, mechanism="censoring", classes=0, error=None, weighted=False, seed=0):
@@ -192,21 +200,23 @@ OTHERS = [
 @pytest.mark.parametrize("mechanism", ["mcar", "censoring"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_moves_of_any_predictor_are_those_of_the_plain_search(estimator, mechanism):
-    """With the steps of the paper, and with larger ones, at which trees move too."""
+    """With the steps of the paper, and with larger ones from values that are off, from where trees move too."""
     classes = 2 if isinstance(estimator, ClassifierMixin) else 0
     weighted = not isinstance(estimator, KNeighborsRegressor | MLPRegressor)
     problem = problem_of(estimator, n=200, d=6, mechanism=mechanism, classes=classes, weighted=weighted)
     assert_same_moves(*both(problem, outer_rounds=2, order="shuffled"), at_least=0)
-    f, mu = problem.fit(problem.means()), problem.means()
+    f, deviations = problem.fit(problem.means()), problem.deviations()
     orders = np.array([np.random.RandomState(k).permutation(6) for k in range(10)])
-    for share in (0.3, 1.0):
-        plain, fast = (
-            inner_search(problem, f, mu, share * problem.deviations(), orders, fast) for fast in (False, True)
-        )
+    n_moves = 0
+    for off, share in product((1.0, 2.0), (0.3, 1.0)):
+        mu, step = problem.means() + off * deviations, share * deviations
+        plain, fast = (inner_search(problem, f, mu, step, orders, fast) for fast in (False, True))
         assert fast.moves == plain.moves
         np.testing.assert_array_equal(fast.mu, plain.mu)
         assert fast.predicted_rows < plain.predicted_rows / 1.5
         assert fast.predict_calls < plain.predict_calls / 1.5
+        n_moves += len(plain.moves)
+    assert n_moves >= 5
 
 
 def test_a_tree_that_does_not_move_is_asked_once():
@@ -292,6 +302,15 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn():
         assert area_under_curve(positive, scores, s) == pytest.approx(expected, rel=1e-12)
 
 
+def test_scores_that_differ_by_rounding_are_ties_in_the_area():
+    problem = JointProblem(np.zeros((2, 1)), np.array([0, 1]), np.ones(2), None, "auc", n_classes=2)
+    above, below = 0.1 + 0.2, 0.3  # one number, but for rounding
+    assert above > below
+    for scores in ([above, below], [below, above], [1e9 * above, 1e9 * below]):
+        assert problem.total_error(np.column_stack([np.zeros(2), scores])) == 0.5
+    assert problem.total_error(np.column_stack([np.zeros(2), [0.3, 0.3 + 1e-10]])) == 0.0
+
+
 # Rounds
 
 
@@ -328,6 +347,11 @@ def test_order_and_reference_rows():
     assert abs(step) == pytest.approx(np.nanstd(reference[:, j]) / np.sqrt(np.sum(~np.isnan(reference[:, j]))))
     moved = sum(s for k, s in found.history[0].moves if k == j)
     assert found.mu[j] - moved == pytest.approx(np.nanmean(reference[:, j]))
+
+
+def test_searches_with_other_reference_rows_are_not_equal():
+    first, second = (PaperSearch(variant="authors", reference=np.full((3, 2), value)) for value in (0.0, 1.0))
+    assert first != second
 
 
 @pytest.mark.parametrize(
@@ -404,11 +428,91 @@ def test_a_last_fit_that_fails_falls_back_to_the_means():
     problem = problem_of(LinearRegression())
     Moody.fits = 0
     model = JointImputeRegressor(Moody("raise", at=2), algorithm=PaperSearch(outer_rounds=1))
-    with pytest.warns(
-        UserWarning, match="The means are imputed, since the predictor failed at the values found .*too hot"
-    ):
+    told = "the predictor failed at the values found (FloatingPointError: too hot)"
+    with pytest.warns(UserWarning, match="The means are imputed, since " + re.escape(told)) as warned:
         model.fit(problem.X, problem.y)
+    assert [warning.filename for warning in warned] == [__file__]
     np.testing.assert_array_equal(model.imputation_, problem.means())
+    assert model.note_ == f"the mean: {told}"
+    assert [round.moves for round in model.history_] == [()]
+
+
+class Worsening(RegressorMixin, BaseEstimator):
+    """Is off by 10 in its second fit and fails in its third, or fails in its second and every later one."""
+
+    fits = 0
+
+    def __init__(self, fails_from=3):
+        self.fails_from = fails_from
+
+    def fit(self, X, y):
+        Worsening.fits += 1
+        if Worsening.fits == self.fails_from or Worsening.fits > self.fails_from == 2:
+            raise FloatingPointError("too hot")
+        self.inner_, self.off_ = LinearRegression().fit(X, y), 10.0 * (Worsening.fits == 2)
+        return self
+
+    def predict(self, X):
+        return self.inner_.predict(X) + self.off_
+
+
+def test_the_best_values_so_far_are_those_of_the_smallest_error():
+    problem = problem_of(LinearRegression())
+    Worsening.fits = 0
+    with pytest.warns(UserWarning, match="ended early, with its best imputed values so far") as warned:
+        model = JointImputeRegressor(Worsening(), PaperSearch(variant="authors")).fit(problem.X, problem.y)
+    assert [warning.filename for warning in warned] == [__file__]
+    assert len(model.history_[0].moves) > 0
+    assert model.history_[1].error > model.history_[0].error
+    np.testing.assert_array_equal(model.imputation_, problem.means())
+
+
+@pytest.mark.parametrize("search", [PaperSearch(), PaperSearch(outer_rounds=1), ClosedForm()], ids=str)
+def test_a_predictor_that_keeps_failing_is_said_to(search):
+    problem = problem_of(LinearRegression())
+    Worsening.fits = 0
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(
+            RuntimeError, match="Worsening cannot be fitted: it fails with the means imputed, too .*hot"
+        ):
+            JointImputeRegressor(Worsening(fails_from=2), search).fit(problem.X, problem.y)
+    assert len(warned) <= 1
+
+
+@pytest.mark.parametrize("classes", [3, 4])
+def test_scores_of_pairs_of_classes_are_refused(classes):
+    problem = problem_of(SVC(decision_function_shape="ovo"), n=120, d=5, classes=classes, error="auc")
+    for search in ("paper", "auto"):
+        for f in (problem.estimator, make_pipeline(StandardScaler(), problem.estimator)):
+            with pytest.raises(ValueError, match="error='auc' needs a score for each class, and .*use .*='ovr'"):
+                JointImputeClassifier(f, search, error="auc").fit(problem.X, problem.y)
+    X = imputed(problem.X, problem.means())
+    with pytest.raises(ValueError, match="gives one for each pair"):
+        problem.outputs(problem.fit(problem.means()), X)
+    by_class = replace(problem, estimator=SVC())
+    f = by_class.fit(problem.means())
+    np.testing.assert_array_equal(by_class.outputs(f, X), f.decision_function(X))
+
+
+def test_scores_go_by_the_classes_of_the_predictor():
+    class Backwards(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)[::-1]
+            return self
+
+        def decision_function(self, X):
+            return np.column_stack([np.full(len(X), code) for code in self.classes_])
+
+    problem = problem_of(Backwards(), n=60, d=5, classes=3, error="auc")
+    f, X = problem.fit(problem.means()), imputed(problem.X, problem.means())
+    np.testing.assert_array_equal(problem.outputs(f, X), np.tile([0.0, 1.0, 2.0], (60, 1)))
+    two = replace(problem, y=np.where(problem.y == 1, 2, problem.y))  # the second class is absent: the smallest score
+    np.testing.assert_array_equal(two.outputs(two.fit(two.means()), X), np.tile([0.0, 0.0, 1.0], (60, 1)))
+    f.classes_ = np.arange(2)
+    f.decision_function = lambda X: np.zeros((len(X), 3))
+    with pytest.raises(ValueError, match="decision_function of Backwards must have a column for each of its 2 classes"):
+        problem.outputs(f, X)
 
 
 def test_what_the_predictor_lacks_is_said():
@@ -435,10 +539,16 @@ def test_what_the_predictor_lacks_is_said():
         JointImputeClassifier(Plain(), error="auc").fit(X, y)
     for works in (CalibratedClassifierCV(Perceptron(), cv=2), StackingClassifier([("p", Perceptron())], cv=2)):
         assert JointImputeClassifier(works, PaperSearch(outer_rounds=1)).fit(X, y).predict_proba(X).shape == (120, 2)
-    with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
+    with pytest.raises(ValueError, match="KNeighborsRegressor is not known to take sample_weight"):
         JointImputeRegressor(KNeighborsRegressor()).fit(X, y, sample_weight=np.ones(120))
-    with pytest.raises(ValueError, match="estimator must be a regressor"):
-        JointImputeRegressor(LogisticRegression()).fit(X, y)
+
+    class Foreign:
+        def fit(self, X, y):
+            return self
+
+    for wrong in (LogisticRegression(), Foreign(), Ridge):
+        with pytest.raises(ValueError, match="estimator must be a regressor of scikit-learn's kind"):
+            JointImputeRegressor(wrong).fit(X, y)
     with pytest.raises(ValueError, match="estimator must be a classifier"):
         JointImputeClassifier(LinearRegression()).fit(X, y)
     with pytest.raises(ValueError, match="algorithm must be 'auto', 'paper' or a search, not 'fast'"):
@@ -457,6 +567,35 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     assert np.abs(plain.estimator_.coef_ - unweighted.estimator_.coef_).max() > 1e-4
 
 
+def test_weights_reach_what_is_made_of_predictors():
+    problem = problem_of(LinearRegression(), n=120, d=5, weighted=True)
+    X = imputed(problem.X, problem.means())
+    made = [
+        VotingRegressor([("a", Ridge()), ("b", "drop")]),
+        StackingRegressor([("a", Ridge())], Ridge(1e-8), cv=3),
+        TransformedTargetRegressor(Ridge(), func=np.arcsinh, inverse_func=np.sinh),
+    ]
+    for f in made:
+        expected = f.fit(X, problem.y, sample_weight=problem.sample_weight).predict(X)
+        found = replace(problem, estimator=f).fit(problem.means()).predict(X)
+        np.testing.assert_allclose(found, expected)
+        assert np.abs(f.fit(X, problem.y).predict(X) - expected).max() > 1e-4
+        JointImputeRegressor(f).fit(problem.X, problem.y, problem.sample_weight)
+    for f in (VotingRegressor([("a", KNeighborsRegressor())]), StackingRegressor([("a", Ridge())], Lars())):
+        with pytest.raises(ValueError, match=f"{type(f).__name__} is not known to take sample_weight"):
+            JointImputeRegressor(f).fit(problem.X, problem.y, problem.sample_weight)
+
+
+def test_weights_with_metadata_routing():
+    problem = problem_of(LinearRegression(), n=120, d=5, weighted=True)
+    expected = JointImputeRegressor(Ridge(), "paper").fit(problem.X, problem.y, problem.sample_weight).imputation_
+    with config_context(enable_metadata_routing=True):
+        ridge = Ridge().set_fit_request(sample_weight=True).set_score_request(sample_weight=False)
+        for f in (make_pipeline("passthrough", ridge), GridSearchCV(ridge, {"alpha": [1.0]}, cv=2)):
+            found = JointImputeRegressor(f, "paper").fit(problem.X, problem.y, problem.sample_weight)
+            np.testing.assert_allclose(found.imputation_, expected)
+
+
 def test_any_function_can_be_the_search():
     problem = problem_of(LinearRegression(), n=120, d=5)
     seen = {}
@@ -471,6 +610,11 @@ def test_any_function_can_be_the_search():
     X = problem.X.copy()
     X[:, 1] = np.arange(120)
     assert JointImputeRegressor(algorithm=search).fit(X, problem.y).imputation_[:2].tolist() == [2.5, 59.5]
+    X[:, 0] = np.nan
+    beside = np.array([np.inf, np.nan, 2.0, 3.0, 4.0])  # never observed and never missing: they do not matter
+    with pytest.warns(UserWarning, match="Never observed"):
+        model = JointImputeRegressor(algorithm=lambda p, r: Imputation(beside)).fit(X, problem.y)
+    assert model.imputation_.tolist() == [0.0, 59.5, 2.0, 3.0, 4.0]
     for wrong in (np.zeros(3), np.array([0.0, 1.0, 2.0, 3.0, np.nan])):
         with pytest.raises(ValueError, match="must return 5 finite imputed values"):
             JointImputeRegressor(algorithm=lambda p, r, mu=wrong: Imputation(mu)).fit(problem.X, problem.y)

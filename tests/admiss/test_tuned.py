@@ -1,30 +1,38 @@
 """Tuned predictors: against scikit-learn's grid search, without leaks, and as estimators."""
 
 import pickle
+import threading
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.impute import SimpleImputer
-from sklearn.metrics import r2_score
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.metrics import log_loss, r2_score
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from xgboost import XGBRegressor
 
+from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, JointImputeRegressor
+from admiss.baselines.chained_equations import ChainedEquations, complete_together
+from admiss.baselines.complete_features import CompleteFeatures
 from admiss.baselines.grids import GRIDS, resolve_grid
 from admiss.baselines.kinds import KINDS
 from admiss.baselines.tuned import TunedClassifier, TunedRegressor
 from admiss.folds import make_folds
+from admiss.notices import silence
 
 SMALL = {
     "linear": {"l1_ratio": [0.5], "lam": [0.1, 1.0]},
@@ -287,6 +295,187 @@ def test_data_frames_and_random_imputers(rows):
     assert shared["imputer"].random_state is None
 
 
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_frames_between_imputer_and_predictor_are_not_told(rows, output):
+    X, y = rows
+    expected = TunedRegressor("tree", SimpleImputer(), SMALL["tree"], cv=2, random_state=0).fit(X, y).predict(X)
+    imputers = [
+        SimpleImputer().set_output(transform=output),
+        make_pipeline(SimpleImputer(), StandardScaler()).set_output(transform=output),
+    ]
+    with warnings.catch_warnings(), config_context(transform_output=output):
+        warnings.simplefilter("error")
+        for imputer in (SimpleImputer(), *imputers):
+            model = TunedRegressor("tree", imputer, SMALL["tree"], cv=2, random_state=0).fit(X, y)
+            np.testing.assert_allclose(model.predict(X), expected)
+
+
+def test_weights_of_classes(rows):
+    X, y = rows
+    labels = np.where(y > np.quantile(y, 0.7), "rare", "common")
+    weights = [None, "balanced", {"rare": 5.0}, {"common": 0.5, "rare": 2.0}]
+    grid = {"max_depth": [1, 3], "class_weight": weights, "min_samples_leaf": [20]}
+    model = TunedClassifier("tree", SimpleImputer(), grid, cv=3, random_state=0).fit(X, labels)
+    codes = np.unique(labels, return_inverse=True)[1]
+    pipeline = make_pipeline(SimpleImputer(), DecisionTreeClassifier(random_state=0))
+    search = GridSearchCV(
+        pipeline,
+        {f"decisiontreeclassifier__{name}": values for name, values in grid.items()},
+        scoring="neg_log_loss",
+        cv=folds_of(X, y, labels=codes),
+    ).fit(X, labels)
+    found = {
+        (str(model.cv_results_["class_weight"][i]), model.cv_results_["max_depth"][i]): score
+        for i, score in enumerate(model.cv_results_["mean_score"])
+    }
+    for parameters, expected in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
+        cell = str(parameters["decisiontreeclassifier__class_weight"]), parameters["decisiontreeclassifier__max_depth"]
+        assert found[cell] == pytest.approx(expected)
+    np.testing.assert_allclose(model.predict_proba(X), search.best_estimator_.predict_proba(X))
+    assert model.best_params_["class_weight"] in weights
+    for kind in ("forest", "hist_boosting"):
+        for weight in weights:
+            one = TunedClassifier(kind, None, {**SMALL[kind], "class_weight": [weight]}, cv=2).fit(X, labels)
+            assert one.best_params_["class_weight"] == weight
+
+
+def test_weights_of_classes_where_a_fold_has_not_seen_one(rows):
+    X, y = rows
+    labels = np.where(y > np.median(y), "high", "low").astype(object)
+    labels[0] = "a single one"
+    # in the fold without the first class the codes of the others are shifted by one
+    train = np.arange(80, 240)
+    grid = {"max_depth": [2], "class_weight": [{"a single one": 3.0, "high": 9.0}]}
+    model = TunedClassifier("tree", None, grid, cv=[(train, np.arange(1, 80))], random_state=0).fit(X, labels)
+    plain = DecisionTreeClassifier(max_depth=2, class_weight={"high": 9.0}, random_state=0).fit(X[train], labels[train])
+    expected = -log_loss(labels[1:80], plain.predict_proba(X[1:80]), labels=["high", "low"])
+    assert model.best_score_ == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [({"hihg": 2.0}, "class_weight has labels that y does not have"), ({"high": "a"}, "must be numbers from 0 on")],
+)
+def test_weights_of_classes_without_meaning(rows, weights, message):
+    X, y = rows
+    with pytest.raises(ValueError, match=message):
+        TunedClassifier("tree", grid={"class_weight": [weights]}).fit(X, np.where(y > 0, "high", "low"))
+
+
+def test_held_out_rows_that_miss_what_their_fold_never_missed():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=200)
+    s = rng.uniform(0.5, 2, size=200)
+    X[150:180, 0] = np.nan
+    train, test = np.arange(150), np.arange(150, 200)
+    model = TunedRegressor("tree", grid={"max_depth": [4]}, cv=[(train, test)], random_state=0).fit(X, y, s)
+    tree = DecisionTreeRegressor(max_depth=4, random_state=0).fit(X[train], y[train], s[train])
+    filled = np.where(np.isnan(X), np.average(X[train], axis=0, weights=s[train]), X)
+    by_hand, as_they_are = (
+        r2_score(y[test], tree.predict(given[test]), sample_weight=s[test]) for given in (filled, X)
+    )
+    assert model.best_score_ == pytest.approx(by_hand)
+    assert abs(by_hand - as_they_are) > 0.01
+
+
+def recorded(call, *arguments):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call(*arguments)
+    return [(str(one.message).partition(":")[0], one.filename) for one in told]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_imputer_warns_once_and_not_for_every_fold(rows, n_jobs):
+    X, y = rows
+    shared = {"kind": "tree", "grid": SMALL["tree"], "cv": 5, "random_state": 0, "n_jobs": n_jobs}
+    empty = np.insert(X, 1, np.nan, axis=1)
+    before = list(warnings.filters)
+    told = recorded(TunedRegressor(imputer=ChainedEquations(n_sweeps=1), **shared).fit, empty, y)
+    assert told == [("Never observed in training, and set to 0 throughout", __file__)]
+    slow = IterativeImputer(max_iter=1, tol=1e-12)
+    assert len(recorded(TunedRegressor(imputer=slow, **shared).fit, X, y)) == len(recorded(slow.fit, X)) == 1
+    # every feature has missing values on all rows and, silently, not in all folds
+    sparse = np.nan_to_num(X, nan=0.5)
+    sparse[np.arange(4), np.arange(4)] = np.nan
+    told = recorded(TunedRegressor(imputer=CompleteFeatures(), **shared).fit, sparse, y)
+    assert told == [("Every feature has missing values in training", __file__)]
+    assert list(warnings.filters) == before
+
+
+def test_silence_in_threads_that_overlap_leaves_the_filters_as_they_were():
+    before = list(warnings.filters)
+    both_in, first_out = threading.Barrier(2), threading.Event()
+
+    def first():
+        with silence():
+            both_in.wait(10)
+        first_out.set()
+
+    def second():
+        with silence():
+            both_in.wait(10)
+            first_out.wait(10)
+            warnings.warn("in here", stacklevel=1)
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        warnings.warn("out there", stacklevel=1)
+    assert [str(one.message) for one in told] == ["out there"]
+    assert list(warnings.filters) == before
+
+
+def test_warnings_point_to_the_line_that_called(rows):
+    X, y = rows
+    full = np.nan_to_num(X, nan=0.5)
+    empty = np.insert(X, 1, np.nan, axis=1)
+    is_high = y > np.median(y)
+    fits = [
+        (ChainedEquations(), "fit"),
+        (ChainedEquations(), "fit_transform"),
+        (AdaptiveRegressor("static"), "fit"),
+        (FiniteRegressor(), "fit"),
+    ]
+    for estimator, method in fits:
+        assert recorded(getattr(estimator, method), empty, y)[0][1] == __file__
+        piped = make_pipeline(FunctionTransformer(), estimator)
+        assert recorded(getattr(piped, method), empty, y)[0][1] == __file__
+    assert recorded(complete_together, empty, empty)[0][1] == __file__
+    assert recorded(CompleteFeatures().fit, X)[0][1] == __file__
+    assert recorded(CompleteFeatures().fit_transform, X)[0][1] == __file__
+    tree = {"kind": "tree", "grid": SMALL["tree"], "cv": 2}
+    predictions = [
+        (TunedRegressor(**tree).fit(full, y), ("predict",)),
+        (TunedRegressor(imputer=CompleteFeatures(), **tree).fit(full, y), ("predict",)),
+        (TunedClassifier(**tree).fit(full, is_high), ("predict", "predict_proba")),
+        (AdaptiveRegressor("static").fit(full, y), ("predict",)),
+        (AdaptiveClassifier("static").fit(full, is_high), ("predict", "predict_proba", "decision_function")),
+        (FiniteRegressor().fit(full, y), ("predict", "apply")),
+        (JointImputeRegressor(random_state=0).fit(full, y), ("predict",)),
+        (CompleteFeatures().fit(full), ("transform",)),
+    ]
+    for model, methods in predictions:
+        for method in methods:
+            told = recorded(getattr(model, method), X)
+            assert told == [("Never missing in training, and set to the training mean here", __file__)], (model, method)
+    model = predictions[0][0]
+    assert recorded(model.score, X, y)[0][1] == __file__
+    assert recorded(make_pipeline(FunctionTransformer(), model).predict, X)[0][1] == __file__
+
+
+def test_tags_of_any_kind():
+    assert get_tags(TunedRegressor(None)).input_tags.allow_nan
+    assert get_tags(TunedRegressor(["tree", "forest"])).input_tags.allow_nan
+    assert not get_tags(TunedRegressor(["tree", "linear"])).input_tags.allow_nan
+    assert not get_tags(TunedRegressor()).input_tags.allow_nan
+
+
 def test_grids_by_name():
     assert {kind: np.prod([len(v) for v in grid.values()]) for kind, grid in GRIDS["authors"].items()} == {
         "linear": 10, "tree": 8, "forest": 70, "xgboost": 120,
@@ -294,7 +483,8 @@ def test_grids_by_name():
     assert GRIDS["authors"]["forest"]["n_estimators"] == [50, 75, 100, 125, 150, 175, 200]
     assert GRIDS["authors"]["forest"]["max_depth"] == [5, 10, 15, 20, 25, 30, 35, 40, 45, 50]
     for kind, grid in GRIDS["default"].items():
-        KINDS[kind].check(kind, grid)
+        KINDS[kind].check(kind, grid, is_classifier=False)
+        KINDS[kind].check(kind, grid, is_classifier=True)
     both = resolve_grid({"tree": {"max_depth": np.array([3, 1])}}, ("tree", "forest"))
     assert both == {"tree": {"max_depth": [3, 1]}, "forest": GRIDS["default"]["forest"]}
 
@@ -304,6 +494,8 @@ def test_grids_by_name():
     [
         ({"kind": "nearest"}, "kind must be one of 'best', 'linear'"),
         ({"kind": []}, "kind must be one of"),
+        ({"kind": None}, "kind must be one of .* not None"),
+        ({"kind": [["tree"]]}, "kind must be one of"),
         ({"kind": ["best", "tree"]}, "without 'best'"),
         ({"grid": "large"}, "grid must be one of 'default', 'authors' or a dict, not 'large'"),
         ({"kind": "hist_boosting", "grid": "authors"}, "There is no grid 'authors' for 'hist_boosting'"),
@@ -313,6 +505,13 @@ def test_grids_by_name():
         ({"grid": {"depth": [2]}}, "The predictor 'tree' has no parameter 'depth'"),
         ({"grid": {"ccp_alpha": [0.1]}}, "The parameter 'ccp_alpha' of 'tree' is not tuned here"),
         ({"kind": "linear", "grid": {"lam": [0.0]}}, "The grid of 'lam' must hold positive numbers"),
+        ({"kind": "linear", "grid": {"l1_ratio": [0.5, 2.0]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
+        ({"kind": "linear", "grid": {"l1_ratio": [-0.1]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
+        ({"kind": "linear", "grid": {"l1_ratio": ["a"]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
+        (
+            {"kind": "forest", "grid": {"class_weight": [None]}},
+            "The predictor 'forest' has no parameter 'class_weight'",
+        ),
         ({"kind": ["tree", "forest"], "grid": {"max_depth": [2]}}, "For several kinds grid must have one grid by kind"),
         ({"scoring": "auc"}, "scoring must be one of 'r2', 'squared_error'"),
         ({"imputer": "mean"}, "imputer must be a transformer"),
