@@ -30,15 +30,26 @@ def build_parser() -> argparse.ArgumentParser:
     topics = bench.add_subparsers(dest="topic", required=True, metavar="TOPIC")
     for topic, words in TOPICS.items():
         options = topics.add_parser(topic, help=words, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        options.add_argument("--out", type=Path, default=Path(f"bench-{topic}"), help="folder of finished measurements")
-        options.add_argument("--quick", action="store_true", help="small workloads, for a look")
+        _add_options(options, f"bench-{topic}")
+    bounds = commands.add_parser(
+        "bounds",
+        help="generalization bounds against the true risk of truncated least squares",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    _add_options(bounds, "bounds")
     return parser
+
+
+def _add_options(parser: argparse.ArgumentParser, folder: str) -> None:
+    parser.add_argument("--out", type=Path, default=Path(folder), help="folder of finished measurements")
+    parser.add_argument("--quick", action="store_true", help="small workloads, for a look")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     options = build_parser().parse_args(arguments)
-    topic = import_module(f"experiments.bench.{options.topic.replace('-', '_')}")
+    name = "bounds" if options.command == "bounds" else f"bench.{options.topic.replace('-', '_')}"
+    topic = import_module(f"experiments.{name}")
     print(topic.run(options.out, quick=options.quick))
     return 0
 

@@ -1,0 +1,36 @@
+"""Finite-sample bounds on the risk of adaptive linear regression (Section 2.3 of the paper), and what they rest on.
+
+=================== ==================================================================
+``counts``          p(F), the coefficients of a class
+``bias``            b(F), the bias of a class, proved and as printed
+``generalization``  Theorem 1
+``crossovers``      from which n on the richer class has the smaller bound
+``taylor``          Lemma 1: pairs of what is computed and what bounds it
+``estimates``       sigma^2, L and b(F) from data, none of them a bound
+``neighbours``      the differences between neighbours behind sigma^2
+``figures``         bounds over n, and bias against estimation over the order
+=================== ==================================================================
+"""
+
+from admiss.bounds.bias import bias_bound
+from admiss.bounds.counts import coefficient_count
+from admiss.bounds.crossovers import Recommendation, crossover, recommend
+from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
+from admiss.bounds.figures import plot_bias_estimation, plot_bounds
+from admiss.bounds.generalization import Bound, generalization_bound
+
+__all__ = [
+    "Bound",
+    "Estimate",
+    "Recommendation",
+    "bias_bound",
+    "coefficient_count",
+    "crossover",
+    "estimate_bias",
+    "estimate_noise",
+    "estimate_range",
+    "generalization_bound",
+    "plot_bias_estimation",
+    "plot_bounds",
+    "recommend",
+]

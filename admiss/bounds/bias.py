@@ -1,0 +1,234 @@
+"""The bias b(F) of a class, bounded.
+
+Under Assumption 2.1 the truth is f*(x, m) = sum_j w*_j(m) (1 - m_j) x_j with |f*| <= L for all m and all x in a box
+that contains 0. Let the weights of F contain all polynomials of the pattern up to degree t. Then, with e_k the
+elementary symmetric polynomial and any centre c in [0, 1]^d,
+
+    b(F) = min_{f in F} E[(f* - f)^2] <= min{ L^2, 4^(t+1) L^2 E[e_(t+1)(|M - c|)^2] },     b(F) = 0 for t >= d - 1.
+
+*Proof.* f = 0 is in F, hence L^2. For the other bound fix x and m, put x~_j = (1 - m_j) x_j, and set w*_j(v) = 0 where
+v_j = 1, which does not change f*. On a pattern v, g(v) = sum_j w*_j(v) x~_j is f* at a point of the box, since 0 is in
+it: |g(v)| <= L. Extend g to the cube as the polynomial that is affine in each variable,
+
+    g(m) = sum_S D_S g(c) prod_{k in S} (m_k - c_k).
+
+The Taylor polynomial g^t of order t lacks the sets of more than t elements. Group these by their t + 1 largest elements
+S: what is smaller sums to the same derivative at a mixed point,
+
+    g(m) - g^t(m) = sum_{|S| = t+1} D_S g(m_1, .., m_(min S - 1), c_(min S), .., c_d) prod_{k in S} (m_k - c_k).
+
+D_S g does not depend on the variables of S and is affine in each of the others; at a pattern it is a sum of 2^(t+1)
+values of g with signs, so that |D_S g| <= 2^(t+1) L in the cube. Hence |f* - f^t| <= 2^(t+1) L e_(t+1)(|m - c|). Last,
+w_j matters at m_j = 0 only, where it is a polynomial of d - 1 variables: nothing is left for t >= d - 1.
+
+The centre is free. It is c = E[M] here as in the paper, the best constant guess of M in mean square; other centres can
+give less (c = 0, for many features that are rarely missing). By Maclaurin e_k(a) <= (sum a)^k / k!, which is the bound
+in the 1-norm that the Taylor remainder cited in Lemma 1 gives.
+
+*Worst case.* If nothing is known about the law of M, then b(F) <= L^2 cannot be improved for t <= d - 2. Let feature 1
+be never missing, the others independently with probability 1/2, x_1 = +-1 with equal chances whatever the rest is, and
+f* = L x_1 prod_{k>1} (1 - 2 m_k). This parity is orthogonal to all polynomials of degree d - 2, so that b(F) = L^2.
+
+The paper's explicit form d^(t+1) L^2 / ((t+1)!)^2 takes the remainder in the Euclidean norm, and the power of a mean
+for the mean of a power. It is not a bound: parities exceed it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Static
+from admiss.bounds.counts import ClassLike, class_name, read_class
+from admiss.datasets.mechanisms import CompletelyAtRandom
+from admiss.patterns import FloatArray, PatternTable
+
+BIASES = ("proved", "paper")
+
+
+def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: str | float = "proved", missing: Any = None) -> float:
+    """An upper bound on the bias b(F) of a class, under Assumption 2.1.
+
+    Parameters
+    ----------
+    adaptivity : str, ("polynomial", t) or Adaptivity
+        The class. One that is new says with an attribute ``degree`` up to which degree its weights contain all
+        polynomials of the pattern.
+    d : int
+        Features.
+    L : float
+        Bound on |f*|.
+    bias : {"proved", "paper"} or float
+        What is proved above; what the paper prints, which is not a bound; or a number that is returned.
+    missing : optional
+        The law of M: a 0/1 matrix (its rows, equally likely), a pair of mechanism and features, on which it is drawn
+        once, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. By default the worst of
+        all laws. A matrix gives the bias under the law of its rows. For the population that is an estimate, and one
+        that tends to be too small at high orders: rare patterns with much missing dominate the expectation.
+
+    Examples
+    --------
+    >>> round(bias_bound(("polynomial", 3), 5, 1.0, missing=0.05), 6), bias_bound(("polynomial", 3), 5, 1.0)
+    (0.011468, 1.0)
+    >>> bias_bound(("polynomial", 4), 5, 1.0)
+    0.0
+    """
+    L = positive("L", L)
+    adaptivity = read_class(adaptivity, d)
+    d = int(d)
+    if not isinstance(bias, str):
+        return not_negative("bias", bias)
+    if bias not in BIASES:
+        raise ValueError(f"bias must be 'proved', 'paper' or a number from 0 on, not {bias!r}.")
+    law = read_missing(missing, d)
+    t = degree_of(adaptivity, d)
+    if bias == "paper":
+        if type(adaptivity) is FullyAdaptive:
+            return 0.0
+        return exp_or_inf((t + 1) * math.log(d) - 2 * math.lgamma(t + 2) + 2 * math.log(L))
+    if t >= d - 1:
+        return 0.0
+    return L * L * math.exp(min(0.0, law.log_mean_square(t + 1)))
+
+
+def degree_of(adaptivity: Adaptivity, d: int) -> int:
+    """The largest t such that the weights of a class contain all polynomials of the pattern of degree t."""
+    shipped = {Static: 0, AffineIntercept: 0, Affine: 1, FullyAdaptive: d}
+    degree = shipped.get(type(adaptivity), getattr(adaptivity, "degree", None))
+    if adaptivity.has_structure():
+        raise ValueError(
+            f"{class_name(adaptivity)} puts a structure on its weights, and Theorem 1 is about plain least squares: "
+            "give its bias as a number."
+        )
+    if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 0:
+        raise ValueError(
+            f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the degree up to which its "
+            "weights contain all polynomials of the pattern, or give the bias as a number."
+        )
+    return min(int(degree), d)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law of M, which knows log E[e_k(2 |M - E M|)^2].
+
+    Attributes
+    ----------
+    text : str
+        The law in words.
+    log_mean_square : callable of k
+    """
+
+    text: str
+    log_mean_square: Callable[[int], float]
+
+
+def read_missing(missing: Any, d: int) -> Law:
+    """The law that is meant by the argument ``missing``."""
+    if missing is None:
+        # For M uniform e_k(2 |M - c|) = C(d, k) >= 1: never below 0 = log 1.
+        return Law("the worst of all laws", lambda k: 0.0)
+    if isinstance(missing, CompletelyAtRandom):
+        missing = missing.fraction
+    if isinstance(missing, tuple) and len(missing) == 2 and callable(missing[0]):
+        mechanism, X = missing
+        missing = mechanism(X, np.random.RandomState(0))
+    elif callable(missing):
+        raise ValueError("A mechanism needs features to act on: give missing=(mechanism, X).")
+    values = np.asarray(missing, dtype=float)
+    if values.ndim == 0:
+        values = np.full(d, float(values))
+    if values.ndim > 2 or values.shape[-1] != d or values.size == 0:
+        raise ValueError(f"missing has shape {values.shape}: give rows of {d} features, or {d} probabilities.")
+    if values.ndim == 1:
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError("The probabilities in missing must be between 0 and 1.")
+        return Law("independent, with the given probabilities", lambda k: _independent(values, k))
+    if not np.isin(values, (0.0, 1.0)).all():
+        raise ValueError("missing must be a matrix of 0 and 1, such as isnan(X).")
+    table = PatternTable.of(values)
+    probabilities = table.weights / len(values)
+    return Law(f"that of the {len(values)} rows", lambda k: log_mean_square(table.patterns, probabilities, k))
+
+
+def log_mean_square(patterns: Any, probabilities: FloatArray, k: int) -> float:
+    """log E[e_k(2 |M - c|)^2] with c = E[M], for a law given pattern by pattern."""
+    patterns = np.asarray(patterns, dtype=float)
+    logs = log_elementary_symmetric(2 * np.abs(patterns - probabilities @ patterns), k)
+    return float(logsumexp(2 * logs, b=probabilities))
+
+
+def log_elementary_symmetric(values: Any, k: int) -> FloatArray:
+    """log e_k of each row of numbers that are not negative, e_k = sum_{|S| = k} prod_{j in S} a_j.
+
+    By e_k(a_1..a_j) = e_k(a_1..a_(j-1)) + a_j e_(k-1)(a_1..a_(j-1)), in logarithms; all terms have one sign.
+
+    Examples
+    --------
+    >>> np.exp(log_elementary_symmetric([[1.0, 2.0, 3.0], [0.0, 0.0, 4.0]], 2)).round(9).tolist()
+    [11.0, 0.0]
+    """
+    rows = np.asarray(values, dtype=float)
+    with np.errstate(divide="ignore"):
+        logs = np.log(rows)
+    e = np.full((len(rows), k + 1), -np.inf)
+    e[:, 0] = 0.0
+    for j in range(rows.shape[1]):
+        e[:, 1:] = np.logaddexp(e[:, 1:], logs[:, [j]] + e[:, :-1])
+    return np.asarray(e[:, k])
+
+
+def _independent(p: FloatArray, k: int) -> float:
+    """log E[e_k(2 |M - p|)^2] for independent M_j.
+
+    E e_k^2 is the coefficient of u^k v^k in prod_j E[(1 + u A_j) (1 + v A_j)], A_j = 2 |M_j - p_j|.
+    """
+    with np.errstate(divide="ignore"):
+        moments = np.log(4 * p * (1 - p))  # E A and E A^2 alike
+    mean = float(log_elementary_symmetric(4 * (p * (1 - p))[None], k)[0])  # E e_k(A) = e_k(E A)
+    if mean >= 0.0:  # E e^2 >= (E e)^2 >= 1 already, where the bound is L^2
+        return 2 * mean
+    table = np.full((k + 1, k + 1), -np.inf)
+    table[0, 0] = 0.0
+    for moment in moments:
+        new = table.copy()
+        new[1:, :] = np.logaddexp(new[1:, :], moment + table[:-1, :])
+        new[:, 1:] = np.logaddexp(new[:, 1:], moment + table[:, :-1])
+        new[1:, 1:] = np.logaddexp(new[1:, 1:], moment + table[:-1, :-1])
+        table = new
+    return float(table[k, k])
+
+
+def exp_or_inf(log: float) -> float:
+    """exp, infinite beyond the largest float."""
+    return math.exp(log) if log < 709.0 else math.inf
+
+
+def positive(name: str, value: object) -> float:
+    """A number above 0 whose square is a number above 0 as well."""
+    number = _number(value)
+    if not 1e-150 <= number <= 1e150:
+        raise ValueError(f"{name} must be a number above 0 (between 1e-150 and 1e150), not {value!r}.")
+    return number
+
+
+def not_negative(name: str, value: object) -> float:
+    """A finite number from 0 on."""
+    number = _number(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name} must be a finite number from 0 on, not {value!r}.")
+    return number
+
+
+def _number(value: object) -> float:
+    """A number, NaN for what is none or too large."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan

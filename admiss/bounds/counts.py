@@ -1,0 +1,208 @@
+"""How many coefficients a class of models has: p(F) of Theorem 1.
+
+Theorem 1 wants the dimension p(F) of the linear space of the functions
+
+    f(x, m) = sum_j w_j(m) (1 - m_j) x_j,     w_j in span{phi_k : (j, k) in the mask},     x_0 = 1.
+
+The x_j are linearly independent of each other, so the dimension is a sum of ranks over all 2^d patterns,
+
+    p(F) = sum_{j=0}^d rank[ (1 - m_j) phi_k(m) ]_{m, k : (j, k) in the mask}                     ("effective"),
+
+and needs the basis and nothing else. Table 1 leaves out the intercept and counts products that are 0 everywhere, such
+as m_j (1 - m_j) x_j: d times the number of basis functions ("table"). The affine intercept is not in Table 1.
+
+================= ===================== ===========================================
+class             table                 effective
+================= ===================== ===========================================
+static            d                     d + 1
+affine intercept  2 d                   2 d + 1
+affine            d + d^2               d^2 + d + 1
+order t           d sum_{s<=t} C(d, s)  d sum_{s<=t} C(d-1, s) + sum_{s<=t} C(d, s)
+fully adaptive    d 2^d                 d 2^(d-1) + 2^d
+================= ===================== ===========================================
+
+Counts are whole numbers of Python, which do not overflow.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from admiss.adaptivity import (
+    Adaptivity,
+    Affine,
+    AffineIntercept,
+    FullyAdaptive,
+    Polynomial,
+    Static,
+    resolve_adaptivity,
+)
+from admiss.partition import Partition, Partitioner
+from admiss.patterns import BoolArray, FloatArray
+
+COUNTS = ("effective", "table")
+
+# Features up to which the rank of a class without a formula is taken over all patterns.
+ALL_PATTERNS = 8
+# Patterns that stand for all of them above that.
+SAMPLED_PATTERNS = 512
+
+# What the functions of this package take as a class: a name, ("polynomial", t), or an object.
+ClassLike = str | tuple[str, int] | Adaptivity
+
+
+def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -> int:
+    """Coefficients p(F) of a class on d features, any of which can be missing.
+
+    Parameters
+    ----------
+    adaptivity : str, ("polynomial", t) or Adaptivity
+        The class. One that is new has its count from its basis: exactly for up to 8 features. Above, the pairs of its
+        mask are counted, which is at least the rank, so that a bound stays one.
+    d : int
+        Features.
+    count : {"effective", "table"}
+        The dimension of the class with its intercept, or what Table 1 prints.
+
+    Examples
+    --------
+    >>> coefficient_count("affine", 10), coefficient_count("affine", 10, count="table")
+    (111, 110)
+    >>> coefficient_count("fully_adaptive", 1000) == 1000 * 2**999 + 2**1000
+    True
+    """
+    check_choice("count", count, COUNTS)
+    adaptivity = read_class(adaptivity, d)
+    d = int(d)
+    table = count == "table"
+    # A subclass may have another basis: formulas hold for these very types.
+    kind = type(adaptivity)
+    if kind is Static:
+        return d if table else d + 1
+    if kind is AffineIntercept:
+        return 2 * d if table else 2 * d + 1
+    if kind is FullyAdaptive:
+        return d * 2**d if table else d * 2 ** (d - 1) + 2**d
+    if kind in (Affine, Polynomial):
+        t = 1 if kind is Affine else int(adaptivity.degree)
+        return d * _subsets(d, t) if table else d * _subsets(d - 1, t) + _subsets(d, t)
+    return _count_of_basis(adaptivity, d, table)
+
+
+def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
+    """Raise where a value is not one of the known ones."""
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
+
+
+def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
+    """The class that is meant, after a look at whether it makes sense on d features.
+
+    Examples
+    --------
+    >>> read_class(("polynomial", 3), 5)
+    Polynomial(degree=3)
+    """
+    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
+        raise ValueError(f"d must be a whole number of features from 1 on, not {d!r}.")
+    if isinstance(adaptivity, Partition | Partitioner) or (isinstance(adaptivity, str) and adaptivity == "finite"):
+        raise ValueError(
+            "A partition that is found from the data has no p(F): the class it comes from is the union over all "
+            "partitions, which is no linear space, so Theorem 1 does not apply; use a class that is fixed beforehand."
+        )
+    if isinstance(adaptivity, tuple):
+        if len(adaptivity) != 2 or adaptivity[0] != "polynomial":
+            raise ValueError(f"A class with an order is written ('polynomial', t), not {adaptivity!r}.")
+        adaptivity = Polynomial(degree=adaptivity[1])
+    adaptivity = resolve_adaptivity(adaptivity)
+    if isinstance(adaptivity, Polynomial):
+        t = adaptivity.degree
+        if not isinstance(t, int | np.integer) or isinstance(t, bool) or not 0 <= t <= d:
+            raise ValueError(
+                f"The order t of a polynomial must be a whole number from 0 to the number of features {d}, not {t!r}."
+            )
+    return adaptivity
+
+
+def class_name(adaptivity: Adaptivity) -> str:
+    """A class in words.
+
+    Examples
+    --------
+    >>> class_name(Polynomial(degree=3)), class_name(AffineIntercept())
+    ('order 3', 'affine intercept')
+    """
+    names = {Static: "static", AffineIntercept: "affine intercept", Affine: "affine", FullyAdaptive: "fully adaptive"}
+    if type(adaptivity) is Polynomial:
+        return f"order {adaptivity.degree}"
+    return names[type(adaptivity)] if type(adaptivity) in names else str(adaptivity)
+
+
+def _subsets(d: int, t: int) -> int:
+    """The number of subsets of d things with at most t elements."""
+    if t >= d:
+        return 2**d
+    total, term = 1, 1
+    for s in range(1, t + 1):
+        term = term * (d - s + 1) // s
+        total += term
+    return total
+
+
+def _count_of_basis(adaptivity: Adaptivity, d: int, table: bool) -> int:
+    every_pattern = d <= ALL_PATTERNS
+    M = all_patterns(d).astype(bool) if every_pattern else _some_patterns(d, SAMPLED_PATTERNS)
+    mask = _fit(adaptivity, M).mask(d)
+    if not every_pattern and mask.shape != _fit(adaptivity, M[: len(M) // 2]).mask(d).shape:
+        raise ValueError(
+            f"The basis of {class_name(adaptivity)} depends on the patterns it has seen, so that p(F) is known for up "
+            f"to {ALL_PATTERNS} features only, not for {d}: give a smaller d."
+        )
+    if table:
+        return d * int(mask.shape[1])
+    return rank_over_patterns(adaptivity, d) if every_pattern else int(mask.sum())
+
+
+def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
+    """The rank of the design over all 2^d patterns, at features in general position."""
+    M = all_patterns(d).astype(bool)
+    fitted = _fit(adaptivity, M)
+    if type(fitted).columns is not Adaptivity.columns:
+        # Affine in x on each pattern, hence d + 1 rows of each tell everything.
+        rows = np.repeat(M, d + 1, axis=0)
+        return int(np.linalg.matrix_rank(_dense(fitted.columns(_features(rows), rows))))
+    phi, mask = _dense(fitted.basis(M.astype(float))), fitted.mask(d)
+    observed = np.column_stack([np.ones(len(M)), ~M])
+    return sum(int(np.linalg.matrix_rank(observed[:, [j]] * phi[:, mask[j]])) for j in range(d + 1) if mask[j].any())
+
+
+def all_patterns(d: int) -> FloatArray:
+    """All 2^d patterns in lexicographic order, the first feature slowest.
+
+    Examples
+    --------
+    >>> all_patterns(2).tolist()
+    [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+    return (np.arange(2**d)[:, None] >> np.arange(d)[::-1] & 1).astype(float)
+
+
+def _fit(adaptivity: Adaptivity, M: BoolArray) -> Adaptivity:
+    return adaptivity.fit(_features(M), M)
+
+
+def _features(M: BoolArray) -> FloatArray:
+    return np.where(M, np.nan, np.random.RandomState(0).standard_normal(M.shape))
+
+
+def _dense(matrix: Any) -> FloatArray:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=float)
+
+
+def _some_patterns(d: int, rows: int) -> BoolArray:
+    """Random patterns of all densities, in both halves of which every feature is missing somewhere."""
+    rng = np.random.RandomState(0)
+    M = np.asarray(rng.uniform(size=(rows, d)) < rng.uniform(size=(rows, 1)))
+    M[[0, rows // 2]] = True
+    return M

@@ -1,0 +1,193 @@
+"""Which class, and from how many rows on.
+
+The bounds of two classes differ in b(F) and p(F) only. With p the larger count, q the smaller one and kappa the factor
+c max{sigma^2, L^2}, the richer class has the smaller bound where
+
+    (1 + log n) / n <= r,     r = 8 (b_q - b_p) / (kappa (p - q)).
+
+The left side falls from 1 at n = 1 to 0. So the richer class never wins where r <= 0, always where r >= 1, and else
+from the root on: with u = 1 + log n >= 1 the equation reads -u e^(-u) = -r / e, and
+
+    u = -W_(-1)(-r / e),     n = u / r
+
+with the branch W_(-1) <= -1 of Lambert's function, since -u <= -1.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import lambertw
+
+from admiss.adaptivity import Adaptivity
+from admiss.bounds.bias import bias_bound, not_negative, positive
+from admiss.bounds.counts import ClassLike, coefficient_count, read_class
+from admiss.bounds.generalization import Bound, generalization_bound, read_constant
+from admiss.table import Table
+
+# Orders of polynomials that are compared by default.
+LARGEST_ORDER = 10
+
+# b(F) by a rule or as a number, or one of these for each class.
+Biases = str | float | Sequence[str | float]
+
+
+def crossover(
+    a: ClassLike,
+    b: ClassLike,
+    d: int,
+    sigma2: float,
+    L: float,
+    c: float = 1.0,
+    *,
+    bias: Biases = "proved",
+    constant: str | float = "proved",
+    count: str = "effective",
+    missing: Any = None,
+) -> float | None:
+    """The sample size from which the richer of two classes has the smaller bound.
+
+    Parameters
+    ----------
+    a, b : str, ("polynomial", t) or Adaptivity
+        The classes, in any order.
+    bias : {"proved", "paper"}, float, or a pair of these
+        b(F), one for both or one for each; see ``bias_bound``.
+    d, sigma2, L, c, constant, count, missing
+        As in ``generalization_bound``.
+
+    Returns
+    -------
+    float or None
+        1.0 where it always has, None where it never has, infinity where n is beyond the largest float.
+
+    Examples
+    --------
+    >>> round(crossover("static", "affine", 5, sigma2=1.0, L=2.0, missing=0.01), 1)
+    80.2
+    >>> print(crossover("static", "affine", 5, sigma2=1.0, L=2.0))
+    None
+    """
+    kappa = positive("c", c) * read_constant(constant, not_negative("sigma2", sigma2), positive("L", L))[0]
+    classes = [read_class(a, d), read_class(b, d)]
+    counts = [coefficient_count(adaptivity, d, count) for adaptivity in classes]
+    biases = [
+        bias_bound(adaptivity, d, L, bias=rule, missing=missing)
+        for adaptivity, rule in zip(classes, _one_for_each(bias, 2), strict=True)
+    ]
+    (q, b_q), (p, b_p) = sorted(zip(counts, biases, strict=True), key=lambda pair: (pair[0], -pair[1]))
+    if not b_q > b_p:
+        return None
+    if p == q or b_q == math.inf:
+        return 1.0
+    log_r = math.log(8 * (b_q - b_p)) - math.log(kappa) - math.log(p - q)
+    if log_r >= 0.0:
+        return 1.0
+    if log_r < -700.0:  # n = u / r with u > 700
+        return math.inf
+    r = math.exp(log_r)
+    return float(-lambertw(-r / math.e, -1).real / r)
+
+
+def _one_for_each(bias: Biases, classes: int) -> list[str | float]:
+    if isinstance(bias, list | tuple | np.ndarray):
+        if len(bias) != classes:
+            raise ValueError(f"bias has {len(bias)} entries for {classes} classes: give one for each, or one for all.")
+        return list(bias)
+    return [bias] * classes  # type: ignore[list-item]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The bounds of several classes, smallest first.
+
+    Attributes
+    ----------
+    ranking : tuple of Bound
+    """
+
+    ranking: tuple[Bound, ...]
+
+    @property
+    def best(self) -> Bound:
+        """The smallest bound."""
+        return self.ranking[0]
+
+    @property
+    def table(self) -> Table:
+        """The ranking as a table."""
+        bounds = self.ranking
+        return Table(
+            **{
+                "class": [bound.name for bound in bounds],
+                "p": [float(bound.p) if bound.p < 2**1023 else math.inf for bound in bounds],
+                "noise": [bound.noise for bound in bounds],
+                "bias": [bound.bias for bound in bounds],
+                "estimation": [bound.estimation for bound in bounds],
+                "total": [bound.total for bound in bounds],
+                "vacuous": [bound.vacuous for bound in bounds],
+            }
+        )
+
+    def __str__(self) -> str:
+        best = self.best
+        verdict = (
+            f"smallest bound: {best.name}, c = {best.c:g}; c is unknown, so this ranks classes and does not certify"
+        )
+        if best.vacuous:
+            verdict += "\nall bounds are above what truncation alone ensures: they say nothing at this n"
+        return f"{self.table!r}\n{verdict}"
+
+
+def recommend(
+    n: float,
+    d: int,
+    sigma2: float,
+    L: float,
+    classes: Sequence[ClassLike] | None = None,
+    c: float = 1.0,
+    *,
+    bias: Biases = "proved",
+    constant: str | float = "proved",
+    count: str = "effective",
+    missing: Any = None,
+) -> Recommendation:
+    """Classes ranked by their bounds at n rows.
+
+    Parameters
+    ----------
+    classes : sequence of classes, optional
+        Static, affine intercept, affine, the orders 2 to 10 (below d) and fully adaptive by default.
+    bias : {"proved", "paper"}, float, or a sequence of these
+        b(F), one for all or one for each of ``classes``; estimates from data, for instance.
+    n, d, sigma2, L, c, constant, count, missing
+        As in ``generalization_bound``.
+
+    Examples
+    --------
+    >>> print(recommend(10_000, 3, sigma2=1.0, L=1.0, missing=0.05))
+    class              p  noise     bias  estimation    total  vacuous
+    order 2           19      1        0   0.0193996   1.0194  False
+    fully adaptive    20      1        0   0.0204207  1.02042  False
+    affine            13      1  1.19563   0.0132734  2.20891  False
+    static             4      1   6.2928  0.00408414  7.29688  True
+    affine intercept   7      1   6.2928  0.00714724  7.29995  True
+    smallest bound: order 2, c = 1; c is unknown, so this ranks classes and does not certify
+    """
+    chosen = list(default_classes(d)) if classes is None else [read_class(adaptivity, d) for adaptivity in classes]
+    if not chosen:
+        raise ValueError("There is no class to recommend: give at least one.")
+    bounds = [
+        generalization_bound(n, d, adaptivity, sigma2, L, c, rule, constant, count, missing)
+        for adaptivity, rule in zip(chosen, _one_for_each(bias, len(chosen)), strict=True)
+    ]
+    return Recommendation(tuple(sorted(bounds, key=lambda bound: (bound.total, bound.p))))
+
+
+def default_classes(d: int) -> list[Adaptivity]:
+    """The hierarchy of the paper on d features, poorest first."""
+    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 1, LARGEST_ORDER) + 1)]
+    names: list[ClassLike] = ["static", "affine_intercept", "affine", *orders, "fully_adaptive"]
+    return [read_class(name, d) for name in names]

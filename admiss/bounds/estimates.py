@@ -1,0 +1,268 @@
+"""What the bounds ask for, estimated from data: sigma^2, L and b(F), with standard errors, none of them a bound.
+
+Noise. sigma^2 = E Var(Y | X, M), by differences of nearest neighbours within patterns, whose mean is too large by half
+the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`).
+
+Range. sup |f*| cannot be told from data: an f* that is large on a rare event looks like noise. Where the noise has
+median 0, P(|Y| > s) >= P(|f*| > s) / 2 for every s, hence |f*| is above the (1 - a/2)-quantile of |Y| with probability
+at most a.
+
+Bias. b(F) = min_{f in F} E (f* - f)^2 = (risk of the best f in F) - sigma^2. Its estimate is the cross-fitted risk of
+least squares in F, without a penalty and truncated to [-L, L] as in Theorem 1 of the paper, minus
+
+* that of the fully adaptive class on the same rows, whose risk is sigma^2 under Assumption 2.1 of the paper up to the
+  error of estimating it: the estimate is too small by that error, and too large by that of F;
+* without the assumption, the estimate of sigma^2 above: too small by what that is too large, too large by the error of
+  estimating F.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from admiss.adaptivity import Adaptivity, FullyAdaptive
+from admiss.bounds.counts import ClassLike, class_name, read_class
+from admiss.bounds.neighbours import RowTerms, neighbour_differences, predict_held_out
+from admiss.folds import Split, make_folds
+from admiss.inputs import read_features, read_regression_target
+from admiss.linear import AdaptiveRegressor
+from admiss.patterns import BoolArray, FloatArray, PatternTable
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number estimated from data.
+
+    Attributes
+    ----------
+    value, standard_error : float
+    note : str
+        What it is, and to which side it errs.
+
+    Examples
+    --------
+    >>> print(Estimate(0.25, 0.012, "variance of the noise"))
+    0.25 ± 0.012, an estimate and not a bound: variance of the noise
+    """
+
+    value: float
+    standard_error: float
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ± {self.standard_error:.2g}, an estimate and not a bound: {self.note}"
+
+
+def estimate_noise(X: Any, y: Any, *, model: Any = None, cv: Any = 2, random_state: Any = None) -> Estimate:
+    """An estimate of sigma^2 = E Var(Y | X, M), from above, by nearest neighbours within patterns.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+        Features, NaN where missing.
+    y : array of shape (n,)
+        Target.
+    model : regressor that takes NaN, optional
+        What is taken off y first; ``AdaptiveRegressor("affine")`` by default. Any choice is valid; a better one leaves
+        less to the neighbours.
+    cv : int, splitter or iterable of (train, test)
+        Folds: the model of a fold is fitted to the other rows, and neighbours are sought within the fold.
+    random_state : int, RandomState or None
+        Of the folds, and of ties between neighbours.
+
+    Returns
+    -------
+    Estimate
+        Rows that are alone with their pattern in their fold are left out, and the note says how many.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (2000, 2))
+    >>> y = X @ [1, 2] + 0.5 * rng.normal(size=2000)
+    >>> X[rng.uniform(size=2000) < 0.3, 0] = np.nan  # what x0 explained is noise there: 0.25 + 0.3 / 3 = 0.35
+    >>> noise = estimate_noise(X, y, random_state=0)
+    >>> abs(noise.value - 0.35) < 2 * noise.standard_error
+    True
+    >>> noise.note
+    'noise variance by nearest neighbours within patterns, from above'
+    """
+    rng = check_random_state(random_state)
+    X, y = _read(X, y)
+    terms = neighbour_differences(X, y, model, _folds(X, y, cv, rng), rng)
+    value, error = terms.mean()
+    note = "noise variance by nearest neighbours within patterns, from above"
+    alone = len(y) - len(terms.rows)
+    if alone:
+        note += f"; {alone:,} of {len(y):,} rows are alone with their pattern in their fold and left out"
+    return Estimate(value, error, note)
+
+
+def _read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+    reader = BaseEstimator()
+    X = read_features(reader, X, reset=True)
+    return X, read_regression_target(reader, y, len(X))
+
+
+def _folds(X: FloatArray, y: FloatArray, cv: Any, rng: np.random.RandomState) -> list[Split]:
+    folds = make_folds(X, y, None, np.ones(len(y)), cv, rng)
+    times = np.bincount(np.concatenate([held_out for _, held_out in folds]), minlength=len(y))
+    if np.any(times != 1):
+        raise ValueError("cv must hold out every row exactly once, as KFold does: use a number of folds.")
+    return folds
+
+
+def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estimate:
+    """An estimate of L: a level that |f*| exceeds in at most a given share of rows, if the noise has median 0.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Target.
+    share : float
+        The value is the (1 - share / 2)-quantile of |y - centre|.
+    centre : float
+        Constant that is taken off y; Theorem 1 of the paper truncates around 0.
+
+    Returns
+    -------
+    Estimate
+        The standard error is half the width of the interval between the order statistics that one standard deviation
+        of the binomial law allows.
+
+    Examples
+    --------
+    >>> level = estimate_range(np.linspace(-1, 1, 4001), share=0.02)
+    >>> round(level.value, 3), round(level.standard_error, 3)
+    (0.99, 0.002)
+    >>> level.note
+    '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be told from data'
+    """
+    y = read_regression_target(BaseEstimator(), y, len(y))
+    if not 0 < share < 1:
+        raise ValueError(f"share must be between 0 and 1, not {share!r}.")
+    n, level = len(y), 1 - share / 2
+    if n * share < 2:
+        raise ValueError(
+            f"The {level:.4g}-quantile of {n} numbers is no estimate: use a share of {2 / n:.3g} or more, or more rows."
+        )
+    sizes = np.sort(np.abs(y - centre))
+    spread = np.sqrt(n * level * (1 - level))
+    low, high = sizes[np.clip(np.array([n * level - spread, n * level + spread]).astype(int), 0, n - 1)]
+    note = f"|f*| is larger in at most {100 * share:.3g}% of rows if the noise has median 0"
+    note += "; sup |f*| itself cannot be told from data"
+    return Estimate(float(np.quantile(sizes, level)), float(high - low) / 2, note)
+
+
+def estimate_bias(
+    X: Any,
+    y: Any,
+    adaptivity: ClassLike,
+    *,
+    assumption: bool = True,
+    L: float | None = None,
+    rows_per_coefficient: int = 5,
+    cv: Any = 5,
+    random_state: Any = None,
+) -> Estimate:
+    """An estimate of b(F), the squared distance of f* from a class.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+        Features, NaN where missing.
+    y : array of shape (n,)
+        Target.
+    adaptivity : str, ("polynomial", t) or Adaptivity
+        The class F.
+    assumption : bool
+        Whether Assumption 2.1 of the paper holds: f* is linear within every pattern. The risk of F is then compared
+        with that of the fully adaptive class, else with `estimate_noise`.
+    L : float, optional
+        Predictions are truncated to [-L, L]; the largest |y| by default.
+    rows_per_coefficient : int
+        Under the assumption, patterns with fewer rows for each coefficient of their own linear model are left out, and
+        the note says how many rows they had; where they had more than half of the rows, that is an error.
+    cv : int, splitter or iterable of (train, test)
+        Folds of the cross-fitting.
+    random_state : int, RandomState or None
+        Of the folds.
+
+    Returns
+    -------
+    Estimate
+        The standard error is that of the mean of paired differences over rows, given the fits. A value below 0 says
+        that the bias is small beside the errors of estimation.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1.0, 1.0], (2000, 2))
+    >>> missing = rng.uniform(size=2000) < 0.5
+    >>> y = np.where(missing, -X[:, 0], X[:, 0]) + 0.1 * rng.normal(size=2000)
+    >>> X[missing, 1] = np.nan
+    >>> [round(estimate_bias(X, y, F, random_state=0).value, 1) for F in ("static", "affine")]
+    [1.0, 0.0]
+    """
+    rng = check_random_state(random_state)
+    X, y = _read(X, y)
+    adaptivity = read_class(adaptivity, X.shape[1])
+    if L is not None and not L > 0:
+        raise ValueError(f"L must be a positive number, not {L!r}.")
+    if not assumption:
+        return _bias_above_noise(X, y, adaptivity, L, cv, rng)
+    kept, p = _rich_patterns(np.isnan(X), rows_per_coefficient)
+    left_out = len(y) - int(kept.sum())
+    X, y = X[kept], y[kept]
+    folds = _folds(X, y, cv, rng)
+    own, full = (_losses(X, y, F, L, folds) for F in (adaptivity, FullyAdaptive()))
+    difference = own - full
+    too_small = full.mean() * p / np.mean([len(train) for train, _ in folds])
+    note = (
+        f"risk of the class {class_name(adaptivity)} above the fully adaptive class, which has risk sigma^2 under "
+        f"Assumption 2.1; the {p:,} coefficients of the latter make it too small by about {too_small:.2g}"
+    )
+    if left_out:
+        note += f"; {left_out:,} of {left_out + len(y):,} rows, of patterns with too few of them, are left out"
+    return Estimate(float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(y))), note)
+
+
+def _rich_patterns(M: BoolArray, rows_per_coefficient: int) -> tuple[BoolArray, int]:
+    """Which rows are of patterns with enough rows, and the coefficients of linear models of these patterns."""
+    table = PatternTable.of(M)
+    coefficients = 1 + np.sum(~table.patterns, axis=1)
+    rich = table.counts >= rows_per_coefficient * coefficients
+    kept = rich[table.codes]
+    if 2 * kept.sum() < len(M):
+        raise ValueError(
+            f"{np.sum(~rich):,} of {len(rich):,} patterns have fewer than {rows_per_coefficient} rows for each "
+            f"coefficient of their own linear model, and with them {np.sum(~kept):,} of {len(M):,} rows: the fully "
+            f"adaptive class cannot be estimated. Use assumption=False, more rows or fewer features."
+        )
+    return kept, int(coefficients[rich].sum())
+
+
+def _losses(X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | None, folds: list[Split]) -> FloatArray:
+    """Squared errors of held-out rows of truncated least squares."""
+    level = np.abs(y).max() if L is None else L
+    losses = np.full(len(y), np.nan)
+    for fold in folds:
+        predicted = predict_held_out(AdaptiveRegressor(adaptivity, lam=0), X, y, fold)
+        losses[fold[1]] = (y[fold[1]] - np.clip(predicted, -level, level)) ** 2
+    return losses
+
+
+def _bias_above_noise(
+    X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | None, cv: Any, rng: np.random.RandomState
+) -> Estimate:
+    """The cross-fitted risk minus the estimate of the noise, over the rows that have a neighbour."""
+    losses = _losses(X, y, adaptivity, L, _folds(X, y, cv, rng))
+    noise = neighbour_differences(X, y, None, _folds(X, y, 2, rng), rng)
+    value, error = RowTerms(noise.rows, losses[noise.rows] - noise.values, noise.groups).mean()
+    note = f"risk of the class {class_name(adaptivity)} above an estimate of sigma^2 that errs from above"
+    if len(noise.rows) < len(y):
+        note += f"; {len(y) - len(noise.rows):,} of {len(y):,} rows have no neighbour and are left out"
+    return Estimate(value, error, note)

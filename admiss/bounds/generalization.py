@@ -1,0 +1,211 @@
+"""Theorem 1: a bound on the risk of truncated least squares over an adaptivity class.
+
+Under Assumption 2.1 (noise of variance sigma^2, a fully adaptive truth with |f*| <= L), the least squares estimate f_n
+over the class F from n rows, truncated at +-L, has
+
+    E[(Y - T_L f_n)^2] <= sigma^2 + 8 b(F) + c max{sigma^2, L^2} (1 + log n) / n p(F)
+
+with a universal constant c > 0 (Gyorfi, Kohler, Krzyzak and Walk 2002, Theorem 11.3), b(F) of ``bias`` and p(F) of
+``counts``. The paper prints max{sigma^2, L}, which is not what its source says, and not in the units of Y^2.
+
+* c is universal but not known. With c = 1 the numbers compare classes with each other; they do not certify a risk.
+* The theorem is about least squares without a penalty. Nothing here is about a model with lambda > 0.
+* Truncation alone bounds the risk by sigma^2 + 4 L^2, since f* and T_L f_n are both in [-L, L]. A bound above that is
+  vacuous.
+
+The estimation part is a product of numbers that may be huge (p) and tiny (1/n); it is taken in logarithms.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from admiss.bounds.bias import bias_bound, exp_or_inf, not_negative, positive, read_missing
+from admiss.bounds.counts import ClassLike, class_name, coefficient_count, read_class
+
+CONSTANTS = ("proved", "paper")
+AS_PRINTED = "as printed, not a bound"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The bound of Theorem 1 and its parts: ``noise + bias + estimation = total``.
+
+    Attributes
+    ----------
+    name : str
+        The class in words.
+    n, d : number
+        Rows and features.
+    noise : float
+        sigma^2.
+    bias : float
+        8 b(F).
+    estimation : float
+        c max{sigma^2, L^2} (1 + log n) / n p(F).
+    total : float
+        Their sum.
+    vacuous : bool
+        Whether the total is above sigma^2 + 4 L^2, what truncation alone ensures.
+    p : int
+        Coefficients p(F).
+    L, c : float
+        Bound on |f*|, and the constant of the theorem.
+    bias_rule, constant_rule, count : str
+        Where b(F), the factor and p(F) are from, in words.
+    """
+
+    name: str
+    n: float
+    d: int
+    noise: float
+    bias: float
+    estimation: float
+    total: float
+    vacuous: bool
+    p: int
+    L: float
+    c: float
+    bias_rule: str
+    constant_rule: str
+    count: str
+
+    @property
+    def b(self) -> float:
+        """b(F), without its factor 8."""
+        return self.bias / 8
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether nothing in it is as printed in the paper, where that is no bound."""
+        return not any(AS_PRINTED in rule for rule in (self.bias_rule, self.constant_rule))
+
+    def __str__(self) -> str:
+        truncation = f"truncation alone gives {self.noise + 4 * self.L * self.L:.6g}"
+        rows = {
+            "class": f"{self.name}, p(F) = {short(self.p)} ({self.count} count), d = {self.d}, n = {short(self.n)}",
+            "noise": f"{self.noise:.6g}",
+            "bias": f"{self.bias:.6g} ({self.bias_rule})",
+            "estimation": f"{self.estimation:.6g} ({self.constant_rule}; c = {self.c:g})",
+            "total": f"{self.total:.6g}{'' if self.is_bound else f' ({AS_PRINTED})'}",
+            "vacuous": f"{'yes' if self.vacuous else 'no'}: {truncation}",
+            "note": "c is universal but unknown: this compares classes and does not certify a risk",
+            "": "about least squares without a penalty, truncated at +-L, under Assumption 2.1",
+        }
+        return "\n".join(f"{name:<11} {value}" for name, value in rows.items())
+
+
+def generalization_bound(
+    n: float,
+    d: int,
+    adaptivity: ClassLike,
+    sigma2: float,
+    L: float,
+    c: float = 1.0,
+    bias: str | float = "proved",
+    constant: str | float = "proved",
+    count: str = "effective",
+    missing: Any = None,
+) -> Bound:
+    """The bound of Theorem 1 for a class.
+
+    Parameters
+    ----------
+    n : float
+        Rows, from 1 on.
+    d : int
+        Features.
+    adaptivity : str, ("polynomial", t) or Adaptivity
+        The class.
+    sigma2 : float
+        Variance of the noise.
+    L : float
+        Bound on |f*|, and where predictions are truncated.
+    c : float
+        The constant of the theorem. It is not known; 1 is good for comparing classes.
+    bias : {"proved", "paper"} or float
+        b(F), see ``bias_bound``.
+    constant : {"proved", "paper"} or float
+        max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
+    count : {"effective", "table"}
+        p(F), see ``coefficient_count``.
+    missing : optional
+        The law of M, see ``bias_bound``; the worst case by default.
+
+    Examples
+    --------
+    >>> print(generalization_bound(10_000, 5, "affine", sigma2=1.0, L=2.0, missing=0.01))
+    class       affine, p(F) = 31 (effective count), d = 5, n = 10000
+    noise       1
+    bias        0.623402 (proved, law of M: independent, with the given probabilities)
+    estimation  0.126608 (factor max{sigma^2, L^2} = 4, proved; c = 1)
+    total       1.75001
+    vacuous     no: truncation alone gives 17
+    note        c is universal but unknown: this compares classes and does not certify a risk
+                about least squares without a penalty, truncated at +-L, under Assumption 2.1
+    """
+    log_n = log_rows(n)
+    adaptivity = read_class(adaptivity, d)
+    noise, L, c = not_negative("sigma2", sigma2), positive("L", L), positive("c", c)
+    factor, constant_rule = read_constant(constant, noise, L)
+    p = coefficient_count(adaptivity, d, count)
+    b = bias_bound(adaptivity, d, L, bias=bias, missing=missing)
+    estimation = exp_or_inf(math.log(c) + math.log(factor) + math.log1p(log_n) - log_n + math.log(p))
+    total = noise + 8 * b + estimation
+    return Bound(
+        name=class_name(adaptivity),
+        n=n,
+        d=int(d),
+        noise=noise,
+        bias=8 * b,
+        estimation=estimation,
+        total=total,
+        vacuous=total > noise + 4 * L * L,
+        p=p,
+        L=L,
+        c=c,
+        bias_rule=_bias_rule(bias, missing, int(d)),
+        constant_rule=constant_rule,
+        count=count,
+    )
+
+
+def log_rows(n: Any) -> float:
+    """The logarithm of a number of rows, which may be larger than any float."""
+    if not isinstance(n, int | float | np.integer | np.floating) or isinstance(n, bool) or not 1 <= n < math.inf:
+        raise ValueError(f"n must be a finite number of rows from 1 on, not {n!r}.")
+    return math.log(n)
+
+
+def read_constant(constant: str | float, sigma2: float, L: float) -> tuple[float, str]:
+    """The factor of the estimation part, and where it is from."""
+    if isinstance(constant, str) and constant in CONSTANTS:
+        largest, text = (L * L, "L^2") if constant == "proved" else (L, "L")
+        factor = max(sigma2, largest)
+        rule = "proved" if constant == "proved" else AS_PRINTED
+        return factor, f"factor max{{sigma^2, {text}}} = {factor:g}, {rule}"
+    if isinstance(constant, str):
+        raise ValueError(f"constant must be 'proved', 'paper' or a number above 0, not {constant!r}.")
+    return positive("constant", constant), "factor given as a number"
+
+
+def _bias_rule(bias: str | float, missing: Any, d: int) -> str:
+    if bias == "proved":
+        return f"proved, law of M: {read_missing(missing, d).text}"
+    return AS_PRINTED if bias == "paper" else "given as a number"
+
+
+def short(number: float) -> str:
+    """A number, which may be a whole number larger than any float, with its leading digits where it is long.
+
+    Examples
+    --------
+    >>> short(111), short(2**2000), short(1e300)
+    ('111', '1.15e+602', '1e+300')
+    """
+    if number < 10**9 or isinstance(number, float):
+        return f"{number:.10g}"
+    exponent = math.floor(math.log10(number))
+    return f"{10 ** (math.log10(number) - exponent):.2f}e+{exponent}"

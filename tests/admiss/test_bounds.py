@@ -1,0 +1,347 @@
+"""The calculators of Theorem 1: counts against ranks, expectations against enumeration, crossovers against a search."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.bounds import Bound, bias_bound, coefficient_count, crossover, generalization_bound, recommend
+from admiss.bounds.bias import log_elementary_symmetric, read_missing
+from admiss.bounds.counts import all_patterns, rank_over_patterns
+from admiss.bounds.taylor import independent_law
+from admiss.datasets import Censoring, CompletelyAtRandom
+from admiss.partition import Greedy
+
+
+class CountAdaptive(Adaptivity):
+    """Weights affine in the number of missing features."""
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), M.sum(axis=1)])
+
+
+class CountAffine(CountAdaptive):
+    """Affine weights, written with one basis function too many."""
+
+    degree = 1
+
+    def basis(self, M):
+        return np.column_stack([super().basis(M), M])
+
+
+class SquaredFeatures(Static):
+    """Not the products x_j phi_k: a design of its own."""
+
+    def columns(self, X, M):
+        x = np.where(M, 0.0, X)
+        return np.column_stack([np.ones(len(x)), x, x.sum(axis=1)])
+
+
+class SumsToOne(CountAffine):
+    def structure(self, W):
+        return 0.0, [W.sum() == 1]
+
+
+def design(adaptivity, d):
+    """The design of a class over all patterns, at random features."""
+    M = np.repeat(all_patterns(d).astype(bool), d + 1, axis=0)
+    X = np.where(M, np.nan, np.random.RandomState(d).standard_normal(M.shape))
+    columns = adaptivity.fit(X, M).columns(X, M)
+    return columns.toarray() if hasattr(columns, "toarray") else columns
+
+
+# counts
+
+
+@pytest.mark.parametrize("d", range(1, 7))
+def test_effective_counts_are_ranks(d):
+    for adaptivity in (Static(), AffineIntercept(), Affine(), FullyAdaptive(), *map(Polynomial, range(d + 1))):
+        count = coefficient_count(adaptivity, d)
+        assert count == np.linalg.matrix_rank(design(adaptivity, d)), adaptivity
+        assert count == rank_over_patterns(adaptivity, d), adaptivity
+
+
+def test_table_counts_are_those_of_table_1():
+    d = 6
+    assert [coefficient_count(name, d, "table") for name in ("static", "affine", "fully_adaptive")] == [6, 42, 6 * 64]
+    assert [coefficient_count(("polynomial", t), d, "table") for t in (0, 1, 2, 6)] == [6, 42, 6 * 22, 6 * 64]
+    assert coefficient_count("affine_intercept", d, "table") == 12
+
+
+def test_a_new_class_has_a_count_at_once():
+    assert coefficient_count(CountAdaptive(), 4) == np.linalg.matrix_rank(design(CountAdaptive(), 4)) == 10
+    assert coefficient_count(CountAffine(), 4) == coefficient_count("affine", 4)
+    assert coefficient_count(SquaredFeatures(), 4) == 5
+    # Above 8 features the pairs of the mask, at least the rank.
+    assert coefficient_count(CountAdaptive(), 40) == 2 * 41
+    assert coefficient_count(CountAffine(), 40) == 42 * 41 > coefficient_count("affine", 40)
+    assert coefficient_count(CountAffine(), 40, "table") == 42 * 40
+
+
+def test_a_class_that_learns_its_patterns_has_no_count_for_many_features():
+    class Cells(FullyAdaptive):
+        pass
+
+    assert coefficient_count(Cells(), 4) == coefficient_count("fully_adaptive", 4)
+    with pytest.raises(ValueError, match="depends on the patterns it has seen"):
+        coefficient_count(Cells(), 20)
+
+
+@pytest.mark.parametrize("partition", ["finite", Greedy()])
+def test_a_partition_found_from_the_data_is_refused(partition):
+    with pytest.raises(ValueError, match="found from the data has no p"):
+        coefficient_count(partition, 5)
+    with pytest.raises(ValueError, match="found from the data has no p"):
+        generalization_bound(100, 5, partition, 1.0, 1.0)
+
+
+def test_huge_numbers_do_not_overflow():
+    d, t = 1000, 10
+    expected = sum(d * math.comb(d - 1, s) + math.comb(d, s) for s in range(t + 1))
+    assert coefficient_count(("polynomial", t), d) == expected
+    assert coefficient_count("fully_adaptive", d) == d * 2 ** (d - 1) + 2**d
+    for missing in (None, 1e-6, np.eye(3, d)):
+        bound = generalization_bound(1e300, d, ("polynomial", t), 1.0, 2.0, missing=missing)
+        assert bound.total == bound.noise + bound.bias + bound.estimation
+        assert 0 < bound.estimation < 1e-260
+    fully = generalization_bound(10**310, d, "fully_adaptive", 1.0, 2.0)
+    assert fully.estimation == pytest.approx(4 * (1 + 310 * math.log(10)) * (d / 2 + 1) * 2.0**1000 / 1e300 / 1e10)
+    assert generalization_bound(10, 3000, "fully_adaptive", 1.0, 2.0).total == math.inf
+    assert generalization_bound(10, 10**6, ("polynomial", 500), 1.0, 2.0, bias="paper").total == math.inf
+    assert "e+906" in str(generalization_bound(10**400, 3000, "fully_adaptive", 1.0, 2.0))
+    assert crossover("static", "fully_adaptive", 3000, 1.0, 1.0) == math.inf
+
+
+# bias
+
+
+def test_elementary_symmetric_polynomials():
+    rows = np.random.RandomState(0).uniform(size=(4, 6))
+    rows[0] = 0.0
+    for k in range(7):
+        expected = [sum(math.prod(S) for S in itertools.combinations(row, k)) for row in rows]
+        np.testing.assert_allclose(np.exp(log_elementary_symmetric(rows, k)), expected, rtol=1e-12)
+    choose = gammaln(1001) - 2 * gammaln(501)
+    np.testing.assert_allclose(log_elementary_symmetric(np.full((1, 1000), 3.0), 500), choose + 500 * math.log(3.0))
+
+
+def test_the_three_ways_to_give_a_law_agree():
+    # Probabilities in quarters: 4^3 equally likely rows have exactly this law.
+    p = np.array([0.25, 0.5, 0.0])
+    rows = np.array([[a < 4 * p[0], b < 4 * p[1], c < 4 * p[2]] for a, b, c in itertools.product(range(4), repeat=3)])
+    M, law = all_patterns(3), independent_law(p)
+    for k in (1, 2, 3):
+        distance = 2 * np.abs(M - p)
+        e = sum(np.prod(distance[:, S], axis=1) for S in itertools.combinations(range(3), k))
+        expected = float(law @ e**2)
+        from_rows, from_probabilities = (read_missing(missing, 3).log_mean_square(k) for missing in (rows, p))
+        assert math.exp(from_rows) == pytest.approx(expected)
+        if e @ law < 1:  # else a lower bound above 1 is enough
+            assert math.exp(from_probabilities) == pytest.approx(expected)
+        else:
+            assert 0.0 <= from_probabilities <= math.log(expected)
+
+
+def test_bias_with_one_probability():
+    """sum_i C(d,i) C(d-i,k-i) C(d-k,k-i) b^(2k-i): i features shared by two sets of k, b = 4 p (1 - p)."""
+    d, t, p, L = 10, 7, 0.04, 1.5
+    k, b = t + 1, 4 * p * (1 - p)
+    pairs = sum(
+        math.comb(d, i) * math.comb(d - i, k - i) * math.comb(d - k, k - i) * b ** (2 * k - i) for i in range(k + 1)
+    )
+    expected = L**2 * pairs
+    assert expected < L**2
+    assert bias_bound(("polynomial", t), d, L, missing=p) == pytest.approx(expected)
+    assert bias_bound(("polynomial", t), d, L, missing=CompletelyAtRandom(p)) == pytest.approx(expected)
+
+
+def test_bias_of_a_mechanism_and_of_data():
+    X = np.random.RandomState(0).standard_normal((400, 4))
+    M = Censoring(0.05)(X, 0)
+    by_hand = 4 * np.mean(np.abs(M - M.mean(axis=0)).sum(axis=1) ** 2)
+    assert bias_bound("static", 4, 1.0, missing=M) == pytest.approx(min(1.0, by_hand))
+    assert bias_bound("static", 4, 1.0, missing=(Censoring(0.05), X)) == pytest.approx(min(1.0, by_hand))
+    assert bias_bound("affine", 4, 1.0, missing=M) < bias_bound("static", 4, 1.0, missing=M)
+
+
+def test_bias_where_there_is_none():
+    for missing in (None, 0.5, 0.0, np.zeros((3, 4))):
+        for full in (("polynomial", 3), ("polynomial", 4), "fully_adaptive"):
+            assert bias_bound(full, 4, 2.0, missing=missing) == 0.0
+    for never in (0.0, np.zeros((3, 4))):
+        assert bias_bound("static", 4, 2.0, missing=never) == 0.0
+    assert bias_bound("static", 1, 2.0) == 0.0
+    assert bias_bound("fully_adaptive", 4, 2.0, bias="paper") == 0.0
+
+
+def test_bias_of_classes():
+    assert bias_bound("static", 5, 2.0) == 4.0
+    assert bias_bound("affine_intercept", 5, 1.0, missing=0.01) == bias_bound("static", 5, 1.0, missing=0.01) < 1.0
+    assert bias_bound("affine", 5, 1.0, missing=0.01) == bias_bound(("polynomial", 1), 5, 1.0, missing=0.01)
+    assert bias_bound(CountAffine(), 5, 1.0, missing=0.01) == bias_bound("affine", 5, 1.0, missing=0.01)
+    assert bias_bound("affine", 7, 2.0, bias="paper") == pytest.approx(7**2 * 4 / 2**2)
+    assert bias_bound(CountAdaptive(), 5, 1.0, bias=0.25) == 0.25
+    with pytest.raises(ValueError, match="No bias is known for CountAdaptive.*attribute 'degree'"):
+        bias_bound(CountAdaptive(), 5, 1.0)
+    with pytest.raises(ValueError, match="puts a structure on its weights"):
+        bias_bound(SumsToOne(), 5, 1.0)
+
+
+# Theorem 1
+
+
+def test_parts_and_constants():
+    bound = generalization_bound(200, 4, "affine", 0.5, 3.0, c=2.0, missing=0.01)
+    assert bound.noise == 0.5
+    assert bound.bias == 8 * bound.b == 8 * bias_bound("affine", 4, 3.0, missing=0.01)
+    assert bound.estimation == pytest.approx(2.0 * 9.0 * (1 + math.log(200)) / 200 * 21)
+    assert bound.total == bound.noise + bound.bias + bound.estimation
+    printed = generalization_bound(200, 4, "affine", 0.5, 3.0, c=2.0, constant="paper", count="table")
+    assert printed.estimation == pytest.approx(2.0 * 3.0 * (1 + math.log(200)) / 200 * 20)
+    number = generalization_bound(200, 4, "affine", 0.5, 3.0, bias=0.1, constant=7.0)
+    assert (number.bias, number.estimation) == (0.8, pytest.approx(7.0 * (1 + math.log(200)) / 200 * 21))
+
+
+def test_vacuous_is_above_what_truncation_ensures():
+    assert generalization_bound(1e9, 4, "affine", 0.5, 3.0).vacuous
+    assert not generalization_bound(1e9, 4, "fully_adaptive", 0.5, 3.0).vacuous
+    edge = 4 * 3.0**2 / 8
+    assert not generalization_bound(1e300, 4, "affine", 0.0, 3.0, bias=edge * 0.999).vacuous
+    assert generalization_bound(1e300, 4, "affine", 0.0, 3.0, bias=edge * 1.001).vacuous
+
+
+def test_what_is_printed_says_what_it_is():
+    proved = str(generalization_bound(100, 4, "affine", 1.0, 1.0))
+    assert "not a bound" not in proved
+    for text in ("does not certify", "without a penalty", "truncated", "the worst of all laws"):
+        assert text in proved
+    for printed in ({"bias": "paper"}, {"constant": "paper"}):
+        bound = generalization_bound(100, 4, "affine", 1.0, 1.0, **printed)
+        assert not bound.is_bound
+        total = next(line for line in str(bound).splitlines() if line.startswith("total"))
+        assert "as printed, not a bound" in total
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"n": 0}, "n must be a finite number of rows from 1 on"),
+        ({"n": math.nan}, "n must be"),
+        ({"n": math.inf}, "n must be"),
+        ({"n": "100"}, "n must be"),
+        ({"d": 0}, "d must be a whole number"),
+        ({"d": 2.5}, "d must be a whole number"),
+        ({"adaptivity": ("polynomial", 6)}, "from 0 to the number of features 5, not 6"),
+        ({"adaptivity": Polynomial(degree=-1)}, "from 0 to the number of features 5, not -1"),
+        ({"adaptivity": ("spline", 2)}, "written"),
+        ({"adaptivity": "cubic"}, "Unknown adaptivity 'cubic'"),
+        ({"sigma2": -1.0}, "sigma2 must be a finite number from 0 on"),
+        ({"sigma2": math.nan}, "sigma2 must be"),
+        ({"L": 0.0}, "L must be a number above 0"),
+        ({"L": -2.0}, "L must be"),
+        ({"L": math.inf}, "L must be"),
+        ({"L": 10**400}, "L must be"),
+        ({"c": 0.0}, "c must be"),
+        ({"bias": "none"}, "bias must be 'proved', 'paper' or a number"),
+        ({"bias": -0.1}, "bias must be"),
+        ({"constant": "L"}, "constant must be 'proved', 'paper' or a number"),
+        ({"constant": 0.0}, "constant must be"),
+        ({"count": "all"}, "count must be one of 'effective', 'table'"),
+        ({"missing": np.zeros((3, 4))}, r"missing has shape \(3, 4\): give rows of 5 features"),
+        ({"missing": np.full((3, 5), np.nan)}, "matrix of 0 and 1, such as isnan"),
+        ({"missing": [0.1, 0.1, 0.1, 0.1, 1.1]}, "between 0 and 1"),
+        ({"missing": -0.1}, "between 0 and 1"),
+        ({"missing": Censoring(0.1)}, r"give missing=\(mechanism, X\)"),
+    ],
+)
+def test_invalid_arguments_get_one_sentence(change, sentence):
+    arguments = {"n": 100, "d": 5, "adaptivity": "affine", "sigma2": 1.0, "L": 1.0, **change}
+    with pytest.raises(ValueError, match=sentence) as error:
+        generalization_bound(**arguments)
+    assert "\n" not in str(error.value)
+
+
+# crossovers
+
+
+def first_win(rich, poor, **rules):
+    """The smallest whole n at which the richer class has the smaller bound, by trying all of them."""
+    wins = [
+        generalization_bound(n, adaptivity=rich, **rules).total
+        <= generalization_bound(n, adaptivity=poor, **rules).total
+        for n in range(1, 2000)
+    ]
+    first = wins.index(True)
+    assert all(wins[first:])
+    return first + 1
+
+
+@pytest.mark.parametrize(
+    ("poor", "rich", "rules"),
+    [
+        ("static", "affine", {"d": 5, "sigma2": 1.0, "L": 1.0, "missing": 0.01}),
+        ("affine", ("polynomial", 2), {"d": 4, "sigma2": 1.0, "L": 2.0, "missing": 0.03, "count": "table"}),
+        ("affine", "fully_adaptive", {"d": 6, "sigma2": 9.0, "L": 2.0}),
+        ("static", "fully_adaptive", {"d": 5, "sigma2": 0.1, "L": 0.5, "constant": "paper", "bias": "paper"}),
+    ],
+)
+def test_crossover_is_where_the_bounds_cross(poor, rich, rules):
+    n = crossover(poor, rich, **rules)
+    assert n == crossover(rich, poor, **rules)
+    assert n > 1
+    assert math.ceil(n) == first_win(rich, poor, **rules)
+    a, b = (generalization_bound(n, adaptivity=adaptivity, **rules).total for adaptivity in (poor, rich))
+    assert a == pytest.approx(b, rel=1e-12)
+
+
+def test_crossover_never_and_always():
+    assert crossover("static", "affine", 5, 1.0, 1.0) is None
+    assert crossover("static", "affine_intercept", 5, 1.0, 1.0, missing=0.01) is None
+    assert crossover("affine", ("polynomial", 1), 5, 1.0, 1.0) is None
+    assert crossover("static", "affine", 5, 1.0, 1.0, c=1e-9, missing=0.01) == 1.0
+    assert crossover("static", "static", 5, 1.0, 1.0, bias=(0.2, 0.1)) == 1.0
+    far = crossover("static", "fully_adaptive", 900, 1.0, 1.0)
+    assert 1e270 < far < math.inf
+    a, b = (generalization_bound(far, 900, name, 1.0, 1.0).total for name in ("static", "fully_adaptive"))
+    assert a == pytest.approx(b)
+
+
+def test_crossover_takes_estimated_biases():
+    n = crossover("static", "affine", 5, 1.0, 1.0, bias=(0.3, 0.1))
+    a, b = (
+        generalization_bound(n, 5, *pair, 1.0, 1.0, bias=e).total
+        for pair, e in ((("static",), 0.3), (("affine",), 0.1))
+    )
+    assert a == pytest.approx(b)
+    with pytest.raises(ValueError, match="3 entries for 2 classes"):
+        crossover("static", "affine", 5, 1.0, 1.0, bias=(0.3, 0.2, 0.1))
+
+
+def test_recommend():
+    rules = {"sigma2": 1.0, "L": 1.0, "missing": 0.02}
+    found = set()
+    for n in (1, 10, 100, 1000, 10_000, 10**6):
+        ranking = recommend(n, 4, **rules)
+        totals = [bound.total for bound in ranking.ranking]
+        assert totals == sorted(totals)
+        assert isinstance(ranking.best, Bound)
+        assert ranking.best.total == min(
+            generalization_bound(n, 4, name, **rules).total
+            for name in ("static", "affine", ("polynomial", 2), ("polynomial", 3))
+        )
+        assert ranking.table["class"][0] == ranking.best.name
+        found.add(ranking.best.name)
+    assert {"static", "order 3"} < found
+    # Between two crossovers the middle class is best.
+    low, high = crossover("static", "affine", 4, **rules), crossover("affine", ("polynomial", 2), 4, **rules)
+    chosen = recommend(math.sqrt(low * high), 4, classes=["static", "affine", ("polynomial", 2)], **rules)
+    assert chosen.best.name == "affine"
+    estimated = recommend(1e9, 4, 1.0, 1.0, classes=["static", CountAdaptive()], bias=[0.3, 0.1])
+    assert estimated.best.name == "CountAdaptive()"
+    assert "say nothing" in str(recommend(10, 30, 1.0, 1.0))
+    assert "say nothing" not in str(recommend(1e9, 4, **rules))
+    with pytest.raises(ValueError, match="no class"):
+        recommend(10, 4, 1.0, 1.0, classes=[])

@@ -1,0 +1,185 @@
+"""Lemma 1 on many truths, and the printed bias against parities."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from admiss.bounds import bias_bound, generalization_bound
+from admiss.bounds.taylor import (
+    TRUTHS,
+    all_patterns,
+    bias_pair,
+    draw_truth,
+    independent_law,
+    lemma_pair,
+    norm_pair,
+    parity_truth,
+    tabulate,
+    taylor_coefficients,
+    taylor_weights,
+    truth_range,
+)
+
+# Truths of each kind by number of features: 3,534 of each kind, 10,602 in total.
+TRUTHS_OF_EACH_KIND = {1: 34, 2: 500, 3: 500, 4: 500, 5: 500, 6: 500, 7: 500, 8: 500}
+
+
+@pytest.mark.parametrize("kind", TRUTHS)
+def test_the_inequality_holds_on_10_000_truths(kind):
+    assert 3 * sum(TRUTHS_OF_EACH_KIND.values()) >= 10_000
+    rng = np.random.RandomState(TRUTHS.index(kind))
+    for d, size in TRUTHS_OF_EACH_KIND.items():
+        truths = np.array([draw_truth(kind, d, 1.0, rng) for _ in range(size)])
+        centres = [rng.uniform(size=d), np.full(d, 0.5), rng.uniform(size=d) < 0.5]
+        for centre, some in zip(centres, np.array_split(truths, 3), strict=True):
+            for t in range(d + 1):
+                computed, bound = lemma_pair(some, t, centre)
+                assert computed.shape == (len(some), 2**d)
+                assert (computed <= bound + 1e-9).all(), (kind, d, t)
+                one_norm = norm_pair(some[:1], t, centre)[1]
+                assert (bound[:1] <= one_norm + 1e-9).all(), (kind, d, t)
+
+
+@pytest.mark.parametrize("d", [3, 6])
+def test_the_inequality_is_tight(d):
+    """Around c = 0 a parity attains the bound at every pattern with t + 1 missing features."""
+    for t in range(d - 1):
+        computed, bound = lemma_pair(parity_truth(d, L=3.0), t, np.zeros(d))
+        M = all_patterns(d)
+        attained = (M.sum(axis=1) == t + 1) & (M[:, 0] == 0)
+        np.testing.assert_allclose(computed[attained], 3.0 * 2 ** (t + 1))
+        np.testing.assert_allclose(bound[attained], computed[attained])
+
+
+@pytest.mark.parametrize("kind", TRUTHS)
+@pytest.mark.parametrize("d", [1, 4])
+def test_truths_reach_their_range(kind, d):
+    for seed in range(5):
+        truth = draw_truth(kind, d, 2.5, seed)
+        assert truth_range(truth) == pytest.approx(2.5)
+        # f* at the corners of the box, pattern by pattern.
+        corners = 1 - 2 * all_patterns(d)
+        values = np.einsum("jm,mj,cj->cm", truth, 1 - all_patterns(d), corners)
+        assert np.abs(values).max() == pytest.approx(2.5)
+
+
+def test_taylor_coefficients_are_the_derivatives_of_the_proof():
+    """Against the paper's explicit formula for the derivatives of a weight."""
+    d, rng = 4, np.random.RandomState(0)
+    truth, centre, M = draw_truth("gaussian", d, 1.0, rng), rng.uniform(size=d), all_patterns(d)
+    coefficients = taylor_coefficients(truth, centre)
+    for S, found in zip(M.astype(bool), coefficients.T, strict=True):
+        likelihood = np.prod((1 - centre - M + 2 * centre * M)[:, ~S], axis=1)
+        expected = truth @ (np.prod(2 * M[:, S] - 1, axis=1) * likelihood)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    for t in range(d + 1):
+        sets = [S for s in range(t + 1) for S in itertools.combinations(range(d), s)]
+        index = [int(sum(2 ** (d - 1 - k) for k in S)) for S in sets]
+        powers = np.array([np.prod(M[:, list(S)] - centre[list(S)], axis=1) for S in sets])
+        np.testing.assert_allclose(taylor_weights(truth, t, centre), coefficients[:, index] @ powers, atol=1e-12)
+    np.testing.assert_allclose(taylor_weights(truth, d, centre), truth, atol=1e-12)
+
+
+def test_several_truths_are_as_good_as_one():
+    truths = np.array([draw_truth("signs", 3, L, 0) for L in (1.0, 2.0)])
+    together = lemma_pair(truths, 1, np.full(3, 0.2))
+    for i, truth in enumerate(truths):
+        for part, alone in zip(together, lemma_pair(truth, 1, np.full(3, 0.2)), strict=True):
+            np.testing.assert_allclose(part[i], alone)
+
+
+def test_printed_bias_fails_on_parities():
+    computed, printed = bias_pair(parity_truth(8), 6, bias="paper")
+    assert computed == pytest.approx(0.5)
+    assert printed == pytest.approx(0.0826, abs=1e-4)
+    assert bias_pair(parity_truth(8), 6)[1] == 1.0
+    assert (
+        norm_pair(parity_truth(8), 6, np.full(8, 0.5))[0] <= norm_pair(parity_truth(8), 6, np.full(8, 0.5))[1]
+    ).all()
+    computed, euclidean = norm_pair(parity_truth(8), 6, np.full(8, 0.5), norm=2)
+    assert (computed[all_patterns(8)[:, 0] == 0] > 3 * euclidean[all_patterns(8)[:, 0] == 0]).all()
+
+
+def test_theorem_fails_with_the_printed_bias():
+    """The projection of the parity is 0, so the truncated fit tends to 0 and its risk to sigma^2 + L^2 / 2."""
+    L, sigma2 = 2.0, 0.1
+    computed, _ = bias_pair(parity_truth(10, L=L), 8)
+    assert computed == pytest.approx(L**2 / 2)
+    for c in (1.0, 1e6):
+        printed = generalization_bound(1e30, 10, ("polynomial", 8), sigma2, L, c, bias="paper")
+        proved = generalization_bound(1e30, 10, ("polynomial", 8), sigma2, L, c, missing=0.5)
+        assert printed.total < sigma2 + computed < proved.total
+
+
+def test_printed_bias_is_not_seen_to_fail_on_random_truths():
+    for kind in ("gaussian", "signs"):
+        for seed in range(3):
+            computed, printed = bias_pair(draw_truth(kind, 6, 1.0, seed), 4, bias="paper")
+            assert computed < printed
+
+
+@pytest.mark.parametrize("kind", TRUTHS)
+def test_proved_bias_is_above_the_true_one(kind):
+    rng = np.random.RandomState(1)
+    informative = 0
+    for d in (1, 2, 3, 5):
+        for law in (None, independent_law(rng.uniform(0, 0.1, d)), rng.dirichlet(np.full(2**d, 0.2))):
+            for t in range(d + 1):
+                truth = draw_truth(kind, d, 1.5, rng)
+                computed, bound = bias_pair(truth, t, law)
+                assert computed <= bound + 1e-12
+                informative += 0 < bound < 1.5**2
+    assert informative >= 5
+
+
+def test_worst_case_is_attained():
+    """One feature never missing, the others half of the time: no order below d - 1 gains anything on the parity."""
+    d, L = 5, 2.0
+    law = independent_law([0.0] + [0.5] * (d - 1))
+    for t in range(d - 1):
+        computed, _ = bias_pair(parity_truth(d, L=L), t, law)
+        assert computed == pytest.approx(L**2)
+        assert bias_bound(("polynomial", t), d, L) == L**2
+    assert bias_pair(parity_truth(d, L=L), d - 1, law)[0] == pytest.approx(0.0, abs=1e-20)
+    assert bias_bound(("polynomial", d - 1), d, L) == 0.0
+
+
+def test_bias_pair_agrees_with_bias_bound():
+    p = np.array([0.02, 0.1, 0.05, 0.3])
+    truth = draw_truth("parity", 4, 1.0, 0)
+    for t in range(5):
+        expected = bias_bound(("polynomial", t), 4, 1.0, missing=p)
+        assert bias_pair(truth, t, independent_law(p))[1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_bias_pair_is_the_least_squares_risk():
+    """Against a fit of the class itself to all patterns and signs, intercept included."""
+    from admiss.adaptivity import Affine
+
+    d = 3
+    truth = draw_truth("gaussian", d, 1.0, 4)
+    patterns, signs = all_patterns(d), 1 - 2 * all_patterns(d)
+    M = np.repeat(patterns, len(signs), axis=0).astype(bool)
+    x = np.tile(signs, (len(patterns), 1))
+    y = (np.repeat(truth.T, len(signs), axis=0) * ~M * x).sum(axis=1)
+    X = np.where(M, np.nan, x)
+    Z = Affine().fit(X, M).columns(X, M)
+    risk = np.mean((y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]) ** 2)
+    assert bias_pair(truth, 1)[0] == pytest.approx(risk)
+
+
+def test_invalid_truths():
+    with pytest.raises(ValueError, match=r"shape \(d, 2\^d\)"):
+        truth_range(np.zeros((3, 7)))
+    with pytest.raises(ValueError, match="from 0 to the number of features 3"):
+        lemma_pair(parity_truth(3), 4, np.zeros(3))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        lemma_pair(parity_truth(3), 1, [0.0, 0.0, 1.5])
+    with pytest.raises(ValueError, match="8 probabilities that sum to 1"):
+        bias_pair(parity_truth(3), 1, np.ones(8))
+    with pytest.raises(ValueError, match="kind must be one of"):
+        draw_truth("cosine", 3)
+    with pytest.raises(ValueError, match="L must be a number above 0"):
+        draw_truth("signs", 3, -1.0)
+    assert tabulate(lambda m: [1.0], 1).tolist() == [[1.0, 0.0]]
