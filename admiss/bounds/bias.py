@@ -1,8 +1,10 @@
 """The bias b(F) of a class, bounded.
 
-Under Assumption 2.1 the truth is f*(x, m) = sum_j w*_j(m) (1 - m_j) x_j with |f*| <= L for all m and all x in a box
-that contains 0. Let the weights of F contain all polynomials of the pattern up to degree t. Then, with e_k the
-elementary symmetric polynomial and any centre c in [0, 1]^d,
+Let the truth be fully adaptive, f*(x, m) = sum_j w*_j(m) (1 - m_j) x_j, with |f*| <= L for all m and all x in a box
+that contains 0. This is more than Assumption 2.1: L must hold where some of the observed x_j are set to 0 as well,
+which a bound on the data does not ensure where features are strongly correlated (large weights that cancel). Let the
+weights of F contain all polynomials of the pattern up to degree t. Then, with e_k the elementary symmetric polynomial
+and any centre c in [0, 1]^d,
 
     b(F) = min_{f in F} E[(f* - f)^2] <= min{ L^2, 4^(t+1) L^2 E[e_(t+1)(|M - c|)^2] },     b(F) = 0 for t >= d - 1.
 
@@ -37,21 +39,34 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import logsumexp
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Static
-from admiss.bounds.counts import ClassLike, class_name, read_class
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.bounds.counts import ClassLike, class_name, contains_polynomials, read_class
 from admiss.datasets.mechanisms import CompletelyAtRandom
 from admiss.patterns import FloatArray, PatternTable
 
 BIASES = ("proved", "paper")
+# Features up to which the degree that a new class declares is checked, over all patterns.
+CHECKED_FEATURES = 8
 
 
-def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: str | float = "proved", missing: Any = None) -> float:
-    """An upper bound on the bias b(F) of a class, under Assumption 2.1.
+@runtime_checkable
+class Estimated(Protocol):
+    """A value with its standard error, such as ``estimate_bias`` returns."""
+
+    value: float
+    standard_error: float
+
+
+Bias = str | float | Estimated
+
+
+def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: Bias = "proved", missing: Any = None) -> float:
+    """An upper bound on the bias b(F) of a class, for a fully adaptive truth.
 
     Parameters
     ----------
@@ -61,9 +76,10 @@ def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: str | float = "
     d : int
         Features.
     L : float
-        Bound on |f*|.
-    bias : {"proved", "paper"} or float
-        What is proved above; what the paper prints, which is not a bound; or a number that is returned.
+        Bound on |f*| for all x in a box that contains 0, and not only on the data.
+    bias : {"proved", "paper"}, float or Estimate
+        What is proved above; what the paper prints, which is not a bound; or a number that is returned. Of an estimate
+        the value is taken, 0 where it is below.
     missing : optional
         The law of M: a 0/1 matrix (its rows, equally likely), a pair of mechanism and features, on which it is drawn
         once, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. By default the worst of
@@ -81,7 +97,7 @@ def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: str | float = "
     adaptivity = read_class(adaptivity, d)
     d = int(d)
     if not isinstance(bias, str):
-        return not_negative("bias", bias)
+        return max(0.0, bias.value) if isinstance(bias, Estimated) else not_negative("bias", bias)
     if bias not in BIASES:
         raise ValueError(f"bias must be 'proved', 'paper' or a number from 0 on, not {bias!r}.")
     law = read_missing(missing, d)
@@ -98,7 +114,10 @@ def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: str | float = "
 def degree_of(adaptivity: Adaptivity, d: int) -> int:
     """The largest t such that the weights of a class contain all polynomials of the pattern of degree t."""
     shipped = {Static: 0, AffineIntercept: 0, Affine: 1, FullyAdaptive: d}
-    degree = shipped.get(type(adaptivity), getattr(adaptivity, "degree", None))
+    kind = type(adaptivity)
+    # A subclass with another basis does not inherit the degree of its parent.
+    declares = kind is Polynomial or "degree" in vars(kind) or not isinstance(adaptivity, Polynomial)
+    degree = shipped.get(kind, getattr(adaptivity, "degree", None) if declares else None)
     if adaptivity.has_structure():
         raise ValueError(
             f"{class_name(adaptivity)} puts a structure on its weights, and Theorem 1 is about plain least squares: "
@@ -109,7 +128,13 @@ def degree_of(adaptivity: Adaptivity, d: int) -> int:
             f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the degree up to which its "
             "weights contain all polynomials of the pattern, or give the bias as a number."
         )
-    return min(int(degree), d)
+    degree = min(int(degree), d)
+    if kind not in (*shipped, Polynomial) and d <= CHECKED_FEATURES and not contains_polynomials(adaptivity, d, degree):
+        raise ValueError(
+            f"The weights of {class_name(adaptivity)} do not contain all polynomials of the pattern up to the degree "
+            f"{degree} that it declares: correct its attribute 'degree', or give the bias as a number."
+        )
+    return degree
 
 
 @dataclass(frozen=True)
@@ -121,10 +146,14 @@ class Law:
     text : str
         The law in words.
     log_mean_square : callable of k
+        Where it is above 0, so that the bound is L^2, it need not be exact.
+    known : bool
+        Whether it is the law, and not an estimate of it from rows.
     """
 
     text: str
     log_mean_square: Callable[[int], float]
+    known: bool = True
 
 
 def read_missing(missing: Any, d: int) -> Law:
@@ -139,7 +168,10 @@ def read_missing(missing: Any, d: int) -> Law:
         missing = mechanism(X, np.random.RandomState(0))
     elif callable(missing):
         raise ValueError("A mechanism needs features to act on: give missing=(mechanism, X).")
-    values = np.asarray(missing, dtype=float)
+    try:
+        values = np.asarray(missing, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"missing must be a 0/1 matrix, probabilities or a mechanism, not {missing!r}.") from error
     if values.ndim == 0:
         values = np.full(d, float(values))
     if values.ndim > 2 or values.shape[-1] != d or values.size == 0:
@@ -152,7 +184,11 @@ def read_missing(missing: Any, d: int) -> Law:
         raise ValueError("missing must be a matrix of 0 and 1, such as isnan(X).")
     table = PatternTable.of(values)
     probabilities = table.weights / len(values)
-    return Law(f"that of the {len(values)} rows", lambda k: log_mean_square(table.patterns, probabilities, k))
+    return Law(
+        f"that of the {len(values)} rows, an estimate for others",
+        lambda k: log_mean_square(table.patterns, probabilities, k),
+        known=False,
+    )
 
 
 def log_mean_square(patterns: Any, probabilities: FloatArray, k: int) -> float:

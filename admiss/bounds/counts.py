@@ -24,6 +24,7 @@ fully adaptive    d 2^d                 d 2^(d-1) + 2^d
 Counts are whole numbers of Python, which do not overflow.
 """
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,8 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
     """
     if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
         raise ValueError(f"d must be a whole number of features from 1 on, not {d!r}.")
-    if isinstance(adaptivity, Partition | Partitioner) or (isinstance(adaptivity, str) and adaptivity == "finite"):
+    found_from_data = isinstance(adaptivity, Partition | Partitioner) or hasattr(adaptivity, "partitioner")
+    if found_from_data or (isinstance(adaptivity, str) and adaptivity == "finite"):
         raise ValueError(
             "A partition that is found from the data has no p(F): the class it comes from is the union over all "
             "partitions, which is no linear space, so Theorem 1 does not apply; use a class that is fixed beforehand."
@@ -175,6 +177,20 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
     phi, mask = _dense(fitted.basis(M.astype(float))), fitted.mask(d)
     observed = np.column_stack([np.ones(len(M)), ~M])
     return sum(int(np.linalg.matrix_rank(observed[:, [j]] * phi[:, mask[j]])) for j in range(d + 1) if mask[j].any())
+
+
+def contains_polynomials(adaptivity: Adaptivity, d: int, t: int) -> bool:
+    """Whether the weights of every feature contain all polynomials of degree t on the patterns that have it."""
+    M = all_patterns(d).astype(bool)
+    fitted = _fit(adaptivity, M)
+    phi, mask = _dense(fitted.basis(M.astype(float))), fitted.mask(d)
+    subsets = [S for s in range(t + 1) for S in combinations(range(d), s)]
+    monomials = np.column_stack([M[:, list(S)].all(axis=1) for S in subsets]).astype(float)
+    for j in range(d):
+        own = phi[np.ix_(~M[:, j], mask[j + 1])]
+        if np.linalg.matrix_rank(np.hstack([own, monomials[~M[:, j]]])) > np.linalg.matrix_rank(own):
+            return False
+    return True
 
 
 def all_patterns(d: int) -> FloatArray:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import lambertw
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds.bias import bias_bound, not_negative, positive
+from admiss.bounds.bias import Bias, bias_bound, not_negative, positive
 from admiss.bounds.counts import ClassLike, coefficient_count, read_class
 from admiss.bounds.generalization import Bound, generalization_bound, read_constant
 from admiss.table import Table
@@ -30,8 +30,8 @@ from admiss.table import Table
 # Orders of polynomials that are compared by default.
 LARGEST_ORDER = 10
 
-# b(F) by a rule or as a number, or one of these for each class.
-Biases = str | float | Sequence[str | float]
+# b(F) by a rule, as a number or as an estimate, or one of these for each class.
+Biases = Bias | Sequence[Bias]
 
 
 def crossover(
@@ -70,7 +70,8 @@ def crossover(
     >>> print(crossover("static", "affine", 5, sigma2=1.0, L=2.0))
     None
     """
-    kappa = positive("c", c) * read_constant(constant, not_negative("sigma2", sigma2), positive("L", L))[0]
+    factor = read_constant(constant, not_negative("sigma2", sigma2), positive("L", L))[0]
+    log_kappa = math.log(positive("c", c)) + math.log(factor)
     classes = [read_class(a, d), read_class(b, d)]
     counts = [coefficient_count(adaptivity, d, count) for adaptivity in classes]
     biases = [
@@ -82,16 +83,16 @@ def crossover(
         return None
     if p == q or b_q == math.inf:
         return 1.0
-    log_r = math.log(8 * (b_q - b_p)) - math.log(kappa) - math.log(p - q)
+    log_r = math.log(8.0) + math.log(b_q - b_p) - log_kappa - math.log(p - q)
     if log_r >= 0.0:
         return 1.0
-    if log_r < -700.0:  # n = u / r with u > 700
+    if log_r < -703.0:  # n = u / r with u > 700 is beyond the largest float
         return math.inf
     r = math.exp(log_r)
     return float(-lambertw(-r / math.e, -1).real / r)
 
 
-def _one_for_each(bias: Biases, classes: int) -> list[str | float]:
+def _one_for_each(bias: Biases, classes: int) -> list[Bias]:
     if isinstance(bias, list | tuple | np.ndarray):
         if len(bias) != classes:
             raise ValueError(f"bias has {len(bias)} entries for {classes} classes: give one for each, or one for all.")
@@ -136,6 +137,9 @@ class Recommendation:
         verdict = (
             f"smallest bound: {best.name}, c = {best.c:g}; c is unknown, so this ranks classes and does not certify"
         )
+        caveats = sorted({bound.caveat for bound in self.ranking} - {""})
+        if caveats:
+            verdict += f"\n{'; '.join(caveats)}"
         if best.vacuous:
             verdict += "\nall bounds are above what truncation alone ensures: they say nothing at this n"
         return f"{self.table!r}\n{verdict}"
@@ -161,7 +165,7 @@ def recommend(
     classes : sequence of classes, optional
         Static, affine intercept, affine, the orders 2 to 10 (below d) and fully adaptive by default.
     bias : {"proved", "paper"}, float, or a sequence of these
-        b(F), one for all or one for each of ``classes``; estimates from data, for instance.
+        b(F), one for all or one for each of ``classes``: what ``estimate_bias`` returns, for instance.
     n, d, sigma2, L, c, constant, count, missing
         As in ``generalization_bound``.
 

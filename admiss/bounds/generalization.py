@@ -1,7 +1,8 @@
 """Theorem 1: a bound on the risk of truncated least squares over an adaptivity class.
 
-Under Assumption 2.1 (noise of variance sigma^2, a fully adaptive truth with |f*| <= L), the least squares estimate f_n
-over the class F from n rows, truncated at +-L, has
+Let the noise have variance sigma^2 and the truth be fully adaptive, with |f*| <= L for all x in a box that contains 0
+(for b(F); the rest needs it on the data only, as in Assumption 2.1). The least squares estimate f_n over the class F
+from n rows, truncated at +-L, has
 
     E[(Y - T_L f_n)^2] <= sigma^2 + 8 b(F) + c max{sigma^2, L^2} (1 + log n) / n p(F)
 
@@ -22,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import bias_bound, exp_or_inf, not_negative, positive, read_missing
+from admiss.bounds.bias import Bias, Estimated, bias_bound, exp_or_inf, not_negative, positive, read_missing
 from admiss.bounds.counts import ClassLike, class_name, coefficient_count, read_class
 
 CONSTANTS = ("proved", "paper")
 AS_PRINTED = "as printed, not a bound"
+GIVEN, ESTIMATED = "given as a number", "an estimate"
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,19 @@ class Bound:
         return self.bias / 8
 
     @property
+    def caveat(self) -> str:
+        """Why it is no bound for the right c: what is as printed, given as a number, estimated, or counted too low."""
+        rules = (self.bias_rule, self.constant_rule)
+        if any(AS_PRINTED in rule for rule in rules):
+            return AS_PRINTED
+        if any(GIVEN in rule or ESTIMATED in rule for rule in rules):
+            return "given numbers or an estimate, not a bound"
+        return "counted without the intercept, not a bound" if self.count == "table" else ""
+
+    @property
     def is_bound(self) -> bool:
-        """Whether nothing in it is as printed in the paper, where that is no bound."""
-        return not any(AS_PRINTED in rule for rule in (self.bias_rule, self.constant_rule))
+        """Whether it is what Theorem 1 proves, up to the constant c."""
+        return not self.caveat
 
     def __str__(self) -> str:
         truncation = f"truncation alone gives {self.noise + 4 * self.L * self.L:.6g}"
@@ -89,10 +101,10 @@ class Bound:
             "noise": f"{self.noise:.6g}",
             "bias": f"{self.bias:.6g} ({self.bias_rule})",
             "estimation": f"{self.estimation:.6g} ({self.constant_rule}; c = {self.c:g})",
-            "total": f"{self.total:.6g}{'' if self.is_bound else f' ({AS_PRINTED})'}",
+            "total": f"{self.total:.6g}{f' ({self.caveat})' if self.caveat else ''}",
             "vacuous": f"{'yes' if self.vacuous else 'no'}: {truncation}",
             "note": "c is universal but unknown: this compares classes and does not certify a risk",
-            "": "about least squares without a penalty, truncated at +-L, under Assumption 2.1",
+            "": "about least squares without a penalty, truncated at +-L; |f*| <= L on a box of x that contains 0",
         }
         return "\n".join(f"{name:<11} {value}" for name, value in rows.items())
 
@@ -104,7 +116,7 @@ def generalization_bound(
     sigma2: float,
     L: float,
     c: float = 1.0,
-    bias: str | float = "proved",
+    bias: Bias = "proved",
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
@@ -122,10 +134,11 @@ def generalization_bound(
     sigma2 : float
         Variance of the noise.
     L : float
-        Bound on |f*|, and where predictions are truncated.
+        Bound on |f*|, and where predictions are truncated. For the proved bias it must hold for all x in a box that
+        contains 0, which is more than a bound on the data where features are strongly correlated.
     c : float
         The constant of the theorem. It is not known; 1 is good for comparing classes.
-    bias : {"proved", "paper"} or float
+    bias : {"proved", "paper"}, float or Estimate
         b(F), see ``bias_bound``.
     constant : {"proved", "paper"} or float
         max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
@@ -144,7 +157,7 @@ def generalization_bound(
     total       1.75001
     vacuous     no: truncation alone gives 17
     note        c is universal but unknown: this compares classes and does not certify a risk
-                about least squares without a penalty, truncated at +-L, under Assumption 2.1
+                about least squares without a penalty, truncated at +-L; |f*| <= L on a box of x that contains 0
     """
     log_n = log_rows(n)
     adaptivity = read_class(adaptivity, d)
@@ -188,13 +201,15 @@ def read_constant(constant: str | float, sigma2: float, L: float) -> tuple[float
         return factor, f"factor max{{sigma^2, {text}}} = {factor:g}, {rule}"
     if isinstance(constant, str):
         raise ValueError(f"constant must be 'proved', 'paper' or a number above 0, not {constant!r}.")
-    return positive("constant", constant), "factor given as a number"
+    return positive("constant", constant), f"factor {GIVEN}"
 
 
-def _bias_rule(bias: str | float, missing: Any, d: int) -> str:
+def _bias_rule(bias: Bias, missing: Any, d: int) -> str:
+    if isinstance(bias, Estimated):
+        return f"{ESTIMATED}, standard error {8 * bias.standard_error:.2g}"
     if bias == "proved":
         return f"proved, law of M: {read_missing(missing, d).text}"
-    return AS_PRINTED if bias == "paper" else "given as a number"
+    return AS_PRINTED if bias == "paper" else GIVEN
 
 
 def short(number: float) -> str:

@@ -65,6 +65,8 @@ def parity_truth(d: int, j: int = 0, L: float = 1.0, over: BoolArray | None = No
     [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     L = positive("L", L)
+    if not isinstance(d, int | np.integer) or d < 1 or not 0 <= j < d:
+        raise ValueError(f"A parity needs d >= 1 features and one of them, 0 to d - 1, not d = {d!r} and j = {j!r}.")
     used = np.arange(d) != j
     if over is not None:
         used &= over
@@ -177,6 +179,8 @@ def lemma_pair(weights: FloatArray, t: int, centre: Any) -> tuple[FloatArray, Fl
     ([1.0, 1.0, 1.0, 1.0], [3.0, 3.0, 3.0, 3.0])
     """
     d = _check_order(weights, t)
+    if norm not in (1, 2):
+        raise ValueError(f"norm must be 1 or 2, not {norm!r}.")
     distance = np.abs(all_patterns(d) - read_centre(centre, d))
     bound = _ranges(weights) * np.exp(log_elementary_symmetric(2 * distance, t + 1))
     return taylor_error(weights, t, centre), bound
@@ -263,7 +267,7 @@ def _observed_only(weights: FloatArray) -> FloatArray:
 
 def _check_order(weights: FloatArray, t: int) -> int:
     """The number of features, after a look at the order."""
-    d = weights.shape[-2]
+    d = _observed_only(weights).shape[-2]
     if not isinstance(t, int | np.integer) or isinstance(t, bool) or not 0 <= t <= d:
         raise ValueError(f"The order t must be a whole number from 0 to the number of features {d}, not {t!r}.")
     return d

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
+from admiss import FiniteRegressor
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
-from admiss.bounds import Bound, bias_bound, coefficient_count, crossover, generalization_bound, recommend
+from admiss.bounds import Bound, Estimate, bias_bound, coefficient_count, crossover, generalization_bound, recommend
 from admiss.bounds.bias import log_elementary_symmetric, read_missing
 from admiss.bounds.counts import all_patterns, rank_over_patterns
 from admiss.bounds.taylor import independent_law
@@ -345,3 +346,78 @@ def test_recommend():
     assert "say nothing" not in str(recommend(1e9, 4, **rules))
     with pytest.raises(ValueError, match="no class"):
         recommend(10, 4, 1.0, 1.0, classes=[])
+
+
+def test_what_is_no_bound_says_so():
+    M = np.random.RandomState(0).uniform(size=(50, 4)) < 0.1
+    assert generalization_bound(100, 4, "affine", 1.0, 1.0).is_bound
+    assert generalization_bound(100, 4, "affine", 1.0, 1.0, missing=0.1).is_bound
+    for options, words in (
+        ({"missing": M}, "an estimate"),
+        ({"bias": 0.1}, "given numbers"),
+        ({"constant": 2.0}, "given numbers"),
+        ({"count": "table"}, "without the intercept"),
+        ({"bias": "paper"}, "as printed, not a bound"),
+        ({"constant": "paper"}, "as printed, not a bound"),
+    ):
+        bound = generalization_bound(100, 4, "affine", 1.0, 1.0, **options)
+        assert not bound.is_bound
+        assert words in bound.caveat
+        assert bound.caveat in str(bound)
+        assert bound.caveat in str(recommend(100, 4, 1.0, 1.0, **options))
+
+
+def test_a_bound_on_the_data_is_not_enough():
+    """Correlated features whose large weights cancel: |f*| <= 1 on the data, and the static bias is above the bound."""
+    p, z = 0.01, np.array([1.0, 1.0, -1.0, -1.0])
+    x = np.column_stack([30 * z, -30 * z + np.array([1.0, -1.0, 1.0, -1.0])])
+    rows, y, weight = [], [], []
+    for m in all_patterns(2):
+        for one in x:
+            rows.append([1.0, *((1 - m) * one)])
+            y.append(one.sum() if not m.any() else 0.0)
+            weight.append(np.prod(np.where(m, p, 1 - p)) / len(x))
+    assert np.abs(y).max() <= 1
+    root = np.sqrt(weight)
+    A, b = np.array(rows) * root[:, None], np.array(y) * root
+    bias = ((A @ np.linalg.lstsq(A, b, rcond=None)[0] - b) ** 2).sum()
+    assert bias > 0.9
+    # With L for the box that contains 0, which is 30 here, it is a bound.
+    assert bias_bound("static", 2, 1.0, missing=p) < 0.1 < bias < bias_bound("static", 2, 30.0, missing=p)
+
+
+def test_estimates_can_be_given():
+    estimate = Estimate(0.25, 0.1, "some")
+    bound = generalization_bound(100, 4, "affine", 1.0, 1.0, bias=estimate)
+    assert bound.b == 0.25
+    assert "standard error 0.8" in str(bound)
+    assert bias_bound("affine", 4, 1.0, bias=Estimate(-0.1, 0.1, "below 0")) == 0.0
+    assert crossover("static", "affine", 4, 1.0, 1.0, bias=[estimate, Estimate(0.0, 0.1, "none")]) > 1
+
+
+def test_a_declared_degree_is_checked():
+    class Constant(Adaptivity):
+        degree = 3
+
+        def basis(self, M):
+            return np.ones((len(M), 1))
+
+    class OnlyConstantWeights(Polynomial):
+        def mask(self, d):
+            mask = super().mask(d)
+            mask[1:, 1:] = False
+            return mask
+
+    with pytest.raises(ValueError, match="do not contain all polynomials"):
+        bias_bound(Constant(), 4, 1.0, missing=0.02)
+    with pytest.raises(ValueError, match="No bias is known"):
+        bias_bound(OnlyConstantWeights(2), 4, 1.0, missing=0.02)
+    with pytest.raises(ValueError, match="has no p"):
+        coefficient_count(FiniteRegressor(), 5)
+    with pytest.raises(ValueError, match="a 0/1 matrix, probabilities or a mechanism"):
+        bias_bound("static", 4, 1.0, missing="often")
+
+
+def test_crossovers_of_extreme_constants():
+    assert crossover("static", "affine", 4, 0.0, 1e-150, c=1e-150, missing=0.01) == 1.0
+    assert 1e140 < crossover("static", "affine", 4, 0.0, 1.0, c=1e140, missing=0.01) < 1e145

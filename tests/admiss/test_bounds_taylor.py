@@ -115,7 +115,7 @@ def test_theorem_fails_with_the_printed_bias():
 def test_printed_bias_is_not_seen_to_fail_on_random_truths():
     for kind in ("gaussian", "signs"):
         for seed in range(3):
-            computed, printed = bias_pair(draw_truth(kind, 6, 1.0, seed), 4, bias="paper")
+            computed, printed = bias_pair(draw_truth(kind, 8, 1.0, seed), 6, bias="paper")
             assert computed < printed
 
 
@@ -183,3 +183,12 @@ def test_invalid_truths():
     with pytest.raises(ValueError, match="L must be a number above 0"):
         draw_truth("signs", 3, -1.0)
     assert tabulate(lambda m: [1.0], 1).tolist() == [[1.0, 0.0]]
+
+
+def test_sentences_of_truths():
+    with pytest.raises(ValueError, match="0 to d - 1"):
+        parity_truth(3, j=5)
+    with pytest.raises(ValueError, match="norm must be 1 or 2"):
+        norm_pair(parity_truth(3), 1, 0.5, norm=7)
+    with pytest.raises(ValueError, match="have shape"):
+        norm_pair([[1.0, 2.0, 3.0]], 0, 0.5)
