@@ -143,7 +143,9 @@ def squared_distance(source: Population, W: FloatArray, truths: FloatArray, L: f
 
 
 def order_biases(weights: FloatArray, rates: FloatArray, second_moment: float) -> FloatArray:
-    """Exact bias of the orders t = 0, .., d - 1 where M_j ~ Bernoulli(p_j) is independent and x of mean 0 apart.
+    """Exact bias of the orders t = 0, .., d - 1 for independent M_j ~ Bernoulli(p_j) and x that is independent of M.
+
+    The x_j have mean 0 and are independent of each other; another x may have a larger bias.
 
     The functions  prod_{k in S} (m_k - p_k) / sqrt(p_k (1 - p_k))  are orthonormal, those with |S| <= t span the
     polynomials of order t, so that the bias is  E x_j^2 P(M_j = 0)  times the squares of the coefficients of w_j(m)

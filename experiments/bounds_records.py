@@ -27,12 +27,13 @@ from experiments import bounds_population as populations
 KINDS = ("gaussian", "signs", "parity")
 HALVES = ("choose", "check")
 # Where n is about p(F), least squares is at its worst: both halves have sizes near each count.
-SIZES = {"choose": (8, 24, 64, 192, 512, 2048), "check": (16, 48, 128, 256, 1024, 4096)}
-FEATURES = (4, 6)
+SIZES = {"choose": (4, 8, 24, 64, 192, 512, 2048), "check": (6, 16, 48, 128, 256, 1024, 4096)}
+FEATURES = (2, 4, 6)
 PLACES = ("box", "corners")
-VARIANCES = (0.01, 0.25, 4.0)
+# Below sigma^2 = L^2 the noise does not fill max{sigma^2, L^2}; above, truncation keeps the excess from growing along.
+VARIANCES = (0.01, 0.25, 1.0, 4.0)
 REPLICATES = 30
-TRUTHS = 8
+TRUTHS = 7
 # For the biases: features, and truths of each kind.
 BIAS_FEATURES = (4, 6, 8, 10)
 BIAS_TRUTHS = 20
@@ -147,7 +148,7 @@ def by_class(records: list[Record]) -> dict[str, list[Record]]:
 
 
 def bias_cell(d: int, law: str, truths: int) -> dict[str, Any]:
-    """Exact biases of all orders at x uniform on the corners, which makes them largest, beside the two formulas."""
+    """Exact biases of all orders beside the two formulas; x_j = +-1 of mean 0, independent of each other and of M."""
     rates = populations.RATES[law](d)
     rng = np.random.default_rng([d, BIAS_LAWS.index(law)])
     true: dict[str, list[list[float]]] = {kind: [] for kind in KINDS}

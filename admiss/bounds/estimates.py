@@ -14,9 +14,14 @@ least squares in F, without a penalty and truncated to [-L, L] as in Theorem 1 o
   error of estimating it: the estimate is too small by that error, and too large by that of F;
 * without the assumption, the estimate of sigma^2 above: too small by what that is too large, too large by the error of
   estimating F.
+
+Its standard error is of the mean over rows given the fits. The errors above are not in it, so that value +- standard
+error is no interval for b(F); and nothing keeps the difference above 0.
 """
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -30,6 +35,10 @@ from admiss.folds import Split, make_folds
 from admiss.inputs import read_features, read_regression_target
 from admiss.linear import AdaptiveRegressor
 from admiss.patterns import BoolArray, FloatArray, PatternTable
+
+# Numbers above a quantile that its standard error is taken from at least.
+FEWEST_ABOVE = 5
+NO_INTERVAL = "value ± standard error is no interval for b(F), and the value can be below 0"
 
 
 @dataclass(frozen=True)
@@ -123,15 +132,16 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     y : array of shape (n,)
         Target.
     share : float
-        The value is the (1 - share / 2)-quantile of |y - centre|.
+        The value is the (1 - share / 2)-quantile of |y - centre|; 5 or more of the n numbers must be above it.
     centre : float
-        Constant that is taken off y; Theorem 1 of the paper truncates around 0.
+        Constant that is taken off y: the level is then one of |f* - centre|. Theorem 1 of the paper truncates around
+        0, so that L must be the value + |centre| or more.
 
     Returns
     -------
     Estimate
-        The standard error is half the width of the interval between the order statistics that one standard deviation
-        of the binomial law allows.
+        The standard error is half the distance between the quantiles at one standard error of the level, that of a
+        binomial share, above and below.
 
     Examples
     --------
@@ -141,20 +151,32 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     >>> level.note
     '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be told from data'
     """
+    if not _is_number(share) or not 0 < share < 1:
+        raise ValueError(f"share must be a number between 0 and 1, not {share!r}.")
+    if not _is_number(centre) or not -math.inf < centre < math.inf:
+        raise ValueError(f"centre must be a finite number, not {centre!r}.")
     y = read_regression_target(BaseEstimator(), y, len(y))
-    if not 0 < share < 1:
-        raise ValueError(f"share must be between 0 and 1, not {share!r}.")
-    n, level = len(y), 1 - share / 2
-    if n * share < 2:
+    n, above = len(y), share / 2
+    if n * above < FEWEST_ABOVE * (1 - 1e-9):
+        fewest = 2 * FEWEST_ABOVE
+        larger = f"a share of {fewest / n:.3g} or more, or " if n > fewest else ""
         raise ValueError(
-            f"The {level:.4g}-quantile of {n} numbers is no estimate: use a share of {2 / n:.3g} or more, or more rows."
+            f"Fewer than {FEWEST_ABOVE} of {n:,} numbers are above their {1 - above:.4g}-quantile, too few to estimate "
+            f"it: use {larger}{math.ceil(fewest / share):,} rows or more."
         )
-    sizes = np.sort(np.abs(y - centre))
-    spread = np.sqrt(n * level * (1 - level))
-    low, high = sizes[np.clip(np.array([n * level - spread, n * level + spread]).astype(int), 0, n - 1)]
-    note = f"|f*| is larger in at most {100 * share:.3g}% of rows if the noise has median 0"
-    note += "; sup |f*| itself cannot be told from data"
-    return Estimate(float(np.quantile(sizes, level)), float(high - low) / 2, note)
+    sizes = np.abs(y - centre)
+    spread = math.sqrt(above * (1 - above) / n)
+    value, low, high = np.quantile(sizes, 1 - above + np.array([0.0, -spread, spread])).tolist()
+    what = "|f* - centre|" if centre else "|f*|"
+    note = f"{what} is larger in at most {100 * share:.3g}% of rows if the noise has median 0"
+    note += f"; sup {what} itself cannot be told from data"
+    if centre:
+        note += f"; truncation is around 0, hence L >= value + |centre| = {value + abs(centre):.4g}"
+    return Estimate(value, (high - low) / 2, note)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def estimate_bias(
@@ -183,7 +205,7 @@ def estimate_bias(
         with that of the fully adaptive class, else with `estimate_noise`.
     L : float, optional
         Predictions are truncated to [-L, L]; the largest |y| by default.
-    rows_per_coefficient : int
+    rows_per_coefficient : int, at least 1
         Under the assumption, patterns with fewer rows for each coefficient of their own linear model are left out, and
         the note says how many rows they had; where they had more than half of the rows, that is an error.
     cv : int, splitter or iterable of (train, test)
@@ -194,8 +216,8 @@ def estimate_bias(
     Returns
     -------
     Estimate
-        The standard error is that of the mean of paired differences over rows, given the fits. A value below 0 says
-        that the bias is small beside the errors of estimation.
+        The standard error is that of the mean of paired differences over rows, given the fits: value +- standard
+        error is no interval for b(F). A value below 0 says that the bias is small beside the errors of estimation.
 
     Examples
     --------
@@ -207,11 +229,14 @@ def estimate_bias(
     >>> [round(estimate_bias(X, y, F, random_state=0).value, 1) for F in ("static", "affine")]
     [1.0, 0.0]
     """
+    if L is not None and not (_is_number(L) and L > 0):
+        raise ValueError(f"L must be a positive number, or None for the largest |y|, not {L!r}.")
+    whole = isinstance(rows_per_coefficient, int | np.integer) and not isinstance(rows_per_coefficient, bool)
+    if not whole or rows_per_coefficient < 1:
+        raise ValueError(f"rows_per_coefficient must be a whole number from 1 on, not {rows_per_coefficient!r}.")
     rng = check_random_state(random_state)
     X, y = _read(X, y)
     adaptivity = read_class(adaptivity, X.shape[1])
-    if L is not None and not L > 0:
-        raise ValueError(f"L must be a positive number, not {L!r}.")
     if not assumption:
         return _bias_above_noise(X, y, adaptivity, L, cv, rng)
     kept, p = _rich_patterns(np.isnan(X), rows_per_coefficient)
@@ -223,7 +248,8 @@ def estimate_bias(
     too_small = full.mean() * p / np.mean([len(train) for train, _ in folds])
     note = (
         f"risk of the class {class_name(adaptivity)} above the fully adaptive class, which has risk sigma^2 under "
-        f"Assumption 2.1; the {p:,} coefficients of the latter make it too small by about {too_small:.2g}"
+        f"Assumption 2.1; the {p:,} coefficients of the latter make it too small by about {too_small:.2g}; "
+        f"{NO_INTERVAL}"
     )
     if left_out:
         note += f"; {left_out:,} of {left_out + len(y):,} rows, of patterns with too few of them, are left out"
@@ -262,7 +288,9 @@ def _bias_above_noise(
     losses = _losses(X, y, adaptivity, L, _folds(X, y, cv, rng))
     noise = neighbour_differences(X, y, None, _folds(X, y, 2, rng), rng)
     value, error = RowTerms(noise.rows, losses[noise.rows] - noise.values, noise.groups).mean()
-    note = f"risk of the class {class_name(adaptivity)} above an estimate of sigma^2 that errs from above"
+    note = (
+        f"risk of the class {class_name(adaptivity)} above an estimate of sigma^2 that errs from above; {NO_INTERVAL}"
+    )
     if len(noise.rows) < len(y):
         note += f"; {len(y) - len(noise.rows):,} of {len(y):,} rows have no neighbour and are left out"
     return Estimate(value, error, note)

@@ -179,8 +179,6 @@ def lemma_pair(weights: FloatArray, t: int, centre: Any) -> tuple[FloatArray, Fl
     ([1.0, 1.0, 1.0, 1.0], [3.0, 3.0, 3.0, 3.0])
     """
     d = _check_order(weights, t)
-    if norm not in (1, 2):
-        raise ValueError(f"norm must be 1 or 2, not {norm!r}.")
     distance = np.abs(all_patterns(d) - read_centre(centre, d))
     bound = _ranges(weights) * np.exp(log_elementary_symmetric(2 * distance, t + 1))
     return taylor_error(weights, t, centre), bound
@@ -189,6 +187,8 @@ def lemma_pair(weights: FloatArray, t: int, centre: Any) -> tuple[FloatArray, Fl
 def norm_pair(weights: FloatArray, t: int, centre: Any, norm: int = 1) -> tuple[FloatArray, FloatArray]:
     """Pattern by pattern: the error, and 2^(t+1) L / (t+1)! ||m - c||^(t+1), a bound in the 1-norm only."""
     d = _check_order(weights, t)
+    if norm not in (1, 2):
+        raise ValueError(f"norm must be 1 or 2, not {norm!r}.")
     distance = np.linalg.norm(2 * (all_patterns(d) - read_centre(centre, d)), ord=norm, axis=1)
     bound = _ranges(weights) * distance ** (t + 1) / math.factorial(t + 1)
     return taylor_error(weights, t, centre), np.asarray(bound)

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 
 from admiss.bounds import figures
 from admiss.bounds.crossovers import crossover
+from admiss.bounds.estimates import Estimate
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
 from admiss.bounds.generalization import generalization_bound
 
@@ -72,7 +73,17 @@ def test_every_curve_can_be_told_apart():
 def test_what_is_not_a_bound_is_said():
     assert "as printed, not a bound" in plot_bounds(6, 1.0, 1.0, bias="paper").get_ylabel()
     assert "as printed, not a bound" in plot_bounds(6, 1.0, 1.0, constant="paper").get_ylabel()
-    assert "bias part 8 b(F) (as printed, not a bound)" in labels(plot_bias_estimation(100, 6, 1.0, 1.0, bias="paper"))
+    printed = " (as printed, not a bound)"
+    expected = ["total" + printed, "bias part 8 b(F)" + printed, "estimation part"]
+    assert labels(plot_bias_estimation(100, 6, 1.0, 1.0, bias="paper")) == expected
+    expected = ["total" + printed, "bias part 8 b(F)", "estimation part" + printed]
+    assert labels(plot_bias_estimation(100, 6, 1.0, 1.0, constant="paper")) == expected
+    assert labels(plot_bias_estimation(100, 6, 1.0, 1.0)) == ["total", "bias part 8 b(F)", "estimation part"]
+    assert labels(plot_bias_estimation(100, 6, 1.0, 1.0, bias=0.1))[0] == "total (given b(F))"
+    assert plot_bounds(6, 1.0, 1.0).get_ylabel() == "bound on the risk, c = 1"
+    assert "not a bound" in plot_bounds(6, 1.0, 1.0, count="table").get_ylabel()
+    assert "not a bound" in labels(plot_bias_estimation(100, 6, 1.0, 1.0, missing=np.eye(6)))[0]
+    assert plot_bounds(6, 1.0, 1.0, bias=0.1).get_ylabel() == "bound on the risk, c = 1\n(given b(F))"
     assert any("vacuous" in text for text in texts(plot_bounds(**SETTING)))
 
 
@@ -106,11 +117,56 @@ def test_biases_of_each_class():
     assert f"n = {expected:,.0f}" in texts(ax)
 
 
+def test_estimates_as_biases():
+    classes = ["static", "fully_adaptive"]
+    ax = plot_bounds(5, 0.2, 1.0, classes, (100, 1000), bias=[Estimate(0.01, 0.1, ""), Estimate(-0.02, 0.1, "")])
+    assert "given b(F)" in ax.get_ylabel()
+    for line, F, b in zip([line for line in ax.lines if line.get_label()[0] != "_"], classes, (0.01, 0.0), strict=True):
+        rows, totals = line.get_data()
+        assert totals[-1] == pytest.approx(generalization_bound(rows[-1], 5, F, 0.2, 1.0, bias=b).total)
+    parts = plot_bias_estimation(1000, 5, 0.2, 1.0, bias=Estimate(0.01, 0.1, ""))
+    assert parts.lines[1].get_ydata() == pytest.approx(0.08)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_the_largest_float(tmp_path):
+    # 8 b(F) as printed of an order that is far from both ends
+    classes = ["static", ("polynomial", 300), "fully_adaptive"]
+    ax = plot_bounds(100_000, 1.0, 1.0, classes, bias="paper")
+    assert labels(ax) == ["static (vacuous)", "order 300 (vacuous)", "fully adaptive (vacuous)"]
+    only = plot_bounds(100_000, 1.0, 1.0, classes[1:2], bias="paper")
+    parts = plot_bias_estimation(10**400, 6, 1.0, 1.0)
+    assert parts.get_ylabel().endswith("(n = 1.00e+400)")
+    for k, axes in enumerate((ax, only, parts)):
+        axes.figure.savefig(tmp_path / f"{k}.png")
+
+
+def test_labels_fit_into_low_axes():
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.4), layout="constrained")
+    plot_bounds(6, 1.0, 1.0, bias="paper", ax=axes[0])
+    plot_bias_estimation(10_000, 6, 1.0, 1.0, bias="paper", ax=axes[1])
+    figure.canvas.draw()
+    for ax in axes:
+        label = ax.yaxis.label.get_window_extent()
+        assert label.y0 >= 0
+        assert label.y1 <= figure.bbox.height
+
+
 def test_clear_errors(monkeypatch):
     with pytest.raises(ValueError, match="bias has 3 entries for 2 classes"):
         plot_bounds(**SETTING, classes=["static", "affine"], bias=[0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match="n must be a pair of a smallest and a largest number of rows"):
-        plot_bounds(**SETTING, n=(100, 10))
+    for n in ((100, 10), 5, (10, 10**400), (1, 2, 3), "ab", (0.5, 10), (1, np.nan)):
+        with pytest.raises(
+            ValueError, match="n must be a pair of a smallest and a largest number of rows, between 1 and"
+        ):
+            plot_bounds(**SETTING, n=n)
+    for classes in ("affine", 3, ("polynomial", 2)):
+        with pytest.raises(ValueError, match="classes must be a list of classes, such as"):
+            plot_bounds(**SETTING, classes=classes)
+    for draw in (plot_bounds, lambda *setting: plot_bias_estimation(100, *setting)):
+        for d in (0, "a"):
+            with pytest.raises(ValueError, match="d must be a whole number of features from 1 on, not"):
+                draw(d, 0.2, 1.0)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for draw in (lambda: plot_bounds(**SETTING), lambda: plot_bias_estimation(100, **SETTING)):
         with pytest.raises(ImportError, match=r"pip install admiss\[plots\]"):

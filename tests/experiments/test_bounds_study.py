@@ -123,6 +123,7 @@ def test_needed_constant_makes_the_bound_tight(cells):
 def test_halves_share_nothing(cells):
     choose, check = cells
     assert not set(choose["sizes"]) & set(check["sizes"])
+    assert not set(measured.SIZES["choose"]) & set(measured.SIZES["check"])
     assert choose["bias"]["static"] != check["bias"]["static"]
 
 
@@ -138,6 +139,13 @@ def test_failures_are_counted_on_the_other_half(cells):
     swapped = [measured.Record(**{**vars(r), "half": "check" if r.half == "choose" else "choose"}) for r in records]
     _, failed_when_swapped, _ = measured.chosen_constant(swapped, "true")
     assert bool(failed) != bool(failed_when_swapped)  # the largest c of all is in one of the halves
+
+
+def test_noise_at_the_range_needs_the_largest_constant():
+    # The largest c of the study is at sigma^2 = L^2, twice what the other variances need.
+    records = list(measured.read(measured.cell(2, "corners", "fifth", "choose", (4,), 30, 3)))
+    largest = {v: max(r.needed("true") for r in records if r.sigma2 == v) for v in measured.VARIANCES}
+    assert max(largest, key=largest.get) == 1.0
 
 
 def test_parities_exceed_the_printed_bias():
