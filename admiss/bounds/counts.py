@@ -173,8 +173,8 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
     if type(fitted).columns is not Adaptivity.columns:
         # Affine in x on each pattern, hence d + 1 rows of each tell everything.
         rows = np.repeat(M, d + 1, axis=0)
-        return int(np.linalg.matrix_rank(_dense(fitted.columns(_features(rows), rows))))
-    phi, mask = _dense(fitted.basis(M.astype(float))), fitted.mask(d)
+        return int(np.linalg.matrix_rank(dense(fitted.columns(_features(rows), rows))))
+    phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
     observed = np.column_stack([np.ones(len(M)), ~M])
     return sum(int(np.linalg.matrix_rank(observed[:, [j]] * phi[:, mask[j]])) for j in range(d + 1) if mask[j].any())
 
@@ -183,7 +183,7 @@ def contains_polynomials(adaptivity: Adaptivity, d: int, t: int) -> bool:
     """Whether the weights of every feature contain all polynomials of degree t on the patterns that have it."""
     M = all_patterns(d).astype(bool)
     fitted = _fit(adaptivity, M)
-    phi, mask = _dense(fitted.basis(M.astype(float))), fitted.mask(d)
+    phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
     subsets = [S for s in range(t + 1) for S in combinations(range(d), s)]
     monomials = np.column_stack([M[:, list(S)].all(axis=1) for S in subsets]).astype(float)
     for j in range(d):
@@ -212,7 +212,8 @@ def _features(M: BoolArray) -> FloatArray:
     return np.where(M, np.nan, np.random.RandomState(0).standard_normal(M.shape))
 
 
-def _dense(matrix: Any) -> FloatArray:
+def dense(matrix: Any) -> FloatArray:
+    """A matrix, sparse or not, as an array."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=float)
 
 

@@ -28,16 +28,17 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from admiss.adaptivity import Adaptivity, FullyAdaptive
-from admiss.bounds.counts import ClassLike, class_name, read_class
-from admiss.bounds.neighbours import RowTerms, neighbour_differences, predict_held_out
+from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
+from admiss.bounds.counts import ClassLike, class_name, dense, read_class
+from admiss.bounds.neighbours import RowTerms, neighbour_differences
 from admiss.folds import Split, make_folds
 from admiss.inputs import read_features, read_regression_target
-from admiss.linear import AdaptiveRegressor
 from admiss.patterns import BoolArray, FloatArray, PatternTable
 
 # Numbers above a quantile that its standard error is taken from at least.
 FEWEST_ABOVE = 5
+# Singular values below this share of the largest are those of columns that depend on each other.
+COLLINEAR = 1e-10
 NO_INTERVAL = "value ± standard error is no interval for b(F), and the value can be below 0"
 
 
@@ -275,10 +276,27 @@ def _losses(X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | Non
     """Squared errors of held-out rows of truncated least squares."""
     level = np.abs(y).max() if L is None else L
     losses = np.full(len(y), np.nan)
-    for fold in folds:
-        predicted = predict_held_out(AdaptiveRegressor(adaptivity, lam=0), X, y, fold)
-        losses[fold[1]] = (y[fold[1]] - np.clip(predicted, -level, level)) ** 2
+    for train, held_out in folds:
+        predicted = _least_squares(adaptivity, X[train], y[train], X[held_out])
+        losses[held_out] = (y[held_out] - np.clip(predicted, -level, level)) ** 2
     return losses
+
+
+def _least_squares(adaptivity: Adaptivity, X: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
+    """Predictions for new rows; of several solutions that of smallest norm, as indicators of a category depend on 1."""
+    if type(adaptivity) is FullyAdaptive:  # the patterns have nothing to do with each other
+        table = PatternTable.of(np.isnan(X))
+        predicted = np.zeros(len(new))
+        for k, pattern in enumerate(table.patterns):
+            rows = (np.isnan(new) == pattern).all(axis=1)
+            predicted[rows] = _least_squares(Static(), X[table.codes == k], y[table.codes == k], new[rows])
+        return predicted
+    M = np.isnan(X)
+    fitted = adaptivity.fit(X, M)
+    A, B = (dense(fitted.columns(rows, np.isnan(rows))) for rows in (X, new))
+    norm = np.sqrt((A**2).sum(axis=0))
+    norm[norm == 0] = 1.0
+    return np.asarray(B / norm @ np.linalg.lstsq(A / norm, y, rcond=COLLINEAR)[0])
 
 
 def _bias_above_noise(

@@ -7,7 +7,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import ShuffleSplit
 
-from admiss.bounds.estimates import estimate_bias, estimate_noise, estimate_range
+from admiss import AdaptiveRegressor
+from admiss.adaptivity import Affine, FullyAdaptive, Polynomial, Static
+from admiss.bounds.estimates import _least_squares, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.taylor import all_patterns, bias_pair, draw_truth, parity_truth
 
 # Standard errors that a right estimate is off by at most: exceeded once in 16,000 normal draws.
@@ -253,3 +255,26 @@ def test_truncation():
 def test_clear_errors(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("adaptivity", ["static", "affine_intercept", "affine"])
+def test_collinear_features_change_nothing(adaptivity):
+    """Indicators of all levels of a category depend on the intercept; without one of them the class is the same."""
+    rng = np.random.RandomState(0)
+    level = rng.randint(3, size=600)
+    x = np.where(rng.uniform(size=600) < 0.3, np.nan, 1000 + rng.normal(size=600))
+    y = level + np.nan_to_num(x, nan=1000.5) - 1000 + 0.3 * rng.normal(size=600)
+    full = np.column_stack([np.eye(3)[level], x])
+    first, second = (estimate_bias(X, y, adaptivity, random_state=0) for X in (full, full[:, 1:]))
+    assert first.value == pytest.approx(second.value, abs=1e-9)
+    assert first.standard_error == pytest.approx(second.standard_error, abs=1e-9)
+
+
+def test_least_squares_are_those_of_the_estimator():
+    rng = np.random.RandomState(1)
+    X = rng.normal(size=(400, 3))
+    X[:, :2][rng.uniform(size=(400, 2)) < 0.3] = np.nan
+    y = np.nan_to_num(X).sum(axis=1) + np.isnan(X[:, 0]) + rng.normal(size=400)
+    for adaptivity in (Static(), Affine(), Polynomial(2), FullyAdaptive()):
+        expected = AdaptiveRegressor(adaptivity, lam=0).fit(X[:300], y[:300]).predict(X[300:])
+        np.testing.assert_allclose(_least_squares(adaptivity, X[:300], y[:300], X[300:]), expected, atol=1e-6)
