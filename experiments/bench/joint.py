@@ -42,7 +42,7 @@ PREDICTORS: dict[str, Callable[[], Any]] = {
     "xgboost": partial(XGBRegressor, n_estimators=50, n_jobs=1, random_state=0),
 }
 MECHANISMS = ("mcar", "censoring")
-# Seeds that were used for nothing before.
+# Seeds on which nothing was tuned.
 FIRST_SEED, SEEDS = 1000, 12
 FEATURES = (10, 30)
 
