@@ -1,0 +1,13 @@
+"""The studies by name."""
+
+from experiments.studies import bounds, partitions, real_design, synthetic
+from experiments.study import Study
+
+STUDIES: dict[str, Study] = {module.STUDY.name: module.STUDY for module in (synthetic, real_design, partitions, bounds)}
+
+
+def find_study(name: str) -> Study:
+    """The study of a name."""
+    if name not in STUDIES:
+        raise ValueError(f"Unknown study {name!r}: choose one of {', '.join(STUDIES)}.")
+    return STUDIES[name]

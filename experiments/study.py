@@ -1,0 +1,155 @@
+"""What a study is: instances, methods, and the cells in which they meet.
+
+    instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass whose fields are plain
+                values, with a method ``make()`` that gives the rows.
+    method      a name, a function of the rows and a seed that returns scores, and its parameters.
+    study       a union of products of instances and methods, at each of three scales.
+
+A cell is known by the hash of its instance and its method with its parameters, and its seed is a hash of the instance
+alone: all methods see the same rows and folds, and a cell has the same numbers on any worker, in any order.
+
+Some methods are choices among others, by the score in cross-validation that these have: they cost nothing, and are rows
+of the table (:class:`Best`), not cells.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any, Protocol
+
+SCALES = ("smoke", "laptop", "paper")
+Scores = dict[str, Any]
+
+
+class Instance(Protocol):
+    """A recipe for rows: a frozen dataclass with fields of plain values."""
+
+    def make(self) -> Any:
+        """The rows."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to score rows.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    run : callable
+        A function of a module, so that other processes find it: ``run(rows, seed, **parameters)`` returns a dict of
+        plain values, ``score`` and ``seconds`` (CPU) among them.
+    parameters : dict
+        Plain values.
+    """
+
+    name: str
+    run: Callable[..., Scores]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Best:
+    """The member with the largest ``cv_score``; its seconds are those of all members."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An instance and a method."""
+
+    instance: Any
+    method: Method
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """Instance and method in plain values."""
+        run = f"{self.method.run.__module__}.{self.method.run.__qualname__}"
+        method = {"name": self.method.name, "run": run, "parameters": dict(self.method.parameters)}
+        return {"instance": instance_recipe(self.instance), "method": method}
+
+    @property
+    def key(self) -> str:
+        """The hash of the recipe."""
+        return _digest(self.recipe).hex()[:32]
+
+    @property
+    def seed(self) -> int:
+        """A hash of the instance, as a seed."""
+        return instance_seed(self.instance)
+
+
+def instance_recipe(instance: Any) -> dict[str, Any]:
+    """The kind and the fields of an instance.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Normal:
+    ...     n: int
+    >>> instance_recipe(Normal(3))
+    {'kind': 'Normal', 'n': 3}
+    """
+    if not is_dataclass(instance) or isinstance(instance, type):
+        raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
+    return {"kind": type(instance).__name__, **asdict(instance)}
+
+
+def instance_seed(instance: Any) -> int:
+    """A number below 2^32 that depends on the recipe alone."""
+    return int.from_bytes(_digest(instance_recipe(instance))[:4], "little")
+
+
+def _digest(recipe: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).digest()
+
+
+@dataclass(frozen=True)
+class Product:
+    """Every one of some instances with every one of some methods."""
+
+    instances: Sequence[Any]
+    methods: Sequence[Method]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A grid with a name.
+
+    Attributes
+    ----------
+    name, title, description : str
+    products : callable
+        From a scale to the products whose union is the grid.
+    best : tuple of Best
+        Choices among methods.
+    settings : tuple of str
+        Fields of instances by which tables and filters are made, the most important first.
+    seconds, gigabytes : float
+        Limits of a cell.
+    """
+
+    name: str
+    title: str
+    description: str
+    products: Callable[[str], Sequence[Product]]
+    best: tuple[Best, ...] = ()
+    settings: tuple[str, ...] = ()
+    seconds: float = 600.0
+    gigabytes: float = 8.0
+
+    def cells(self, scale: str) -> Iterator[Cell]:
+        """The cells of a scale, each once, those of an instance one after the other."""
+        if scale not in SCALES:
+            raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(SCALES)}.")
+        seen: set[str] = set()
+        for product in self.products(scale):
+            for instance in product.instances:
+                for method in product.methods:
+                    cell = Cell(instance, method)
+                    if cell.key not in seen:
+                        seen.add(cell.key)
+                        yield cell
