@@ -1,9 +1,11 @@
 """The studies by name."""
 
-from experiments.studies import bounds, partitions, real_design, synthetic
+from experiments.studies import bounds, grids, partitions, real_design, synthetic
 from experiments.study import Study
 
-STUDIES: dict[str, Study] = {module.STUDY.name: module.STUDY for module in (synthetic, real_design, partitions, bounds)}
+STUDIES: dict[str, Study] = {
+    module.STUDY.name: module.STUDY for module in (synthetic, grids, real_design, partitions, bounds)
+}
 
 
 def find_study(name: str) -> Study:

@@ -38,8 +38,8 @@ def joint(rows: StudyRows, seed: int, *, kind: str, grid: Mapping[str, Any], pro
     """A predictor with imputed values that are learned for it."""
     predictor, chosen, before = _tuned_predictor(rows, seed, kind, grid)
     began = time.process_time()
-    estimator = _estimator(rows, seed, predictor, protocol)
-    cv_score = float(np.mean([_fold_score(rows, clone(estimator), *fold) for fold in _folds(rows, seed)]))
+    estimator = estimator_of(rows, seed, predictor, protocol)
+    cv_score = float(np.mean([fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]))
     model = estimator.fit(rows.X_train, rows.y_train)
     seconds = before + time.process_time() - began
     found = {
@@ -58,21 +58,27 @@ def _tuned_predictor(
         model, _, seconds = fitted(rows, seed, imputer="mean", kind=kind, grid=grid)
         return clone(model.best_estimator_["predictor"]), model.best_params_, seconds
     if rows.task == "regression":
-        return make_pipeline(StandardScaler(), RidgeCV(PENALTIES)), {}, 0.0
+        return linear_predictor(), {}, 0.0
     began = time.process_time()
     logistic = [("scale", StandardScaler()), ("predictor", LogisticRegression(max_iter=1000))]
     search = GridSearchCV(
         Pipeline([("mean", SimpleImputer(keep_empty_features=True)), *logistic]),
         {"predictor__C": (1 / PENALTIES[2:11]).tolist()},
         scoring="neg_log_loss",
-        cv=_folds(rows, seed),
+        cv=folds_of(rows, seed),
     ).fit(rows.X_train, rows.y_train)
     chosen = {"C": search.best_params_["predictor__C"]}
     predictor = Pipeline(logistic).set_params(predictor__C=chosen["C"])
     return predictor, chosen, time.process_time() - began
 
 
-def _estimator(rows: StudyRows, seed: int, predictor: Any, protocol: str) -> Any:
+def linear_predictor() -> Any:
+    """A ridge regression that chooses its penalty."""
+    return make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
+
+
+def estimator_of(rows: StudyRows, seed: int, predictor: Any, protocol: str) -> Any:
+    """The joint estimator of a predictor, not fitted."""
     algorithms: dict[str, str | ImputationSearch] = {
         "text": "paper",
         "auto": "auto",
@@ -84,12 +90,13 @@ def _estimator(rows: StudyRows, seed: int, predictor: Any, protocol: str) -> Any
     return estimator(predictor, algorithm=algorithms[protocol], random_state=seed)
 
 
-def _folds(rows: StudyRows, seed: int) -> list[Any]:
+def folds_of(rows: StudyRows, seed: int) -> list[Any]:
+    """Training and held-out rows of each fold."""
     labels = None if rows.task == "regression" else np.unique(rows.y_train, return_inverse=True)[1]
     return make_folds(rows.X_train, rows.y_train, labels, np.ones(len(rows.y_train)), FOLDS, seed)
 
 
-def _fold_score(rows: StudyRows, estimator: Any, train: Any, held_out: Any) -> float:
+def fold_score(rows: StudyRows, estimator: Any, train: Any, held_out: Any) -> float:
     """R2, or minus the log-loss, on held-out rows."""
     X, y = rows.X_train, rows.y_train
     model = estimator.fit(X[train], y[train])
