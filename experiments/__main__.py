@@ -11,12 +11,14 @@ from pathlib import Path
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+from experiments.engine.commands import add_study_commands  # noqa: E402
+from experiments.engine.errors import EngineError  # noqa: E402
+
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
     "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
     "adversary": "the reallocation of patterns against an assignment of rows",
-    "greedy-gap": "what greedy splitting loses, in training and out of sample",
 }
 
 
@@ -26,31 +28,38 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m experiments", description="Research runs and benchmarks of admiss."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_study_commands(commands)
     bench = commands.add_parser("bench", help="benchmarks against the best peers, in CPU time of one thread")
     topics = bench.add_subparsers(dest="topic", required=True, metavar="TOPIC")
     for topic, words in TOPICS.items():
         options = topics.add_parser(topic, help=words, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-        _add_options(options, f"bench-{topic}")
-    bounds = commands.add_parser(
-        "bounds",
-        help="generalization bounds against the true risk of truncated least squares",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    _add_options(bounds, "bounds")
+        options.add_argument("--out", type=Path, default=Path(f"bench-{topic}"), help="folder of finished measurements")
+        options.add_argument("--quick", action="store_true", help="small workloads, for a look")
+        options.set_defaults(answer=run_bench)
     return parser
 
 
-def _add_options(parser: argparse.ArgumentParser, folder: str) -> None:
-    parser.add_argument("--out", type=Path, default=Path(folder), help="folder of finished measurements")
-    parser.add_argument("--quick", action="store_true", help="small workloads, for a look")
+def run_bench(options: argparse.Namespace) -> str:
+    """Run the benchmarks of a topic."""
+    topic = import_module(f"experiments.bench.{options.topic.replace('-', '_')}")
+    return str(topic.run(options.out, quick=options.quick))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
+    """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     options = build_parser().parse_args(arguments)
-    name = "bounds" if options.command == "bounds" else f"bench.{options.topic.replace('-', '_')}"
-    topic = import_module(f"experiments.{name}")
-    print(topic.run(options.out, quick=options.quick))
+    options.arguments = arguments
+    try:
+        print(options.answer(options), flush=True)
+    except BrokenPipeError:  # the reader, head for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (EngineError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as interruption:
+        print(str(interruption) or "interrupted", file=sys.stderr)
+        return 130
     return 0
 
 

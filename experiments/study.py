@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 SCALES = ("smoke", "laptop", "paper")
@@ -71,12 +72,12 @@ class Cell:
         method = {"name": self.method.name, "run": run, "parameters": dict(self.method.parameters)}
         return {"instance": instance_recipe(self.instance), "method": method}
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The hash of the recipe."""
         return _digest(self.recipe).hex()[:32]
 
-    @property
+    @cached_property
     def seed(self) -> int:
         """A hash of the instance, as a seed."""
         return instance_seed(self.instance)

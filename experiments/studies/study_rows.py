@@ -1,6 +1,7 @@
 """Rows that methods of a study fit and score."""
 
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +46,11 @@ class StudyRows:
     task: Task
     facts: dict[str, Any] = field(default_factory=dict)
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "StudyRows":
+        """Rows of their own; only the cache is shared, that methods find what others have left."""
+        own = {part.name: deepcopy(getattr(self, part.name), memo) for part in fields(self) if part.name != "cache"}
+        return StudyRows(**own, cache=self.cache)
 
 
 def size_facts(X_train: FloatArray) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def tuned_methods(prefix: str, imputer: str, grids: dict[str, Any]) -> list[Meth
 
 
 def _tuned_method(name: str, imputer: str, kind: str, grids: dict[str, Any]) -> Method:
-    trees = {"trees": TREES} if kind == "forest" and grids is REDUCED else {}
+    trees = {"trees": TREES} if kind == "forest" and max(grids[kind]["n_estimators"]) < TREES else {}
     return Method(name, tuned, {"imputer": imputer, "kind": kind, "grid": grids[kind], **trees})
 
 

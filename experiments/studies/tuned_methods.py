@@ -1,11 +1,11 @@
 """Predictors tuned by cross-validation as methods of a study: impute-then-regress, native missing values, oracles.
 
-    mean                missing values become means of the training rows, within each fold
-    mice                chained equations, learned from the training rows within each fold
-    together            chained equations over training and test rows at once, before any fold: what the authors ran
-    native              missing values are left to trees, forests and boosting
-    complete_features   features that are never missing in training
-    oracle              the values before they were removed, and the indicators of what is missing
+mean                missing values become means of the training rows, within each fold
+mice                chained equations, learned from the training rows within each fold
+together            chained equations over training and test rows at once, before any fold: what the authors ran
+native              missing values are left to trees, forests and boosting
+complete_features   features that are never missing in training
+oracle              the values before they were removed, and the indicators of what is missing
 """
 
 import time

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.__main__ import main
-from experiments.bench import greedy_gap, partitions
+from experiments.bench import partitions
 from experiments.bench.records import in_new_process
 
 
@@ -15,15 +15,6 @@ def test_partitions_quickly(tmp_path, capsys):
     assert "2 of 2 proven" in shown or "6 of 6 proven" in shown
     main(["bench", "partitions", "--quick", "--out", str(tmp_path)])
     assert "measuring" not in capsys.readouterr().out
-
-
-def test_what_greedy_loses(monkeypatch):
-    monkeypatch.setattr(greedy_gap, "DEPTHS", (1, 2))
-    row = greedy_gap.cell("interacting", 200, 0)
-    assert row["loss_1"] >= 0
-    assert row["loss_2"] > 0.1
-    text = greedy_gap.report([row, {**row, "seed": 1}])
-    assert "| interacting | 200 | 2 |" in text
 
 
 def test_memory_is_that_of_the_process():

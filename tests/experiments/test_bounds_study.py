@@ -1,15 +1,19 @@
 """The study of Theorem 1 measures what it says."""
 
+import json
+
 import numpy as np
+import polars as pl
 import pytest
 
 from admiss import AdaptiveRegressor
 from admiss.bounds.counts import all_patterns, class_name, read_class
 from admiss.bounds.generalization import generalization_bound
 from admiss.bounds.taylor import bias_pair, draw_truth, independent_law, parity_truth
-from experiments import bounds
-from experiments import bounds_population as populations
-from experiments import bounds_records as measured
+from experiments.studies import bounds
+from experiments.studies import bounds_population as populations
+from experiments.studies import bounds_records as measured
+from experiments.study import instance_recipe
 
 
 def truth_weights(weights, source):
@@ -97,13 +101,30 @@ def test_excess_risk_against_drawn_rows():
     assert np.abs(f).max() > 2  # truncation matters
 
 
+def measure(instance, methods):
+    """Rows of a table, as they come out of a store."""
+    rows, fields = instance.make(), instance_recipe(instance)
+    result = []
+    for method in methods:
+        scores = method.run(rows, 0, **method.parameters)
+        texts = {name: json.dumps(value) if isinstance(value, list | dict) else value for name, value in scores.items()}
+        result.append({**fields, "method": method.name, "status": "done", "reason": None, **texts})
+    return result
+
+
+def measured_records(instance):
+    rows = measure(instance, measured.class_methods(instance.d))
+    return [record for row in rows for record in measured.read(row)]
+
+
 @pytest.fixture(scope="module")
-def cells():
-    return [measured.cell(3, "corners", "half", half, measured.SIZES[half][:3], 3, 2) for half in measured.HALVES]
+def halves():
+    """Records of two halves of one population."""
+    return [measured_records(measured.SampledPopulation(3, "corners", "half", half, 3, 2)) for half in measured.HALVES]
 
 
-def test_needed_constant_makes_the_bound_tight(cells):
-    records = [record for cell in cells for record in measured.read(cell)]
+def test_needed_constant_makes_the_bound_tight(halves):
+    records = [record for half in halves for record in half]
     tight = 0
     for record in records:
         c = record.needed("true")
@@ -120,15 +141,15 @@ def test_needed_constant_makes_the_bound_tight(cells):
     assert tight > 20
 
 
-def test_halves_share_nothing(cells):
-    choose, check = cells
-    assert not set(choose["sizes"]) & set(check["sizes"])
-    assert not set(measured.SIZES["choose"]) & set(measured.SIZES["check"])
-    assert choose["bias"]["static"] != check["bias"]["static"]
+def test_halves_share_nothing(halves):
+    choose, check = halves
+    assert not {record.n for record in choose} & {record.n for record in check}
+    biases = [{record.biases["true"] for record in half if record.name == "static"} for half in halves]
+    assert biases[0] != biases[1]
 
 
-def test_failures_are_counted_on_the_other_half(cells):
-    records = [record for cell in cells for record in measured.read(cell)]
+def test_failures_are_counted_on_the_other_half(halves):
+    records = [record for half in halves for record in half]
     worst, failed, checked = measured.chosen_constant(records, "true")
     c = worst.needed("true")
     assert worst.half == "choose"
@@ -143,29 +164,67 @@ def test_failures_are_counted_on_the_other_half(cells):
 
 def test_noise_at_the_range_needs_the_largest_constant():
     # The largest c of the study is at sigma^2 = L^2, twice what the other variances need.
-    records = list(measured.read(measured.cell(2, "corners", "fifth", "choose", (4,), 30, 3)))
+    population = measured.SampledPopulation(2, "corners", "fifth", "choose", 30, 3)
+    records = [record for record in measured_records(population) if record.n == 4]
     largest = {v: max(r.needed("true") for r in records if r.sigma2 == v) for v in measured.VARIANCES}
     assert max(largest, key=largest.get) == 1.0
 
 
 def test_parities_exceed_the_printed_bias():
-    row = measured.bias_cell(8, "half", 6)
+    instance = measured.DrawnTruths(8, "half", 6)
+    _, (row,) = bounds.measured(measure(instance, [bounds.BIASES]))
     printed, proved = row["paper"][6], row["proved"][6]
     assert printed == pytest.approx(8**7 / 5040**2)
     assert max(truth[6] for truth in row["true"]["parity"]) == pytest.approx(0.5)
     assert all(truth[6] < printed for kind in ("gaussian", "signs") for truth in row["true"][kind])
     assert all(truth[t] <= row["proved"][t] for kind in measured.KINDS for truth in row["true"][kind] for t in range(7))
     assert proved == 1
-    table = "\n".join(bounds._biases([row]))
+    _, table = bounds._biases([row])
     parities = sum(truth[6] > printed for truth in row["true"]["parity"])
-    assert f"| 8 | 6 | 0 of 6 | 0 of 6 | {parities} of 6 | 0 | 0 |" in table
+    assert table[6][:7] == ["8", "6", "0 of 6", "0 of 6", f"{parities} of 6", "0", "0"]
+    assert row["score"] == pytest.approx(max(truth[t] / row["proved"][t] for kind in measured.KINDS
+                                             for truth in row["true"][kind] for t in range(7)))  # fmt: skip
+    assert 0 < row["score"] <= 1
 
 
-def test_quickly(tmp_path, capsys):
-    text = bounds.run(tmp_path, quick=True)
-    assert "one c for all" in text
-    assert "above 8 x printed" in text
-    assert (tmp_path / "quick-bounds.png").stat().st_size > 20_000
-    assert "measuring" in capsys.readouterr().out
-    assert bounds.run(tmp_path, quick=True) == text
-    assert "measuring" not in capsys.readouterr().out
+def test_classes_have_the_same_samples():
+    samples = measured.SampledPopulation(2, "box", "half", "check", 2, 1).make()
+    first, second = (list(samples.moments()) for _ in range(2))
+    assert [place[:2] for place in first] == [(i, replicate) for i in range(7) for replicate in range(2)]
+    for (*_, one), (*_, other) in zip(first, second, strict=True):
+        assert all((a == b).all() for a, b in zip(one, other, strict=True))
+    # the first sample: its rows are counted by the intercept
+    assert [moments[0][:, 0, 0].sum() for _, _, moments in first] == [
+        n for n in measured.SIZES["check"] for _ in range(2)
+    ]
+
+
+def test_score_is_the_largest_constant():
+    instance = measured.SampledPopulation(2, "corners", "rare", "choose", 2, 1)
+    for row in measure(instance, measured.class_methods(2)):
+        assert row["score"] == pytest.approx(max(record.needed("true") for record in measured.read(row)))
+
+
+def test_smoke(tmp_path):
+    rows = []
+    for product in bounds.STUDY.products("smoke"):
+        for instance in product.instances:
+            rows += measure(instance, product.methods)
+    assert len(rows) == sum(1 for _ in bounds.STUDY.cells("smoke"))
+    assert all(np.isfinite(row["score"]) for row in rows)
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    constants, ranges, biases = bounds.sections(table)
+    for section in (constants, ranges, biases):
+        assert all(len(row) == len(section.header) for row in section.rows)
+        assert all(isinstance(value, str) for row in section.rows for value in row)
+    assert constants.rows[-1][0] == "one c for all"
+    c = float(constants.rows[-1][1])
+    assert float(ranges.rows[0][1]) == c
+    choose = [row["score"] for row in rows if row.get("half") == "choose"]
+    assert c == pytest.approx(max(choose), rel=0.01)
+    assert "above 8 x printed" in biases.header
+    bounds.plot(table, tmp_path / "bounds.png")
+    assert (tmp_path / "bounds.png").stat().st_size > 20_000
+    # one half alone chooses nothing
+    only = table.filter((pl.col("half") == "choose") | pl.col("half").is_null())
+    assert [section.title for section in bounds.sections(only)] == [biases.title]

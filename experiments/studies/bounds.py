@@ -6,10 +6,10 @@ The smallest c for which
 
 holds is found on half of the truths and sizes; how often the inequality with that c fails is counted on the other half.
 b(F) is the true bias, the proved bound on it, or what the paper prints. What is measured is in
-:mod:`experiments.bounds_records`; for the part on biases no fits are needed, and more features can be had.
+:mod:`experiments.studies.bounds_records`; for the part on biases no fits are needed, and more features can be had.
 """
 
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,79 +17,120 @@ import numpy as np
 
 from admiss.bounds.figures import STYLES
 from admiss.plots import BLUE, GREEN, GREY, ORANGE, pyplot
-from experiments.bench.records import kept, markdown, processor
-from experiments.bounds_population import LAWS
-from experiments.bounds_records import (
-    BIAS_FEATURES,
+from experiments.studies.bounds_population import LAWS
+from experiments.studies.bounds_records import (
     BIAS_LAWS,
-    BIAS_TRUTHS,
-    FEATURES,
     HALVES,
     KINDS,
     PLACES,
-    REPLICATES,
     SIZES,
-    TRUTHS,
+    DrawnTruths,
     Record,
-    bias_cell,
+    SampledPopulation,
     by_class,
-    cell,
     chosen_constant,
+    class_methods,
+    exact_biases,
+    plain,
     read,
 )
+from experiments.study import Method, Product, Study
 
 RULES = ("true", "proved", "paper")
 # Ranges at which the constant as printed, max{sigma^2, L}, is tried.
 RANGES = (1.0, 10.0, 100.0)
+BIASES = Method("all orders", exact_biases)
 
 
-def run(folder: Path, *, quick: bool = False) -> str:
-    """Compute the cells that are not there, write the figure, and return the report."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = "quick-" if quick else ""
-    replicates, truths = (2, 1) if quick else (REPLICATES, TRUTHS)
-    cells = []
-    for d in (4,) if quick else FEATURES:
-        for place in PLACES:
-            for law in LAWS:
-                for half in HALVES:
-                    compute = partial(cell, d, place, law, half, SIZES[half], replicates, truths)
-                    cells.append(kept(folder / f"{name}{d}-{place}-{law}-{half}.json", compute))
-    biases = []
-    for d in BIAS_FEATURES[:3] if quick else BIAS_FEATURES:
-        for law in BIAS_LAWS:
-            compute = partial(bias_cell, d, law, 2 if quick else BIAS_TRUTHS)
-            biases.append(kept(folder / f"{name}bias-{d}-{law}.json", compute))
-    records = [record for cell in cells for record in read(cell)]
-    figure = folder / f"{name}bounds.png"
-    plot(records, biases, figure)
-    return f"{report(records, biases)}\n\nfigure: {figure}; {processor()}"
+def products(scale: str) -> list[Product]:
+    """The grids of a scale."""
+    features, replicates, truths, bias_features, bias_truths = {
+        "smoke": ((4,), 2, 1, (4, 6, 8), 2),
+        "laptop": ((2, 4, 6), 30, 7, (4, 6, 8, 10), 20),
+        "paper": ((2, 4, 6), 100, 20, (4, 6, 8, 10, 12), 50),
+    }[scale]
+    sampled = [
+        Product(
+            [
+                SampledPopulation(d, place, law, half, replicates, truths)
+                for place in PLACES
+                for law in LAWS
+                for half in HALVES
+            ],
+            class_methods(d),
+        )
+        for d in features
+    ]
+    return [*sampled, Product([DrawnTruths(d, law, bias_truths) for d in bias_features for law in BIAS_LAWS], [BIASES])]
 
 
-def report(records: list[Record], biases: list[dict[str, Any]]) -> str:
-    """The tables."""
-    return "\n".join(
-        [
-            "Smallest c on one half of truths and sizes, and how often the bound with it fails on the other half:",
-            "",
-            *_constants(records),
-            "",
-            "The same, one c for all, where f* and noise are multiplied by L (true b):",
-            "",
-            *_ranges(records),
-            "",
-            "Truths whose bias is above b as printed, above 8 times that (more than the printed theorem allows as n",
-            "grows, where truncation does not help), and above b as proved; x_j = +-1 independent of each other and of",
-            f"M, of mean 0; patterns of the laws {', '.join(BIAS_LAWS)}:",
-            "",
-            *_biases(biases),
-        ]
-    )
+STUDY = Study(
+    name="bounds",
+    title="Generalization bounds against true risks",
+    description=(
+        "Theorem 1 of the paper on truths with known risk: the constant c that truncated least squares needs, and the "
+        "bias of each order beside the proved and the printed bound. The score of a cell is the largest c that its "
+        "class needs with the true bias, or the largest true bias as a share of the proved bound."
+    ),
+    products=products,
+    settings=("d", "law", "place", "half"),
+    seconds=1800.0,
+)
 
 
-def _constants(records: list[Record]) -> list[str]:
+def sections(table: Any) -> list[Any]:
+    """The tables, from the table of the study; none of a part whose cells are not all there in both halves."""
+    from experiments.compare.tables import Section
+
+    records, biases = measured(table.to_dicts())
+    result = []
+    if {record.half for record in records} == set(HALVES):
+        result.append(
+            Section(
+                "The constant of Theorem 1",
+                f"Smallest c on one half of truths and sizes, and how often the bound with it fails on the other half. "
+                f"{_largest(records)}",
+                *_constants(records),
+            )
+        )
+        result.append(
+            Section(
+                "The constant as printed",
+                "One c for all classes, where f* and noise are multiplied by L (true b).",
+                *_ranges(records),
+            )
+        )
+    if biases:
+        result.append(
+            Section(
+                "The bias as printed",
+                "Truths whose bias is above b as printed, above 8 times that (more than the printed theorem allows as "
+                "n grows, where truncation does not help), and above b as proved; x_j = +-1 independent of each other "
+                f"and of M, of mean 0; patterns of the laws {', '.join(BIAS_LAWS)}.",
+                *_biases(biases),
+            )
+        )
+    return result
+
+
+def measured(rows: Iterable[dict[str, Any]]) -> tuple[list[Record], list[dict[str, Any]]]:
+    """Records, and rows of biases, of the cells that are done, in an order that is not that of the table."""
+    done = sorted((row for row in rows if row["status"] == "done"), key=_place)
+    records = [record for row in done if row["kind"] == "SampledPopulation" for record in read(row)]
+    columns = ("true", "proved", "paper")
+    biases = [
+        {**row, **{column: plain(row[column]) for column in columns}} for row in done if row["kind"] == "DrawnTruths"
+    ]
+    return records, biases
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["d"], row.get("place") or "", LAWS.index(row["law"]), row.get("half") or "", row["method"]
+
+
+def _constants(records: list[Record]) -> tuple[list[str], list[list[str]]]:
     groups = {**by_class(records), "one c for all": records}
-    header = ["class", *(words for rule in RULES for words in (f"c, b {_word(rule)}", "fails"))]
+    header = ["class", *(words for rule in RULES for words in (f"c, b {_word(rule)}", f"fails, b {_word(rule)}"))]
     table = []
     for name, group in groups.items():
         row = [name]
@@ -99,21 +140,24 @@ def _constants(records: list[Record]) -> list[str]:
             clear = sum(r.excess - 8 * r.biases[rule] - c * r.room() > 2 * r.error for r in failed)
             row += [f"{c:.3g}", f"{len(failed)} ({clear}) of {checked:,}"]
         table.append(row)
+    return header, table
+
+
+def _largest(records: list[Record]) -> str:
     worst, _, _ = chosen_constant(records, "true")
-    where = (
+    return (
         f"The largest c, b true: {worst.name}, {worst.kind}, d = {worst.d}, {worst.place}, {worst.law}, n = {worst.n}, "
         f"sigma^2 = {worst.sigma2:g}, standard error {worst.error / worst.room():.2g}; as the largest of many that are "
         f"measured with error it is too large. In brackets failures by more than two standard errors; truths of a "
         f"population share their samples, so that failures come in groups."
     )
-    return [*markdown(header, table), "", where]
 
 
 def _word(rule: str) -> str:
     return {"true": "true", "proved": "proved", "paper": "as printed"}[rule]
 
 
-def _ranges(records: list[Record]) -> list[str]:
+def _ranges(records: list[Record]) -> tuple[list[str], list[list[str]]]:
     table = []
     for L in RANGES:
         row = [f"{L:g}"]
@@ -121,10 +165,11 @@ def _ranges(records: list[Record]) -> list[str]:
             worst, failed, checked = chosen_constant(records, "true", L, constant)
             row += [f"{worst.needed('true', L, constant):.3g}", f"{len(failed)} of {checked:,}"]
         table.append(row)
-    return markdown(["L", "c with max{sigma^2, L^2}", "fails", "c with max{sigma^2, L}, as printed", "fails"], table)
+    constants = "max{sigma^2, L^2}", "max{sigma^2, L}, as printed"
+    return ["L", *(f"{what} with {constant}" for constant in constants for what in ("c", "fails"))], table
 
 
-def _biases(biases: list[dict[str, Any]]) -> list[str]:
+def _biases(biases: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     table = []
     for d in sorted({row["d"] for row in biases}):
         rows = [row for row in biases if row["d"] == d]
@@ -139,14 +184,22 @@ def _biases(biases: list[dict[str, Any]]) -> list[str]:
                 wrong += int(np.sum(true > proved[:, None] * (1 + 1e-9)))
                 worst = max(worst, float(true.max()))
             table.append(
-                [d, t, *above, sum(theorem), wrong, f"{worst:.3g}", f"{printed[0]:.3g}", f"{proved.min():.3g}"]
+                [
+                    str(d),
+                    str(t),
+                    *above,
+                    str(sum(theorem)),
+                    str(wrong),
+                    *(f"{b:.3g}" for b in (worst, printed[0], proved.min())),
+                ]
             )
     header = ["d", "t", *(f"{kind} above printed" for kind in KINDS), "above 8 x printed", "above proved"]
-    return markdown([*header, "largest true b", "printed b", "proved b, least"], table)
+    return [*header, "largest true b", "printed b", "proved b, least"], table
 
 
-def plot(records: list[Record], biases: list[dict[str, Any]], path: Path) -> None:
-    """The c that every record needs, and biases against the formulas at the largest d."""
+def plot(table: Any, path: Path) -> None:
+    """Draw the c that every record needs, and biases against the formulas at the largest d."""
+    records, biases = measured(table.to_dicts())
     plt = pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
     _plot_constants(left, records)

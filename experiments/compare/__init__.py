@@ -1,0 +1,1 @@
+"""Results beside the paper's: averages over its grid, tables, claims."""

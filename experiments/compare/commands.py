@@ -1,0 +1,102 @@
+"""The comparison with the paper as text, and as files to keep.
+
+``compare_paper`` is what ``python -m experiments compare-paper STUDY`` prints. ``write_results`` writes the same
+tables as CSV, one file a table, with a README that says how they were made. The same table gives the same bytes.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from experiments.bench.records import markdown
+from experiments.compare.claims import Judged, claims_of, claims_section, judge
+from experiments.compare.tables import ABSENT, Section, comparison_sections
+from experiments.study import Study
+
+
+def compare_paper(table: pl.DataFrame, study: Study) -> str:
+    """All tables and claims of a study as markdown."""
+    sections, judged = all_sections(table, study)
+    lines = [f"# {study.title}", ""]
+    for section in sections:
+        lines += [f"## {section.title}", "", section.text, "", *markdown(section.header, section.rows), ""]
+    if judged:
+        lines += [_count(judged), ""]
+    if not sections:
+        lines += ["The paper has no tables to compare this study with.", ""]
+    return "\n".join(lines)
+
+
+def all_sections(table: pl.DataFrame, study: Study) -> tuple[list[Section], list[Judged]]:
+    """The tables of a study, that of the claims last, and the claims."""
+    sections, judged = comparison_sections(table, study), judge(claims_of(study.name), table)
+    return ([*sections, claims_section(judged)] if judged else sections), judged
+
+
+def _count(judged: list[Judged]) -> str:
+    counts = Counter(each.verdict for each in judged)
+    return f"{len(judged)} claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
+
+
+def write_results(
+    table: pl.DataFrame, study: Study, folder: Path, command: str, facts: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write the tables, ``claims.csv`` and a README into a folder.
+
+    Parameters
+    ----------
+    table : DataFrame
+    study : Study
+    folder : Path
+        Made where it is not there; other files in it are left alone.
+    command : str
+        What made the table.
+    facts : dict, optional
+        What else the README says: versions, what was run.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    sections, judged = all_sections(table, study)
+    written = [_write_csv(section, folder / f"{section.name}.csv") for section in sections]
+    readme = folder / "README.md"
+    readme.write_text(_readme(table, study, sections, judged, command, facts or {}), encoding="utf-8")
+    return [*written, readme]
+
+
+def _write_csv(section: Section, path: Path) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(section.header)
+        writer.writerows([["" if cell == ABSENT else cell for cell in row] for row in section.rows])
+    return path
+
+
+def _readme(
+    table: pl.DataFrame,
+    study: Study,
+    sections: list[Section],
+    judged: list[Judged],
+    command: str,
+    facts: Mapping[str, str],
+) -> str:
+    cells = table.filter(pl.col("key").is_not_null())  # choices among methods are no cells
+    status = dict(sorted(Counter(cells["status"].to_list()).items()))
+    lines = [f"# {study.title}", "", "Made by", "", *(f"    {line}" for line in command.splitlines()), ""]
+    lines += [f"* cells: {', '.join(f'{count} {name}' for name, count in status.items()) or 'none'}"]
+    lines += [
+        f"* {column}: {', '.join(sorted(map(str, cells[column].drop_nulls().unique().to_list()))) or ABSENT}"
+        for column in ("version", "digest", "machine")
+    ]
+    lines += [f"* {name}: {fact}" for name, fact in facts.items()]
+    lines += ["", "An empty cell was not measured.", ""]
+    lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
+    if judged:
+        lines += ["", _count(judged)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,1 @@
+"""The machine that runs studies: cells in processes, a store, tables."""

@@ -1,0 +1,78 @@
+"""What a cell gave: scores, or the reason why there are none."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# Numbers that are compared: where one of them is not finite, the cell has failed.
+NUMBERS = ("score", "r2_authors", "cv_score", "seconds")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a cell.
+
+    Attributes
+    ----------
+    status : str
+        ``"done"`` or ``"failed"``.
+    reason : str or None
+        One line that says why it failed.
+    details : str or None
+        The last lines of the traceback, or of what a worker said before it died.
+    scores : dict
+        Plain values; empty where it failed.
+    elapsed : float
+        Seconds on the clock.
+    origin : dict
+        Version, digest of the sources and machine of the process that computed.
+    pid : int
+        That process.
+    """
+
+    status: str
+    reason: str | None = None
+    details: str | None = None
+    scores: dict[str, Any] = field(default_factory=dict)
+    elapsed: float = 0.0
+    origin: dict[str, str] = field(default_factory=dict)
+    pid: int = 0
+
+
+def plain_scores(scores: Any) -> dict[str, Any]:
+    """The scores of a method in values that JSON has; raises ``ValueError`` where they are not scores.
+
+    A number that is not finite is an error among the compared ones and None among the others.
+
+    Examples
+    --------
+    >>> plain_scores({"score": 0.5, "mu": (1.0, float("nan"))})
+    {'score': 0.5, 'mu': [1.0, None]}
+    """
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"the method returned {type(scores).__name__} instead of a dict of scores")
+    plain = {str(name): _plain(name, value) for name, value in scores.items()}
+    if "score" not in scores:
+        raise ValueError("the method returned no score")
+    for name in NUMBERS:
+        if name not in scores or (scores[name] is None and name != "score"):
+            continue
+        value = plain[name]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"{name} is {scores[name]!r}, not a finite number")
+    return plain
+
+
+def _plain(name: Any, value: Any) -> Any:
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(name, item) for item in value]
+    raise ValueError(f"{name} is of type {type(value).__name__}, not a plain value")

@@ -1,0 +1,42 @@
+"""All figures of a study, drawn from its table; each only where its columns are."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from experiments.report.curves import curve_drawings
+from experiments.report.dots import dot_drawings
+from experiments.report.drawing import Drawing
+from experiments.report.partition_curves import partition_drawings
+from experiments.report.rows import scored_rows
+from experiments.study import Study
+
+
+def drawings(rows: pl.DataFrame) -> list[Drawing]:
+    """The figures of scored rows, with what they say in words."""
+    if not rows.height:
+        return []
+    return [*curve_drawings(rows), *partition_drawings(rows), *dot_drawings(rows)]
+
+
+def figures(table: pl.DataFrame, study: Study) -> dict[str, Any]:
+    """The matplotlib figures of a study by name."""
+    return {drawing.name: drawing.figure for drawing in drawings(scored_rows(table, study))}
+
+
+def save_figures(table: pl.DataFrame, study: Study, folder: Path, form: str = "png") -> list[Path]:
+    """Write the figures into a folder, as PNG or SVG, and return their paths."""
+    import matplotlib
+
+    if form not in ("png", "svg"):
+        raise ValueError(f"Unknown form {form!r} of figures: choose png or svg.")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, figure in figures(table, study).items():
+        paths.append(folder / f"{name}.{form}")
+        with matplotlib.rc_context({"svg.hashsalt": name}):
+            # without a date, so that the same table gives the same file
+            metadata = {"Date": None} if form == "svg" else None
+            figure.savefig(paths[-1], dpi=130, facecolor="white", metadata=metadata)
+    return paths

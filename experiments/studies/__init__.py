@@ -1,0 +1,1 @@
+"""The studies: what each runs, and the tables that it reports."""

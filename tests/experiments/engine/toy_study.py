@@ -1,0 +1,112 @@
+"""A study of small methods that do what studies should not."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from experiments.study import Best, Method, Product, Study
+
+
+@dataclass(frozen=True)
+class Numbers:
+    n: int
+    replicate: int
+
+    def make(self) -> np.ndarray:
+        if self.n == 0:
+            raise ValueError("no numbers")
+        return np.random.default_rng(self.replicate).normal(size=self.n)
+
+
+@dataclass(frozen=True)
+class Words:
+    letter: str
+
+    def make(self) -> np.ndarray:
+        return np.array([ord(self.letter), 1.0])
+
+
+def shifted_mean(rows: np.ndarray, seed: int, shift: float = 0.0, pause: float = 0.0) -> dict[str, Any]:
+    noise = np.random.default_rng(seed).normal()
+    time.sleep(pause)
+    rows += shift  # must not be seen by the next method
+    cv = float(rows[0])
+    return {"score": rows.mean() + noise, "cv_score": cv, "seconds": 0.25, "depth": np.int64(2), "mu": rows[:2]}
+
+
+def printing(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    print("a stray line")
+    os.system("echo another one")
+    sys.stderr.write("and a third\n")
+    return {"score": 1.0, "seconds": 0.0}
+
+
+def wrong(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    raise ValueError("this is\nwrong")
+
+
+def not_finite(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    return {"score": float("nan"), "seconds": 0.0}
+
+
+def leaving(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    sys.exit(3)
+
+
+def dying(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def dying_once(rows: np.ndarray, seed: int, marker: str) -> dict[str, Any]:
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"score": 2.0, "seconds": 0.0}
+
+
+def failing_while_marked(rows: np.ndarray, seed: int, marker: str) -> dict[str, Any]:
+    if os.path.exists(marker):
+        raise RuntimeError("marked")
+    return {"score": 3.0, "seconds": 0.0}
+
+
+def hungry(rows: np.ndarray, seed: int, gigabytes: float) -> dict[str, Any]:
+    return {"score": float(np.ones(int(gigabytes * 1e9 / 8))[-1]), "seconds": 0.0}
+
+
+def holding(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    open(os.environ["TOY_MARKER"], "w").close()
+    ctypes.PyDLL(None).sleep(60)  # like compiled code that lets no other thread run
+    return {"score": 1.0, "seconds": 0.0}
+
+
+def threads(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    return {"score": float(os.environ["OMP_NUM_THREADS"]), "seconds": 0.0, "pid": os.getpid()}
+
+
+MEANS = [
+    Method("mean", shifted_mean),
+    Method("up", shifted_mean, {"shift": 1.0}),
+    Method("down", shifted_mean, {"shift": -1.0}),
+]
+SLOW = [Method(f"slow {i}", shifted_mean, {"shift": float(i), "pause": 0.02}) for i in range(6)]
+BEST = (Best("best", ("mean", "up", "down")), Best("lower", ("mean", "down")))
+
+
+def products(scale: str) -> list[Product]:
+    numbers = [Numbers(n, replicate) for n in (3, 5) for replicate in range(4)]
+    if scale == "laptop":
+        return [Product([Numbers(4, replicate) for replicate in range(40)], SLOW)]
+    if scale == "paper":
+        return [Product(numbers[:1], [Method("holding", holding)])]
+    return [Product(numbers, MEANS), Product([Words("a")], MEANS[:1])]
+
+
+TOY = Study("toy", "A toy", "Means of numbers.", products, BEST, ("n",), seconds=60, gigabytes=4)
