@@ -66,7 +66,7 @@ class CellProcess:
         self._child: _Child | None = None
 
     def run(self, cell: Cell | bytes) -> Outcome:
-        """The outcome of a cell, which may be pickled already; raises ``ClosedError``, or ``EngineError`` where no child can be started."""
+        """The outcome of a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` without a child."""
         first = self._attempt(cell)
         return self._attempt(cell).outcome if first.again else first.outcome
 

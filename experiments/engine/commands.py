@@ -138,7 +138,8 @@ def run_study(options: argparse.Namespace) -> str:
         runner = partial(runner, scheduler=options.scheduler)
     folder = options.out or RUNS / f"{study.name}-{options.scale}"
     with _stopped_by_terminate(), Store(folder, study.name, write=True) as store:
-        print(f"{study.name} at scale {options.scale} in {folder}, {options.workers} workers", file=sys.stderr)
+        where = f"{options.workers} workers" if options.scheduler is None else f"Dask scheduler {options.scheduler}"
+        print(f"{study.name} at scale {options.scale} in {folder}, {where}", file=sys.stderr)
         try:
             return run_cells(store, chosen, runner, scale=options.scale, command=_command(options),
                              retry=options.retry, stale=options.stale)  # fmt: skip

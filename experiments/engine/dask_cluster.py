@@ -6,7 +6,7 @@ hangs, and only a process can be held to limits. The child is kept from task to 
 as soon as it ends, through events, and of all of them again when the task ends.
 
     a worker dies           Dask gives its tasks to others; cells that were heard of stay as they are
-    workers die again       and again with a task: its cells are tried one by one, and one that does so is a failed row
+    several workers die     with a task: its cells are tried alone at the end; one with which they die is a failed row
     the scheduler is lost   the run ends with a sentence; what was heard of is in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
 
@@ -35,6 +35,7 @@ import logging
 import os
 import pickle
 import queue
+import signal
 import sys
 import threading
 import time
@@ -42,7 +43,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from experiments.engine.cell_process import CellProcess, ClosedError, cannot_be_sent
 from experiments.engine.digest import origin
@@ -79,7 +80,8 @@ def run_on_dask(
 
     Without a scheduler, a local cluster of so many workers lives as long as the run.
     """
-    with _connection(workers, scheduler) as client, _cell_processes(client, seconds, gigabytes) as name:
+    processes = CellProcesses(seconds, gigabytes, local=scheduler is None)
+    with _connection(workers, scheduler) as client, _registered(processes, client) as name:
         coordinator = Coordinator(client, name, finished)
         try:
             coordinator.compute(cells)
@@ -97,7 +99,8 @@ def _connection(workers: int, scheduler: str | None) -> Iterator[Any]:
         if scheduler is None:
             local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
             quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
-            place = stack.enter_context(distributed.LocalCluster(**local, **quiet))
+            place = distributed.LocalCluster(**local, **quiet)
+            stack.callback(_close, place)
         try:
             client = distributed.Client(place, set_as_default=False)
         except (OSError, ValueError) as error:  # an address where nothing answers, or that is none
@@ -109,19 +112,24 @@ def _connection(workers: int, scheduler: str | None) -> Iterator[Any]:
         yield stack.enter_context(client)
 
 
+def _close(cluster: Any) -> None:
+    with contextlib.suppress(Exception):  # a worker that is just starting, which ends with this process
+        cluster.close()
+
+
 @contextlib.contextmanager
-def _cell_processes(client: Any, seconds: float, gigabytes: float) -> Iterator[str]:
+def _registered(processes: "CellProcesses", client: Any) -> Iterator[str]:
     """The name under which workers, also those that come later, have child processes; killed at the end."""
     name = f"experiments-{uuid.uuid4().hex}"
     try:
-        client.register_plugin(CellProcesses(seconds, gigabytes), name=name)
-    except ImportError as error:
-        raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_SOURCES}.") from None
-    try:
+        try:
+            client.register_plugin(processes, name=name)
+        except Exception as error:  # Dask passes errors of a worker on in several forms
+            raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_SOURCES}.") from None
         yield name
     finally:
         if client.status == "running":
-            with contextlib.suppress(OSError):  # lost in this moment: workers end with their scheduler
+            with contextlib.suppress(Exception):  # workers that do not have it, or that end with their scheduler
                 client.unregister_worker_plugin(name)
 
 
@@ -151,15 +159,17 @@ class Coordinator:
         """Until all cells have ended."""
         threads = self._first_threads()
         waiting = _pieces(cells, max(1, len(cells) // (TASKS_PER_THREAD * threads)))
-        again: deque[list[Cell]] = deque()
+        suspects: deque[Cell] = deque()  # cells of tasks with which workers died
+        alone = False
         while True:
-            while len(self.tasks) < TASKS_PER_THREAD * max(1, threads):
-                piece = again.popleft() if again else next(waiting, None)
-                if piece is None:
-                    break
+            while len(self.tasks) < TASKS_PER_THREAD * max(1, threads) and (piece := next(waiting, None)):
                 self._submit(piece)
             if not self.tasks:
-                return
+                if not suspects:
+                    return
+                # At the end and one at a time, so that none is blamed for a worker that another one kills.
+                alone = True
+                self._submit([suspects.popleft()])
             try:
                 message = self.messages.get(timeout=PATIENCE)
             except queue.Empty:
@@ -168,7 +178,7 @@ class Coordinator:
                 if isinstance(message, bytes):
                     self._hear(*pickle.loads(message))
                 else:
-                    again.extend([cell] for cell in self._end(message))
+                    suspects.extend(self._end(message, alone))
             if time.monotonic() - self.counted > COUNT_AGAIN:
                 threads = self._threads(threads)
 
@@ -211,29 +221,27 @@ class Coordinator:
         if cell is not None:
             self.finished(cell, outcome)
 
-    def _end(self, future: Any) -> list[Cell]:
-        """Take leave of a task; the cells that must be tried again, each on its own."""
-        _, piece = self.tasks[future.key]
+    def _end(self, future: Any, alone: bool) -> list[Cell]:
+        """Take leave of a task; its cells that must be tried alone, as workers died with it."""
+        _, piece = self.tasks.pop(future.key)
         if future.status == "finished":
             try:
                 outcomes = future.result()
-            except (OSError, distributed.client.FutureCancelledError):
+            except (OSError, distributed.CancelledError):
                 raise self._lost() from None
             for key, outcome in outcomes.items():
                 self._hear(key, outcome)
-        elif future.status != "error":
-            raise self._lost()
-        del self.tasks[future.key]
-        if future.status == "finished":
             return []
+        if future.status != "error":
+            raise self._lost()
         error = future.exception()
         if not isinstance(error, KilledWorker):
             raise _explained(error)
         left = [cell for cell in piece if cell.key in self.missing]
-        if len(piece) > 1:
+        if not alone:
             return left
         for cell in left:
-            reason = f"the Dask workers that computed it died ({error.allowed_failures + 1} times)"
+            reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
             self._hear(cell.key, Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid()))
         return []
 
@@ -270,9 +278,8 @@ def _explained(error: BaseException) -> EngineError:
     if isinstance(error, EngineError):
         return error
     words = f"{type(error).__name__}: {_line(error)}"
-    causes = (error, error.__cause__)
-    if any(isinstance(cause, ImportError) for cause in causes) or "deserialization" in words:
-        return EngineError(f"Dask does not find the sources ({words}): {SAME_SOURCES}.")
+    if isinstance(error, ImportError) or "deserialization of the task graph" in words:  # which the scheduler reads
+        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_SOURCES}.")
     return EngineError(f"A Dask worker could not compute ({words}); the cells that were finished are safe.")
 
 
@@ -287,16 +294,22 @@ class CellProcesses(distributed.WorkerPlugin):
     ----------
     seconds, gigabytes : float
         Limits of a cell.
+    local : bool
+        Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
     """
 
-    def __init__(self, seconds: float, gigabytes: float) -> None:
+    def __init__(self, seconds: float, gigabytes: float, local: bool) -> None:
         self.limits = (seconds, gigabytes)
+        self.local = local
 
     def setup(self, worker: Any) -> None:
+        """At the start of the run or of the worker."""
+        if self.local and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.threads: dict[int, CellProcess] = {}
-        self.tasks: dict[str, CellProcess] = {}
+        self.tasks: dict[Any, CellProcess] = {}
 
-    def take(self, task: str) -> CellProcess:
+    def take(self, task: Any) -> CellProcess:
         """The process for a task in this thread."""
         process = self.threads.get(threading.get_ident())
         if process is None or process.closed:
@@ -306,7 +319,7 @@ class CellProcesses(distributed.WorkerPlugin):
 
     def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
         """Kill the process of a task that nobody waits for any more, since Dask cannot stop a thread."""
-        if finish in ("cancelled", "released") and key in self.tasks:
+        if finish == "released" and key in self.tasks:
             self.tasks.pop(key).close()
 
     def teardown(self, worker: Any) -> None:
@@ -316,10 +329,10 @@ class CellProcesses(distributed.WorkerPlugin):
 
 
 def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcome]:
-    """The outcomes of pickled cells by key, in a thread of a Dask worker; each is also an event as soon as it is there."""
+    """The outcomes of pickled cells by key, in a thread of a Dask worker; each is also an event as soon as it ends."""
     worker = distributed.get_worker()
     task = worker.get_current_task()
-    processes = worker.plugins[name]
+    processes = cast(CellProcesses, worker.plugins[name])
     process = processes.take(task)
     outcomes = {}
     try:

@@ -25,6 +25,8 @@ from admiss import (
     FiniteRegressorCV,
 )
 from admiss.partition import Greedy
+from admiss.partition.finite_cv import DEFAULT_RIDGES
+from admiss.partition.leaf_features import LEAF_MODELS
 from admiss.patterns import FloatArray
 from experiments.studies.outcome import outcome
 from experiments.studies.study_rows import StudyRows
@@ -69,13 +71,21 @@ def _features(rows: StudyRows, centre: bool) -> tuple[FloatArray, FloatArray]:
     return scaler.transform(rows.X_train), scaler.transform(rows.X_test)
 
 
-def finite(rows: StudyRows, seed: int, *, protocol: str = "text", centre: bool = False) -> Scores:
-    """The finitely adaptive model with greedy splits, its depth chosen by cross-validation."""
+def finite(
+    rows: StudyRows,
+    seed: int,
+    *,
+    protocol: str = "text",
+    ridges: Sequence[float] = DEFAULT_RIDGES,
+    leaf_models: Sequence[str] = LEAF_MODELS,
+    centre: bool = False,
+) -> Scores:
+    """The finitely adaptive model with greedy splits, its depth, ridge and leaf model chosen by cross-validation."""
     began = time.process_time()
     X_train, X_test = _features(rows, centre)
     search = FiniteRegressorCV if rows.task == "regression" else FiniteClassifierCV
     if protocol == "text":
-        model = search(random_state=seed).fit(X_train, rows.y_train)
+        model = search(ridges=ridges, leaf_models=leaf_models, random_state=seed).fit(X_train, rows.y_train)
         results, row = model.cv_results_, model.best_index_
     else:
         model, results, row = _as_authors(X_train, rows.y_train, seed)

@@ -27,14 +27,16 @@ from experiments.studies.synthetic import (
 )
 from experiments.study import Best, Method, Product, Study
 
-# Affine models of a hundred features have thousands of columns, and forests of them would try too many at each split.
+# Affine models of a hundred features have thousands of columns, leaves with indicators twice the features, and forests
+# would try too many at each split.
 PENALTIES = {"l1_ratios": [0.5], "adaptive_penalties": [0.25, 1, 4]}
+LEAVES = {"ridges": [0.5, 5, 50, 500], "leaf_models": ["static"]}
 FEW_FEATURES = {**REDUCED, "forest": {**REDUCED["forest"], "max_features": ["sqrt"]}}
 
 
-def _methods(grids: dict[str, Any], penalties: dict[str, Any]) -> list[Method]:
+def _methods(grids: dict[str, Any], penalties: dict[str, Any], leaves: dict[str, Any]) -> list[Method]:
     return [
-        *adaptive_methods("text", penalties, centre=True),
+        *adaptive_methods("text", penalties, leaves, centre=True),
         *tuned_methods("Mean", "mean", grids),
         *tuned_methods("mice", "together", grids),
         *native_methods(grids)[1:],
@@ -45,8 +47,10 @@ def _methods(grids: dict[str, Any], penalties: dict[str, Any]) -> list[Method]:
 
 def products(scale: str) -> list[Product]:
     """The grid of a scale."""
-    grids, penalties = (GRIDS["authors"], AUTHORS_PENALTIES) if scale == "paper" else (FEW_FEATURES, PENALTIES)
-    methods = _methods(grids, penalties)
+    if scale == "paper":
+        grids, methods = GRIDS["authors"], _methods(GRIDS["authors"], AUTHORS_PENALTIES, {})
+    else:
+        grids, methods = FEW_FEATURES, _methods(FEW_FEATURES, PENALTIES, LEAVES)
     signals = (*SIGNALS, "tree") if scale == "paper" else SIGNALS
     return [
         Product(real_target_instances(scale), methods),

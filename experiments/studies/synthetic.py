@@ -43,13 +43,15 @@ TEXT_PENALTIES = {"l1_ratios": [0.0, 0.5, 1.0], "adaptive_penalties": [0.25, 1, 
 AUTHORS_PENALTIES = {"l1_ratios": GRIDS["authors"]["linear"]["l1_ratio"], "adaptive_penalties": [1, 2, 4, 6, 8, 12]}
 
 
-def adaptive_methods(protocol: str, penalties: dict[str, Any], **shared: Any) -> list[Method]:
-    """Adaptive linear regression by level of adaptivity; ``shared`` are parameters of all of them."""
+def adaptive_methods(
+    protocol: str, penalties: dict[str, Any], leaves: dict[str, Any] | None = None, **shared: Any
+) -> list[Method]:
+    """Adaptive linear regression by level of adaptivity; ``shared`` are parameters of all, ``leaves`` of the finite."""
     options = {**penalties, **({"penalty_weights": "authors"} if protocol == "authors" else {}), **shared}
     return [
         Method("Affine intercept", adaptive, {"adaptivity": "affine_intercept", **options}),
         Method("Affine", adaptive, {"adaptivity": "affine", **options}),
-        Method("Finite", finite, {"protocol": protocol, **shared}),
+        Method("Finite", finite, {"protocol": protocol, **(leaves or {}), **shared}),
     ]
 
 

@@ -71,6 +71,12 @@ def dying_once(rows: np.ndarray, seed: int, marker: str) -> dict[str, Any]:
     return {"score": 2.0, "seconds": 0.0}
 
 
+def killing_parent(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+    return {}
+
+
 def failing_while_marked(rows: np.ndarray, seed: int, marker: str) -> dict[str, Any]:
     if os.path.exists(marker):
         raise RuntimeError("marked")
