@@ -35,17 +35,15 @@ import logging
 import os
 import pickle
 import queue
-import signal
 import sys
-import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
-from experiments.engine.cell_process import CellProcess, ClosedError, cannot_be_sent
+from experiments.engine.cell_process import cannot_be_sent
 from experiments.engine.digest import origin
 from experiments.engine.errors import EngineError
 from experiments.engine.local import PATIENCE, Finished
@@ -55,6 +53,8 @@ from experiments.study import Cell
 try:
     import distributed
     from distributed.scheduler import KilledWorker
+
+    from experiments.engine.dask_worker import CellProcesses, compute_cells
 except ImportError:
     raise EngineError(
         "A run on Dask needs the package distributed: pip install distributed, or install admiss[experiments]."
@@ -118,7 +118,7 @@ def _close(cluster: Any) -> None:
 
 
 @contextlib.contextmanager
-def _registered(processes: "CellProcesses", client: Any) -> Iterator[str]:
+def _registered(processes: CellProcesses, client: Any) -> Iterator[str]:
     """The name under which workers, also those that come later, have child processes; killed at the end."""
     name = f"experiments-{uuid.uuid4().hex}"
     try:
@@ -285,62 +285,3 @@ def _explained(error: BaseException) -> EngineError:
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")
-
-
-class CellProcesses(distributed.WorkerPlugin):
-    """The child processes of a Dask worker, one for each of its threads.
-
-    Parameters
-    ----------
-    seconds, gigabytes : float
-        Limits of a cell.
-    local : bool
-        Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
-    """
-
-    def __init__(self, seconds: float, gigabytes: float, local: bool) -> None:
-        self.limits = (seconds, gigabytes)
-        self.local = local
-
-    def setup(self, worker: Any) -> None:
-        """At the start of the run or of the worker."""
-        if self.local and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self.threads: dict[int, CellProcess] = {}
-        self.tasks: dict[Any, CellProcess] = {}
-
-    def take(self, task: Any) -> CellProcess:
-        """The process for a task in this thread."""
-        process = self.threads.get(threading.get_ident())
-        if process is None or process.closed:
-            process = self.threads[threading.get_ident()] = CellProcess(*self.limits)
-        self.tasks[task] = process
-        return process
-
-    def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
-        """Kill the process of a task that nobody waits for any more, since Dask cannot stop a thread."""
-        if finish == "released" and key in self.tasks:
-            self.tasks.pop(key).close()
-
-    def teardown(self, worker: Any) -> None:
-        """At the end of the run or of the worker."""
-        for process in list(self.threads.values()):
-            process.close()
-
-
-def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcome]:
-    """The outcomes of pickled cells by key, in a thread of a Dask worker; each is also an event as soon as it ends."""
-    worker = distributed.get_worker()
-    task = worker.get_current_task()
-    processes = cast(CellProcesses, worker.plugins[name])
-    process = processes.take(task)
-    outcomes = {}
-    try:
-        for key, pickled in cells:
-            outcomes[key] = process.run(pickled)
-            worker.log_event(name, pickle.dumps((key, outcomes[key])))
-    except ClosedError:  # the worker ends, or nobody waits for the task
-        raise distributed.Reschedule from None
-    finally:
-        processes.tasks.pop(task, None)
-    return outcomes
