@@ -3,7 +3,7 @@
 Real features with generated targets (missing at random, not at random, adversarially), and with their real targets. The
 target of a signal "tree" is drawn at paper scale only, and stays out of the averages that are compared with the paper.
 
-    smoke     two small sets
+    smoke     two small sets, linear signals
     laptop    all sets with one split, k_missing in {0, 5, 10 or the most there is}, at most 5,000 rows, reduced grids
     paper     ten splits, k_missing from 0 to 10, all rows, the authors' grids
 
@@ -51,7 +51,7 @@ def products(scale: str) -> list[Product]:
         grids, methods = GRIDS["authors"], _methods(GRIDS["authors"], AUTHORS_PENALTIES, {})
     else:
         grids, methods = FEW_FEATURES, _methods(FEW_FEATURES, PENALTIES, LEAVES)
-    signals = (*SIGNALS, "tree") if scale == "paper" else SIGNALS
+    signals = {"smoke": SIGNALS[:1], "laptop": SIGNALS, "paper": (*SIGNALS, "tree")}[scale]
     return [
         Product(real_target_instances(scale), methods),
         Product(semi_synthetic_instances(scale, signals), [*methods, *tuned_methods("Oracle", "oracle", grids)]),
