@@ -2,7 +2,7 @@
 
 The predictor is tuned after mean imputation, and its imputed values are then learned with the parameters that were
 chosen; 5 folds of the whole search give its score in cross-validation. For the linear predictor the search fits a ridge
-regression whose penalty is chosen at each fit.
+regression whose penalty is chosen at each fit, where linear predictors elsewhere are elastic nets.
 
 ``text``      Algorithm 2 of the paper
 ``authors``   what the authors ran: means and steps of training and test rows together, coordinates in random order
@@ -34,12 +34,22 @@ from experiments.study import Scores
 PENALTIES = np.logspace(-3, 4, 15)
 
 
-def joint(rows: StudyRows, seed: int, *, kind: str, grid: Mapping[str, Any], protocol: str = "text") -> Scores:
-    """A predictor with imputed values that are learned for it."""
+def joint(
+    rows: StudyRows,
+    seed: int,
+    *,
+    kind: str,
+    grid: Mapping[str, Any],
+    protocol: str = "text",
+    trees: int | None = None,
+) -> Scores:
+    """A predictor with imputed values that are learned for it; ``trees`` as in ``tuned``."""
     predictor, chosen, before = _tuned_predictor(rows, seed, kind, grid)
     began = time.process_time()
     estimator = estimator_of(rows, seed, predictor, protocol)
     cv_score = float(np.mean([fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]))
+    if trees is not None:
+        estimator, chosen = estimator.set_params(estimator__n_estimators=trees), {**chosen, "n_estimators": trees}
     model = estimator.fit(rows.X_train, rows.y_train)
     seconds = before + time.process_time() - began
     found = {

@@ -58,7 +58,9 @@ def adaptive_methods(
 def joint_methods(protocol: str, grids: dict[str, Any]) -> list[Method]:
     """Joint impute-then-regress by predictor."""
     return [
-        Method(f"Joint - {name}", joint, {"kind": kind, "grid": grids[kind], "protocol": protocol})
+        Method(
+            f"Joint - {name}", joint, {"kind": kind, "grid": grids[kind], "protocol": protocol, **_trees(kind, grids)}
+        )
         for kind, name in KINDS.items()
     ]
 
@@ -69,8 +71,11 @@ def tuned_methods(prefix: str, imputer: str, grids: dict[str, Any]) -> list[Meth
 
 
 def _tuned_method(name: str, imputer: str, kind: str, grids: dict[str, Any]) -> Method:
-    trees = {"trees": TREES} if kind == "forest" and max(grids[kind]["n_estimators"]) < TREES else {}
-    return Method(name, tuned, {"imputer": imputer, "kind": kind, "grid": grids[kind], **trees})
+    return Method(name, tuned, {"imputer": imputer, "kind": kind, "grid": grids[kind], **_trees(kind, grids)})
+
+
+def _trees(kind: str, grids: dict[str, Any]) -> dict[str, Any]:
+    return {"trees": TREES} if kind == "forest" and max(grids[kind]["n_estimators"]) < TREES else {}
 
 
 def native_methods(grids: dict[str, Any]) -> list[Method]:
