@@ -5,7 +5,7 @@ Instances are those of the authors, with the authors' protocol for the methods a
 
     smoke     n = 40, 10 % and 50 % missing, one signal
     laptop    9 sizes x 5 missing fractions x 5 signals x 4 settings of the authors (900 instances): the shuffle of the
-              rows alternates along the grid; and 3 x 2 x 5 x 4 fresh draws. Reduced grids.
+              rows alternates along the grid; and 4 x 3 x 5 x 4 fresh draws. Reduced grids.
     paper     49 sizes x 8 missing fractions x 10 replicates x 4 settings (15,680 instances), the authors' grids; and as
               many fresh draws with reduced grids
 """
