@@ -13,6 +13,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "
 
 from experiments.engine.commands import add_study_commands  # noqa: E402
 from experiments.engine.errors import EngineError  # noqa: E402
+from experiments.engine.outcome import encodable  # noqa: E402
 
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     options.arguments = arguments
     try:
-        print(options.answer(options), flush=True)
+        print(encodable(options.answer(options)), flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (EngineError, OSError) as error:

@@ -12,9 +12,14 @@ from pathlib import Path
 import polars as pl
 
 from experiments.bench.records import markdown
-from experiments.compare.claims import Judged, claims_of, claims_section, judge
+from experiments.compare.claims import Judged, claims_of, judge
+from experiments.compare.claims_table import claims_section, count_words
+from experiments.compare.seconds import shared_seconds_once
 from experiments.compare.tables import ABSENT, Section, comparison_sections
 from experiments.study import Study
+
+# Scores are also judged without anything below: one failed fit on one set can outweigh all others.
+LOWEST = -1.0
 
 
 def compare_paper(table: pl.DataFrame, study: Study) -> str:
@@ -22,9 +27,10 @@ def compare_paper(table: pl.DataFrame, study: Study) -> str:
     sections, judged = all_sections(table, study)
     lines = [f"# {study.title}", ""]
     for section in sections:
-        lines += [f"## {section.title}", "", section.text, "", *markdown(section.header, section.rows), ""]
+        lines += [f"## {section.title}", "", section.text, ""]
+        lines += [*markdown(section.header, section.rows), ""] if section.rows else []
     if judged:
-        lines += [_count(judged), ""]
+        lines += [count_words(judged), ""]
     if not sections:
         lines += ["The paper has no tables to compare this study with.", ""]
     return "\n".join(lines)
@@ -32,13 +38,14 @@ def compare_paper(table: pl.DataFrame, study: Study) -> str:
 
 def all_sections(table: pl.DataFrame, study: Study) -> tuple[list[Section], list[Judged]]:
     """The tables of a study, that of the claims last, and the claims."""
-    sections, judged = comparison_sections(table, study), judge(claims_of(study.name), table)
-    return ([*sections, claims_section(judged)] if judged else sections), judged
-
-
-def _count(judged: list[Judged]) -> str:
-    counts = Counter(each.verdict for each in judged)
-    return f"{len(judged)} claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
+    table = shared_seconds_once(table, study)
+    sections, claims = comparison_sections(table, study), claims_of(study.name)
+    if not claims:
+        return sections, []
+    judged, clipped = judge(claims, table), None
+    if study.name == "real-design":
+        clipped = judge(claims, table.with_columns(pl.col("score").clip(LOWEST)))
+    return [*sections, claims_section(judged, clipped)], judged
 
 
 def write_results(
@@ -98,5 +105,5 @@ def _readme(
     lines += ["", "An empty cell was not measured.", ""]
     lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
     if judged:
-        lines += ["", _count(judged)]
+        lines += ["", count_words(judged)]
     return "\n".join(lines) + "\n"

@@ -5,19 +5,16 @@ are linear and NN ones. Changes between designs are paired by set. "Strongest" a
 largest and smallest average.
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 
 from experiments.compare import paper_numbers
-from experiments.compare.claims import Measured, over_units, relative_gain
-from experiments.compare.interpolation import NotCoveredError, Numbers
+from experiments.compare.claims import Measure, Measured, combined, jackknife, over_units, picked_lead, relative_gain
+from experiments.compare.interpolation import NotCoveredError
 from experiments.compare.sets import SIGNALS, TASKS, by_set, of_design, on_common_instances, wins_by_set
 
 MEAN = "Mean - best"
-Measure = Callable[[pl.DataFrame], Measured]
 
 
 def lead(
@@ -28,30 +25,28 @@ def lead(
     signals: Sequence[str] = SIGNALS,
     tasks: Sequence[str] = TASKS,
 ) -> Measure:
-    """The weakest of ours less the strongest of the rivals, set by set."""
-    return lambda table: over_units(_lead_by_set(of_design(table, design, signals, tasks), ours, rivals, value)[1])
+    """The weakest of ours less the strongest of the rivals, over sets."""
 
+    def measure(table: pl.DataFrame) -> Measured:
+        sets = by_set(of_design(table, design, signals, tasks), [*ours, *rivals], value)
+        mine, theirs = ([sets[name].to_numpy() for name in names] for names in (ours, rivals))
+        return jackknife(len(sets), lambda kept: picked_lead(mine, theirs, kept))
 
-def _lead_by_set(
-    rows: pl.DataFrame, ours: Sequence[str], rivals: Sequence[str], value: str = "score"
-) -> tuple[list[str], Numbers]:
-    sets = by_set(rows, [*ours, *rivals], value)
-    if sets.is_empty():
-        raise NotCoveredError("No data set has all of the methods.")
-    means = {name: sets[name].to_numpy() for name in (*ours, *rivals)}
-    weakest = min(ours, key=lambda name: means[name].mean())
-    strongest = max(rivals, key=lambda name: means[name].mean())
-    return sets["dataset"].to_list(), np.asarray(means[weakest] - means[strongest])
+    return measure
 
 
 def change(ours: Sequence[str], rivals: Sequence[str], design: str, base: str) -> Measure:
     """The lead in one design less that in another, on the sets that both have."""
 
     def measure(table: pl.DataFrame) -> Measured:
-        there, before = (
-            dict(zip(*_lead_by_set(of_design(table, name), ours, rivals), strict=True)) for name in (design, base)
+        there, before = (by_set(of_design(table, name), [*ours, *rivals]) for name in (design, base))
+        there, before = there.join(before, on="dataset", how="semi"), before.join(there, on="dataset", how="semi")
+        mine, theirs, mine_before, theirs_before = (
+            [sets[name].to_numpy() for name in names] for sets in (there, before) for names in (ours, rivals)
         )
-        return over_units(np.array([there[name] - before[name] for name in there if name in before]))
+        return jackknife(
+            len(there), lambda kept: picked_lead(mine, theirs, kept) - picked_lead(mine_before, theirs_before, kept)
+        )
 
     return measure
 
@@ -72,9 +67,7 @@ def task_change(method: str) -> Measure:
 
     def measure(table: pl.DataFrame) -> Measured:
         regression, classes = (lead([method], [MEAN], "real", tasks=[task])(table) for task in TASKS)
-        known = regression.error is not None and classes.error is not None
-        error = math.hypot(regression.error or 0.0, classes.error or 0.0) if known else None
-        return Measured(regression.value - classes.value, error, regression.units + classes.units)
+        return combined([regression, classes], [1.0, -1.0])
 
     return measure
 
@@ -114,11 +107,19 @@ def less_acute_than_synthetic(ours: str) -> Measure:
     return measure
 
 
-def gain(method: str, base: str, design: str, less: float, value: str = "score", sign: int = 1) -> Measure:
+def gain(
+    method: str,
+    base: str,
+    design: str,
+    less: float = 0.0,
+    value: str = "score",
+    sign: int = 1,
+    signals: Sequence[str] = SIGNALS,
+) -> Measure:
     """``sign`` times (the relative gain of a method over another less a claimed one)."""
 
     def measure(table: pl.DataFrame) -> Measured:
-        sets = by_set(of_design(table, design), [method, base], value)
+        sets = by_set(of_design(table, design, signals), [method, base], value)
         found = relative_gain(sets[method].to_numpy(), sets[base].to_numpy(), less)
         return Measured(sign * found.value, found.error, found.units)
 

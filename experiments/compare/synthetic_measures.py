@@ -7,17 +7,14 @@ error of a mean over two strata (the kinds are fixed, signals are drawn); one be
 is decided by the hardest comparison.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
 
-from experiments.compare.claims import Measured, over_units, relative_gain
-from experiments.compare.interpolation import FRACTIONS, SIZES, NotCoveredError, Numbers, grid_averages
+from experiments.compare.claims import Measure, Measured, Units, combined, jackknife, picked_lead, relative_gain
+from experiments.compare.interpolation import FRACTIONS, SIGNALS, SIZES, NotCoveredError, Numbers, grid_averages
 from experiments.compare.synthetic_tables import AUTHORS, REFERENCE, of_kind, of_setting
-
-Measure = Callable[[pl.DataFrame], Measured]
 
 
 def lead(
@@ -29,47 +26,12 @@ def lead(
     sizes: Sequence[int] = SIZES,
     fractions: Sequence[float] = FRACTIONS,
 ) -> Measure:
-    """The weakest of ours less the strongest of the rivals, signal by signal."""
-
-    def measure(table: pl.DataFrame) -> Measured:
-        by_kind = [
-            _lead_by_signal(table, ours, rivals, (mechanism, signal), value, sizes, fractions) for signal in signals
-        ]
-        return _over_kinds(by_kind)
-
-    return measure
-
-
-def _over_kinds(by_kind: Sequence[Numbers]) -> Measured:
-    found = [over_units(by_signal) for by_signal in by_kind]
-    value = sum(each.value for each in found) / len(found)
-    error = math.hypot(*(each.error or 0.0 for each in found)) / len(found)  # five signals of a kind: there is an error
-    return Measured(value, error, sum(each.units for each in found))
-
-
-def _lead_by_signal(
-    table: pl.DataFrame,
-    ours: Sequence[str],
-    rivals: Sequence[str],
-    place: tuple[str, str],
-    value: str = "r2_authors",
-    sizes: Sequence[int] = SIZES,
-    fractions: Sequence[float] = FRACTIONS,
-) -> Numbers:
-    by_unit = grid_averages(of_setting(table, AUTHORS, *place), [*ours, *rivals], value, sizes, fractions).by_unit
-    weakest = min(ours, key=lambda name: by_unit[name].mean())
-    strongest = max(rivals, key=lambda name: by_unit[name].mean())
-    return np.asarray(by_unit[weakest] - by_unit[strongest])
-
-
-def change(ours: Sequence[str], rivals: Sequence[str], signals: Sequence[str]) -> Measure:
-    """The lead under censoring less that under MCAR, paired by signal."""
+    """The weakest of ours less the strongest of the rivals."""
 
     def measure(table: pl.DataFrame) -> Measured:
         return _over_kinds(
             [
-                _lead_by_signal(table, ours, rivals, ("censoring", signal))
-                - _lead_by_signal(table, ours, rivals, ("mcar", signal))
+                _lead_of(table, ours, rivals, (mechanism, signal), value=value, sizes=sizes, fractions=fractions)
                 for signal in signals
             ]
         )
@@ -77,23 +39,66 @@ def change(ours: Sequence[str], rivals: Sequence[str], signals: Sequence[str]) -
     return measure
 
 
-def level_change(method: str, signals: Sequence[str]) -> Measure:
-    """The level under censoring less that under MCAR, paired by signal."""
+Statistic = Callable[[Units], float]
+
+
+def _over_kinds(statistics: Sequence[Statistic]) -> Measured:
+    found = [jackknife(SIGNALS, statistic) for statistic in statistics]
+    return found[0] if len(found) == 1 else combined(found, [1 / len(found)] * len(found))
+
+
+def _lead_of(
+    table: pl.DataFrame,
+    ours: Sequence[str],
+    rivals: Sequence[str],
+    place: tuple[str, str],
+    *,
+    value: str = "r2_authors",
+    sizes: Sequence[int] = SIZES,
+    fractions: Sequence[float] = FRACTIONS,
+) -> Statistic:
+    """The lead at a mechanism and a kind of signal, over the signals that count."""
+    by_unit = grid_averages(of_setting(table, AUTHORS, *place), [*ours, *rivals], value, sizes, fractions).by_unit
+    mine, theirs = [by_unit[name] for name in ours], [by_unit[name] for name in rivals]
+    return lambda kept: picked_lead(mine, theirs, kept)
+
+
+def change(ours: Sequence[str], rivals: Sequence[str], signals: Sequence[str]) -> Measure:
+    """The lead under censoring less that under MCAR, paired by signal."""
 
     def measure(table: pl.DataFrame) -> Measured:
-        by_kind = []
-        for signal in signals:
-            censored, random = (
-                grid_averages(of_setting(table, AUTHORS, mechanism, signal), [method], "r2_authors").by_unit[method]
-                for mechanism in ("censoring", "mcar")
-            )
-            by_kind.append(censored - random)
-        return _over_kinds(by_kind)
+        return _over_kinds([_change_of(table, ours, rivals, signal) for signal in signals])
 
     return measure
 
 
-def gain(method: str, less: float, signal: str) -> Measure:
+def _change_of(table: pl.DataFrame, ours: Sequence[str], rivals: Sequence[str], signal: str) -> Statistic:
+    censored, random = (_lead_of(table, ours, rivals, (mechanism, signal)) for mechanism in ("censoring", "mcar"))
+    return lambda kept: censored(kept) - random(kept)
+
+
+def level_change(method: str, signals: Sequence[str]) -> Measure:
+    """The level under censoring less that under MCAR, paired by signal."""
+
+    def measure(table: pl.DataFrame) -> Measured:
+        return _over_kinds([_mean_of(_level_change(table, method, signal)) for signal in signals])
+
+    return measure
+
+
+def _level_change(table: pl.DataFrame, method: str, signal: str) -> Numbers:
+    censored, random = (
+        grid_averages(of_setting(table, AUTHORS, mechanism, signal), [method], "r2_authors").by_unit[method]
+        for mechanism in ("censoring", "mcar")
+    )
+    return np.asarray(censored - random)
+
+
+def _mean_of(by_signal: Numbers) -> Statistic:
+    return lambda kept: float(by_signal[kept].mean())
+
+
+def gain(method: str, signal: str, less: float = 0.0) -> Measure:
     """The relative gain of a method over mean imputation under censoring, less a claimed one."""
 
     def measure(table: pl.DataFrame) -> Measured:
@@ -104,7 +109,9 @@ def gain(method: str, less: float, signal: str) -> Measure:
     return measure
 
 
-def extreme_lead(method: str, rival: str, along: str, pick: Callable[..., Measured], less: float = 0.0) -> Measure:
+def extreme_lead(
+    method: str, rival: str, along: str, pick: Callable[[Sequence[float]], float], less: float = 0.0
+) -> Measure:
     """The largest (``pick=max``) or smallest lead under censoring, linear signals, along p, or along n at p = .3."""
 
     def measure(table: pl.DataFrame) -> Measured:
@@ -119,23 +126,22 @@ def extreme_lead(method: str, rival: str, along: str, pick: Callable[..., Measur
                 raise NotCoveredError("Two sizes are needed.")
         place = ("censoring", "linear")
         leads = [
-            over_units(_lead_by_signal(table, [method], [rival], place, "r2_authors", sizes, fractions) - less)
-            for sizes, fractions in targets
+            _lead_of(table, [method], [rival], place, sizes=sizes, fractions=fractions) for sizes, fractions in targets
         ]
-        return pick(leads, key=lambda found: found.value)
+        return jackknife(SIGNALS, lambda kept: pick([each(kept) for each in leads]) - less)
 
     return measure
 
 
 def depth_change(mechanism: str) -> Measure:
-    """Depth of the finite model at n = 40 .. 200 less that at n = 800 .. 1000, linear signals, p = .3."""
+    """Depth that is selected for the finite model at n = 40 .. 200 less that at n = 800 .. 1000, linear, p = .3."""
 
     def measure(table: pl.DataFrame) -> Measured:
         rows = of_setting(table, AUTHORS, mechanism, "linear")
         few, many = (
-            grid_averages(rows, ["Finite"], "depth", sizes, [0.3]).by_unit["Finite"]
+            grid_averages(rows, ["Finite"], "selected_depth", sizes, [0.3]).by_unit["Finite"]
             for sizes in (SIZES[:9], SIZES[38:])
         )
-        return over_units(few - many)
+        return jackknife(SIGNALS, _mean_of(few - many))
 
     return measure

@@ -98,3 +98,24 @@ def choices_section(table: pl.DataFrame, study: Study, settings: Sequence[str]) 
         ["choice", *settings, "instances", "member", "share"],
         rows,
     )
+
+
+def moves_section(table: pl.DataFrame) -> list[Section]:
+    """How often the joint search left the means where they were, by predictor; none where no moves are stored."""
+    if "moves" not in table.columns:
+        return []
+    searched = table.filter(pl.col("status") == "done", pl.col("key").is_not_null(), pl.col("moves").is_not_null())
+    if searched.is_empty():
+        return []
+    moves = pl.col("moves").cast(pl.Float64)
+    found = searched.group_by("method").agg(pl.len(), (moves == 0).mean().alias("none"), moves.median().alias("median"))
+    found = found.sort("method")
+    rows = [[name, str(count), digits(none), digits(median, 0)] for name, count, none, median in found.iter_rows()]
+    still = found.filter(pl.col("none") == 1)["method"].to_list()
+    text = (
+        "The share of cells in which the joint search moved no value from the mean. There the method is mean "
+        "imputation followed by its predictor."
+    )
+    if still:
+        text += f" That is all of {' and '.join(still)} in this run."
+    return [Section("Moves of the joint search", text, ["method", "cells", "moved nothing", "median moves"], rows)]

@@ -5,6 +5,7 @@ Every cell ends in an outcome:
     done or failed      as the child said
     time limit          the child is killed
     death               of the child by itself or from outside; the cell is tried once more in a new child
+    no start            what the cell needs was not imported in time; the child is killed
     memory limit        the child is killed; where it had computed other cells before, which may have left something in
                         its memory, the cell is tried once more in a new child
 
@@ -33,6 +34,9 @@ from experiments.study import Cell
 
 # Seconds in which a child must be there, and in which it must have imported what a cell needs.
 START_SECONDS = 300.0
+# Seconds in which a child that has closed its output ends by itself.
+END_SECONDS = 2.0
+SAME_SOURCES = "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version"
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -56,11 +60,14 @@ class CellProcess:
     ----------
     seconds, gigabytes : float
         Limits of a cell.
+    digest : str, optional
+        Of the sources that the child must have.
     """
 
-    def __init__(self, seconds: float, gigabytes: float) -> None:
+    def __init__(self, seconds: float, gigabytes: float, digest: str | None = None) -> None:
         self.seconds = seconds
         self.gigabytes = gigabytes
+        self.digest = digest
         self.closed = False
         self._lock = threading.Lock()
         self._child: _Child | None = None
@@ -84,15 +91,18 @@ class CellProcess:
             pickled = cell if isinstance(cell, bytes) else pickle.dumps(cell)
         except Exception as error:  # a lambda, for instance
             return _Attempt(self._failed(cannot_be_sent(error), began, child))
+        limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
             child.answer("started", START_SECONDS)
+            limit = f"time limit of {self.seconds:g} s"
             began = time.monotonic()
             outcome: Outcome = child.answer("ended", self.seconds)
         except queue.Empty:
             self._drop(child)
-            return _Attempt(self._failed(f"time limit of {self.seconds:g} s", began, child))
+            return _Attempt(self._failed(limit, began, child))
         except (EOFError, OSError):
+            child.let_end()
             self._drop(child)
             return _Attempt(self._failed(child.death(), began, child), again=True)
         used, child.cells = child.cells > 0, child.cells + 1
@@ -110,12 +120,20 @@ class CellProcess:
             child = self._child
         if not child.ready:
             try:
-                child.answer("ready", START_SECONDS)
+                child.origin = child.answer("ready", START_SECONDS)
                 child.ready = True
-            except (queue.Empty, EOFError):
+            except queue.Empty:
+                self._drop(child)
+                raise EngineError(f"A worker could not start: it was not ready after {START_SECONDS:g} s.") from None
+            except EOFError:
+                child.let_end()
                 self._drop(child)
                 last = child.said().strip().splitlines()[-1:]
                 raise EngineError(f"A worker could not start: {' '.join([child.death(), *last])}.") from None
+        if self.digest not in (None, child.origin["digest"]):
+            raise EngineError(
+                f"A worker has other sources ({child.origin['digest']}) than this run ({self.digest}): {SAME_SOURCES}."
+            )
         return child
 
     def _drop(self, child: "_Child") -> None:
@@ -127,7 +145,7 @@ class CellProcess:
 
     def _failed(self, reason: str, began: float, child: "_Child") -> Outcome:
         elapsed = time.monotonic() - began
-        return Outcome("failed", reason, child.said(), elapsed=elapsed, origin=origin(), pid=child.process.pid)
+        return Outcome("failed", reason, child.said(), elapsed=elapsed, origin=child.origin, pid=child.process.pid)
 
 
 def cannot_be_sent(error: Exception) -> str:
@@ -146,6 +164,7 @@ class _Child:
 
     def __init__(self) -> None:
         self.ready = False
+        self.origin = origin()  # until it has said its own
         self.cells = 0
         self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
@@ -180,6 +199,21 @@ class _Child:
             if answer[0] == "ended":  # before it started: the cell could not be read
                 self.answers.put(answer)
                 return None
+
+    def let_end(self) -> None:
+        """Wait a little for the end of a child that has closed its output, so that it is not the kill that is told.
+
+        It stays unwaited for: its group, with the processes that it has started, keeps its number.
+        """
+        if not hasattr(os, "waitid"):
+            time.sleep(END_SECONDS / 4)
+            return
+        deadline = time.monotonic() + END_SECONDS
+        with contextlib.suppress(ChildProcessError):  # waited for by a thread that closes
+            while os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                if time.monotonic() > deadline:
+                    return
+                time.sleep(0.01)
 
     def kill(self) -> None:
         if self.process.returncode is not None:  # waited for: its number may be another process by now

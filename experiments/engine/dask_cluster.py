@@ -6,6 +6,7 @@ hangs, and only a process can be held to limits. The child is kept from task to 
 as soon as it ends, through events, and of all of them again when the task ends.
 
     a worker dies           Dask gives its tasks to others; cells that were heard of stay as they are
+    a worker differs        its sources are not those of the coordinator: the run ends with a sentence
     several workers die     with a task: its cells are tried alone at the end; one with which they die is a failed row
     the scheduler is lost   the run ends with a sentence; what was heard of is in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
@@ -43,7 +44,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from experiments.engine.cell_process import cannot_be_sent
+from experiments.engine.cell_process import SAME_SOURCES, cannot_be_sent
 from experiments.engine.digest import origin
 from experiments.engine.errors import EngineError
 from experiments.engine.local import PATIENCE, Finished
@@ -64,7 +65,6 @@ except ImportError:
 TASKS_PER_THREAD = 4
 # Seconds after which the threads of the cluster are counted again, as workers come and go.
 COUNT_AGAIN = 5.0
-SAME_SOURCES = "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version"
 
 
 def run_on_dask(
@@ -80,7 +80,9 @@ def run_on_dask(
 
     Without a scheduler, a local cluster of so many workers lives as long as the run.
     """
-    processes = CellProcesses(seconds, gigabytes, local=scheduler is None)
+    local = scheduler is None
+    # On this machine sources that change during the run are told by the digest of each row, as without Dask.
+    processes = CellProcesses(seconds, gigabytes, local=local, digest=None if local else origin()["digest"])
     with _connection(workers, scheduler) as client, _registered(processes, client) as name:
         coordinator = Coordinator(client, name, finished)
         try:
@@ -164,12 +166,13 @@ class Coordinator:
         while True:
             while len(self.tasks) < TASKS_PER_THREAD * max(1, threads) and (piece := next(waiting, None)):
                 self._submit(piece)
-            if not self.tasks:
-                if not suspects:
-                    return
+            if not self.tasks and self.messages.empty():
                 # At the end and one at a time, so that none is blamed for a worker that another one kills.
                 alone = True
-                self._submit([suspects.popleft()])
+                suspect = next((cell for cell in _taken(suspects) if cell.key in self.missing), None)
+                if suspect is None:
+                    return
+                self._submit([suspect])
             try:
                 message = self.messages.get(timeout=PATIENCE)
             except queue.Empty:
@@ -272,6 +275,11 @@ def _pieces(cells: Sequence[Cell], size: int) -> Iterator[list[Cell]]:
         same = list(group)
         for start in range(0, len(same), size):
             yield same[start : start + size]
+
+
+def _taken(cells: deque[Cell]) -> Iterator[Cell]:
+    while cells:
+        yield cells.popleft()
 
 
 def _explained(error: BaseException) -> EngineError:

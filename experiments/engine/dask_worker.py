@@ -20,10 +20,12 @@ class CellProcesses(distributed.WorkerPlugin):
         Limits of a cell.
     local : bool
         Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
+    digest : str or None
+        Of the sources that the children must have.
     """
 
-    def __init__(self, seconds: float, gigabytes: float, local: bool) -> None:
-        self.limits = (seconds, gigabytes)
+    def __init__(self, seconds: float, gigabytes: float, local: bool, digest: str | None) -> None:
+        self.conditions = (seconds, gigabytes, digest)
         self.local = local
 
     def setup(self, worker: Any) -> None:
@@ -37,7 +39,7 @@ class CellProcesses(distributed.WorkerPlugin):
         """The process for a task in this thread."""
         process = self.threads.get(threading.get_ident())
         if process is None or process.closed:
-            process = self.threads[threading.get_ident()] = CellProcess(*self.limits)
+            process = self.threads[threading.get_ident()] = CellProcess(*self.conditions)
         self.tasks[task] = process
         return process
 

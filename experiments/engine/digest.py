@@ -10,8 +10,9 @@ from pathlib import Path
 from experiments.bench.records import processor
 
 ROOT = Path(__file__).parents[2]
-# The engine and the report only carry numbers.
+# The engine and the report only carry numbers. Data files of the packages say which data sets there are.
 SOURCES = ("formulations", "admiss", "experiments/study.py", "experiments/studies")
+ENDINGS = (".py", ".toml")
 PACKAGES = (
     "numpy",
     "scipy",
@@ -30,8 +31,9 @@ def source_digest(root: Path = ROOT) -> str:
     found: dict[str, Path] = {}
     for source in SOURCES:
         place = root / source
-        for path in [place] if place.suffix else place.rglob("*.py"):
-            found[path.relative_to(root).as_posix()] = path
+        for path in [place] if place.suffix else place.rglob("*"):
+            if path.suffix in ENDINGS:
+                found[path.relative_to(root).as_posix()] = path
     text = hashlib.sha256()
     for name in sorted(found):
         content = found[name].read_bytes().replace(b"\r\n", b"\n")

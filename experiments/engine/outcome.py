@@ -43,7 +43,7 @@ class Outcome:
 def plain_scores(scores: Any) -> dict[str, Any]:
     """The scores of a method in values that JSON has; raises ``ValueError`` where they are not scores.
 
-    A number that is not finite is an error among the compared ones and None among the others.
+    A number that is not finite is an error among the compared ones and None among the others. Text is made encodable.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def plain_scores(scores: Any) -> dict[str, Any]:
     """
     if not isinstance(scores, Mapping):
         raise ValueError(f"the method returned {type(scores).__name__} instead of a dict of scores")
-    plain = {str(name): _plain(name, value) for name, value in scores.items()}
+    plain = {encodable(str(name)): _plain(name, value) for name, value in scores.items()}
     if "score" not in scores:
         raise ValueError("the method returned no score")
     for name in NUMBERS:
@@ -69,10 +69,23 @@ def _plain(name: Any, value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, str):
+        return encodable(value)
+    if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(name, item) for key, item in value.items()}
+        return {encodable(str(key)): _plain(name, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(name, item) for item in value]
     raise ValueError(f"{name} is of type {type(value).__name__}, not a plain value")
+
+
+def encodable(text: str) -> str:
+    """A text that files and terminals take: what UTF-8 does not have, parts of names of files mostly, is spelled out.
+
+    Examples
+    --------
+    >>> encodable("file \\udcff.csv")
+    'file \\\\udcff.csv'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,18 +4,20 @@ Cells that are done are not computed again, failed ones only on demand, and thos
 old row stays until the new one is there.
 """
 
+import contextlib
 import json
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from experiments.engine.digest import origin, versions
+from experiments.engine.errors import EngineError
 from experiments.engine.local import Finished
 from experiments.engine.outcome import Outcome
 from experiments.engine.store import Store
-from experiments.study import Cell, Study
+from experiments.study import SCALES, Cell, Study
 
 # Seconds between two messages on a terminal, and elsewhere.
 PAUSE, LONG_PAUSE = 0.2, 60.0
@@ -43,7 +45,30 @@ def matching(cells: Sequence[Cell], text: str | None) -> list[Cell]:
 
 def grid_keys(store: Store, study: Study) -> set[str]:
     """The keys of all cells that the study has at the scales at which a store was run."""
-    return {cell.key for scale in store.scales() for cell in study.cells(scale)}
+    scales = store.scales()
+    for scale in scales:
+        if scale not in SCALES:
+            raise EngineError(
+                f"{store.path} was run at the scale {scale!r}, which this version does not have (it has "
+                f"{', '.join(SCALES)}): read it with the version that wrote it, or run again in another folder."
+            )
+    return {cell.key for scale in scales for cell in grid(study, scale)}
+
+
+def grid(study: Study, scale: str) -> list[Cell]:
+    """The cells of a scale."""
+    with listed(study, scale):
+        return list(study.cells(scale))
+
+
+@contextlib.contextmanager
+def listed(study: Study, scale: str) -> Iterator[None]:
+    """What goes wrong in the code of a study while its cells are listed, in one sentence."""
+    try:
+        yield
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise EngineError(f"The cells of {study.name} at scale {scale} cannot be listed ({words}).") from error
 
 
 def run_cells(
@@ -57,6 +82,12 @@ def run_cells(
     stale: bool = False,
 ) -> str:
     """Compute what is pending, and return a summary; Ctrl-C is passed on when all that was finished is written."""
+    known = store.scales()
+    if known and scale not in known:
+        raise EngineError(
+            f"{store.folder} holds cells of the scale {' and '.join(known)}, not {scale}: choose another folder with "
+            f"--out, or none for that of the scale."
+        )
     states = store.states()
     here = origin()
     pending = pending_cells(cells, states, here["digest"], retry=retry, stale=stale)
@@ -64,7 +95,11 @@ def run_cells(
         run = {"command": command, "scale": scale, "digest": here["digest"], "machine": here["machine"]}
         store.add_run({**run, "versions": json.dumps(versions())})
         before = [(cell.method.name, states[cell.key]["elapsed"]) for cell in cells if cell.key in states]
-        progress = Progress(pending, len(cells), before)
+        again = {cell.key for cell in pending}
+        failed = sum(
+            states[cell.key]["status"] == "failed" for cell in cells if cell.key in states and cell.key not in again
+        )
+        progress = Progress(pending, len(cells), before, failed)
 
         def finished(cell: Cell, outcome: Outcome) -> None:
             store.add(cell, outcome)
@@ -82,7 +117,10 @@ def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], comp
     known = [states[cell.key] for cell in cells if cell.key in states]
     done = sum(state["status"] == "done" for state in known)
     lines = [f"{done:,} of {len(cells):,} cells done, {len(known) - done:,} failed ({computed:,} computed now)"]
-    return "\n".join([*lines, *failures(known)])
+    lines += failures(known)
+    if done < len(known):
+        lines.append("The same command with --retry computes failed cells again.")
+    return "\n".join(lines)
 
 
 def failures(states: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -98,10 +136,12 @@ class Progress:
     method has cost on the clock so far, with all workers at once.
     """
 
-    def __init__(self, pending: Sequence[Cell], total: int, before: Sequence[tuple[str, float]]) -> None:
+    def __init__(
+        self, pending: Sequence[Cell], total: int, before: Sequence[tuple[str, float]] = (), failed: int = 0
+    ) -> None:
         self.total = total
         self.done = total - len(pending)
-        self.failed = 0
+        self.failed = failed
         self.left = Counter(cell.method.name for cell in pending)
         self.times: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for name, elapsed in before:

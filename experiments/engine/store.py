@@ -16,21 +16,18 @@ the coordinator runs if others are to read at the same time.
 import contextlib
 import json
 import os
-import shutil
 import sqlite3
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from experiments.engine.errors import EngineError
-from experiments.engine.outcome import Outcome
+from experiments.engine.outcome import Outcome, encodable
+from experiments.engine.store_errors import companions, damaged, explained, forbidden, move
 from experiments.study import Cell
 
 LAYOUT = 1
 FILE, LOCK = "cells.sqlite", "lock.sqlite"
-# Bytes below which a disk on which writing fails is called full.
-FULL_DISK = 2**20
 TABLES = f"""
 PRAGMA journal_mode = WAL;
 BEGIN;
@@ -78,8 +75,10 @@ class Store:
         try:
             if write:
                 self._lock = _locked(self.folder)
-                if not self.path.exists():
-                    _create(self.path, str(study))
+            if not self.path.exists():
+                _refuse_remains(self.path)
+            if write and not self.path.exists():
+                _create(self.path, str(study))
             elif not self.path.exists():
                 raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
             self._connection = _opened(self.path, write)
@@ -92,14 +91,14 @@ class Store:
         with explained(self.path):
             names = {name for (name,) in self._ask("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "meta" not in names:
-                raise EngineError(f"{self.path} is not a store of cells: move it away, or choose another folder.")
+                raise EngineError(f"{self.path} is not a store of cells: {move(self.path)}, or choose another folder.")
             meta = dict(self._ask("SELECT name, value FROM meta"))
         layout = meta.get("layout", "0")
         if layout != str(LAYOUT):
             age = "an older" if layout.isdigit() and int(layout) < LAYOUT else "a newer"
             raise EngineError(
                 f"{self.path} was written by {age} version of this program (layout {layout}, here {LAYOUT}): "
-                f"move it away, or choose another folder with --out."
+                f"{move(self.path)}, or choose another folder with --out."
             )
         self.study = meta.get("study", "")
         if study is not None and study != self.study:
@@ -131,6 +130,7 @@ class Store:
         self._write("runs", {"started": now(), **run})
 
     def _write(self, table: str, row: dict[str, Any]) -> None:
+        row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
         places = ", ".join(f":{name}" for name in row)
         with explained(self.path):
             # Without an explicit BEGIN a statement is a transaction.
@@ -205,6 +205,16 @@ def _locked(folder: Path) -> sqlite3.Connection:
     return connection
 
 
+def _refuse_remains(path: Path) -> None:
+    """SQLite would write what other files of a store still hold into a new one."""
+    remains = [str(other) for other in companions(path) if other.exists()]
+    if remains:
+        raise EngineError(
+            f"{path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
+            f"{'them' if len(remains) > 1 else 'that'} away and run again."
+        )
+
+
 def _create(path: Path, study: str) -> None:
     """An empty store, made under another name and moved in one step: a store that is there is whole."""
     unfinished = path.with_name(f"{path.name}.new")
@@ -220,58 +230,31 @@ def _create(path: Path, study: str) -> None:
 def _opened(path: Path, write: bool) -> sqlite3.Connection:
     """A connection to a store that is not damaged."""
     if path.stat().st_size == 0:
-        raise EngineError(_damaged(path, "it is empty"))
+        raise EngineError(damaged(path, "it is empty"))
     with explained(path):
-        address = f"{path.absolute().as_uri()}?mode={'rw' if write else 'ro'}"
-        connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
         try:
-            if write:
-                connection.execute("PRAGMA synchronous = FULL")
-            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        except BaseException:
-            connection.close()
-            raise
+            connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
+        except sqlite3.OperationalError as error:
+            # A reader makes a file beside the store; in a folder that cannot be written, the store is all there is.
+            wal, _ = companions(path)
+            if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
+                raise
+            connection, found = _checked(path, "mode=ro&immutable=1")
+        if write:
+            connection.execute("PRAGMA synchronous = FULL")
     if found != "ok":
         connection.close()
-        raise EngineError(_damaged(path, " ".join(found.split())))
+        raise EngineError(damaged(path, " ".join(found.split())))
     return connection
 
 
-@contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """What SQLite and the system say about a file, in one sentence."""
+def _checked(path: Path, options: str) -> tuple[sqlite3.Connection, str]:
+    """A connection, and what SQLite finds wrong with the file (``ok`` if nothing)."""
+    address = f"{path.absolute().as_uri()}?{options}"
+    connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
     try:
-        yield
-    except sqlite3.Error as error:
-        raise EngineError(_sentence(path, error)) from error
-    except OSError as error:
-        raise EngineError(f"{path} cannot be written ({error.strerror}).") from error
-
-
-def _sentence(path: Path, error: sqlite3.Error) -> str:
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
-        return f"Another run is writing to {path.parent}: wait until it ends, or choose another folder with --out."
-    if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _free(path) < FULL_DISK):
-        return (
-            f"The disk of {path.parent} is full: the cells that were finished are safe; make room, and the same "
-            f"command continues."
-        )
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return f"{path} cannot be opened or written ({error}): check the rights, or choose another folder with --out."
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return _damaged(path, str(error))
-    return f"The store {path} cannot be used: {error}."
-
-
-def _damaged(path: Path, words: str) -> str:
-    return (
-        f"{path} is truncated, damaged or no store of cells ({words}): restore a copy, or move it away and run again."
-    )
-
-
-def _free(path: Path) -> float:
-    try:
-        return shutil.disk_usage(path.parent).free
-    except OSError:
-        return float("inf")
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection, found

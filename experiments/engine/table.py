@@ -5,7 +5,8 @@ where a row has no such value, and JSON text where values are lists or dicts. Ro
 at the scales that were run are left out.
 
 The row of a :class:`~experiments.study.Best` has the scores of the member with the largest ``cv_score``, the earlier
-one of equals, and the seconds of all members. It is there when all members are: where one has failed, it has failed.
+one of equals, the seconds of all members, and all their versions, sources and machines (``a + b``). It is there when
+all members are: where one has failed, it has failed.
 """
 
 import json
@@ -47,10 +48,8 @@ def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
         path = Path(store)
         with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
             return read_table(opened, study)
-    rows = store.rows()
     keys = grid_keys(store, study)
-    if keys:
-        rows = [row for row in rows if row["key"] in keys]
+    rows = [row for row in store.rows() if row["key"] in keys]
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
     return _frame([_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]])
 
@@ -81,6 +80,7 @@ def _best_row(best: Best, members: Sequence[Row]) -> Row:
     last = max(members, key=lambda row: row["finished"])
     shared = {
         **last,
+        **{name: " + ".join(dict.fromkeys(row[name] for row in members)) for name in ("version", "digest", "machine")},
         "key": None,
         "method": {"name": best.name, "parameters": {}},
         "elapsed": sum(row["elapsed"] for row in members),
@@ -94,8 +94,7 @@ def _best_row(best: Best, members: Sequence[Row]) -> Row:
         "seconds": None if None in times else sum(times),
         "chosen_method": chosen["method"]["name"],
     }
-    origin = {name: chosen[name] for name in ("version", "digest", "machine")}
-    return {**shared, **origin, "status": "done", "reason": None, "scores": scores}
+    return {**shared, "status": "done", "reason": None, "scores": scores}
 
 
 def _flat(row: Row, fields: set[str]) -> Row:

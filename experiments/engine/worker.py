@@ -26,6 +26,7 @@ import sys
 import threading
 import time
 import traceback
+from functools import partial
 from typing import IO, Any
 
 from experiments.engine.digest import origin
@@ -50,10 +51,15 @@ def main() -> None:
     computer = Computer()
     while True:
         pickled, seconds, gigabytes = jobs.get()
-        faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-        outcome = computer.outcome(pickled, gigabytes, lambda: write_frame(answers, ("started", None)))
+        outcome = computer.outcome(pickled, gigabytes, partial(_start, answers, seconds))
         faulthandler.cancel_dump_traceback_later()
         write_frame(answers, ("ended", outcome))
+
+
+def _start(answers: IO[bytes], seconds: float) -> None:
+    """From here on time counts: what the cell needs is imported."""
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
+    write_frame(answers, ("started", None))
 
 
 def _die_with_parent() -> None:

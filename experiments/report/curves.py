@@ -1,6 +1,7 @@
-"""Figures with lines: the value against the missing fraction, the rows n or k_missing, and selected depth against n.
+"""Figures with lines: the value against the missing fraction (of entries, or of features with signal) or the rows n.
 
-A point is the mean over the instances of a panel at that place, and its bar the standard error. The methods of a figure
+A point is the mean over the instances of a panel at that place, and its bar the standard error over units: signals,
+data sets, or instances where these are independent. The methods of a figure
 are compared on the same instances, those on which each of them is done; a method that is done on less than half of
 the instances is left out, and the caption says so.
 """
@@ -11,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from experiments.report.drawing import STYLES, Drawing, Style, legend, looks, panels
-from experiments.report.rows import ADAPTIVE, MAIN, OUTSIDE, levels, words
+from experiments.report.rows import ADAPTIVE, MAIN, OUTSIDE, levels, unit_words, words
 
 COMMON = "Means over the instances on which all methods shown are done"
 # Means below are outside the axes.
@@ -39,11 +40,11 @@ def curve_drawings(rows: pl.DataFrame) -> list[Drawing]:
                 title = f"Score against {words(x)} on {words(kind)}{group}"
                 found.append(value_curves(mine, methods, x, ("mechanism", "signal"), name, title))
             inside = mine.filter(~pl.col("signal").is_in(OUTSIDE["signal"])) if "signal" in mine.columns else mine
-            name, title = (
-                f"{prefix}value-by-k-missing{suffix}",
-                f"Score against the number of {words('k_missing')}{group}",
-            )
-            found.append(value_curves(inside, methods, "k_missing", ("design",), name, title))
+            if "fraction_missing" in inside.columns:
+                inside = inside.with_columns(pl.col("fraction_missing").round(1))
+            name = f"{prefix}value-by-fraction-missing{suffix}"
+            title = f"Score against the {words('fraction_missing')}{group}"
+            found.append(value_curves(inside, methods, "fraction_missing", ("design",), name, title))
         found.append(depth_curves(mine, f"depth-by-n{suffix}"))
     return [drawing for drawing in found if drawing is not None]
 
@@ -66,9 +67,16 @@ def comparable(rows: pl.DataFrame, methods: Sequence[str]) -> tuple[pl.DataFrame
 
 
 def mean_rows(rows: pl.DataFrame, by: Sequence[str], value: str = "value") -> pl.DataFrame:
-    """Mean, standard error and cells of groups."""
-    error = pl.col(value).std() / pl.len().cast(pl.Float64).sqrt()
-    return rows.group_by(by).agg(pl.col(value).mean().alias("mean"), error.alias("error"), pl.len().alias("cells"))
+    """Mean over the cells of groups, its standard error over units, and the cells.
+
+    With m_u the mean over the cells of unit u, the standard error is sd(m_u) / sqrt(units).
+    """
+    units = rows.group_by([*by, "unit"]).agg(
+        pl.col(value).mean().alias("of unit"), pl.col(value).sum().alias("sum"), pl.len().alias("cells")
+    )
+    mean = pl.col("sum").sum() / pl.col("cells").sum()
+    error = pl.col("of unit").std() / pl.len().cast(pl.Float64).sqrt()
+    return units.group_by(by).agg(mean.alias("mean"), error.alias("error"), pl.col("cells").sum())
 
 
 def value_curves(
@@ -98,7 +106,7 @@ def value_curves(
         ax.set_ylabel("mean score")
     below = _limit(axes, means)
     legend(figure, axes[0])
-    caption = f"{COMMON}: {text}. {bar_words(kept[x])}{below}"
+    caption = f"{COMMON}: {text}. {bar_words(kept, x)}{below}"
     alternative = f"{title}: a line for each of {', '.join(shown)}. " + " ".join(said)
     header = [*map(words, across), "method", words(x), "mean", "standard error", "cells"]
     order = {method: place for place, method in enumerate(shown)}
@@ -139,10 +147,10 @@ def draw_line(ax: Any, x: list[Any], y: list[float], errors: list[Any], style: S
     )
 
 
-def bar_words(places: pl.Series) -> str:
+def bar_words(rows: pl.DataFrame, x: str) -> str:
     """What a caption says of standard errors."""
-    many = places.n_unique() > MOST_BARS
-    return "Standard errors are among the numbers." if many else "Bars are standard errors."
+    many, over = rows[x].n_unique() > MOST_BARS, unit_words(rows)
+    return f"Standard errors, over {over}, are among the numbers." if many else f"Bars are standard errors over {over}."
 
 
 def set_axis(ax: Any, x: str, heading: str) -> None:
@@ -195,16 +203,16 @@ def _ends(panel: pl.DataFrame, x: str) -> str:
 
 
 def depth_curves(rows: pl.DataFrame, name: str) -> Drawing | None:
-    """The depth that cross-validation selects against n: a line for each mechanism and signal, a panel for a method."""
+    """The depth limit that cross-validation selects against n: a line a mechanism and signal, a panel a method."""
     across = ("mechanism", "signal")
-    if not {"depth", "n", *across} <= set(rows.columns):
+    if not {"selected_depth", "n", *across} <= set(rows.columns):
         return None
-    deep = rows.drop_nulls(["depth", "n", *across]).with_columns(pl.col("depth").cast(pl.Float64))
+    deep = rows.drop_nulls(["selected_depth", "n", *across]).with_columns(pl.col("selected_depth").cast(pl.Float64))
     methods = [method for method in (*ADAPTIVE[:3], "CART MIA") if method in set(deep["method"].to_list())]
     deep = deep.filter(pl.col("method").is_in(methods))
     if not methods or deep["n"].n_unique() < 2:
         return None
-    means = mean_rows(deep, ["method", *across, "n"], "depth").sort("n")
+    means = mean_rows(deep, ["method", *across, "n"], "selected_depth").sort("n")
     figure, axes = panels(len(methods), height=3.4)
     said, places = [], _panel_values(deep, across)
     for ax, method in zip(axes, methods, strict=True):
@@ -220,7 +228,7 @@ def depth_curves(rows: pl.DataFrame, name: str) -> Drawing | None:
     legend(figure, axes[0])
     kind = rows["kind"][0]
     title = f"Depth that cross-validation selects against {words('n')}, on {words(kind)}"
-    caption = f"Means over {deep.height:,} cells. {bar_words(deep['n'])}"
+    caption = f"Means over {deep.height:,} cells. {bar_words(deep, 'n')}"
     header = ["method", *map(words, across), words("n"), "mean depth", "standard error", "cells"]
     numbers = [
         list(row)

@@ -15,7 +15,7 @@ from admiss.plots import BLUE, GREY, ORANGE
 from experiments.compare.paper_numbers import real_design_accuracy
 from experiments.report.curves import COMMON, comparable, mean_rows, value_limits
 from experiments.report.drawing import Drawing, looks, panels
-from experiments.report.rows import MAIN, OUTSIDE, REFERENCE, levels, method_order, words
+from experiments.report.rows import MAIN, OUTSIDE, REFERENCE, levels, method_order, unit_words, words
 
 # Methods beside MAIN in the figures by design: the paper's adaptive method there is the affine intercept.
 BY_DESIGN = ("Affine intercept", *MAIN)
@@ -85,7 +85,7 @@ def design_drawings(rows: pl.DataFrame) -> list[Drawing]:
         axes[0].set_xlim(*value_limits(heights, bars))
         title = f"Mean score by design{task}"
         strokes = "Grey strokes are the numbers of the paper, over all its instances. " if printed else ""
-        caption = f"Bars are standard errors over instances. {strokes}{COMMON}: {'; '.join(captions)}."
+        caption = f"Bars are standard errors over {unit_words(mine)}. {strokes}{COMMON}: {'; '.join(captions)}."
         header = ["design", "method", "mean", "standard error", "cells", "paper"]
         found.append(
             Drawing(f"designs{suffix}", title, caption, f"{title}. " + " ".join(said), figure, header, numbers)

@@ -83,7 +83,9 @@ def _kind(values: Sequence[Any]) -> str:
 
 
 def paper_table(table: PaperTable) -> str:
-    """Means beside the paper's numbers: three columns for each setting."""
+    """Means beside the paper's numbers: three columns for each setting; only the text where there are no rows."""
+    if not table.rows:
+        return f"<p>{text(table.text)}</p>"
     groups = "".join(f'<th scope="colgroup" colspan="3">{text(name)}</th>' for name in table.settings)
     columns = '<th scope="col">here</th><th scope="col">paper</th><th scope="col">difference</th>' * len(table.settings)
     body = ""

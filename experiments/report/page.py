@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from experiments.compare.seconds import shared_seconds_once
 from experiments.report.figures import drawings
 from experiments.report.markup import (
     figure_element,
@@ -84,6 +85,7 @@ def write_report(
     absent = [name for name in FACTS if name not in facts]
     if absent:
         raise ValueError(f"The facts of a report lack {', '.join(absent)}: give {', '.join(FACTS)}.")
+    table = shared_seconds_once(table, study)
     rows = scored_rows(table, study)
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     page = template.substitute(
@@ -146,7 +148,7 @@ def _comparison(comparison: Sequence[Section] | str | None) -> str:
         return f"<p>{text(comparison)}</p>"
     return "".join(
         f"<h3>{text(section.title)}</h3><p>{text(section.text)}</p>"
-        + (plain_table(section.title, section.header, section.rows) if section.rows else "<p>No cells yet.</p>")
+        + (plain_table(section.title, section.header, section.rows) if section.rows else "")
         for section in comparison or ()
     )
 

@@ -72,6 +72,6 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
     axes[0].set_ylabel("greedy above optimum, %")
     legend(figure, max(axes, key=lambda ax: len(ax.lines)))
     title = "Training cost of the greedy tree above the proven optimum"
-    caption = f"Means over {pairs.height:,} instances, with standard errors; 0 where greedy is optimal."
+    caption = f"Means over {pairs.height:,} instances, with standard errors over instances; 0 where greedy is optimal."
     header = ["against", "value", "source", "mean %", "standard error", "instances"]
     return Drawing("greedy-loss", title, caption, f"{title}. " + " ".join(said), figure, header, numbers)

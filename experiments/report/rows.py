@@ -4,6 +4,8 @@ Columns are added to the rows that are done:
 
     value       R2 in the authors' form for their own instances, otherwise the score (R2, or 2 AUC - 1)
     instance    a number for each recipe, the same for all methods
+    unit        what standard errors are over: the signal of the authors' instances, the data set, otherwise the
+                instance
 
 Where the target is the real one, the design and the signal are called "real". A row that is done and has no finite
 value is not counted, and :func:`scoreless` says how many there are.
@@ -14,6 +16,7 @@ from dataclasses import fields
 
 import polars as pl
 
+from experiments.compare.interpolation import SIGNALS
 from experiments.study import SCALES, Study
 
 LEARNERS = ("linear", "tree", "forest", "XGBoost", "best")
@@ -54,6 +57,7 @@ WORDS = {
     "kind": "instances",
     "missing_fraction": "missing fraction",
     "k_missing": "missing features with signal",
+    "fraction_missing": "share of the features with signal that can be missing",
     "n": "training rows n",
     "max_depth": "largest depth",
     "dataset": "data set",
@@ -109,7 +113,7 @@ def scored_rows(table: pl.DataFrame, study: Study) -> pl.DataFrame:
     texts = recipes.select(recipe)[:, 0].to_list()
     numbers = dict(zip(texts, range(len(texts)), strict=True))
     instance = pl.Series("instance", [numbers[text] for text in done.select(recipe)[:, 0]], dtype=pl.Int64)
-    done = done.with_columns(instance)
+    done = done.with_columns(instance).with_columns(_unit(table).alias("unit"))
     # a setting that is a score, as the task, is that of the instance also where a method does not give it
     others = [name for name in study.settings if name in done.columns and name not in recipes.columns]
     done = done.with_columns(pl.col(name).max().over("instance") for name in others)
@@ -119,6 +123,24 @@ def scored_rows(table: pl.DataFrame, study: Study) -> pl.DataFrame:
         for name in ("design", "signal")
         if name in done.columns
     )
+
+
+def _unit(table: pl.DataFrame) -> pl.Expr:
+    """Instances with the same signal or data set are not independent; the authors use five signals again and again."""
+    unit = pl.concat_str(pl.lit("instance "), pl.col("instance"))
+    if "dataset" in table.columns:
+        unit = pl.when(pl.col("dataset").is_not_null()).then(pl.col("dataset")).otherwise(unit)
+    if {"signal", "replicate"} <= set(table.columns):
+        signal = pl.concat_str(pl.col("signal"), pl.lit(" "), (pl.col("replicate") - 1) % SIGNALS)
+        unit = pl.when(pl.col("kind") == AUTHORS).then(signal).otherwise(unit)
+    return unit
+
+
+def unit_words(rows: pl.DataFrame) -> str:
+    """What the standard errors of rows are over."""
+    if set(rows["kind"].to_list()) == {AUTHORS}:
+        return "signals"
+    return "data sets" if "dataset" in rows.columns and not rows["dataset"].null_count() else "instances"
 
 
 def _with_value(table: pl.DataFrame) -> pl.DataFrame:

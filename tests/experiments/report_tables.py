@@ -116,7 +116,8 @@ def synthetic(sizes=(40, 100, 300, 1000), replicates=2, seed=0):
             score = float(level + shift + rng.normal(scale=0.04))
             if method == "Finite" and instance.n == 40 and instance.signal == "nn" and rng.uniform() < 0.2:
                 score -= 9.0
-            depth = {"depth": int(rng.integers(1, 3) + instance.n // 400)} if method == "Finite" else {}
+            deep = int(rng.integers(1, 3) + instance.n // 400)
+            depth = {"depth": deep, "selected_depth": deep + 1} if method == "Finite" else {}
             authors = {"r2_authors": score + 0.002} if type(instance) is AuthorsInstance else {}
             seconds = float(cost * rng.lognormal(sigma=0.6))
             chosen = {"chosen": json.dumps({"note": SPITEFUL}), "task": "regression"}
@@ -141,7 +142,10 @@ def real_design(sets=16, seed=1):
             if method.startswith("Oracle") and isinstance(instance, RealTarget):
                 continue
             score = float(0.4 + 0.02 * place - 0.01 * shift + rng.normal(scale=0.05))
-            rows.append(_row(instance, method, score, float(rng.lognormal(mean=shift / 3)), rng, task=task))
+            others = {"task": task}
+            if isinstance(instance, SemiSynthetic):
+                others["fraction_missing"] = instance.k_missing / (10 if place % 3 else 12)
+            rows.append(_row(instance, method, score, float(rng.lognormal(mean=shift / 3)), rng, **others))
     settings = ("design", "signal", "k_missing", "dataset")
     return _study("real-design", "Real designs", instances, methods, settings), _frame(rows)
 

@@ -183,23 +183,43 @@ def test_no_cell_is_done(tmp_path):
         write_report(table, study, tmp_path / "page.html", facts=facts)
 
 
-def test_paper_table():
-    study, table = synthetic(replicates=1)
+def test_paper_table_has_interpolated_averages():
+    study, table = synthetic(sizes=(40, 200, 1000), replicates=10)
     (paper,) = paper_tables(scored_rows(table, study), study)
     assert paper.settings == ["MCAR, linear", "MCAR, NN", "censoring, linear", "censoring, NN"]
     cells = dict(paper.rows)
-    with (PAPER / "synthetic_r2.csv").open() as lines:
-        printed = {(r["method"], r["mechanism"], r["signal"]): float(r["r2"]) for r in csv.DictReader(lines)}
+    with (PAPER / "synthetic_r2_from_40_rows.csv").open() as lines:
+        compared = {(r["method"], r["mechanism"], r["signal"]): r["compared"] for r in csv.DictReader(lines)}
+    sizes, fractions = (40, 200, 1000), (0.1, 0.4, 0.8)
     for place, (mechanism, signal) in enumerate(
         (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
     ):
         mine = table.filter(
             (pl.col("kind") == "AuthorsInstance") & (pl.col("status") == "done") & (pl.col("method") == "CART MIA"),
             (pl.col("mechanism") == mechanism) & (pl.col("signal") == signal),
-        )["r2_authors"].mean()
-        number = printed["CART MIA", mechanism, signal]
-        assert cells["CART MIA"][3 * place : 3 * place + 3] == pytest.approx([mine, number, mine - number])
-    assert cells["Mean - linear"][1:3] == [None, None]
+        )
+        at_size = []
+        for n in sizes:
+            means = []
+            for p in fractions:
+                here = mine.filter((pl.col("n") == n) & (pl.col("missing_fraction") == p))
+                signals = [here.filter((pl.col("replicate") - 1) % 5 == s)["r2_authors"].mean() for s in range(5)]
+                means.append(np.mean(signals))
+            at_size.append(np.interp(np.arange(1, 9) / 10, fractions, means).mean())
+        average = np.interp(np.log(np.arange(40, 1001, 20)), np.log(sizes), at_size).mean()
+        number = float(compared["CART MIA", mechanism, signal])
+        assert cells["CART MIA"][3 * place : 3 * place + 3] == pytest.approx([average, number, average - number])
+    assert cells["Finite"][10:] == [None, None]  # the authors' average exploded
+    assert "Mean - linear" not in cells  # the paper has no such row
+
+
+def test_paper_table_without_averages_is_a_sentence(tmp_path):
+    study, table = synthetic(replicates=1)
+    (paper,) = paper_tables(scored_rows(table, study), study)
+    assert paper.rows == []
+    page = write_report(table, study, tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
+    assert "do not reach the ends of the paper&#x27;s grid" in page
+    assert "class='paper'" not in page
 
 
 def test_figures_are_there_where_their_columns_are(tmp_path):
@@ -208,7 +228,8 @@ def test_figures_are_there_where_their_columns_are(tmp_path):
         "value-by-missing-fraction", "value-by-n", "adaptive-value-by-missing-fraction", "adaptive-value-by-n",
         "depth-by-n", "wins", "seconds",
     }  # fmt: skip
-    few = table.filter(pl.col("n") == 40).drop("depth", "mechanism")
+    assert "depth-by-n" not in figures(table.drop("selected_depth"), study)
+    few = table.filter(pl.col("n") == 40).drop("depth", "selected_depth", "mechanism")
     assert set(figures(few, study)) == {"seconds"}
     for form in ("png", "svg"):
         (path,) = save_figures(few, study, tmp_path / "figures", form)
@@ -223,17 +244,28 @@ def test_figures_are_there_where_their_columns_are(tmp_path):
 def test_numbers_of_figures():
     study, table = real_design()
     drawn = {drawing.name: drawing for drawing in drawings(scored_rows(table, study))}
-    assert {"value-by-k-missing", "designs", "designs-regression", "wins", "wins-classification", "seconds"} <= set(
-        drawn
-    )
+    assert {
+        "value-by-fraction-missing",
+        "designs",
+        "designs-regression",
+        "wins",
+        "wins-classification",
+        "seconds",
+    } <= set(drawn)
     done = table.filter((pl.col("status") == "done") & (pl.col("design") == "mar") & (pl.col("signal") != "tree"))
     fields = ["dataset", "signal", "k_missing"]
     scores = {name: {tuple(row[:3]): row[3] for row in part.select(*fields, "score").iter_rows()}
               for (name,), part in done.group_by("method")}  # fmt: skip
     common = set.intersection(*(set(mine) for name, mine in scores.items() if name != "Affine intercept"))
-    expected = np.mean([scores["RF MIA"][key] for key in common if key[2] == 5])
-    numbers = {tuple(row[:3]): row[3] for row in drawn["value-by-k-missing"].rows}
-    assert numbers["MAR", "RF MIA", 5] == pytest.approx(expected)
+    drawing = drawn["value-by-fraction-missing"]
+    shares = {(row["dataset"], row["k_missing"]): row["fraction_missing"] for row in done.rows(named=True)}
+    here = [key for key in common if round(shares[key[0], key[2]], 1) == 0.5]
+    numbers = {tuple(row[:3]): row[3:] for row in drawing.rows}
+    mean, error, cells = numbers["MAR", "RF MIA", 0.5]
+    assert (mean, cells) == (pytest.approx(np.mean([scores["RF MIA"][key] for key in here])), len(here))
+    of_sets = {key[0]: np.mean([scores["RF MIA"][k] for k in here if k[0] == key[0]]) for key in here}
+    assert error == pytest.approx(np.std(list(of_sets.values()), ddof=1) / len(of_sets) ** 0.5)
+    assert "Bars are standard errors over data sets." in drawing.caption
     base = scores["Mean - best"]
     gains = {key: score - base[key] for key, score in scores["XGBoost"].items() if key in base}
     sets = {name: np.mean([gain for key, gain in gains.items() if key[0] == name]) for name, *_ in gains}

@@ -1,16 +1,20 @@
 """The toy study can be imported here and in workers; runs in processes of their own can be started and looked for."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+# Seconds that a busy machine may need; waiting for what comes costs nothing.
+PATIENCE = 240.0
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE))
@@ -31,7 +35,7 @@ class Runs:
 
     def finish(self, *arguments: object) -> tuple[int, str, str]:
         process = self.start(*arguments)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out, err
 
     def living(self) -> list[int]:
@@ -47,13 +51,17 @@ class Runs:
 
 
 @pytest.fixture
-def runs() -> Runs:
-    return Runs()
+def runs() -> Iterator[Runs]:
+    runs = Runs()
+    yield runs
+    for pid in runs.living():  # of a test that has failed
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture
 def wait_for() -> Callable[[Callable[[], bool]], bool]:
-    def wait(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    def wait(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
         deadline = time.monotonic() + seconds
         while not condition() and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -71,7 +79,12 @@ def compute() -> Callable[..., dict[str, dict[str, Any]]]:
     from experiments.study import Cell
 
     def run(
-        folder: Path, cells: Sequence[Cell], workers: int = 2, seconds: float = 60, gigabytes: float = 4, **options: Any
+        folder: Path,
+        cells: Sequence[Cell],
+        workers: int = 2,
+        seconds: float = 600,
+        gigabytes: float = 4,
+        **options: Any,
     ) -> dict[str, dict[str, Any]]:
         def runner(pending: Any, finished: Any) -> None:
             run_locally(pending, finished, workers=workers, seconds=seconds, gigabytes=gigabytes)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from toy_study import (
     Numbers,
+    SlowToRead,
     dying,
     dying_once,
     hungry,
@@ -15,18 +16,22 @@ from toy_study import (
     not_finite,
     printing,
     shifted_mean,
+    silent_end,
     threads,
     wrong,
 )
 
+from experiments.engine import cell_process
 from experiments.engine.cell_process import CellProcess
+from experiments.engine.digest import origin
+from experiments.engine.errors import EngineError
 from experiments.engine.outcome import plain_scores
 from experiments.study import Cell, Method
 
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[CellProcess]:
-    process = CellProcess(seconds=60, gigabytes=2)
+    process = CellProcess(seconds=600, gigabytes=2)
     yield process
     process.close()
 
@@ -66,6 +71,7 @@ def test_a_worker_has_one_thread(process):
         (not_finite, "ValueError: score is nan, not a finite number"),
         (leaving, "SystemExit: 3"),
         (dying, "the worker died (signal 9)"),
+        (silent_end, "the worker died (exit code 7)"),
     ],
 )
 def test_failures_have_a_reason_and_no_number(process, run, reason):
@@ -94,7 +100,7 @@ def test_a_worker_that_was_killed_is_replaced_and_the_cell_tried_again(process, 
 
 
 def test_another_thread_may_go_on():
-    process = CellProcess(seconds=60, gigabytes=2)
+    process = CellProcess(seconds=600, gigabytes=2)
     outcomes = []
     try:
         for _ in range(2):
@@ -113,14 +119,41 @@ def test_memory_limit(process):
 
 
 def test_time_limit():
-    process = CellProcess(seconds=0.3, gigabytes=4)
+    process = CellProcess(seconds=3, gigabytes=4)
     try:
-        outcome = process.run(cell(shifted_mean, pause=30.0))
-        assert (outcome.status, outcome.reason) == ("failed", "time limit of 0.3 s")
-        assert 0.3 <= outcome.elapsed < 10
+        outcome = process.run(cell(shifted_mean, pause=600.0))
+        assert (outcome.status, outcome.reason) == ("failed", "time limit of 3 s")
+        assert 3 <= outcome.elapsed < 300
         assert process.run(cell(shifted_mean)).status == "done"
     finally:
         process.close()
+
+
+def test_a_start_that_takes_too_long_is_not_a_time_limit(process, monkeypatch):
+    slow = Cell(SlowToRead(600.0), Method("mean", shifted_mean))
+    process.run(cell(threads))  # the process is there
+    monkeypatch.setattr(cell_process, "START_SECONDS", 1.0)
+    outcome = process.run(slow)
+    assert (outcome.status, outcome.scores) == ("failed", {})
+    assert outcome.reason == "start limit of 1 s: what the cell needs was not imported by then"
+
+
+def test_failures_have_the_origin_of_the_process_and_other_sources_are_refused(monkeypatch):
+    real = origin()
+    monkeypatch.setattr(cell_process, "origin", lambda: {"version": "0", "digest": "mine", "machine": "here"})
+    for digest in (None, "mine"):
+        process = CellProcess(seconds=600, gigabytes=2, digest=digest)
+        try:
+            if digest is None:
+                assert process.run(cell(dying)).origin == real
+            else:
+                sentence = (
+                    rf"^A worker has other sources \({real['digest']}\) than this run \(mine\): start the scheduler"
+                )
+                with pytest.raises(EngineError, match=sentence):
+                    process.run(cell(dying))
+        finally:
+            process.close()
 
 
 def test_scores_are_made_plain():

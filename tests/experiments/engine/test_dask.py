@@ -2,17 +2,21 @@
 
 import json
 import os
+import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from test_runs import content, stored
+from test_runs import PATIENCE, content, stored
 from toy_study import MEANS, TOY, Numbers, dying, killing_parent
 
 from experiments.engine.errors import EngineError
+from experiments.engine.outcome import Outcome
 from experiments.engine.run import run_cells
 from experiments.engine.store import Store
 from experiments.study import Cell, Method
@@ -20,13 +24,12 @@ from experiments.study import Cell, Method
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
 
+from experiments.engine import dask_cluster  # noqa: E402
 from experiments.engine.dask_cluster import Coordinator, _pieces, run_on_dask  # noqa: E402
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-# Seconds that a busy machine may need to start processes.
-PATIENCE = 240.0
-LIMITS = {"seconds": 60, "gigabytes": 4}
+LIMITS = {"seconds": 600, "gigabytes": 4}
 
 
 class Cluster:
@@ -51,6 +54,10 @@ class Cluster:
     def worker(self, *arguments, **environment):
         options = ("--nthreads", 1, "--memory-limit", 0, "--no-dashboard", *arguments)
         return self.start("worker", *options, **environment)
+
+    def wait_for_workers(self, count):
+        with distributed.Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=PATIENCE)
 
     @property
     def address(self):
@@ -92,6 +99,7 @@ def parent(pid):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_one_of_two_workers_is_killed_and_the_table_is_that_of_one_process(cluster, runs, wait_for, compute, tmp_path):
     workers = [cluster.worker("--no-nanny") for _ in range(2)]
+    cluster.wait_for_workers(2)
     run = ("run", "toy", "--scale", "laptop", "--out", tmp_path / "dask", "--scheduler", cluster.address)
     process = runs.start(*run)
 
@@ -143,7 +151,9 @@ def test_ctrl_c_in_a_terminal_stops_the_local_cluster(runs, wait_for, tmp_path):
     assert wait_for(lambda: not runs.living())
 
 
-def test_workers_without_the_sources_and_a_lost_scheduler_end_in_one_sentence(cluster, tmp_path, capfd, monkeypatch):
+def test_workers_without_the_sources_or_with_others_and_a_lost_scheduler_end_in_one_sentence(
+    cluster, tmp_path, capfd, monkeypatch
+):
     (tmp_path / "other" / "experiments").mkdir(parents=True)
     (tmp_path / "other" / "experiments" / "__init__.py").touch()
     cells = [Cell(Numbers(3, replicate), method) for replicate in range(30) for method in MEANS]
@@ -165,11 +175,21 @@ def test_workers_without_the_sources_and_a_lost_scheduler_end_in_one_sentence(cl
         run_on_dask(cells, finished, workers=1, scheduler=cluster.address, **LIMITS)
 
     stranger = cluster.worker("--no-nanny", PYTHONPATH=str(tmp_path / "other"))
-    with distributed.Client(cluster.address, set_as_default=False) as client:
-        client.wait_for_workers(1, timeout=PATIENCE)
+    cluster.wait_for_workers(1)
     with pytest.raises(EngineError, match="find the sources .*: start the scheduler and the workers with PYTHONPATH"):
         run()
     stranger.kill()
+    stranger.wait()
+    for package in ("formulations", "admiss", "experiments"):
+        shutil.copytree(ROOT / package, tmp_path / "older" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "older" / "experiments" / "study.py", "a") as source:
+        source.write("# older\n")
+    older = cluster.worker("--no-nanny", PYTHONPATH=os.pathsep.join([str(tmp_path / "older"), str(HERE)]))
+    with pytest.raises(EngineError, match="^A worker has other sources .*: start the scheduler and the workers with"):
+        run()
+    assert heard == []
+    older.kill()
+    older.wait()
     cluster.worker("--no-nanny")
     capfd.readouterr()
     with pytest.raises(EngineError, match="^The Dask scheduler at tcp://.* was lost: the cells that were finished are"):
@@ -198,6 +218,35 @@ def test_without_distributed_a_sentence_says_what_to_install(runs, tmp_path):
     assert (code, out) == (2, "")
     assert err.startswith("error: A run on Dask needs the package distributed: pip install distributed")
     assert len(err.splitlines()) == 1
+
+
+def test_suspects_that_were_heard_of_late_are_not_computed_again(monkeypatch):
+    """A worker dies with a task of two cells, and what it said of the first comes after the end of the task."""
+    cells = [Cell(Numbers(3, 0), method) for method in MEANS[:2]]
+    submitted, heard = [], []
+    monkeypatch.setattr(dask_cluster, "TASKS_PER_THREAD", 1)  # the two cells are one task
+
+    class Client:
+        def nthreads(self):
+            return {"worker": 1}
+
+        def subscribe_topic(self, name, hear):
+            self.say = lambda cell, score: hear((0, pickle.dumps((cell.key, Outcome("done", scores={"score": score})))))
+
+        def submit(self, function, name, sent, key, pure):
+            submitted.append([cell for cell, _ in sent])
+            if len(submitted) == 1:
+                error = distributed.KilledWorker(key, SimpleNamespace(address="worker"), 3)
+                future = SimpleNamespace(key=key, status="error", exception=lambda: error)
+            else:
+                future = SimpleNamespace(key=key, status="finished", result=lambda: {sent[0][0]: Outcome("done")})
+            future.add_done_callback = lambda tell: (tell(future), self.say(cells[0], 1.0))
+            return future
+
+    client = Client()
+    Coordinator(client, "name", lambda cell, outcome: heard.append((cell.key, outcome.status))).compute(cells)
+    assert submitted == [[cell.key for cell in cells], [cells[1].key]]
+    assert sorted(heard) == sorted((cell.key, "done") for cell in cells)
 
 
 def test_tasks_are_cells_of_one_instance():

@@ -1,20 +1,25 @@
 """The store when something is wrong with it, its table, and its files."""
 
+import errno
 import json
+import os
 import sqlite3
+import subprocess
+from dataclasses import replace
 
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from toy_study import BEST, MEANS, TOY, Numbers, wrong
+from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
 from experiments.engine.digest import source_digest
 from experiments.engine.errors import EngineError
 from experiments.engine.export import write_table
 from experiments.engine.outcome import Outcome
 from experiments.engine.store import Store
+from experiments.engine.store_errors import explained
 from experiments.engine.table import best_rows, read_table
-from experiments.study import Best, Cell, Method
+from experiments.study import Best, Cell, Method, Product
 
 ORIGIN = {"version": "1", "digest": "abc", "machine": "here"}
 
@@ -48,7 +53,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path):
     with Store(tmp_path, "toy", write=True) as store:
         (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
         store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        sentence = "^The disk of .* is full: the cells that were finished are safe"
+        sentence = "^The disk of .* is full, or the quota .*: the cells that were finished are safe"
         with pytest.raises(EngineError, match=sentence):  # noqa: PT012
             for replicate in range(10, 500):
                 store.add(Cell(Numbers(3, replicate), MEANS[0]), done(score=1.0))
@@ -72,9 +77,94 @@ def test_a_truncated_store_is_refused_and_left_alone(tmp_path, whole, size, writ
     path = tmp_path / "cells.sqlite"
     rest = whole[: int(size * len(whole)) if size < 1 else size]
     path.write_bytes(rest)
-    with pytest.raises(EngineError, match="is truncated, damaged or no store of cells"):
+    sentence = "is truncated, damaged or no store of cells .* move it away together with cells.sqlite-wal and .*-shm"
+    with pytest.raises(EngineError, match=sentence):
         Store(tmp_path, "toy", write=write)
     assert path.read_bytes() == rest
+
+
+@pytest.mark.parametrize("ending", ["wal", "shm"])
+def test_what_a_missing_store_has_left_is_not_taken_into_a_new_one(tmp_path, ending):
+    with Store(tmp_path, "toy", write=True) as store:
+        store.add(Cell(Numbers(3, 0), MEANS[0]), done(score=1.0))
+        remains = (tmp_path / f"cells.sqlite-{ending}").read_bytes()
+    (tmp_path / "cells.sqlite").unlink()
+    (tmp_path / f"cells.sqlite-{ending}").write_bytes(remains)
+    for write in (False, True):
+        with pytest.raises(EngineError, match=f"cells.sqlite is missing, but .*cells.sqlite-{ending} may hold cells"):
+            Store(tmp_path, "toy", write=write)
+    assert (tmp_path / f"cells.sqlite-{ending}").read_bytes() == remains
+    (tmp_path / f"cells.sqlite-{ending}").unlink()
+    with Store(tmp_path, "toy", write=True) as store:
+        assert store.rows() == []
+
+
+@pytest.fixture
+def read_only(tmp_path):
+    """Makes a folder read-only: by its rights, or for root, whom rights do not bind, by a mount."""
+    folder = tmp_path / "store"
+    mounted = []
+
+    def make():
+        if os.geteuid():
+            folder.chmod(0o555)
+            return
+        if subprocess.run(["mount", "--bind", folder, folder], capture_output=True).returncode:
+            pytest.skip("root is not bound by rights, and cannot mount here")
+        mounted.append(folder)
+        subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
+
+    try:
+        yield folder, make
+    finally:
+        for place in mounted:
+            subprocess.run(["umount", place], check=True)
+        folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have other rights")
+def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(read_only):
+    folder, make_read_only = read_only
+    cells = fill(folder, 5)
+    make_read_only()
+    with pytest.raises(OSError, match="Permission|Read-only"):
+        (folder / "new").touch()
+    with Store(folder, "toy") as store:
+        assert set(store.states()) == {cell.key for cell in cells}
+    with pytest.raises(EngineError, match="cannot be opened or written"):
+        Store(folder, "toy", write=True)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_no_room_is_told_as_such(tmp_path, number):
+    sentence = "is full, or the quota on it used up: the cells that were finished are safe"
+    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+        raise OSError(number, "no room")
+
+
+def test_an_error_of_the_disk_names_the_quota(tmp_path):
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_WRITE"
+    sentence = "the quota may be used up, or the disk fails"
+    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+        raise error
+
+
+def test_text_that_cannot_be_encoded_is_spelled_out(compute, tmp_path):
+    methods = [Method(f"strange {fail}", strange_text, {"fail": fail}) for fail in (False, True)]
+    cells = [Cell(Numbers(3, 0), method) for method in methods]
+    rows = compute(tmp_path, cells)
+    name = "file \\udcff.csv"
+    good, bad = (rows[cell.key] for cell in cells)
+    assert (good["status"], good["scores"]["name"], good["scores"]["names"]) == ("done", name, {name: [name]})
+    assert (bad["status"], bad["reason"]) == ("failed", f"ValueError: {name}")
+    assert name in bad["details"]
+    study = replace(TOY, products=lambda scale: [Product([Numbers(3, 0)], methods)])
+    assert set(read_table(tmp_path, study)["name"]) == {name, None}
+    with Store(tmp_path, "toy", write=True) as store:  # names of folders in a command
+        run = {"command": "run --out \udcff", "scale": "smoke", "digest": "", "machine": "", "versions": "{}"}
+        store.add_run(run)
+        assert store.runs()[-1]["command"] == "run --out \\udcff"
 
 
 def test_another_file_is_refused(tmp_path):
@@ -141,6 +231,12 @@ def test_best_is_the_member_with_the_largest_cv_score_and_all_their_seconds():
     assert best_rows(rows[:2], [Best("best", ("a", "b", "c"))]) == []
 
 
+def test_best_has_the_origins_of_all_members():
+    rows = [row("a", cv_score=0.5), {**row("b", cv_score=0.7), "digest": "def"}, row("c", cv_score=0.1)]
+    (best,) = best_rows(rows, [Best("best", ("a", "b", "c"))])
+    assert (best["digest"], best["version"], best["machine"]) == ("abc + def", "1", "here")
+
+
 @pytest.mark.parametrize(
     ("second", "reason"),
     [
@@ -190,11 +286,10 @@ def test_the_table_and_its_files(compute, tmp_path):
 
 
 def test_failed_cells_are_rows_without_numbers(compute, tmp_path):
-    compute(tmp_path, [Cell(Numbers(3, 0), method) for method in (*MEANS[:2], Method("down", wrong))])
-    with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
-        connection.execute("DELETE FROM runs")  # a store of which nothing is known: no row is left out
-    connection.close()
-    table = read_table(tmp_path, TOY)
+    methods = [*MEANS[:2], Method("down", wrong)]
+    study = replace(TOY, products=lambda scale: [Product([Numbers(3, 0)], methods)])
+    compute(tmp_path, list(study.cells("smoke")))
+    table = read_table(tmp_path, study)
     failed = {record["method"]: record for record in table.filter(pl.col("status") == "failed").iter_rows(named=True)}
     assert failed["down"]["reason"] == "ValueError: this is wrong"
     assert failed["best"]["reason"] == "down failed: ValueError: this is wrong"
@@ -211,4 +306,9 @@ def test_the_digest_follows_sources_and_not_line_ends(tmp_path):
     (tmp_path / "experiments/engine.py").write_bytes(b"y = 2\n")
     assert source_digest(tmp_path) == first
     (tmp_path / "admiss/deep/b.py").write_bytes(b"x = 2\n")
-    assert source_digest(tmp_path) != first
+    second = source_digest(tmp_path)
+    assert second != first
+    (tmp_path / "admiss/deep/data.toml").write_bytes(b"x = 1\n")
+    third = source_digest(tmp_path)
+    (tmp_path / "admiss/deep/data.toml").write_bytes(b"x = 2\n")
+    assert len({second, third, source_digest(tmp_path)}) == 3

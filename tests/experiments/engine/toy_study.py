@@ -32,6 +32,24 @@ class Words:
         return np.array([ord(self.letter), 1.0])
 
 
+@dataclass(frozen=True)
+class SlowToRead:
+    """Like an instance whose module takes long to import."""
+
+    seconds: float
+
+    def __reduce__(self) -> Any:
+        return slowly_read, (self.seconds,)
+
+    def make(self) -> np.ndarray:
+        return np.ones(2)
+
+
+def slowly_read(seconds: float) -> SlowToRead:
+    time.sleep(seconds)
+    return SlowToRead(seconds)
+
+
 def shifted_mean(rows: np.ndarray, seed: int, shift: float = 0.0, pause: float = 0.0) -> dict[str, Any]:
     noise = np.random.default_rng(seed).normal()
     time.sleep(pause)
@@ -64,6 +82,19 @@ def dying(rows: np.ndarray, seed: int) -> dict[str, Any]:
     return {}
 
 
+def silent_end(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    os.closerange(3, 100)  # the parent hears the end of the pipe before the process has ended
+    time.sleep(0.5)
+    os._exit(7)
+
+
+def strange_text(rows: np.ndarray, seed: int, fail: bool) -> dict[str, Any]:
+    name = os.fsdecode(b"file \xff.csv")
+    if fail:
+        raise ValueError(name)
+    return {"score": 1.0, "seconds": 0.0, "name": name, "names": {name: [name]}}
+
+
 def dying_once(rows: np.ndarray, seed: int, marker: str) -> dict[str, Any]:
     if not os.path.exists(marker):
         open(marker, "w").close()
@@ -89,7 +120,7 @@ def hungry(rows: np.ndarray, seed: int, gigabytes: float) -> dict[str, Any]:
 
 def holding(rows: np.ndarray, seed: int) -> dict[str, Any]:
     open(os.environ["TOY_MARKER"], "w").close()
-    ctypes.PyDLL(None).sleep(60)  # like compiled code that lets no other thread run
+    ctypes.PyDLL(None).sleep(600)  # like compiled code that lets no other thread run
     return {"score": 1.0, "seconds": 0.0}
 
 
@@ -102,7 +133,7 @@ MEANS = [
     Method("up", shifted_mean, {"shift": 1.0}),
     Method("down", shifted_mean, {"shift": -1.0}),
 ]
-SLOW = [Method(f"slow {i}", shifted_mean, {"shift": float(i), "pause": 0.02}) for i in range(6)]
+SLOW = [Method(f"slow {i}", shifted_mean, {"shift": float(i), "pause": 0.05}) for i in range(6)]
 BEST = (Best("best", ("mean", "up", "down")), Best("lower", ("mean", "down")))
 
 
@@ -111,8 +142,8 @@ def products(scale: str) -> list[Product]:
     if scale == "laptop":
         return [Product([Numbers(4, replicate) for replicate in range(40)], SLOW)]
     if scale == "paper":
-        return [Product(numbers[:1], [Method("holding", holding)])]
+        return [Product(numbers[:1], [*MEANS, Method("holding", holding)])]
     return [Product(numbers, MEANS), Product([Words("a")], MEANS[:1])]
 
 
-TOY = Study("toy", "A toy", "Means of numbers.", products, BEST, ("n",), seconds=60, gigabytes=4)
+TOY = Study("toy", "A toy", "Means of numbers.", products, BEST, ("n",), seconds=600, gigabytes=4)
