@@ -7,6 +7,8 @@ at the scales that were run are left out.
 The row of a :class:`~experiments.study.Best` has the scores of the member with the largest ``cv_score``, the earlier
 one of equals, the seconds of all members, and all their versions, sources and machines (``a + b``). It is there when
 all members are: where one has failed, it has failed.
+
+Where a model has a ``depth``, ``selected_depth`` is the limit of it that was chosen, which it need not reach.
 """
 
 import json
@@ -51,7 +53,15 @@ def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
     keys = grid_keys(store, study)
     rows = [row for row in store.rows() if row["key"] in keys]
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
-    return _frame([_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]])
+    return with_selected_depth(_frame([_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]]))
+
+
+def with_selected_depth(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the limit that was chosen, where models have a depth."""
+    if not {"chosen", "depth"} <= set(table.columns):
+        return table
+    limit = pl.col("chosen").str.json_path_match("$.max_depth").cast(pl.Int64, strict=False)
+    return table.with_columns(pl.when(pl.col("depth").is_not_null()).then(limit).alias("selected_depth"))
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:

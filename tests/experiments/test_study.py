@@ -3,9 +3,11 @@
 import json
 from dataclasses import dataclass, replace
 
+import polars as pl
 import pytest
 
 from experiments.catalogue import STUDIES, find_study
+from experiments.engine.table import with_selected_depth
 from experiments.studies.synthetic import SETTINGS, spread_instances
 from experiments.studies.synthetic_instances import AuthorsInstance, TextInstance
 from experiments.study import SCALES, Cell, Method, Product, Study, instance_recipe, instance_seed
@@ -116,3 +118,10 @@ def test_settings_are_fields_of_the_instances(name):
 def test_recipe_survives_json():
     cell = Cell(replace(AuthorsInstance(40, "mcar", "linear", 0.1, 1), n=60), Method("sum", total, {"factor": 0.1}))
     assert json.loads(json.dumps(cell.recipe)) == cell.recipe
+
+
+def test_selected_depth_is_the_chosen_limit_of_models_that_have_a_depth():
+    chosen = ['{"max_depth": 3}', '{"max_depth": 5}', '{"lam": 1.0}', None]
+    table = pl.DataFrame({"chosen": chosen, "depth": [2, None, None, None]})
+    assert with_selected_depth(table)["selected_depth"].to_list() == [3, None, None, None]
+    assert "selected_depth" not in with_selected_depth(table.drop("depth")).columns
