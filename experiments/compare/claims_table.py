@@ -14,31 +14,35 @@ RULES = (
     "than the margin. Margins are ours. Where the quantity picks the strongest of several methods, or a place, the "
     "pick is part of the standard error (jackknife). There is no correction for the number of claims."
 )
-CLIPPED = "The last verdict is that with scores below -1 set to -1; the others use all scores as they are."
+CLIPPED = "The verdict uses all scores as they are; beside it is that with scores below -1 set to -1."
 
 
 def claims_section(judged: Sequence[Judged], clipped: Sequence[Judged] | None = None) -> Section:
     """Claims and verdicts; ``clipped`` are those of the same claims with scores of at least -1."""
-    header = ["place", "claim", "quantity", "value", "s.e.", "95 % interval", "units", "rule", "verdict"]
-    rows = [_row(each) for each in judged]
-    text = RULES + _readings(judged)
+    verdicts, text = [[each.verdict] for each in judged], RULES + _readings(judged)
+    header = ["place", "claim", "verdict"]
     if clipped is not None:
         header, text = [*header, "clipped at -1"], f"{text} {CLIPPED}"
-        rows = [[*row, other.verdict] for row, other in zip(rows, clipped, strict=True)]
-    return Section(
-        "Claims", text, [*header, "note"], [[*row, each.claim.note] for row, each in zip(rows, judged, strict=True)]
-    )
+        verdicts = [[each.verdict, other.verdict] for each, other in zip(judged, clipped, strict=True)]
+    header += ["quantity", "value", "s.e.", "95 % interval", "units", "rule", "note"]
+    rows = [
+        [each.claim.place, each.claim.words, *both, each.claim.quantity, *_numbers(each), _rule(each), each.claim.note]
+        for each, both in zip(judged, verdicts, strict=True)
+    ]
+    return Section("Claims", text, header, rows)
 
 
-def _row(each: Judged) -> list[str]:
-    claim, measured = each.claim, each.measured
-    rule = f"{claim.rule}, margin {claim.margin:g}" if claim.margin else claim.rule
-    numbers = [ABSENT, ABSENT, ABSENT, "0"]
-    if measured:
-        interval = measured.interval()
-        ends = " to ".join(signed(end) for end in interval) if interval else ABSENT
-        numbers = [signed(measured.value), digits(measured.error), ends, str(measured.units)]
-    return [claim.place, claim.words, claim.quantity, *numbers, rule, each.verdict]
+def _numbers(each: Judged) -> list[str]:
+    """Value, standard error, interval and units."""
+    if each.measured is None:
+        return [ABSENT, ABSENT, ABSENT, "0"]
+    interval = each.measured.interval()
+    ends = " to ".join(signed(end) for end in interval) if interval else ABSENT
+    return [signed(each.measured.value), digits(each.measured.error), ends, str(each.measured.units)]
+
+
+def _rule(each: Judged) -> str:
+    return f"{each.claim.rule}, margin {each.claim.margin:g}" if each.claim.margin else each.claim.rule
 
 
 def _readings(judged: Sequence[Judged]) -> str:

@@ -98,10 +98,10 @@ def _levels(table: pl.DataFrame, title: str, methods: Sequence[str]) -> Section:
         rows.append([method, *place, *ours, *theirs, signed(difference), digits(allowed), verdict])
     text = (
         "Averages over n = 40, 60, .., 1000 and missing fractions .1, .., .8 on the authors' instances, interpolated "
-        "from the cells (n, p) that were run; R2 in the authors' form. 'printed' also averages n = 20; 'compared' is "
-        "the authors' average over n >= 40, without runs that exploded. The standard error is over the five signals, "
-        "which are the authors' own: it says how much other signals would move a level, not how far the two averages "
-        "may be apart."
+        "from the cells (n, p) that were run; R2 in the authors' form. The printed main table also averages n = 20; "
+        "'compared' is the authors' average over n >= 40, without runs that exploded. The standard error is over the "
+        "five signals, which are the authors' own: it says how much other signals would move a level, not how far the "
+        "two averages may be apart."
     )
     if "Adaptive LR - best" in methods:
         text += f" {CONTAMINATED}"

@@ -55,9 +55,9 @@ def paper_tables(rows: pl.DataFrame, study: Study) -> list[PaperTable]:
         printed = {key: number.value for key, number in real_design_accuracy().items()}
         inside = rows.filter(~pl.col("signal").is_in(OUTSIDE["signal"]).fill_null(False))
         groups = inside.group_by("method", "design").agg(pl.col("value").mean()).iter_rows()
-        means = {tuple(group[:-1]): group[-1] for group in groups if (group[0], group[1]) in printed}
+        plain = {(method, design): mean for method, design, mean in groups if (method, design) in printed}
         designs = [(design,) for design in ("mar", "nmar", "am", "real")]
-        return [_table(means, designs, printed, "By design", DESIGNS)] if means else []
+        return [_table(plain, designs, printed, "By design", DESIGNS)] if plain else []
     return []
 
 

@@ -222,7 +222,7 @@ def test_moves_of_the_joint_search():
     section = sections_of(table, "synthetic")["Moves of the joint search"]
     assert [row[0] for row in section.rows] == ["Finite", "Mean - linear"]
     assert [row[2:] for row in section.rows] == [["0.000", "200"], ["1.000", "0"]]
-    assert "all of Mean - linear" in section.text
+    assert "For Mean - linear that is nearly every cell" in section.text
     assert "Moves of the joint search" not in sections_of(synthetic_table(), "synthetic")
 
 
@@ -443,11 +443,14 @@ def real_story(method, design, k):
 
 def test_synthetic_claims_can_be_confirmed_and_refuted():
     seen = {}
-    for seed in range(-2, 16):  # the paper's story, its opposite, and levels at random
+    for seed in range(-4, 16):  # the paper's story, its opposite, smaller gains, and levels at random
         rng = np.random.default_rng(abs(seed))
         levels, slopes = {}, {}
 
         def level(*place, seed=seed, levels=levels, rng=rng):
+            if seed < -2:
+                gains = place[0] in ("Adaptive LR - best", "Joint - best") and place[1] == "censoring"
+                return 0.6 + gains * {-3: 0.04, -4: 0.1}[seed]
             if seed < 0:
                 return synthetic_story(*place) if seed == -1 else 1.1 - synthetic_story(*place)
             return levels.setdefault(place, rng.choice([0.4, 0.401, 0.55, 0.7]))
@@ -463,11 +466,13 @@ def test_synthetic_claims_can_be_confirmed_and_refuted():
 
 def test_real_design_claims_can_be_confirmed_and_refuted():
     seen = {}
-    for seed in range(-2, 20):
+    for seed in range(-3, 20):
         rng = np.random.default_rng(abs(seed))
         levels = {}
 
         def level(*place, seed=seed, levels=levels, rng=rng):
+            if seed == -3:  # small gains in AM
+                return 0.66 if place[:2] == ("Mean - best", "am") else 0.7
             if seed < 0:
                 return real_story(*place) if seed == -1 else 1 - real_story(*place)
             method, design, k = place
@@ -487,7 +492,9 @@ def test_directions_of_claims_on_real_designs():
     times = {"Affine": 5.0, "Joint - forest": 5.0, "Joint - best": 1.5}
     judged = judge(claims_of("real-design"), real_table(real_story, 10, lambda method: times.get(method, 1.0)))
     # the story has mean imputation lose .15 in AM, and on real targets the affine intercept above all others
-    assert {each.claim.words for each in judged if each.verdict != CONFIRMED} == {
+    assert {each.verdict for each in judged if each.claim.rule == TWO_TO_TEN} == {NOT_CONFIRMED}
+    others = [each for each in judged if each.claim.rule != TWO_TO_TEN]
+    assert {each.claim.words for each in others if each.verdict != CONFIRMED} == {
         "the deterioration is less acute than on synthetic data",
         "'best', the degree of adaptivity cross-validated, has the best performance overall (real targets)",
         "on real signals mean impute-then-regress is the best performing method",
