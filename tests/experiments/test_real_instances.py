@@ -84,7 +84,7 @@ def test_k_missing_is_limited_to_what_there_is() -> None:
 @pytest.mark.parametrize("max_rows", [None, LAPTOP_ROWS])
 def test_every_listed_k_missing_can_be_drawn(max_rows: int | None) -> None:
     for name, (n_missing, n_complete) in FEATURES_THAT_VARY.items():
-        X = real_instances._some_rows(name, max_rows).without_missing_levels().X
+        X = real_instances.some_rows(name, max_rows).without_missing_levels().X
         with np.errstate(all="ignore"):
             varies = np.nanmax(X, axis=0) > np.nanmin(X, axis=0)
         missing = np.isnan(X).any(axis=0)
@@ -156,7 +156,7 @@ def test_rows_of_equal_values_stay_apart(monkeypatch: pytest.MonkeyPatch) -> Non
     X[rng.uniform(size=80) < 0.4, :3] = np.nan
     origin = (*(Origin("c", "level", level) for level in "abc"), Origin("x", "number"))
     data = Dataset("few values", X, origin, None, None, None)
-    monkeypatch.setattr(real_instances, "_some_rows", lambda *_: data)
+    monkeypatch.setattr(real_instances, "some_rows", lambda *_: data)
     mar, am, nn = (
         SemiSynthetic("few values", *what, 3).make() for what in (("mar", "linear"), ("am", "linear"), ("mar", "nn"))
     )
@@ -213,7 +213,7 @@ def test_a_set_that_is_not_there_is_an_error_of_make_only(monkeypatch: pytest.Mo
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path))
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path))
     monkeypatch.setattr("admiss.datasets.storage._fetch", _no_network)
-    real_instances._some_rows.cache_clear()
+    real_instances.some_rows.cache_clear()
     instance = RealTarget("auto-mpg")
     with pytest.raises(DataUnavailableError, match="auto-mpg"):
         instance.make()
