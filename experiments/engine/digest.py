@@ -62,7 +62,7 @@ def package_version() -> str:
 
 def machine() -> str:
     """Processor, cores and system."""
-    return f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()} {platform.machine()}"
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
 
 
 @cache

@@ -11,20 +11,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 from admiss.bounds.figures import AMBER, BLACK, DASH_DOT, DASH_DOTS, DASHED, LONG, PURPLE, SKY
+from admiss.bounds.figures import STYLES as BOUND_STYLES
 from admiss.plots import BLUE, GREEN, GREY, NEEDS_MATPLOTLIB, ORANGE
 
 DOTTED = (0, (1, 1.5))
 Style = tuple[str, str, Any]
-STYLES: tuple[Style, ...] = (
-    (BLUE, "o", "-"),
-    (ORANGE, "s", DASHED),
-    (PURPLE, "P", DASH_DOT),
-    (AMBER, "D", LONG),
-    (SKY, "v", DASH_DOTS),
-    (GREEN, "^", DASHED),
-    (BLACK, "X", DASH_DOT),
-    (GREY, "*", DOTTED),
-)
+STYLES: tuple[Style, ...] = (*BOUND_STYLES, (GREY, "*", DOTTED))
 LOOKS: dict[str, Style] = {
     "Adaptive LR - best": (BLUE, "o", "-"),
     "Joint - best": (ORANGE, "s", DASHED),
