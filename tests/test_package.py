@@ -1,6 +1,7 @@
 """The package as a whole: its layers, its imports, its command, its README."""
 
 import ast
+import csv
 import doctest
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from admiss.cli import main
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("formulations", "admiss", "experiments")
+SETTINGS = (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
 
 
 def imported_packages(path):
@@ -111,3 +113,21 @@ def test_the_comparison_in_the_readme_is_what_the_command_prints(capsys, tmp_pat
     verdicts = [line for line in block.splitlines() if line.startswith("Greedy")]
     assert len(verdicts) == 2
     assert all(line in shown for line in verdicts)
+
+
+def test_the_table_of_the_paper_in_the_readme_is_that_of_the_results():
+    folder = ROOT / "experiments" / "results" / "synthetic"
+    kept = {}
+    for name in ("synthetic-r2.csv", "synthetic-r2-by-adaptivity-level.csv"):
+        for row in csv.DictReader((folder / name).open()):
+            place = (row["method"], row["mechanism"], row["signal"])
+            kept[place] = (float(row["R2"]), float(row["authors n >= 40"]))
+    block = (ROOT / "README.md").read_text().split("## The paper, reproduced")[1].split("\n## ")[0]
+    shown = {}
+    for line in block.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        for (mechanism, signal), cell in zip(SETTINGS, cells[1:], strict=False):
+            if "(" in cell and line.startswith("|"):
+                here, authors = cell.rstrip(")").split(" (")
+                shown[cells[0], mechanism, signal] = (float(here), float(authors))
+    assert shown == kept

@@ -14,7 +14,6 @@ import polars as pl
 from experiments.bench.records import markdown
 from experiments.compare.claims import Judged, claims_of, judge
 from experiments.compare.claims_table import claims_section, count_words
-from experiments.compare.seconds import shared_seconds_once
 from experiments.compare.tables import ABSENT, Section, comparison_sections
 from experiments.study import Study
 
@@ -38,7 +37,6 @@ def compare_paper(table: pl.DataFrame, study: Study) -> str:
 
 def all_sections(table: pl.DataFrame, study: Study) -> tuple[list[Section], list[Judged]]:
     """The tables of a study, that of the claims last, and the claims."""
-    table = shared_seconds_once(table, study)
     sections, claims = comparison_sections(table, study), claims_of(study.name)
     if not claims:
         return sections, []

@@ -5,8 +5,9 @@ where a row has no such value, and JSON text where values are lists or dicts. Ro
 at the scales that were run are left out.
 
 The row of a :class:`~experiments.study.Best` has the scores of the member with the largest ``cv_score``, the earlier
-one of equals, the seconds of all members, and all their versions, sources and machines (``a + b``). It is there when
-all members are: where one has failed, it has failed.
+one of equals, the seconds of all members (work that members share and have all counted, ``shared_seconds``, counted
+once), and all their versions, sources and machines (``a + b``). It is there when all members are: where one has failed,
+it has failed.
 
 Where a model has a ``depth``, ``selected_depth`` is the limit of it that was chosen, which it need not reach.
 """
@@ -99,9 +100,10 @@ def _best_row(best: Best, members: Sequence[Row]) -> Row:
         return {**shared, "status": "failed", "reason": "; ".join(failures), "scores": {}}
     chosen = max(members, key=lambda row: row["scores"]["cv_score"])  # the first of equals
     times = [row["scores"].get("seconds") for row in members]
+    repeated = sum(row["scores"].get("shared_seconds") or 0.0 for row in members if row is not chosen)
     scores = {
         **chosen["scores"],
-        "seconds": None if None in times else sum(times),
+        "seconds": None if None in times else sum(times) - repeated,
         "chosen_method": chosen["method"]["name"],
     }
     return {**shared, "status": "done", "reason": None, "scores": scores}

@@ -1,5 +1,6 @@
 """All figures of a study, drawn from its table; each only where its columns are."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def figures(table: pl.DataFrame, study: Study) -> dict[str, Any]:
 
 
 def save_figures(table: pl.DataFrame, study: Study, folder: Path, form: str = "png") -> list[Path]:
-    """Write the figures into a folder, as PNG or SVG, and return their paths."""
+    """Write the figures, and that of the study's own function ``plot``, into a folder, as PNG or SVG."""
     import matplotlib
 
     if form not in ("png", "svg"):
@@ -39,4 +40,8 @@ def save_figures(table: pl.DataFrame, study: Study, folder: Path, form: str = "p
             # without a date, so that the same table gives the same file
             metadata = {"Date": None} if form == "svg" else None
             figure.savefig(paths[-1], dpi=130, facecolor="white", metadata=metadata)
+    plot = getattr(import_module(f"experiments.studies.{study.name.replace('-', '_')}"), "plot", None)
+    if plot is not None:
+        paths.append(folder / f"{study.name}.{form}")
+        plot(table, paths[-1])
     return paths

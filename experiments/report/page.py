@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from experiments.compare.seconds import shared_seconds_once
 from experiments.report.figures import drawings
 from experiments.report.markup import (
     figure_element,
@@ -85,7 +84,6 @@ def write_report(
     absent = [name for name in FACTS if name not in facts]
     if absent:
         raise ValueError(f"The facts of a report lack {', '.join(absent)}: give {', '.join(FACTS)}.")
-    table = shared_seconds_once(table, study)
     rows = scored_rows(table, study)
     template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
     page = template.substitute(

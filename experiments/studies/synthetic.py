@@ -23,7 +23,7 @@ from experiments.study import Best, Method, Product, Study
 
 KINDS = {"linear": "linear", "tree": "tree", "forest": "forest", "xgboost": "XGBoost"}
 
-# With these grids R2 is that of the authors' grids; see the study ``grids``.
+# The study ``grids`` compares them with those of the authors.
 REDUCED: dict[str, dict[str, Any]] = {
     "linear": {"l1_ratio": [0.1, 0.5, 1.0]},
     "tree": GRIDS["authors"]["tree"],

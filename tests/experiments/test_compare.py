@@ -27,7 +27,6 @@ from experiments.compare.claims import (
 from experiments.compare.claims_table import claims_section
 from experiments.compare.commands import all_sections, compare_paper, write_results
 from experiments.compare.real_design_tables import METHODS
-from experiments.compare.seconds import shared_seconds_once
 from experiments.compare.sets import by_set, of_design, wins_by_set
 from experiments.compare.tables import comparison_sections, digits, signed
 from experiments.study import Best, Study
@@ -224,18 +223,6 @@ def test_moves_of_the_joint_search():
     assert [row[2:] for row in section.rows] == [["0.000", "200"], ["1.000", "0"]]
     assert "For Mean - linear that is nearly every cell" in section.text
     assert "Moves of the joint search" not in sections_of(synthetic_table(), "synthetic")
-
-
-def test_seconds_that_members_share_count_once():
-    table = synthetic_table().with_columns(pl.lit(0.25).alias("shared_seconds"))
-    mended = shared_seconds_once(table, study("synthetic"))
-    seconds = dict(mended.group_by("method").agg(pl.col("seconds").mean()).iter_rows())
-    assert seconds["Adaptive LR - best"] == 2.0 - 2 * 0.25  # a choice among three
-    assert {seconds[method] for method in seconds if method != "Adaptive LR - best"} == {2.0}
-    sections, _ = all_sections(table, study("synthetic"))
-    (section,) = [section for section in sections if section.title == "Synthetic seconds"]
-    assert found(section, "Adaptive LR - best", "mcar", "nn")[0]["seconds"] == "1.500"
-    assert shared_seconds_once(synthetic_table(), study("synthetic")).equals(synthetic_table())
 
 
 # Tables of the study on real design matrices

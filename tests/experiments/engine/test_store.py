@@ -231,6 +231,12 @@ def test_best_is_the_member_with_the_largest_cv_score_and_all_their_seconds():
     assert best_rows(rows[:2], [Best("best", ("a", "b", "c"))]) == []
 
 
+def test_seconds_that_members_share_count_once():
+    rows = [row(name, cv_score=0.5, score=0.1, seconds=1.0, shared_seconds=0.25) for name in "abc"]
+    (best,) = best_rows(rows, [Best("best", ("a", "b", "c"))])
+    assert best["scores"]["seconds"] == 3.0 - 2 * 0.25
+
+
 def test_best_has_the_origins_of_all_members():
     rows = [row("a", cv_score=0.5), {**row("b", cv_score=0.7), "digest": "def"}, row("c", cv_score=0.1)]
     (best,) = best_rows(rows, [Best("best", ("a", "b", "c"))])
