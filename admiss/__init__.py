@@ -13,11 +13,14 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
     )
 
 from admiss._version import __version__
+from admiss.expected_features import ExpectedFeatures
+from admiss.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
 from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
 from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
 from admiss.linear_cv import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.partition.finite import FiniteClassifier, FiniteRegressor
 from admiss.partition.finite_cv import FiniteClassifierCV, FiniteRegressorCV
+from admiss.stack import AdaptiveStack
 from admiss.versions import show_versions
 
 __all__ = [
@@ -25,6 +28,10 @@ __all__ = [
     "AdaptiveClassifierCV",
     "AdaptiveRegressor",
     "AdaptiveRegressorCV",
+    "AdaptiveStack",
+    "ExpectedFeatures",
+    "ExpectedFeaturesClassifier",
+    "ExpectedFeaturesRegressor",
     "FiniteClassifier",
     "FiniteClassifierCV",
     "FiniteRegressor",

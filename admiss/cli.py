@@ -9,6 +9,7 @@ from admiss._version import __version__
 from admiss.compare_command import add_compare_parser, compare_pages
 from admiss.datasets_command import add_datasets_parser, datasets_pages
 from admiss.demo import demo_pages
+from admiss.new_class_command import add_new_class_parser, new_class_pages
 from admiss.versions import show_versions
 from formulations.certificate import SolverError
 
@@ -21,6 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_compare_parser(commands)
     add_datasets_parser(commands)
+    add_new_class_parser(commands)
     demo = commands.add_parser(
         "demo",
         help="fit every adaptivity class on generated data and print R2 by class",
@@ -46,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             pages = compare_pages(options)
         elif options.command == "datasets":
             pages = datasets_pages(options.names, options.all, options.encoding, options.out)
+        elif options.command == "new-class":
+            pages = new_class_pages(options.name, options.folder)
         else:
             pages = demo_pages(options.rows, options.missing, options.lam, options.seed)
         for page in pages:

@@ -82,6 +82,11 @@ class AdaptiveDescription(ModelAtPattern):
 
     def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
+        if not self.design_.adaptivity.linear_at_patterns():
+            raise AttributeError(
+                f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so that there are no "
+                "weights to show."
+            )
         d = self.n_features_in_
         X = np.vstack([np.zeros(d), np.eye(d)])
         X[:, read_pattern(pattern, feature_names(self))] = np.nan

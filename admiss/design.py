@@ -163,9 +163,10 @@ def fit_design(
     if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
         # products of values that differ, none of them 0, need no look: they are not constant, and 0 only where n_k is
         low, high = _extremes(fitted, part, len(pairs))
-    keep &= (low != 0) | (high != 0)
+    if not fitted.has_structure():  # which may tell the coefficient of a column that is 0 on every row
+        keep &= (low != 0) | (high != 0)
     if fit_intercept:
-        keep &= free | (low != high)
+        keep &= free | (low != high) | (low == 0)
         if not free.any():
             pairs = np.vstack([pairs, [[0, n_basis]]])
             position = np.append(position, -1)

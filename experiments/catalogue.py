@@ -1,10 +1,10 @@
 """The studies by name."""
 
-from experiments.studies import bounds, grids, partitions, real_design, synthetic
+from experiments.studies import bounds, grids, partitions, real_design, stack, synthetic
 from experiments.study import Study
 
 STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY for module in (synthetic, grids, real_design, partitions, bounds)
+    module.STUDY.name: module.STUDY for module in (synthetic, grids, real_design, partitions, bounds, stack)
 }
 
 

@@ -42,9 +42,14 @@ from formulations.risk import CentredRisk, EmpiricalRisk, centred
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
-# Options that are tried in turn: an interior-point method may stall at the tightest tolerance.
+# Options that are tried in turn: an interior-point method may stall at the tightest tolerance, or give up at its first
+# short steps.
+SHORT_STEPS = {"min_switch_step_length": 1e-2, "min_terminate_step_length": 1e-6}
 SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
-    "CLARABEL": [{"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t} for t in (1e-12, 1e-9)],
+    "CLARABEL": [
+        {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, **steps}
+        for t, steps in ((1e-12, {}), (1e-9, {}), (1e-9, SHORT_STEPS))
+    ],
     "OSQP": [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}],
     "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
     "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
@@ -219,17 +224,19 @@ def _certify(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> tu
         stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
     else:
         size = np.sqrt(risk.column_squares())
+        if erm.structure is not None:  # a structure may want a coefficient of a column that is nearly 0 on the rows
+            size = np.full_like(size, size.max(initial=0.0))
         v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
         stationary = False
     objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
     if erm.structure is not None:
+        bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset  # the solver's dual objective
         compiled.variable.value = v / compiled.sigma
         objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
         feasible = all(
             np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints
         )
-        bound = objective - compiled.factor * unproven if feasible else -np.inf
-        return compiled.centred.restore(v), objective, bound, False
+        return compiled.centred.restore(v), objective, bound if feasible else -np.inf, False
     if compiled.link is not None:
         theta = compiled.link.dual_value * (compiled.factor / compiled.sigma)
     return compiled.centred.restore(v), objective, dual_bound(risk, l1, l2, theta), stationary

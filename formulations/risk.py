@@ -114,7 +114,8 @@ class CentredRisk:
     def restoring_matrix(self) -> sp.csr_array:
         """The matrix T with  w = T v + (w0 on the free columns)."""
         p = len(self.free)
-        place = sp.csr_array(np.eye(p)[:, self.free])
+        columns = np.flatnonzero(self.free)
+        place = sp.csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))), shape=(p, len(columns)))
         return sp.csr_array(sp.eye_array(p) - place @ sp.csr_array(self.C))
 
 

@@ -1,10 +1,24 @@
 """Adaptivity classes: how the weights of a linear model depend on the missingness pattern."""
 
+from admiss.adaptivity.conditional_mean import ConditionalMean
+from admiss.adaptivity.fused import FusedPatterns
 from admiss.adaptivity.indicator import FullyAdaptive
+from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.adaptivity.polynomial import Affine, AffineIntercept, Polynomial, Static
 from admiss.adaptivity.protocol import Adaptivity
 
-__all__ = ["Adaptivity", "Affine", "AffineIntercept", "FullyAdaptive", "Polynomial", "Static", "resolve_adaptivity"]
+__all__ = [
+    "Adaptivity",
+    "Affine",
+    "AffineIntercept",
+    "ConditionalMean",
+    "FullyAdaptive",
+    "FusedPatterns",
+    "LowRankAffine",
+    "Polynomial",
+    "Static",
+    "resolve_adaptivity",
+]
 
 ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
     "static": Static,
@@ -12,6 +26,9 @@ ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
     "affine": Affine,
     "polynomial": Polynomial,
     "fully_adaptive": FullyAdaptive,
+    "conditional_mean": ConditionalMean,
+    "low_rank_affine": LowRankAffine,
+    "fused_patterns": FusedPatterns,
 }
 
 

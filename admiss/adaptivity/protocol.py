@@ -126,6 +126,10 @@ class Adaptivity(BaseEstimator):
         """Whether the class puts a structure on W."""
         return type(self).structure is not Adaptivity.structure
 
+    def linear_at_patterns(self) -> bool:
+        """Whether predictions are affine in x at every pattern, so that ``coef_at`` describes them."""
+        return True
+
     def imputes_constants(self) -> bool:
         """Whether this very class is declared to be imputation by constants."""
         return bool(vars(type(self)).get("constant_imputation", False))

@@ -35,6 +35,7 @@ from admiss.adaptivity import (
     Affine,
     AffineIntercept,
     FullyAdaptive,
+    FusedPatterns,
     Polynomial,
     Static,
     resolve_adaptivity,
@@ -83,7 +84,7 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -
         return d if table else d + 1
     if kind is AffineIntercept:
         return 2 * d if table else 2 * d + 1
-    if kind is FullyAdaptive:
+    if kind in (FullyAdaptive, FusedPatterns):
         return d * 2**d if table else d * 2 ** (d - 1) + 2**d
     if kind in (Affine, Polynomial):
         t = 1 if kind is Affine else int(adaptivity.degree)

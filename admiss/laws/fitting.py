@@ -1,0 +1,179 @@
+"""The law of the features by penalised maximum likelihood: EM over rows with missing values.
+
+With features over their scales, v | z ~ N(mu + B z, S) maximises
+
+    sum_i s_i log p(v_obs,i | z_i)  -  1/2 [ k log det S + tr S^-1 k (I + B B') ],
+
+the observed-data likelihood with k rows added in which all features are uncorrelated: k = ``prior``. It keeps S regular
+where features are linearly dependent, or are more than the rows. EM repeats
+
+    E    v^ = E[v | v_obs, z],   C = sum of Cov[v | v_obs, z]                                   (``completion``)
+    M    mu = mean of v^,   B = (v^ - mu)'z (z'z + k I)^-1,   S = (residuals'residuals + C + k (I + B B')) / (n + k)
+
+with z centred. No step lowers the objective. Rows are grouped by pattern, so that a step costs one Cholesky factor a
+pattern and one triangular solve a row. After two steps, with differences r and r + v of the parameters, an
+extrapolation to theta + 2 t r + t^2 v, t = |r| / |v|, is taken where it is a law and the objective is no lower
+(Varadhan and Roland 2008).
+
+In a censored law (``law.py``) the E step takes moments of truncated Gaussians. Sides are those on which a feature, as
+predicted from the others, lies where it is missing; limits are the extreme observed values. The E step is approximate
+then, and EM stops where the parameters settle.
+
+Little and Rubin, *Statistical Analysis with Missing Data*, chapter 11, have EM for Gaussian data.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import blake2b
+from threading import Lock
+
+import numpy as np
+import scipy.linalg
+
+from admiss.laws.law import Law, expectations
+from admiss.patterns import BoolArray, FloatArray, PatternTable
+from admiss.rows import observed_moments, observed_scale
+
+LAWS = ("gaussian", "censored")
+MAX_STEPS = 1000
+# EM stops when a step gains less than this for a row, or moves no parameter by more than that.
+GAIN_TOLERANCE = 1e-6
+MOVE_TOLERANCE = 1e-3
+MAX_CENSORED_STEPS = 100
+
+# The laws fitted last: models that share training rows, such as those of a stack, ask for the same law in turn.
+_LATEST: "OrderedDict[bytes, Law]" = OrderedDict()
+KEPT = 16
+_LOCK = Lock()
+
+
+def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = 0.1) -> Law:
+    """The law of rows with NaN where missing; every feature is observed somewhere, and weights are positive."""
+    digest = blake2b(np.ascontiguousarray(X).tobytes())
+    digest.update(np.ascontiguousarray(weights).tobytes())
+    digest.update(repr((X.shape, float(prior))).encode())
+    found = _remembered(digest.digest(), lambda: _gaussian(X, weights, float(prior)))
+    if kind == "gaussian" or not found.missable.any():
+        return found
+    digest.update(b"censored")
+    return _remembered(digest.digest(), lambda: _censored(X, weights, found, float(prior)))
+
+
+def _remembered(key: bytes, compute: Callable[[], Law]) -> Law:
+    with _LOCK:
+        law = _LATEST.get(key)
+    if law is None:
+        law = compute()
+    with _LOCK:
+        _LATEST[key] = law
+        _LATEST.move_to_end(key)
+        while len(_LATEST) > KEPT:
+            _LATEST.popitem(last=False)
+    return law
+
+
+def _gaussian(X: FloatArray, weights: FloatArray, prior: float) -> Law:
+    law = _start(X, weights)
+    rows = _Rows(law, X, weights, prior)
+    value, once = rows.step(law)
+    history = [value]
+    while len(history) < MAX_STEPS:
+        value, twice = rows.step(once)
+        history.append(value)
+        if value - history[-2] <= GAIN_TOLERANCE * rows.n:
+            break
+        law, once, value = _extrapolated(rows, law, once, twice, value)
+        history.append(value)
+    return replace(once, history=np.array(history))
+
+
+def _extrapolated(rows: "_Rows", law: Law, once: Law, twice: Law, value: float) -> tuple[Law, Law, float]:
+    """A law further along the way of two steps, the step from there, and its value; or the second step itself."""
+    r, v = once.parameters() - law.parameters(), twice.parameters() - 2 * once.parameters() + law.parameters()
+    length = float(np.linalg.norm(v))
+    stretch = float(np.linalg.norm(r)) / length if length > 0 else 1.0
+    if stretch > 1.0:
+        further = law.with_parameters(law.parameters() + 2 * stretch * r + stretch**2 * v)
+        if np.linalg.eigvalsh(further.S)[:1].min(initial=1.0) > 0:
+            found, step = rows.step(further)
+            if found >= value:
+                return further, step, found
+    found, step = rows.step(twice)
+    return twice, step, found
+
+
+def _start(X: FloatArray, weights: FloatArray) -> Law:
+    """Uncorrelated features with their observed means and deviations."""
+    location, deviation, size, _ = observed_moments(X, weights)
+    missable = np.asarray(np.isnan(X).any(axis=0))
+    v, z = int(missable.sum()), int((~missable).sum())
+    return Law(
+        location, observed_scale(deviation, size)[0], missable,
+        np.zeros(v), np.zeros((v, z)), np.eye(v), np.eye(z), np.zeros(v), np.zeros(v), np.empty(0),
+    )  # fmt: skip
+
+
+class _Rows:
+    """The training rows, and the two steps of EM on them."""
+
+    def __init__(self, law: Law, X: FloatArray, weights: FloatArray, prior: float) -> None:
+        standard = law.standardise(X)
+        self.z, self.V = standard[:, ~law.missable], standard[:, law.missable]
+        self.M = np.isnan(self.V)
+        self.table = PatternTable.of(self.M)
+        self.weights, self.n, self.prior = weights, float(weights.sum()), prior
+        gram = self.z.T @ (weights[:, None] * self.z) + prior * np.eye(self.z.shape[1])
+        self.second_moment = gram / (self.n + prior)
+        self.inverse = scipy.linalg.pinvh(gram)
+
+    def step(self, law: Law) -> tuple[float, Law]:
+        """The objective at a law, and the law of a step of EM from there."""
+        completed, covariance, log_likelihood = self.expect(law)
+        return log_likelihood - self.penalty(law), self.maximise(law, completed, covariance)
+
+    def expect(self, law: Law) -> tuple[FloatArray, FloatArray, float]:
+        return expectations(self.V, law.mu + self.z @ law.B.T, self.weights, self.table, law)
+
+    def maximise(self, law: Law, completed: FloatArray, covariance: FloatArray) -> Law:
+        mu = self.weights @ completed / self.n
+        centred = completed - mu
+        B = (self.weights[:, None] * centred).T @ self.z @ self.inverse
+        residuals = centred - self.z @ B.T
+        scatter = residuals.T @ (self.weights[:, None] * residuals) + covariance
+        S = (scatter + self.prior * (np.eye(len(mu)) + B @ B.T)) / (self.n + self.prior)
+        return replace(law, mu=mu, B=B, S=(S + S.T) / 2, second_moment=self.second_moment)
+
+    def penalty(self, law: Law) -> float:
+        if self.prior == 0.0 or not len(law.mu):
+            return 0.0
+        scatter = np.eye(len(law.mu)) + law.B @ law.B.T
+        inverse_trace = float(np.trace(np.linalg.solve(law.S, scatter)))
+        return 0.5 * self.prior * (float(np.linalg.slogdet(law.S)[1]) + inverse_trace)
+
+
+def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law:
+    rows = _Rows(law, X, weights, prior)
+    side = _sides(law, X, rows.M)
+    largest, smallest = np.nanmax(rows.V, axis=0, initial=-np.inf), np.nanmin(rows.V, axis=0, initial=np.inf)
+    law = replace(law, side=side, limit=np.where(side > 0, largest, smallest), history=np.empty(0))
+    for _ in range(MAX_CENSORED_STEPS):
+        completed, covariance, _ = rows.expect(law)
+        new = rows.maximise(law, completed, covariance)
+        moved = max(np.abs(new.mu - law.mu).max(), np.abs(new.S - law.S).max(), np.abs(new.B - law.B).max(initial=0.0))
+        law = new
+        if moved < MOVE_TOLERANCE:
+            break
+    return law
+
+
+def _sides(law: Law, X: FloatArray, M: BoolArray) -> FloatArray:
+    """1 for a feature that, as predicted from the others, is larger where it is missing than where it is observed."""
+    side = np.ones(M.shape[1])
+    for k, j in enumerate(np.flatnonzero(law.missable)):
+        hidden = X.copy()
+        hidden[:, j] = np.nan
+        predicted = law.expect_standard(hidden)[:, j]
+        if predicted[M[:, k]].mean() < predicted[~M[:, k]].mean():
+            side[k] = -1.0
+    return side

@@ -1,0 +1,284 @@
+"""A convex combination of models, its weights from held-out predictions.
+
+    f(x, m) = sum_k w_k f_k(x, m),     w_k >= 0,  sum_k w_k = 1
+
+Every candidate f_k is fitted on the training rows of each fold and predicts the others; the weights minimise the
+squared error of the combination on these predictions (in classification the Brier score of the probabilities), plus
+
+    rho sum_k (w_k - 1/K)^2,       rho = shrinkage / n  times the smallest held-out error of a candidate,
+
+which draws them towards equal weights (``formulations/stacking.py``): differences between models that few rows show are
+not believed. Then every candidate is fitted on all rows. Whatever a candidate learns, its law of the features and its
+penalties included, it learns anew from the training rows of each fold.
+
+Candidates see features with observed mean 0 and deviation 1, NaN where missing. Predictions of a number are cut to the
+range of y in training. A feature that was never observed in the rows of a fit is left out of it; one that was never
+missing there is set to its mean where it is missing later.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from admiss.folds import make_folds
+from admiss.inputs import (
+    feature_names,
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from admiss.notices import silence, tell_never_missing, tell_never_observed
+from admiss.patterns import FloatArray, IntArray
+from admiss.progress import progress
+from admiss.rows import observed_moments, observed_scale
+from admiss.stack_candidates import CANDIDATES, default_candidates, read_candidates
+from admiss.table import Table
+from formulations.stacking import StackingProblem, stacking_weights
+
+TASKS = ("regression", "classification")
+
+
+def _is_classification(stack: Any) -> bool:
+    if stack.task != "classification":
+        raise AttributeError("Probabilities exist for task='classification'.")
+    return True
+
+
+class AdaptiveStack(BaseEstimator):
+    """Adaptive models, conditional laws, forest and boosting, weighed by cross-validation.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+        What y is.
+    candidates : "auto" or list of str and of (name, estimator)
+        The models: names of ``admiss.stack_candidates.CANDIDATES`` (by default all of them, but affine weights where
+        they have too many coefficients), and estimators of one's own that take NaN.
+    shrinkage : float
+        How strongly the weights are drawn towards equal ones, in rows.
+    cv : int, splitter or iterable
+        Folds, stratified by pattern and class, or anything that scikit-learn takes.
+    random_state : int, RandomState or None
+        Seed of folds and candidates.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : Table
+        Candidates, their weights, their held-out errors (as R2, or as the share of the Brier score of the class
+        frequencies that is explained) and CPU seconds.
+    estimators_ : dict
+        The candidates, fitted on all rows.
+    certificate_ : Certificate
+        Proof that the weights are the best ones.
+    classes_ : array
+        In classification.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveStack
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, missing_fraction=0.3, random_state=0)
+    >>> stack = AdaptiveStack(candidates=["affine_intercept", "conditional_mean"], random_state=0)
+    >>> stack = stack.fit(data.X_train, data.y_train)
+    >>> list(stack.estimators_)
+    ['affine_intercept', 'conditional_mean']
+    """
+
+    def __init__(
+        self,
+        task: str = "regression",
+        candidates: Any = "auto",
+        shrinkage: float = 30.0,
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.task = task
+        self.candidates = candidates
+        self.shrinkage = shrinkage
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the candidates on folds, the weights, and the candidates on all rows."""
+        self._check_parameters(sample_weight is not None)
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            s = read_weights(sample_weight, rows)
+            labels = None
+            if self.task == "classification":
+                self.classes_, labels = read_classes(self, y, len(rows))
+                if len(np.unique(labels[s > 0])) < 2:
+                    raise ValueError("AdaptiveStack needs rows of at least two classes, and y has one class only.")
+                Y = np.eye(len(self.classes_))[labels]
+            else:
+                Y = read_regression_target(self, y, len(rows))[:, None]
+            random = check_random_state(self.random_state)
+            folds = make_folds(rows, Y[:, 0], labels, s, self.cv, random)
+            models = [(name, _seeded(model, random)) for name, model in self._candidates(rows)]
+            used = s > 0
+            names = feature_names(self)
+            tell_never_observed(names, np.flatnonzero(np.isnan(rows[used]).all(axis=0)))
+            weights = None if sample_weight is None else s[used]
+            self._fit_rows(models, rows[used], Y[used], weights, folds)
+        return self
+
+    def _candidates(self, X: FloatArray | None = None) -> list[tuple[str, Any]]:
+        """Names and estimators; without rows all that may come up."""
+        if not isinstance(self.candidates, str) or self.candidates != "auto":
+            return read_candidates(self.candidates, self.task)
+        names = CANDIDATES if X is None else default_candidates(X.shape[1], int(np.isnan(X).any(axis=0).sum()))
+        return read_candidates(names, self.task)
+
+    def _check_parameters(self, weighted: bool) -> None:
+        if not isinstance(self.task, str) or self.task not in TASKS:
+            raise ValueError(f"task must be 'regression' or 'classification', not {self.task!r}.")
+        if not isinstance(self.shrinkage, int | float | np.number) or not 0 <= float(self.shrinkage) < np.inf:
+            raise ValueError(f"shrinkage must be a number from 0 on, not {self.shrinkage!r}.")
+        for name, model in self._candidates():
+            if weighted and not has_fit_parameter(model, "sample_weight"):
+                raise ValueError(f"The candidate {name!r} takes no sample_weight: leave it out, or the weights.")
+
+    def _fit_rows(
+        self,
+        models: list[tuple[str, Any]],
+        X: FloatArray,
+        Y: FloatArray,
+        weights: FloatArray | None,
+        folds: list[tuple[IntArray, IntArray]],
+    ) -> None:
+        tasks = [*folds, (np.arange(len(X)), np.empty(0, dtype=int))]  # the last one is the fit on all rows
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(_fit_members)(models, X[train], Y[train], None if weights is None else weights[train], X[test])
+            for train, test in tasks
+        )
+        fitted, held, seconds = zip(*progress(runs, len(tasks), "stack: folds"), strict=True)
+        tested = np.concatenate([test for _, test in folds])
+        Z = np.concatenate(held[:-1])
+        s = np.ones(len(tested)) if weights is None else weights[tested]
+        # a row and a class is a row of the program
+        flat, target, s_flat = Z.reshape(-1, len(models)), Y[tested].ravel(), np.repeat(s, Y.shape[1])
+        errors = np.diag(StackingProblem.of(flat, target, s_flat, 0.0).errors)
+        rho = float(self.shrinkage) / len(X) * float(errors.min())
+        w, self.certificate_ = stacking_weights(StackingProblem.of(flat, target, s_flat, rho))
+        mean = np.average(Y, axis=0, weights=weights)
+        null = float(np.average(np.mean((Y[tested] - mean) ** 2, axis=1), weights=s))
+        self.members_, self.combination_ = fitted[-1], w
+        self.estimators_ = dict(zip((name for name, _ in models), self.members_.models, strict=True))
+        self.weights_ = Table(
+            candidate=list(self.estimators_), weight=w, R2=1.0 - errors / (null or 1.0), seconds=np.sum(seconds, axis=0)
+        )
+
+    def _combine(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = read_features(self, X, reset=False)
+        surprising = np.isnan(X).any(axis=0) & ~self.members_.missable
+        tell_never_missing(feature_names(self), np.intersect1d(np.flatnonzero(surprising), self.members_.features))
+        with silence():  # of what is rare in a fold, and of features of which has been told
+            return self.members_.predict(X) @ self.combination_
+
+    def predict(self, X: Any) -> Any:
+        """Predictions; in classification the most likely class."""
+        combined = self._combine(X)
+        return combined[:, 0] if self.task == "regression" else self.classes_[combined.argmax(axis=1)]
+
+    @available_if(_is_classification)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes."""
+        return self._combine(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R2, or in classification the accuracy."""
+        measure = r2_score if self.task == "regression" else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        if self.task == "classification":
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+
+def _seeded(model: Any, random: np.random.RandomState) -> Any:
+    seed = int(random.randint(2**31 - 1))
+    model = clone(model)
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+
+
+@dataclass(frozen=True)
+class Members:
+    """Candidates fitted on the same rows, and what was done to the features."""
+
+    models: list[Any]
+    features: IntArray
+    missable: Any
+    location: FloatArray
+    scale: FloatArray
+    classes: IntArray | None
+    n_outputs: int
+    lowest: float
+    highest: float
+
+    def prepare(self, X: FloatArray) -> FloatArray:
+        """Features over their scales, 0 where they were never missing in training and are now."""
+        standard = (X[:, self.features] - self.location) / self.scale
+        return np.where(np.isnan(standard) & ~self.missable[self.features], 0.0, standard)
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Predictions of shape (rows, outputs, candidates)."""
+        prepared = self.prepare(X)
+        predictions = np.zeros((len(X), self.n_outputs, len(self.models)))
+        for k, model in enumerate(self.models):
+            if self.classes is None:
+                predictions[:, 0, k] = np.clip(model.predict(prepared), self.lowest, self.highest)
+            else:
+                predictions[:, self.classes, k] = model.predict_proba(prepared)
+        return predictions
+
+
+def _fit_members(
+    models: list[tuple[str, Any]], X: FloatArray, Y: FloatArray, weights: FloatArray | None, X_test: FloatArray
+) -> tuple[Members, FloatArray, FloatArray]:
+    """The candidates fitted on some rows, their predictions of others, and the CPU seconds of each."""
+    features = np.flatnonzero(~np.isnan(X).all(axis=0))
+    location, deviation, size, _ = observed_moments(X[:, features], np.ones(len(X)) if weights is None else weights)
+    scale = observed_scale(deviation, size)[0]
+    outputs = Y.shape[1]
+    classes: IntArray | None = None
+    target: Any = Y[:, 0]
+    if outputs > 1:
+        classes, target = np.unique(Y.argmax(axis=1), return_inverse=True)
+    members = Members(
+        [], features, np.isnan(X).any(axis=0), location, scale, classes, outputs, float(Y.min()), float(Y.max())
+    )
+    prepared = members.prepare(X)
+    seconds = []
+    with silence():  # of what is rare in a fold
+        for name, model in models:
+            began = time.thread_time()
+            arguments = {} if weights is None else {"sample_weight": weights}
+            try:
+                members.models.append(clone(model).fit(prepared, target, **arguments))
+            except ValueError as error:
+                raise ValueError(f"The candidate {name!r} could not be fitted: {error}") from error
+            seconds.append(time.thread_time() - began)
+        held = members.predict(X_test) if len(X_test) else np.empty((0, outputs, len(models)))
+    return members, held, np.array(seconds)

@@ -1,0 +1,68 @@
+"""What a stack costs: its fit against the cross-validation of affine weights, in CPU seconds of one thread.
+
+Both on the same rows, after a first fit that compiles. ``AdaptiveRegressorCV("affine")`` has its default grid; the
+stack fits each of its candidates, that class among them, on five folds and on all rows. Finished measurements are kept.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from admiss import AdaptiveRegressorCV, AdaptiveStack
+from admiss.datasets import paper_instance
+from admiss.versions import versions
+from experiments.bench.records import in_new_process, kept, markdown, processor
+
+SIZES = (200, 800)
+FRACTIONS = (0.3, 0.6)
+REPEATS = 3
+
+
+def run(folder: Path, *, quick: bool = False) -> str:
+    """Measure what has not been measured, and return the report."""
+    folder.mkdir(parents=True, exist_ok=True)
+    cells = list(product(("mcar", "censoring"), SIZES[:1] if quick else SIZES, FRACTIONS[:1] if quick else FRACTIONS))
+    records = [
+        kept(folder / f"{mechanism}-{n}-{p}.json", partial(in_new_process, compare, mechanism, n, p))
+        for mechanism, n, p in cells
+    ]
+    header = ["missing", "n", "share", "affine, CV", "stack", "ratio", "of which laws", "forest", "boosting", "affine"]
+    rows = [
+        [r["mechanism"], r["n"], r["p"], f"{r['affine']:.2f}", f"{r['stack']:.2f}", f"{r['stack'] / r['affine']:.1f}",
+         *(f"{r[part]:.2f}" for part in ("laws", "forest", "boosting", "paths"))]
+        for r in records
+    ]  # fmt: skip
+    used = ", ".join(f"{name} {version}" for name, version in versions().items() if name in ("admiss", "numpy"))
+    return "\n".join(
+        [*markdown(header, rows), "", f"CPU seconds of one thread, least of {REPEATS}; {used}; {processor()}"]
+    )
+
+
+def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:
+    """Seconds of both on the same rows; the least of some repetitions."""
+    data = paper_instance(n, mechanism, "nn", p, 1)
+    few = data.X_train[:60], data.y_train[:60]
+    AdaptiveStack(random_state=0).fit(*few)
+    AdaptiveRegressorCV("affine", random_state=0).fit(*few)
+    affine, stacks = [], []
+    for k in range(1, REPEATS + 1):
+        rows = k * data.X_train, data.y_train  # other rows each time: laws that were fitted last are remembered
+        affine.append(_seconds(partial(AdaptiveRegressorCV("affine", random_state=0).fit, *rows))[0])
+        stacks.append(_seconds(partial(AdaptiveStack(random_state=0).fit, *rows)))
+    stack, model = min(stacks, key=lambda result: result[0])
+    seconds = dict(zip(model.weights_["candidate"], model.weights_["seconds"], strict=True))
+    laws = sum(value for name, value in seconds.items() if "conditional" in name or "expected" in name)
+    paths = seconds["affine"] + seconds["affine_intercept"]
+    return {
+        "mechanism": mechanism, "n": n, "p": p, "affine": min(affine), "stack": stack, "laws": laws,
+        "forest": seconds["forest"], "boosting": seconds["boosting"], "paths": paths,
+    }  # fmt: skip
+
+
+def _seconds(function: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    result = function()
+    return time.process_time() - began, result

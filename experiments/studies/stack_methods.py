@@ -1,0 +1,58 @@
+"""The models that go past the paper, as methods of a study.
+
+Beside the score of a stack its cell has the scores of its candidates on the same test rows, fitted on all training
+rows: ``hindsight`` is the best of them, which nobody can choose beforehand.
+"""
+
+import time
+from typing import Any
+
+from admiss import AdaptiveStack
+from admiss.stack_candidates import candidate
+from experiments.studies.outcome import outcome
+from experiments.studies.study_rows import StudyRows
+from experiments.study import Scores
+
+
+def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage: float) -> Scores:
+    """An ``AdaptiveStack``."""
+    began = time.process_time()
+    model = AdaptiveStack(_task(rows), candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
+    seconds = time.process_time() - began
+    weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
+    scores = outcome(rows, model, rows.X_test, cv_score=-model.certificate_.objective, seconds=seconds, chosen=weights)
+    alone = {name: _alone(rows, model, k) for k, name in enumerate(weights)}
+    found = {f"score of {name}": score for name, score in alone.items()}
+    return {**scores, **found, "hindsight": max(alone.values()), "best_candidate": max(alone, key=alone.__getitem__)}
+
+
+def _alone(rows: StudyRows, model: AdaptiveStack, k: int) -> float:
+    score = outcome(rows, _Member(model, k), rows.X_test, cv_score=0.0, seconds=0.0, chosen={})["score"]
+    return float(score)
+
+
+class _Member:
+    """One candidate of a fitted stack."""
+
+    def __init__(self, model: AdaptiveStack, k: int) -> None:
+        self.model, self.k = model, k
+        self.classes_ = getattr(model, "classes_", None)
+
+    def predict(self, X: Any) -> Any:
+        return self.model.members_.predict(X)[:, 0, self.k]
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.members_.predict(X)[:, :, self.k]
+
+
+def single(rows: StudyRows, seed: int, *, name: str) -> Scores:
+    """A candidate on its own."""
+    model = candidate(name, _task(rows))
+    began = time.process_time()
+    model.set_params(random_state=seed).fit(rows.X_train, rows.y_train)
+    seconds = time.process_time() - began
+    return outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen={})
+
+
+def _task(rows: StudyRows) -> str:
+    return "regression" if rows.task == "regression" else "classification"

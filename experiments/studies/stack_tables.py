@@ -1,0 +1,128 @@
+"""What a stack gains over each method and loses to the candidate that is best in hindsight.
+
+Generated data: in each setting the mean over sizes, fractions and signals. The units are the five signals, which are
+used again at every size and fraction: the standard error of a difference is that over signals of its mean.
+
+Real data: splits of a set are averaged first, and sets are the units. The gap to the best in hindsight is that between
+the stack and the candidate with the largest score on the test rows, by set (mean over splits of each candidate, then
+the largest) and by split.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from experiments.compare.sets import by_set
+from experiments.compare.tables import Section, digits, signed
+from experiments.studies.synthetic import SETTINGS
+
+SIGNALS = 5
+PREFIX = "score of "
+CAUTION = "The features are Gaussian of rank 5, which favours models of the conditional law."
+
+
+def stack_sections(table: pl.DataFrame, stack: str) -> list[Section]:
+    """The tables of the study."""
+    done = table.filter(pl.col("status") == "done")
+    if done.is_empty():
+        return []
+    found = []
+    if "mechanism" in done.columns:
+        generated = done.filter(pl.col("mechanism").is_not_null())
+        found += [_generated(generated, stack), _hindsight(generated, stack)]
+    if "dataset" in done.columns:
+        real = done.filter(pl.col("dataset").is_not_null())
+        found += [_real(real, stack), _real_hindsight(real, stack)]
+    return found
+
+
+def _methods(rows: pl.DataFrame, stack: str) -> list[str]:
+    names = rows["method"].unique(maintain_order=True).to_list()
+    return [stack, *(name for name in names if name != stack)]
+
+
+def _generated(rows: pl.DataFrame, stack: str) -> Section:
+    places = [(f"{m} / {s}", rows.filter(pl.col("mechanism") == m, pl.col("signal") == s)) for m, s in SETTINGS]
+    lines = []
+    for method in _methods(rows, stack):
+        line = [method]
+        for _, here in places:
+            pair = _paired(here, stack, method)
+            line.append(digits(float(np.mean([own for _, own in pair.values()])) if pair else None))
+            line.append("-" if method == stack or not pair else _difference(pair))
+        lines.append(line)
+    header = ["method", *(word for name, _ in places for word in (name, f"stack - method, {name}"))]
+    text = "R2 and what the stack has more of it, with the standard error over signals. " + CAUTION
+    return Section("Generated data", text, header, lines)
+
+
+def _paired(rows: pl.DataFrame, first: str, second: str) -> dict[int, tuple[float, float]]:
+    """By signal the mean scores of two methods over the instances that both have."""
+    keys = ["n", "missing_fraction", "replicate"]
+    one, other = (rows.filter(pl.col("method") == name).select(*keys, "score") for name in (first, second))
+    both = one.join(other, on=keys, suffix="_other").with_columns(((pl.col("replicate") - 1) % SIGNALS).alias("unit"))
+    means = both.group_by("unit").agg(pl.col("score", "score_other").mean()).sort("unit")
+    return {unit: (a, b) for unit, a, b in means.iter_rows()}
+
+
+def _difference(pair: dict[int, tuple[float, float]]) -> str:
+    gains = np.array([a - b for a, b in pair.values()])
+    return _with_error(gains)
+
+
+def _with_error(values: Sequence[float] | np.ndarray) -> str:
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return signed(float(values.mean())) if len(values) else "-"
+    return f"{signed(float(values.mean()))} ± {digits(float(values.std(ddof=1)) / len(values) ** 0.5)}"
+
+
+def _hindsight(rows: pl.DataFrame, stack: str) -> Section:
+    lines = []
+    for m, s in [*SETTINGS, (None, None)]:
+        here = rows.filter(pl.col("method") == stack)
+        if m is not None:
+            here = here.filter(pl.col("mechanism") == m, pl.col("signal") == s)
+        loss = (here["hindsight"].cast(pl.Float64) - here["score"]).to_numpy()
+        if len(loss):
+            numbers = [loss.mean(), np.quantile(loss, 0.95), loss.max()]
+            lines.append([f"{m} / {s}" if m else "all", str(len(loss)), *(signed(float(x)) for x in numbers)])
+    text = "R2 of the candidate that is best on the test rows minus R2 of the stack."
+    return Section("Loss to hindsight, generated data", text, ["setting", "instances", "mean", "95 %", "worst"], lines)
+
+
+def _real(rows: pl.DataFrame, stack: str) -> Section:
+    lines = []
+    for method in _methods(rows, stack):
+        sets = by_set(rows, [stack, method])
+        if sets.is_empty():
+            continue
+        gains = (sets[stack] - sets[method]).to_numpy()
+        kinds = {
+            task: by_set(rows.filter(pl.col("task") == task), [stack, method]) for task in ("regression", "binary")
+        }
+        means = [digits(float(each[method].to_numpy().mean())) if each.height else "-" for each in kinds.values()]
+        mean = float(sets[method].to_numpy().mean())
+        lines.append([method, str(sets.height), digits(mean), *means, "-" if method == stack else _with_error(gains)])
+    text = "R2, or 2 AUC - 1 for classes; sets are the units, each the mean over its splits."
+    header = ["method", "sets", "mean", "regression", "classes", "stack - method"]
+    return Section("Real targets", text, header, lines)
+
+
+def _real_hindsight(rows: pl.DataFrame, stack: str) -> Section:
+    here = rows.filter(pl.col("method") == stack)
+    columns = [name for name in here.columns if name.startswith(PREFIX)]
+    scores = [pl.col(name).cast(pl.Float64) for name in columns]
+    by_split = here.with_columns(pl.max_horizontal(scores).alias("best"))
+    of_sets = here.group_by("dataset").agg(pl.col("score").mean(), *(score.mean() for score in scores))
+    of_sets = of_sets.with_columns(pl.max_horizontal(columns).alias("best"))
+    lines = []
+    for name, each in (("by set", of_sets), ("by split", by_split)):
+        gap = (each["best"] - each["score"]).to_numpy()
+        if len(gap):
+            worst = each["dataset"][int(gap.argmax())]
+            numbers = [gap.mean(), np.quantile(gap, 0.95), gap.max()]
+            lines.append([name, str(len(gap)), *(signed(float(x)) for x in numbers), worst])
+    text = "The score of the candidate that is best on the test rows minus that of the stack."
+    return Section("Gap to hindsight, real targets", text, ["", "units", "mean", "95 %", "worst", "worst set"], lines)

@@ -1,0 +1,101 @@
+"""Convex weights for the predictions of several models, shrunk towards equal ones, as a cvxpy program.
+
+Data
+    Z in R^{n x K}            held-out predictions of K models for n rows (in classification a row is a row and a class)
+    y in R^n, s in R^n_+      what they should have been, and weights of the rows, q_i = s_i / sum s
+    rho >= 0                  strength of the shrinkage, in the units of y^2
+Variables
+    w in R^K                  weights of the models
+Objective
+    minimise  sum_i q_i (y_i - z_i'w)^2  +  rho sum_k (w_k - 1/K)^2
+Constraints
+    w >= 0,  sum_k w_k = 1
+
+Stacking with weights that are not negative and sum to 1 is Breiman's (1996); rho = 0 is that, and rho -> infinity the
+plain average. The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
+min f >= f(w) - (g'w - min_k g_k) with the gradient g of f at any w.
+"""
+
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import cvxpy as cp
+import numpy as np
+
+from formulations.certificate import Certificate, SolverError
+from formulations.losses import Array
+
+TOLERANCE = 1e-12
+# Weights below this are 0.
+SMALLEST_WEIGHT = 1e-8
+# The gap at which weights count as optimal, as a share of the objective at equal weights.
+GAP_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class StackingProblem:
+    """The program of the module in sufficient statistics.
+
+    Attributes
+    ----------
+    errors : array of shape (K, K)
+        sum_i q_i e_i e_i' with e_i = y_i - z_i: on the simplex the risk of w is w' errors w.
+    rho : float
+    """
+
+    errors: Array
+    rho: float
+
+    @classmethod
+    def of(cls, Z: Array, y: Array, weights: Array, rho: float) -> "StackingProblem":
+        """The problem for predictions, targets and weights of rows."""
+        E = (y[:, None] - Z) * np.sqrt(weights / weights.sum())[:, None]
+        return cls(E.T @ E, rho)
+
+    def objective(self, w: Array) -> float:
+        """The objective at weights that sum to 1."""
+        return float(w @ self.errors @ w + self.rho * np.sum((w - 1 / len(w)) ** 2))
+
+    def gradient(self, w: Array) -> Array:
+        """Its gradient."""
+        return 2 * (self.errors @ w + self.rho * (w - 1 / len(w)))
+
+
+def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]:
+    """The program, and its weights."""
+    K = len(problem.errors)
+    unit = max(problem.objective(np.full(K, 1 / K)), np.finfo(float).tiny)
+    w = cp.Variable(K, name="w", nonneg=True)
+    risk = cp.quad_form(w, cp.psd_wrap(problem.errors / unit))
+    shrinkage = (problem.rho / unit) * cp.sum_squares(w - 1 / K)
+    return cp.Problem(cp.Minimize(risk + shrinkage), [cp.sum(w) == 1]), w
+
+
+def stacking_weights(problem: StackingProblem) -> tuple[Array, Certificate]:
+    """The weights, and the proof that there are no better ones.
+
+    Raises
+    ------
+    SolverError
+        If the solver ends without weights whose gap is closed.
+    """
+    began = time.perf_counter()
+    K = len(problem.errors)
+    equal = np.full(K, 1 / K)
+    unit = problem.objective(equal)
+    program, variable = stacking_program(problem)
+    try:
+        program.solve(solver="CLARABEL", tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)
+    except cp.error.SolverError as error:
+        raise SolverError(f"The weights of the stack were not found: {error}.") from error
+    if variable.value is None:
+        raise SolverError(f"The weights of the stack were not found: the solver ended with {program.status}.")
+    w = np.where(variable.value > SMALLEST_WEIGHT, variable.value, 0.0)
+    w /= w.sum()
+    objective, gradient = problem.objective(w), problem.gradient(w)
+    bound = objective - float(gradient @ w - gradient.min())
+    if not objective - bound <= GAP_TOLERANCE * max(unit, np.finfo(float).tiny):
+        raise SolverError(f"The weights of the stack were not proven: objective {objective:.6g}, bound {bound:.6g}.")
+    seconds = time.perf_counter() - began
+    return w, Certificate(objective, bound, "optimal", "CLARABEL", version("clarabel"), seconds)

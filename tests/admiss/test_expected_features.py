@@ -1,0 +1,166 @@
+"""Expected features: the transformer, the ridge on top, and what both promise."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from admiss import ExpectedFeatures, ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
+from admiss.datasets import paper_instance
+
+LEFT_OUT = "leave-one-out leaves out a row, and not one of its copies"
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": LEFT_OUT,
+    "check_sample_weight_equivalence_on_sparse_data": LEFT_OUT,
+}
+
+
+@parametrize_with_checks(
+    [
+        ExpectedFeatures(n_random=4, random_state=0),
+        ExpectedFeatures(n_random=4, law="censored", random_state=0),
+        ExpectedFeaturesRegressor(n_random=8, random_state=0),
+        ExpectedFeaturesClassifier(n_random=8, random_state=0),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED if hasattr(estimator, "predict") else {},
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def test_blocks(make_rows):
+    X, _ = make_rows(n=60, d=3)
+    X[:, 1] = np.nan_to_num(X[:, 1])
+    transformer = ExpectedFeatures(n_random=5, random_state=0).fit(X)
+    expected, missing, random = transformer.blocks(X)
+    law = transformer.law_
+    np.testing.assert_allclose(expected * law.scale + law.location, law.expect(X), atol=1e-12)
+    np.testing.assert_array_equal(missing, np.isnan(X[:, [0, 2]]))
+    inner = expected @ transformer.directions_ + transformer.offsets_
+    np.testing.assert_allclose(random, np.maximum(inner, 0) * np.sqrt(3 / 5))
+    assert transformer.get_feature_names_out().tolist()[:5] == ["x0", "x1", "x2", "x0 missing", "x2 missing"]
+    variances = np.einsum("jr,jk,kr->r", transformer.directions_, law.standard_covariance, transformer.directions_)
+    np.testing.assert_allclose(variances, 1.0)
+
+
+def test_expected_relu_against_draws(make_rows):
+    X, _ = make_rows(n=150, d=3, fraction=0.5)
+    transformer = ExpectedFeatures(n_random=6, expected_relu=True, random_state=0).fit(X)
+    law = transformer.law_
+    x = law.standardise(X)[:20]
+    found = transformer.blocks(X)[2][:20] / np.sqrt(3 / 6)
+    rng = np.random.default_rng(0)
+    centre = (law.mean - law.location) / law.scale
+    Sigma = law.standard_covariance
+    for row, value in zip(x, found, strict=True):
+        m, o = np.isnan(row), ~np.isnan(row)
+        gain = Sigma[np.ix_(m, o)] @ np.linalg.pinv(Sigma[np.ix_(o, o)])
+        draws = np.tile(row, (40_000, 1))
+        C = Sigma[np.ix_(m, m)] - gain @ Sigma[np.ix_(o, m)]
+        draws[:, m] = rng.multivariate_normal(centre[m] + gain @ (row[o] - centre[o]), C, 40_000)
+        plain = np.maximum(draws @ transformer.directions_ + transformer.offsets_, 0).mean(axis=0)
+        np.testing.assert_allclose(value, plain, atol=0.03)
+
+
+def test_expected_relu_is_the_formula_of_a_half_gaussian():
+    """One feature that is missing: E relu(t + s z) = t Phi(t / s) + s phi(t / s)."""
+    X = np.array([[1.0], [2.0], [4.0], [np.nan]])
+    transformer = ExpectedFeatures(n_random=3, expected_relu=True, random_state=0).fit(X)
+    law, a, b = transformer.law_, transformer.directions_[0], transformer.offsets_
+    t, s = a * law.mu[0] + b, np.abs(a) * np.sqrt(law.S[0, 0])
+    np.testing.assert_allclose(
+        transformer.blocks(X)[2][3] / np.sqrt(1 / 3), t * norm.cdf(t / s) + s * norm.pdf(t / s), atol=1e-10
+    )
+
+
+def test_without_random_features_it_is_a_ridge_on_expected_values(make_rows):
+    X, y = make_rows(n=100, d=3)
+    model = ExpectedFeaturesRegressor(n_random=0).fit(X, y)
+    expected, missing, _ = model.transformer_.blocks(X)
+    F = np.hstack([expected, model.ridge_.block_weights[1] * missing])
+    lam = model.ridge_.share * np.sum((F - F.mean(axis=0)) ** 2) / F.shape[1]
+    plain = Ridge(alpha=lam).fit(F, y).predict(F)
+    np.testing.assert_allclose(model.predict(X), np.clip(plain, y.min(), y.max()), rtol=1e-6)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_error_is_that_of_rows_not_seen(cv):
+    data = paper_instance(400, "mcar", "nn", 0.3, 2)
+    model = ExpectedFeaturesRegressor(cv=cv, random_state=0).fit(data.X_train, data.y_train)
+    assert model.error_ == pytest.approx(np.mean((data.y_test - model.predict(data.X_test)) ** 2), rel=0.15)
+
+
+def test_non_linear_gain():
+    data = paper_instance(800, "censoring", "nn", 0.6, 1)
+    scores = {
+        (law, n): ExpectedFeaturesRegressor(n, law, random_state=0)
+        .fit(data.X_train, data.y_train)
+        .score(data.X_test, data.y_test)
+        for law in ("gaussian", "censored")
+        for n in (0, 256)
+    }
+    assert scores["censored", 256] > scores["censored", 0] + 0.1
+    assert scores["censored", 256] > scores["gaussian", 256] + 0.05
+
+
+def test_classes_and_names(make_rows):
+    X, y = make_rows(n=200, d=3)
+    labels = np.array(["low", "mid", "high"])[np.digitize(y, np.quantile(y, [0.3, 0.7]))]
+    names = ["a", "b", "c"]
+    frame = pd.DataFrame(X, columns=names)
+    model = ExpectedFeaturesClassifier(random_state=0).fit(frame, labels)
+    P = model.predict_proba(frame)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+    assert model.score(frame, labels) > 0.55
+    assert model.feature_names_in_.tolist() == names
+    other = pl.DataFrame(frame.to_dict("list")).fill_nan(None)
+    np.testing.assert_allclose(clone(model).fit(other, labels).predict_proba(other), P)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c"]])
+
+
+def test_transformer_in_a_pipeline(make_rows):
+    X, y = make_rows(n=200, d=3)
+    assert make_pipeline(ExpectedFeatures(random_state=0), Ridge()).fit(X, y).score(X, y) > 0.6
+
+
+def test_seed_and_weights(make_rows):
+    X, y = make_rows(n=100, d=3)
+    first, second, other = (ExpectedFeaturesRegressor(16, random_state=s).fit(X, y).predict(X) for s in (0, 0, 1))
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 0
+    s = np.where(np.arange(100) < 80, 1.0, 0.0)
+    dropped = ExpectedFeaturesRegressor(16, random_state=0).fit(X[:80], y[:80]).predict(X)
+    np.testing.assert_allclose(ExpectedFeaturesRegressor(16, random_state=0).fit(X, y, s).predict(X), dropped)
+
+
+def test_unusual_rows(make_rows):
+    X, y = make_rows(n=60, d=3)
+    X[:, 1] = np.nan
+    with pytest.warns(UserWarning, match="left out of the model: x1"):
+        model = ExpectedFeaturesRegressor(8, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(np.full((2, 3), np.nan))).all()
+    full = np.nan_to_num(X)
+    model = ExpectedFeaturesRegressor(8, random_state=0).fit(full, y)
+    with pytest.warns(UserWarning, match="set to the training mean here: x0"):
+        assert np.isfinite(model.predict([[np.nan, 0.0, 0.0]])).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_random": -1}, "n_random must be"),
+        ({"law": "cauchy"}, "law must be"),
+        ({"law": "censored", "expected_relu": True}, "closed form"),
+        ({"cv": 1}, "cv must be"),
+    ],
+)
+def test_errors(make_rows, parameters, words):
+    X, y = make_rows()
+    with pytest.raises(ValueError, match=words):
+        ExpectedFeaturesRegressor(**parameters).fit(X, y)

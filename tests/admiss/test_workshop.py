@@ -1,0 +1,415 @@
+"""Writing a class of one's own: the contract finds what is broken, the template runs, the page is true."""
+
+import copy
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import admiss.adaptivity
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.adaptivity.contract import CHECKS, adaptivity_checks, check_adaptivity, parametrize_with_checks
+from admiss.adaptivity.template import new_class_files
+from admiss.cli import main
+
+PAGE = Path(admiss.adaptivity.__file__).parent / "WRITE_YOUR_OWN.md"
+
+
+class CountAdaptive(Adaptivity):
+    degree = 0
+
+    def basis(self, M):
+        missing = M.sum(axis=1)
+        return np.column_stack([np.ones(len(M)), missing, missing**2])
+
+
+class SparseCount(CountAdaptive):
+    def basis(self, M):
+        return sp.csr_array(super().basis(M))
+
+
+class LowRank(Affine):
+    def structure(self, W):
+        return (0.02 * cp.normNuc(W[1:, 1:]), []) if W.shape[1] > 1 else (0.0, [])
+
+
+class NearPatterns(FullyAdaptive):
+    """A model for each pattern, near the average one; no weight beyond 5."""
+
+    def structure(self, W):
+        average = cp.sum(W, axis=1, keepdims=True) / W.shape[1]
+        return 0.1 * cp.sum_squares(W - average), [cp.abs(W[1:]) <= 5]
+
+
+class ConditionalExpectation(AffineIntercept):
+    """x_j where observed, else its regression on what is observed, under the covariance of mean-imputed rows."""
+
+    def fit(self, X, M, sample_weight=None):
+        fitted = super().fit(X, M)
+        s = np.where(M, 0.0, (np.ones(len(X)) if sample_weight is None else sample_weight)[:, None])
+        fitted.mean_ = (s * np.where(M, 0.0, X)).sum(axis=0) / s.sum(axis=0)
+        Z = np.where(M, 0.0, X - fitted.mean_)
+        s = np.ones(len(X)) if sample_weight is None else sample_weight
+        fitted.covariance_ = (Z * s[:, None]).T @ Z / s.sum()
+        return fitted
+
+    def columns(self, X, M):
+        Z = np.where(M, 0.0, X - self.mean_)
+        for m in np.unique(M, axis=0):
+            rows = (M == m).all(axis=1)
+            regression = np.linalg.pinv(self.covariance_[np.ix_(~m, ~m)]) @ self.covariance_[np.ix_(~m, m)]
+            Z[np.ix_(rows, m)] = Z[np.ix_(rows, ~m)] @ regression
+        return np.hstack([self.basis(M.astype(float)), Z + self.mean_])
+
+
+SOUND = [
+    Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive(), CountAdaptive(), SparseCount(), LowRank(),
+    NearPatterns(), ConditionalExpectation(),
+]  # fmt: skip
+
+
+@parametrize_with_checks(SOUND)
+def test_sound_classes_keep_the_contract(check):
+    check()
+
+
+# ----- what is broken, under the name of the check that must find it
+
+
+class Centred(CountAdaptive):
+    """basis: depends on the other rows."""
+
+    def basis(self, M):
+        return super().basis(M) - M.mean()
+
+
+class RowNumbers(CountAdaptive):
+    """basis: depends on the place of the row."""
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), np.arange(len(M))])
+
+
+class FlatBasis(CountAdaptive):
+    """basis: one number a row."""
+
+    def basis(self, M):
+        return M.sum(axis=1)
+
+
+class WrongMask(CountAdaptive):
+    """mask: no row for the intercept."""
+
+    def mask(self, d):
+        return np.ones((d, 3), dtype=bool)
+
+
+class WrongNames(CountAdaptive):
+    """names: too few."""
+
+    def names(self, feature_names):
+        return ["1"]
+
+
+class WrongCounts(CountAdaptive):
+    """counts: rows of any kind."""
+
+    def counts(self, patterns, weights):
+        return np.full((patterns.shape[1] + 1, 3), weights.sum())
+
+
+class LearnsInPlace(CountAdaptive):
+    """fit: changes itself."""
+
+    def fit(self, X, M):
+        self.share_ = M.mean(axis=0)
+        return copy.copy(self)
+
+
+class Remembers(CountAdaptive):
+    """fit: does not learn anew."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        if not hasattr(self, "share_"):
+            fitted.share_ = M.mean(axis=0)
+        return fitted
+
+
+class Scribbles(CountAdaptive):
+    """fit: writes into the rows."""
+
+    def fit(self, X, M):
+        X[M] = 0.0
+        return copy.copy(self)
+
+
+class Draws(CountAdaptive):
+    """fit: random without a seed."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.direction_ = np.random.default_rng().normal(size=M.shape[1])
+        return fitted
+
+
+class Rounds(CountAdaptive):
+    """parameters: not kept as they are given."""
+
+    def __init__(self, power=2.5):
+        self.power = int(power)
+
+
+class LeaksNaN(AffineIntercept):
+    """columns: NaN where missing."""
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), X])
+
+
+class ReadsHidden(AffineIntercept):
+    """hidden_values: the sign of a NaN."""
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, np.signbit(X), X)])
+
+
+class Squares(AffineIntercept):
+    """affine: not affine in x."""
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, X**2)])
+
+
+class ImputesOne(AffineIntercept):
+    """units: 1.0, in whatever units."""
+
+    def basis(self, M):
+        return super().basis(M) * np.array([1.0] + [0.0] * (len(self.monomials_) - 1))
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 1.0, X)])
+
+
+class NotConvex(Affine):
+    """structure: a penalty that is not convex."""
+
+    def structure(self, W):
+        return cp.sum(cp.sqrt(cp.abs(W))), []
+
+
+class NoPair(Affine):
+    """structure: no constraints."""
+
+    def structure(self, W):
+        return cp.sum_squares(W)
+
+
+class KnownPatterns(CountAdaptive):
+    """unseen_patterns: NaN where a number of missing features was not seen."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.most_ = M.sum(axis=1).max()
+        return fitted
+
+    def basis(self, M):
+        phi = super().basis(M)
+        phi[M.sum(axis=1) > self.most_] = np.nan
+        return phi
+
+
+class MissingOnly(Adaptivity):
+    """complete_data: nothing is left of the features where nothing is missing."""
+
+    def basis(self, M):
+        return M.sum(axis=1, keepdims=True)
+
+
+class NuclearNorm(Affine):
+    """complete_data: W has a single column then, and its norm is not defined."""
+
+    def structure(self, W):
+        return 0.02 * cp.normNuc(W[1:, 1:]), []
+
+
+class NoCells(CountAdaptive):
+    """large_penalty: says that its basis functions are cells."""
+
+    cells = True
+
+
+class UnweightedShare(Adaptivity):
+    """weights: rows are counted, whatever their weight."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.share_ = M.mean(axis=0)
+        return fitted
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), M @ self.share_ + 0.2])
+
+
+class FirstRow(Adaptivity):
+    """row_order: compares with the first training row."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.first_ = M[0]
+        return fitted
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), (self.first_ == M).all(axis=1)])
+
+
+class FirstFeature(Adaptivity):
+    """permuted_features: one feature is not like the others."""
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), M[:, 0]])
+
+
+class Hidden(Adaptivity):
+    """basis: what is learned is kept elsewhere, and changes with the next fit."""
+
+    learned = 0.0
+
+    def fit(self, X, M, sample_weight=None):
+        Hidden.learned = np.average(M.mean(axis=1), weights=sample_weight)
+        return copy.copy(self)
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), np.exp(5 * self.learned * M.sum(axis=1))])
+
+
+class Boasts(CountAdaptive):
+    """bounds: linear weights are not among these."""
+
+    degree = 1
+
+
+BROKEN = [
+    Centred, RowNumbers, FlatBasis, WrongMask, WrongNames, WrongCounts, LearnsInPlace, Remembers, Scribbles,
+    Draws, Rounds, LeaksNaN, ReadsHidden, Squares, ImputesOne, NotConvex, NoPair, KnownPatterns, MissingOnly,
+    NuclearNorm, NoCells, UnweightedShare, FirstRow, FirstFeature, Hidden, Boasts,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_the_contract_names_what_is_broken(broken):
+    expected = broken.__doc__.partition(":")[0]
+    with pytest.raises(AssertionError) as failure:
+        check_adaptivity(broken())
+    message = str(failure.value)
+    assert message.startswith(f"{broken.__name__} fails '{expected}': ")
+    assert message.endswith(".")
+    assert ". " not in message
+    assert "\n" not in message
+
+
+def test_folds_that_do_not_refit_are_found():
+    with pytest.raises(AssertionError, match="Hidden fails 'folds': folds do not refit all that the class learns"):
+        dict(adaptivity_checks(Hidden()))["folds"]()
+
+
+def test_a_class_may_not_promise_everything():
+    reason = {"permuted_features": "the first feature is the reference"}
+    check_adaptivity(FirstFeature(), except_for=reason)
+    left = [name for name, _ in adaptivity_checks(FirstFeature(), except_for=reason)]
+    assert left == [name for name in CHECKS if name != "permuted_features"]
+    with pytest.raises(ValueError, match="except_for names permuted, but the checks are parameters"):
+        check_adaptivity(FirstFeature(), except_for={"permuted": "a reason"})
+    with pytest.raises(ValueError, match="must give a reason"):
+        check_adaptivity(FirstFeature(), except_for={"permuted_features": ""})
+    with pytest.raises(TypeError, match=r"an object of it, Affine\(\)"):
+        check_adaptivity(Affine)
+
+
+def test_the_contract_leaves_random_numbers_and_warnings_alone():
+    np.random.seed(3)
+    state = np.random.get_state()[1].copy()
+    check_adaptivity(CountAdaptive())
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_the_contract_is_imported_without_pytest():
+    code = "import sys, admiss.adaptivity.contract; print('pytest' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert found.stdout.strip() == "False", found.stderr
+
+
+# ----- the template
+
+
+def test_the_template_runs_as_it_is_written(tmp_path, capsys):
+    assert main(["new-class", "MyOwnClass", "--folder", str(tmp_path / "ideas")]) == 0
+    shown = capsys.readouterr().out
+    assert [path.name for path in sorted((tmp_path / "ideas").iterdir())] == ["my_own_class.py", "test_my_own_class.py"]
+    assert f"cd {tmp_path / 'ideas'} && python -m pytest test_my_own_class.py" in shown
+    assert str(PAGE) in shown
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_own_class.py"],
+        cwd=tmp_path / "ideas", capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout
+    assert f"{len(CHECKS) + 2} passed" in ran.stdout
+
+
+def test_the_docstring_of_the_template_has_its_order():
+    text = new_class_files("MyOwnClass")["my_own_class.py"]
+    heads = ["Definition", "p(F)", "What it can express", "Where it loses", "Reference"]
+    places = [text.index(f"    {head}\n") for head in heads]
+    assert places == sorted(places)
+
+
+def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_mine.py").write_text("mine")
+    (tmp_path / "file").write_text("")
+    wrong = {
+        "Mine": "Nothing is overwritten, and test_mine.py is there already: choose another name or --folder.",
+        "My Class": "'My Class' cannot be the name of a class: use letters and digits without spaces",
+        "2nd": "'2nd' cannot be the name of a class",
+        "class": "'class' cannot be the name of a class",
+        "": "'' cannot be the name of a class",
+        "../Up": "'../Up' cannot be the name of a class",
+        "Numpy": "numpy.py would take the place of the module numpy: choose another name than Numpy.",
+        "Random": "random.py would take the place of the module random",
+    }
+    for name, message in wrong.items():
+        with pytest.raises(SystemExit) as stop:
+            main(["new-class", name])
+        assert stop.value.code == 2
+        assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["new-class", "Mine", "--folder", "file"])
+    assert "--folder file is a file: name a folder." in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "test_mine.py"]
+    assert (tmp_path / "test_mine.py").read_text() == "mine"
+
+
+def test_help_suffices(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["new-class", "--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    for words in (
+        "NAME",
+        "--folder DIR",
+        "admiss new-class CountAdaptive",
+        "python -m pytest test_count_adaptive.py",
+        str(PAGE),
+    ):
+        assert words in shown
+
+
+def test_the_page_is_true():
+    results = doctest.testfile(str(PAGE), module_relative=False)
+    assert results.attempted >= 30
+    assert results.failed == 0
