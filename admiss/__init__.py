@@ -13,6 +13,7 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
     )
 
 from admiss._version import __version__
+from admiss.compare_classes import compare_classes
 from admiss.expected_features import ExpectedFeatures
 from admiss.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
 from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
@@ -39,5 +40,6 @@ __all__ = [
     "JointImputeClassifier",
     "JointImputeRegressor",
     "__version__",
+    "compare_classes",
     "show_versions",
 ]

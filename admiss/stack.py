@@ -43,7 +43,6 @@ from admiss.progress import progress
 from admiss.rows import observed_moments, observed_scale
 from admiss.stack_candidates import CANDIDATES, default_candidates, read_candidates
 from admiss.table import Table
-from formulations.stacking import StackingProblem, stacking_weights
 
 TASKS = ("regression", "classification")
 
@@ -161,6 +160,8 @@ class AdaptiveStack(BaseEstimator):
         weights: FloatArray | None,
         folds: list[tuple[IntArray, IntArray]],
     ) -> None:
+        from formulations.stacking import StackingProblem, stacking_weights  # it brings cvxpy
+
         tasks = [*folds, (np.arange(len(X)), np.empty(0, dtype=int))]  # the last one is the fit on all rows
         runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
             delayed(_fit_members)(models, X[train], Y[train], None if weights is None else weights[train], X[test])

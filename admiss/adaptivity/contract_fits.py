@@ -360,7 +360,6 @@ def check_bounds(adaptivity: Adaptivity) -> None:
 
 CHECKS_OF_FITS = by_name([
     check_unseen_patterns, check_complete_data, check_least_squares, check_large_penalty, check_large_adaptive_penalty,
-    check_weights, check_row_order, check_permuted_features, check_units, check_never_observed_feature, check_one_feature,
-    check_coefficients, check_solvers,
-    check_folds, check_classification, check_bounds,
+    check_weights, check_row_order, check_permuted_features, check_units, check_never_observed_feature,
+    check_one_feature, check_coefficients, check_solvers, check_folds, check_classification, check_bounds,
 ])  # fmt: skip

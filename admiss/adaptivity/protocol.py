@@ -35,7 +35,7 @@ class Adaptivity(BaseEstimator):
     Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``
     (to leave out pairs of feature and basis function), ``names`` (for print), ``columns`` (to replace the product
     x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). What ``fit`` learns is kept in
-    numpy arrays whose names end in an underscore.
+    attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
 
     Examples
     --------

@@ -288,6 +288,13 @@ class Hidden(Adaptivity):
         return np.column_stack([np.ones(len(M)), np.exp(5 * self.learned * M.sum(axis=1))])
 
 
+class ShareOfOthers(Adaptivity):
+    """one_feature: a share of no features."""
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), M.sum(axis=1) / np.float64(M.shape[1] - 1)])
+
+
 class Boasts(CountAdaptive):
     """bounds: linear weights are not among these."""
 
@@ -297,7 +304,7 @@ class Boasts(CountAdaptive):
 BROKEN = [
     Centred, RowNumbers, FlatBasis, WrongMask, WrongNames, WrongCounts, LearnsInPlace, Remembers, Scribbles,
     Draws, Rounds, LeaksNaN, ReadsHidden, Squares, ImputesOne, NotConvex, NoPair, KnownPatterns, MissingOnly,
-    NuclearNorm, NoCells, UnweightedShare, FirstRow, FirstFeature, Hidden, Boasts,
+    NuclearNorm, NoCells, UnweightedShare, FirstRow, FirstFeature, Hidden, ShareOfOthers, Boasts,
 ]  # fmt: skip
 
 
@@ -329,6 +336,21 @@ def test_a_class_may_not_promise_everything():
         check_adaptivity(FirstFeature(), except_for={"permuted_features": ""})
     with pytest.raises(TypeError, match=r"an object of it, Affine\(\)"):
         check_adaptivity(Affine)
+
+
+def test_a_class_need_not_be_linear_at_patterns():
+    class Sizes(AffineIntercept):
+        def columns(self, X, M):
+            return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, np.abs(X))])
+
+    class Declared(Sizes):
+        def linear_at_patterns(self):
+            return False
+
+    reason = {"complete_data": "signs are lost"}
+    with pytest.raises(AssertionError, match="Sizes fails 'affine': .* or let linear_at_patterns say no"):
+        check_adaptivity(Sizes(), except_for=reason)
+    check_adaptivity(Declared(), except_for=reason)
 
 
 def test_the_contract_leaves_random_numbers_and_warnings_alone():
