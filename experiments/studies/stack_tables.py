@@ -25,15 +25,11 @@ CAUTION = "The features are Gaussian of rank 5, which favours models of the cond
 def stack_sections(table: pl.DataFrame, stack: str) -> list[Section]:
     """The tables of the study."""
     done = table.filter(pl.col("status") == "done")
-    if done.is_empty():
-        return []
     found = []
-    if "mechanism" in done.columns:
-        generated = done.filter(pl.col("mechanism").is_not_null())
-        found += [_generated(generated, stack), _hindsight(generated, stack)]
-    if "dataset" in done.columns:
-        real = done.filter(pl.col("dataset").is_not_null())
-        found += [_real(real, stack), _real_hindsight(real, stack)]
+    for column, tables in (("mechanism", (_generated, _hindsight)), ("dataset", (_real, _real_hindsight))):
+        rows = done.filter(pl.col(column).is_not_null()) if column in done.columns else done.clear()
+        if not rows.is_empty():
+            found += [make(rows, stack) for make in tables]
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from experiments.catalogue import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
-NEEDS_DATA = ("real-design", "partitions")
+NEEDS_DATA = ("real-design", "partitions", "stack")
 OTHERS = [name for name in STUDIES if name != "synthetic"]
 
 
