@@ -37,12 +37,21 @@ SMALLEST_PROBABILITY = 0.005
 class _ExpectedRidge(BaseEstimator):
     """What the regressor and the classifier share."""
 
-    n_random: int
-    law: str
-    prior: float
-    expected_relu: bool
-    cv: Any
-    random_state: Any
+    def __init__(
+        self,
+        n_random: int = 256,
+        law: str = "gaussian",
+        prior: float = DEFAULT_PRIOR,
+        expected_relu: bool = False,
+        cv: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_random = n_random
+        self.law = law
+        self.prior = prior
+        self.expected_relu = expected_relu
+        self.cv = cv
+        self.random_state = random_state
 
     def _transformer(self, seed: int) -> ExpectedFeatures:
         return ExpectedFeatures(self.n_random, self.law, self.prior, self.expected_relu, random_state=seed)
@@ -119,22 +128,6 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     True
     """
 
-    def __init__(
-        self,
-        n_random: int = 256,
-        law: str = "gaussian",
-        prior: float = DEFAULT_PRIOR,
-        expected_relu: bool = False,
-        cv: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_random = n_random
-        self.law = law
-        self.prior = prior
-        self.expected_relu = expected_relu
-        self.cv = cv
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the law, and the ridge."""
         with unchanged_on_error(self):
@@ -166,22 +159,6 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
     transformer_, ridge_, error_, n_features_in_, feature_names_in_
         As in :class:`ExpectedFeaturesRegressor`; the error is a Brier score.
     """
-
-    def __init__(
-        self,
-        n_random: int = 256,
-        law: str = "gaussian",
-        prior: float = DEFAULT_PRIOR,
-        expected_relu: bool = False,
-        cv: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_random = n_random
-        self.law = law
-        self.prior = prior
-        self.expected_relu = expected_relu
-        self.cv = cv
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the law, and the ridge."""

@@ -82,7 +82,7 @@ def leave_one_out(blocks: Blocks, Y: FloatArray, weights: FloatArray) -> Errors:
 
     def errors(g: Sequence[float]) -> FloatArray:
         parts = _decompose(_weighted(blocks, g), Y, weights)
-        return np.array([np.sum(_left_out(parts, lam, weights) ** 2) for lam in parts.lambdas])
+        return np.sum(_left_out(parts, parts.lambdas, weights) ** 2, axis=(1, 2))
 
     return errors
 
@@ -119,7 +119,7 @@ def fit_ridge(blocks: Blocks, Y: FloatArray, weights: FloatArray, g: Sequence[fl
 
 def leave_one_out_residuals(F: FloatArray, Y: FloatArray, weights: FloatArray, lam: float) -> FloatArray:
     """y_i minus its prediction from all other rows, of shape (n, q)."""
-    return _left_out(_decompose(F, Y, weights), lam, weights) / np.sqrt(weights)[:, None]
+    return _left_out(_decompose(F, Y, weights), np.array([lam]), weights)[0] / np.sqrt(weights)[:, None]
 
 
 def _weighted(blocks: Blocks, g: Sequence[float]) -> FloatArray:
@@ -157,13 +157,14 @@ def _decompose(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Parts:
     return _Parts(U[:, kept], sigma[kept], Vt[kept], target, unit)
 
 
-def _left_out(parts: _Parts, lam: float, weights: FloatArray) -> FloatArray:
-    """Leave-one-out residuals times the root of the weights."""
-    share = lam / (parts.sigma**2 + lam)
+def _left_out(parts: _Parts, lambdas: FloatArray, weights: FloatArray) -> FloatArray:
+    """Leave-one-out residuals times the root of the weights, of shape (lambdas, n, q)."""
+    shares = lambdas / (parts.sigma[:, None] ** 2 + lambdas)
     projected = parts.U.T @ parts.target
-    residuals = parts.U @ (share[:, None] * projected)
-    rest = parts.U**2 @ share
+    squares = parts.U**2
+    residuals = np.array([parts.U @ (shares * column[:, None]) for column in projected.T]).transpose(2, 1, 0)
+    rest = squares @ shares
     if len(parts.sigma) < len(parts.U) - 1:
         residuals += parts.target - parts.U @ projected
-        rest += np.maximum(1.0 - weights / weights.sum() - np.sum(parts.U**2, axis=1), 0.0)
-    return residuals / np.maximum(rest, np.finfo(float).tiny)[:, None]
+        rest += np.maximum(1.0 - weights / weights.sum() - squares.sum(axis=1), 0.0)[:, None]
+    return residuals / np.maximum(rest, np.finfo(float).tiny).T[:, :, None]

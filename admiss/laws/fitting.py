@@ -90,17 +90,24 @@ def _gaussian(X: FloatArray, weights: FloatArray, prior: float) -> Law:
 
 def _extrapolated(rows: "_Rows", law: Law, once: Law, twice: Law, value: float) -> tuple[Law, Law, float]:
     """A law further along the way of two steps, the step from there, and its value; or the second step itself."""
+    further = _further(law, once, twice)
+    if further is not None:
+        found, step = rows.step(further)
+        if found >= value:
+            return further, step, found
+    found, step = rows.step(twice)
+    return twice, step, found
+
+
+def _further(law: Law, once: Law, twice: Law) -> Law | None:
+    """The extrapolation of two steps, where it goes beyond them and is a law."""
     r, v = once.parameters() - law.parameters(), twice.parameters() - 2 * once.parameters() + law.parameters()
     length = float(np.linalg.norm(v))
     stretch = float(np.linalg.norm(r)) / length if length > 0 else 1.0
-    if stretch > 1.0:
-        further = law.with_parameters(law.parameters() + 2 * stretch * r + stretch**2 * v)
-        if np.linalg.eigvalsh(further.S)[:1].min(initial=1.0) > 0:
-            found, step = rows.step(further)
-            if found >= value:
-                return further, step, found
-    found, step = rows.step(twice)
-    return twice, step, found
+    if stretch <= 1.0:
+        return None
+    further = law.with_parameters(law.parameters() + 2 * stretch * r + stretch**2 * v)
+    return further if np.linalg.eigvalsh(further.S)[:1].min(initial=1.0) > 0 else None
 
 
 def _start(X: FloatArray, weights: FloatArray) -> Law:
@@ -157,12 +164,12 @@ def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law
     side = _sides(law, X, rows.M)
     largest, smallest = np.nanmax(rows.V, axis=0, initial=-np.inf), np.nanmin(rows.V, axis=0, initial=np.inf)
     law = replace(law, side=side, limit=np.where(side > 0, largest, smallest), history=np.empty(0))
-    for _ in range(MAX_CENSORED_STEPS):
-        completed, covariance, _ = rows.expect(law)
-        new = rows.maximise(law, completed, covariance)
-        moved = max(np.abs(new.mu - law.mu).max(), np.abs(new.S - law.S).max(), np.abs(new.B - law.B).max(initial=0.0))
-        law = new
-        if moved < MOVE_TOLERANCE:
+    for _ in range(MAX_CENSORED_STEPS // 3):
+        once = rows.step(law)[1]
+        twice = rows.step(once)[1]
+        further = _further(law, once, twice)
+        law, before = rows.step(twice if further is None else further)[1], law
+        if np.abs(law.parameters() - before.parameters()).max() < MOVE_TOLERANCE:
             break
     return law
 

@@ -49,7 +49,7 @@ def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:
     AdaptiveRegressorCV("affine", random_state=0).fit(*few)
     affine, stacks = [], []
     for k in range(1, REPEATS + 1):
-        rows = k * data.X_train, data.y_train  # other rows each time: laws that were fitted last are remembered
+        rows = data.X_train[k:], data.y_train[k:]  # others each time: laws that were fitted last are remembered
         affine.append(_seconds(partial(AdaptiveRegressorCV("affine", random_state=0).fit, *rows))[0])
         stacks.append(_seconds(partial(AdaptiveStack(random_state=0).fit, *rows)))
     stack, model = min(stacks, key=lambda result: result[0])
