@@ -178,7 +178,8 @@ class AdaptiveDescription(ModelAtPattern):
 
     def _formula(self, head: str, w: FloatArray, precision: int) -> str:
         design = self.design_
-        names = [INTERCEPT, *(feature_names(self)[j] for j in design.features)]
+        features = [feature_names(self)[j] for j in design.features]
+        names = [INTERCEPT, *design.adaptivity.feature_words(features)]
         basis = self._basis_names()
         lines = [f"{head} ="]
         for j in range(len(names)):

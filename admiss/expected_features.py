@@ -20,11 +20,10 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from admiss.adaptivity.conditional_mean import DEFAULT_PRIOR, check_law
 from admiss.inputs import feature_names, read_features, read_weights, unchanged_on_error
-from admiss.laws import Law, fit_law
+from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
 from admiss.notices import tell_never_missing, tell_never_observed
 from admiss.patterns import FloatArray
 
@@ -108,8 +107,11 @@ class ExpectedFeatures(TransformerMixin, BaseEstimator):
     def blocks(self, X: Any) -> list[FloatArray]:
         """The three blocks of columns; the random features are scaled to weigh as much as the features."""
         check_is_fitted(self)
-        X = read_features(self, X, reset=False)[:, self.features_]
-        law = self.law_
+        return self.blocks_of_rows(read_features(self, X, reset=False))
+
+    def blocks_of_rows(self, X: FloatArray) -> list[FloatArray]:
+        """The blocks of an array that has been read."""
+        X, law = X[:, self.features_], self.law_
         M = np.isnan(X)
         tell_never_missing(feature_names(self), self.features_[M.any(axis=0) & ~law.missable])
         expected = law.expect_standard(X)
@@ -129,7 +131,7 @@ class ExpectedFeatures(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns."""
         check_is_fitted(self)
-        names = np.array(feature_names(self), dtype=object)[self.features_]
+        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)[self.features_]
         missing = [f"{name} missing" for name in names[self.law_.missable]]
         return np.array([*names, *missing, *(f"random {r}" for r in range(len(self.offsets_)))], dtype=object)
 

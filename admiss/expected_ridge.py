@@ -21,10 +21,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.adaptivity.conditional_mean import DEFAULT_PRIOR
 from admiss.expected_features import ExpectedFeatures
 from admiss.folds import make_folds
 from admiss.inputs import read_classes, read_features, read_regression_target, read_weights, unchanged_on_error
+from admiss.laws import DEFAULT_PRIOR
 from admiss.notices import silence
 from admiss.patterns import FloatArray, IntArray
 from admiss.press import Ridge, choose, fit_ridge, held_out, leave_one_out
@@ -59,14 +59,16 @@ class _ExpectedRidge(BaseEstimator):
     def _fit_targets(self, X: Any, Y: FloatArray, labels: IntArray | None, rows: FloatArray, s: FloatArray) -> None:
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
+        folds = None
+        if self.cv is not None:
+            folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
         self.transformer_ = self._transformer(seed).fit(X, sample_weight=s)
         used = s > 0
-        blocks = [block[used] for block in self.transformer_.blocks(X)]
-        rows, Y, s, labels = rows[used], Y[used], s[used], None if labels is None else labels[used]
-        if self.cv is None:
+        rows, Y, s = rows[used], Y[used], s[used]
+        blocks = self.transformer_.blocks_of_rows(rows)
+        if folds is None:
             errors = leave_one_out(blocks, Y, s)
         else:
-            folds = make_folds(rows, Y[:, 0], labels, s, self.cv, random)
             errors = held_out([self._fold(seed, rows, Y, s, train, test) for train, test in folds])
         options = [g if block.shape[1] else g[:1] for g, block in zip(BLOCK_WEIGHTS, blocks, strict=True)]
         g, share, error = choose(options, errors)
@@ -83,8 +85,7 @@ class _ExpectedRidge(BaseEstimator):
 
     def _predictions(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        read_features(self, X, reset=False)
-        return self.ridge_.predict(self.transformer_.blocks(X))
+        return self.ridge_.predict(self.transformer_.blocks_of_rows(read_features(self, X, reset=False)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -136,7 +137,7 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
             s = read_weights(sample_weight, rows)
             unit = float(np.abs(target[s > 0]).max()) or 1.0  # squares of y must not overflow
             self._fit_targets(X, target[:, None] / unit, None, rows, s)
-            self.error_ *= unit**2
+            self.error_ = self.error_ * unit * unit
             self.unit_, self.range_ = unit, (float(target[s > 0].min()), float(target[s > 0].max()))
         return self
 

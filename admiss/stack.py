@@ -11,13 +11,12 @@ which draws them towards equal weights (``formulations/stacking.py``): differenc
 not believed. Then every candidate is fitted on all rows. Whatever a candidate learns, its law of the features and its
 penalties included, it learns anew from the training rows of each fold.
 
-Candidates see features with observed mean 0 and deviation 1, NaN where missing. Predictions of a number are cut to the
-range of y in training. A feature that was never observed in the rows of a fit is left out of it; one that was never
-missing there is set to its mean where it is missing later.
+What candidates see, and how their predictions are cut, is in ``stack_members.py``.
+
+WHERE
 """
 
-import time
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -40,8 +39,8 @@ from admiss.inputs import (
 from admiss.notices import silence, tell_never_missing, tell_never_observed
 from admiss.patterns import FloatArray, IntArray
 from admiss.progress import progress
-from admiss.rows import observed_moments, observed_scale
 from admiss.stack_candidates import CANDIDATES, default_candidates, read_candidates
+from admiss.stack_members import Members, fit_members
 from admiss.table import Table
 
 TASKS = ("regression", "classification")
@@ -75,10 +74,17 @@ class AdaptiveStack(BaseEstimator):
     Attributes
     ----------
     weights_ : Table
-        Candidates, their weights, their held-out errors (as R2, or as the share of the Brier score of the class
-        frequencies that is explained) and CPU seconds.
+        Candidates, their weights, their held-out scores (R2, or the share of the Brier score of the class frequencies
+        that is explained) and CPU seconds.
     estimators_ : dict
-        The candidates, fitted on all rows.
+        The candidates, fitted on all rows. They take features as ``members_.prepare`` makes them: what they predict for
+        rows as they are is in ``candidate_predictions``.
+    members_ : Members
+        The same, with what is done to the features.
+    combination_ : array
+        The weights.
+    error_ : float
+        Held-out squared error (Brier score) of the combination, on the predictions that its weights were fitted to.
     certificate_ : Certificate
         Proof that the weights are the best ones.
     classes_ : array
@@ -118,6 +124,9 @@ class AdaptiveStack(BaseEstimator):
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             s = read_weights(sample_weight, rows)
+            s = s / s[s > 0].mean()  # candidates weigh penalties and priors against rows
+            if np.isnan(rows[s > 0]).all():
+                raise ValueError("X has no observed value: there is nothing to learn from.")
             labels = None
             if self.task == "classification":
                 self.classes_, labels = read_classes(self, y, len(rows))
@@ -127,14 +136,19 @@ class AdaptiveStack(BaseEstimator):
             else:
                 Y = read_regression_target(self, y, len(rows))[:, None]
             random = check_random_state(self.random_state)
-            folds = make_folds(rows, Y[:, 0], labels, s, self.cv, random)
-            models = [(name, _seeded(model, random)) for name, model in self._candidates(rows)]
+            folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
+            self._check_folds(folds, None if labels is None else labels[s > 0])
+            models = {name: _seeded(model, random) for name, model in self._candidates(rows)}
             used = s > 0
             names = feature_names(self)
             tell_never_observed(names, np.flatnonzero(np.isnan(rows[used]).all(axis=0)))
             weights = None if sample_weight is None else s[used]
             self._fit_rows(models, rows[used], Y[used], weights, folds)
         return self
+
+    def _check_folds(self, folds: list[tuple[IntArray, IntArray]], labels: IntArray | None) -> None:
+        if labels is not None and any(len(np.unique(labels[train])) < 2 for train, _ in folds):
+            raise ValueError("The training rows of a fold are all of one class: add rows of the rare class.")
 
     def _candidates(self, X: FloatArray | None = None) -> list[tuple[str, Any]]:
         """Names and estimators; without rows all that may come up."""
@@ -146,7 +160,11 @@ class AdaptiveStack(BaseEstimator):
     def _check_parameters(self, weighted: bool) -> None:
         if not isinstance(self.task, str) or self.task not in TASKS:
             raise ValueError(f"task must be 'regression' or 'classification', not {self.task!r}.")
-        if not isinstance(self.shrinkage, int | float | np.number) or not 0 <= float(self.shrinkage) < np.inf:
+        if (
+            not isinstance(self.shrinkage, int | float | np.number)
+            or isinstance(self.shrinkage, bool)
+            or not 0 <= float(self.shrinkage) < np.inf
+        ):
             raise ValueError(f"shrinkage must be a number from 0 on, not {self.shrinkage!r}.")
         for name, model in self._candidates():
             if weighted and not has_fit_parameter(model, "sample_weight"):
@@ -154,7 +172,7 @@ class AdaptiveStack(BaseEstimator):
 
     def _fit_rows(
         self,
-        models: list[tuple[str, Any]],
+        models: dict[str, Any],
         X: FloatArray,
         Y: FloatArray,
         weights: FloatArray | None,
@@ -164,7 +182,7 @@ class AdaptiveStack(BaseEstimator):
 
         tasks = [*folds, (np.arange(len(X)), np.empty(0, dtype=int))]  # the last one is the fit on all rows
         runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(_fit_members)(models, X[train], Y[train], None if weights is None else weights[train], X[test])
+            delayed(fit_members)(models, X[train], Y[train], None if weights is None else weights[train], X[test])
             for train, test in tasks
         )
         fitted, held, seconds = zip(*progress(runs, len(tasks), "stack: folds"), strict=True)
@@ -172,35 +190,49 @@ class AdaptiveStack(BaseEstimator):
         Z = np.concatenate(held[:-1])
         s = np.ones(len(tested)) if weights is None else weights[tested]
         # a row and a class is a row of the program
-        flat, target, s_flat = Z.reshape(-1, len(models)), Y[tested].ravel(), np.repeat(s, Y.shape[1])
-        errors = np.diag(StackingProblem.of(flat, target, s_flat, 0.0).errors)
+        unit = float(np.abs(Y).max()) or 1.0  # squares of y must not overflow
+        flat, target = Z.reshape(-1, len(models)) / unit, Y[tested].ravel() / unit
+        problem = StackingProblem.of(flat, target, np.repeat(s, Y.shape[1]), 0.0)
+        errors = np.diag(problem.errors)
         rho = float(self.shrinkage) / len(X) * float(errors.min())
-        w, self.certificate_ = stacking_weights(StackingProblem.of(flat, target, s_flat, rho))
-        mean = np.average(Y, axis=0, weights=weights)
-        null = float(np.average(np.mean((Y[tested] - mean) ** 2, axis=1), weights=s))
-        self.members_, self.combination_ = fitted[-1], w
-        self.estimators_ = dict(zip((name for name, _ in models), self.members_.models, strict=True))
+        w, certificate = stacking_weights(replace(problem, rho=rho))
+        self.error_ = problem.objective(w) * unit * unit
+        self.certificate_ = replace(
+            certificate, objective=certificate.objective * unit * unit, bound=certificate.bound * unit * unit
+        )
+        mean = np.average(Y / unit, axis=0, weights=weights)
+        null = float(np.average(np.mean((Y[tested] / unit - mean) ** 2, axis=1), weights=s))
+        self.members_: Members = fitted[-1]
+        self.combination_, self.estimators_ = w, self.members_.models
+        explained = 1.0 - errors / (null or 1.0)
         self.weights_ = Table(
-            candidate=list(self.estimators_), weight=w, R2=1.0 - errors / (null or 1.0), seconds=np.sum(seconds, axis=0)
+            candidate=list(models), weight=w, held_out_score=explained, seconds=np.sum(seconds, axis=0)
         )
 
-    def _combine(self, X: Any) -> FloatArray:
+    def _predict_all(self, X: Any) -> FloatArray:
+        """Predictions of shape (rows, outputs, candidates)."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
         surprising = np.isnan(X).any(axis=0) & ~self.members_.missable
         tell_never_missing(feature_names(self), np.intersect1d(np.flatnonzero(surprising), self.members_.features))
         with silence():  # of what is rare in a fold, and of features of which has been told
-            return self.members_.predict(X) @ self.combination_
+            return self.members_.predict(X)
+
+    def candidate_predictions(self, X: Any) -> dict[str, FloatArray]:
+        """What each candidate predicts: numbers of shape (rows,), or probabilities of shape (rows, classes)."""
+        found = self._predict_all(X)
+        parts = found[:, 0] if self.task == "regression" else found
+        return {name: parts[..., k] for k, name in enumerate(self.estimators_)}
 
     def predict(self, X: Any) -> Any:
         """Predictions; in classification the most likely class."""
-        combined = self._combine(X)
+        combined = self._predict_all(X) @ self.combination_
         return combined[:, 0] if self.task == "regression" else self.classes_[combined.argmax(axis=1)]
 
     @available_if(_is_classification)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes."""
-        return self._combine(X)
+        return np.asarray(self._predict_all(X) @ self.combination_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R2, or in classification the accuracy."""
@@ -219,67 +251,9 @@ class AdaptiveStack(BaseEstimator):
 
 
 def _seeded(model: Any, random: np.random.RandomState) -> Any:
+    """A copy whose random states are set where they are open, also those of its parts."""
     seed = int(random.randint(2**31 - 1))
     model = clone(model)
-    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
-
-
-@dataclass(frozen=True)
-class Members:
-    """Candidates fitted on the same rows, and what was done to the features."""
-
-    models: list[Any]
-    features: IntArray
-    missable: Any
-    location: FloatArray
-    scale: FloatArray
-    classes: IntArray | None
-    n_outputs: int
-    lowest: float
-    highest: float
-
-    def prepare(self, X: FloatArray) -> FloatArray:
-        """Features over their scales, 0 where they were never missing in training and are now."""
-        standard = (X[:, self.features] - self.location) / self.scale
-        return np.where(np.isnan(standard) & ~self.missable[self.features], 0.0, standard)
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Predictions of shape (rows, outputs, candidates)."""
-        prepared = self.prepare(X)
-        predictions = np.zeros((len(X), self.n_outputs, len(self.models)))
-        for k, model in enumerate(self.models):
-            if self.classes is None:
-                predictions[:, 0, k] = np.clip(model.predict(prepared), self.lowest, self.highest)
-            else:
-                predictions[:, self.classes, k] = model.predict_proba(prepared)
-        return predictions
-
-
-def _fit_members(
-    models: list[tuple[str, Any]], X: FloatArray, Y: FloatArray, weights: FloatArray | None, X_test: FloatArray
-) -> tuple[Members, FloatArray, FloatArray]:
-    """The candidates fitted on some rows, their predictions of others, and the CPU seconds of each."""
-    features = np.flatnonzero(~np.isnan(X).all(axis=0))
-    location, deviation, size, _ = observed_moments(X[:, features], np.ones(len(X)) if weights is None else weights)
-    scale = observed_scale(deviation, size)[0]
-    outputs = Y.shape[1]
-    classes: IntArray | None = None
-    target: Any = Y[:, 0]
-    if outputs > 1:
-        classes, target = np.unique(Y.argmax(axis=1), return_inverse=True)
-    members = Members(
-        [], features, np.isnan(X).any(axis=0), location, scale, classes, outputs, float(Y.min()), float(Y.max())
-    )
-    prepared = members.prepare(X)
-    seconds = []
-    with silence():  # of what is rare in a fold
-        for name, model in models:
-            began = time.thread_time()
-            arguments = {} if weights is None else {"sample_weight": weights}
-            try:
-                members.models.append(clone(model).fit(prepared, target, **arguments))
-            except ValueError as error:
-                raise ValueError(f"The candidate {name!r} could not be fitted: {error}") from error
-            seconds.append(time.thread_time() - began)
-        held = members.predict(X_test) if len(X_test) else np.empty((0, outputs, len(models)))
-    return members, held, np.array(seconds)
+    parameters = model.get_params(deep=True)
+    names = [name for name in parameters if name == "random_state" or name.endswith("__random_state")]
+    return model.set_params(**{name: seed for name in names if parameters[name] is None})

@@ -21,22 +21,22 @@ is no ``coef_at``. Nothing in the data tells the two laws apart for sure; cross-
 *Where it loses.* Where features are far from Gaussian, or hardly correlated (it is then the affine intercept with more
 to learn); where the pattern itself carries the signal, beyond an affine intercept; where weights change with the
 pattern for other reasons than correlation, which `Affine` can follow and this cannot. The censored law on values that
-are missing completely at random loses all that the Gaussian one gains: on the generated data of the paper R2 .58
-against .71.
+are missing completely at random loses all that the Gaussian one gains: R2 .56 against .66 on generated data of the
+paper (MCAR, linear signals, n = 200 and 800, 30 % and 60 % missing). Weights of rows count as copies: the prior is in
+rows.
 
 *Reference.* Le Morvan, Prost, Josse, Scornet and Varoquaux, *Linear predictor on linearly-generated data with missing
 values: non consistency and solutions*, AISTATS 2020.
 """
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 
 from admiss.adaptivity.polynomial import AffineIntercept
-from admiss.laws import LAWS, Law, fit_law
+from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
 from admiss.patterns import BoolArray, FloatArray
-
-DEFAULT_PRIOR = 0.1
 
 
 class ConditionalMean(AffineIntercept):
@@ -82,13 +82,8 @@ class ConditionalMean(AffineIntercept):
         counts[1:, 0] = weights.sum()
         return counts
 
+    def feature_words(self, feature_names: Sequence[str]) -> list[str]:
+        return [f"E[{name}]" for name in feature_names]
+
     def linear_at_patterns(self) -> bool:
         return self.law == "gaussian"
-
-
-def check_law(law: Any, prior: Any) -> None:
-    """Raise where there is no such law."""
-    if not isinstance(law, str) or law not in LAWS:
-        raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}.")
-    if not isinstance(prior, int | float | np.number) or isinstance(prior, bool) or not 0 <= float(prior) < np.inf:
-        raise ValueError(f"prior must be a number of rows from 0 on, not {prior!r}.")

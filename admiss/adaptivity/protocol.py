@@ -85,6 +85,10 @@ class Adaptivity(BaseEstimator):
         """Names of the basis functions."""
         return [f"phi_{k}" for k in range(self.basis(np.zeros((1, len(feature_names)))).shape[1])]
 
+    def feature_words(self, feature_names: Sequence[str]) -> list[str]:
+        """What stands for the features in print; others than their names where ``columns`` is replaced."""
+        return list(feature_names)
+
     def columns(self, X: FloatArray, M: BoolArray) -> Matrix:
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 

@@ -1,6 +1,6 @@
 """Laws of features with missing values: what is to be expected where nothing is seen."""
 
-from admiss.laws.fitting import LAWS, fit_law
+from admiss.laws.fitting import DEFAULT_PRIOR, LAWS, check_law, fit_law
 from admiss.laws.law import Law
 
-__all__ = ["LAWS", "Law", "fit_law"]
+__all__ = ["DEFAULT_PRIOR", "LAWS", "Law", "check_law", "fit_law"]

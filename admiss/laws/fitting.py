@@ -10,14 +10,16 @@ where features are linearly dependent, or are more than the rows. EM repeats
     E    v^ = E[v | v_obs, z],   C = sum of Cov[v | v_obs, z]                                   (``completion``)
     M    mu = mean of v^,   B = (v^ - mu)'z (z'z + k I)^-1,   S = (residuals'residuals + C + k (I + B B')) / (n + k)
 
-with z centred. No step lowers the objective. Rows are grouped by pattern, so that a step costs one Cholesky factor a
-pattern and one triangular solve a row. After two steps, with differences r and r + v of the parameters, an
+with z centred. No step lowers the objective as long as S stays regular, which k > 0 sees to; where features are
+linearly dependent and k = 0 there is no maximum. Rows are grouped by pattern, so that a step costs one Cholesky factor
+a pattern and one triangular solve a row. After two steps, with differences r and r + v of the parameters, an
 extrapolation to theta + 2 t r + t^2 v, t = |r| / |v|, is taken where it is a law and the objective is no lower
-(Varadhan and Roland 2008).
+(Varadhan and Roland 2008). EM stops where a plain step gains less than ``GAIN_TOLERANCE`` a row, or after
+``MAX_STEPS``: near enough for predictions, where mu and S may still have some way to go.
 
 In a censored law (``law.py``) the E step takes moments of truncated Gaussians. Sides are those on which a feature, as
 predicted from the others, lies where it is missing; limits are the extreme observed values. The E step is approximate
-then, and EM stops where the parameters settle.
+then, and EM stops where the parameters settle, or, as with heavy tails, after ``MAX_CENSORED_STEPS``.
 
 Little and Rubin, *Statistical Analysis with Missing Data*, chapter 11, have EM for Gaussian data.
 """
@@ -27,6 +29,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -37,6 +40,8 @@ from admiss.rows import observed_moments, observed_scale
 
 LAWS = ("gaussian", "censored")
 MAX_STEPS = 1000
+# Rows of uncorrelated features that are added.
+DEFAULT_PRIOR = 0.1
 # EM stops when a step gains less than this for a row, or moves no parameter by more than that.
 GAIN_TOLERANCE = 1e-6
 MOVE_TOLERANCE = 1e-3
@@ -48,7 +53,15 @@ KEPT = 16
 _LOCK = Lock()
 
 
-def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = 0.1) -> Law:
+def check_law(law: Any, prior: Any) -> None:
+    """Raise where there is no such law."""
+    if not isinstance(law, str) or law not in LAWS:
+        raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}.")
+    if not isinstance(prior, int | float | np.number) or isinstance(prior, bool) or not 0 <= float(prior) < np.inf:
+        raise ValueError(f"prior must be a number of rows from 0 on, not {prior!r}.")
+
+
+def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = DEFAULT_PRIOR) -> Law:
     """The law of rows with NaN where missing; every feature is observed somewhere, and weights are positive."""
     digest = blake2b(np.ascontiguousarray(X).tobytes())
     digest.update(np.ascontiguousarray(weights).tobytes())
@@ -65,6 +78,8 @@ def _remembered(key: bytes, compute: Callable[[], Law]) -> Law:
         law = _LATEST.get(key)
     if law is None:
         law = compute()
+    for array in vars(law).values():
+        array.setflags(write=False)  # it is handed out again
     with _LOCK:
         _LATEST[key] = law
         _LATEST.move_to_end(key)
@@ -161,7 +176,7 @@ class _Rows:
 
 def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law:
     rows = _Rows(law, X, weights, prior)
-    side = _sides(law, X, rows.M)
+    side = _sides(law, X, rows.M, weights)
     largest, smallest = np.nanmax(rows.V, axis=0, initial=-np.inf), np.nanmin(rows.V, axis=0, initial=np.inf)
     law = replace(law, side=side, limit=np.where(side > 0, largest, smallest), history=np.empty(0))
     for _ in range(MAX_CENSORED_STEPS // 3):
@@ -174,13 +189,14 @@ def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law
     return law
 
 
-def _sides(law: Law, X: FloatArray, M: BoolArray) -> FloatArray:
+def _sides(law: Law, X: FloatArray, M: BoolArray, weights: FloatArray) -> FloatArray:
     """1 for a feature that, as predicted from the others, is larger where it is missing than where it is observed."""
     side = np.ones(M.shape[1])
     for k, j in enumerate(np.flatnonzero(law.missable)):
         hidden = X.copy()
         hidden[:, j] = np.nan
         predicted = law.expect_standard(hidden)[:, j]
-        if predicted[M[:, k]].mean() < predicted[~M[:, k]].mean():
+        missing, observed = (np.average(predicted[rows], weights=weights[rows]) for rows in (M[:, k], ~M[:, k]))
+        if missing < observed:
             side[k] = -1.0
     return side

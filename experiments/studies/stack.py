@@ -3,7 +3,8 @@
     smoke     two generated instances of the authors and two small real sets, a few methods
     laptop    generated: n = 200 and 800, 30 % and 60 % missing, five signals, four settings (80 instances of the
               authors, their protocol, reduced grids); real targets: all sets, three splits, at most 5,000 rows. Splits
-              0 to 2 and the first two signals were looked at while defaults were chosen: the splits are others
+              0 to 2 and the first two signals were looked at while defaults were chosen; the splits are others, of the
+              same sets
     paper     the same generated instances with both shuffles, and ten splits of all rows
 
 The generated features are Gaussian of rank 5, which favours models of the conditional law of what is missing.

@@ -5,9 +5,12 @@ rows: ``hindsight`` is the best of them, which nobody can choose beforehand.
 """
 
 import time
-from typing import Any
+from types import SimpleNamespace
+
+import numpy as np
 
 from admiss import AdaptiveStack
+from admiss.patterns import FloatArray
 from admiss.stack_candidates import candidate
 from experiments.studies.outcome import outcome
 from experiments.studies.study_rows import StudyRows
@@ -20,29 +23,19 @@ def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage:
     model = AdaptiveStack(_task(rows), candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
     seconds = time.process_time() - began
     weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
-    scores = outcome(rows, model, rows.X_test, cv_score=-model.certificate_.objective, seconds=seconds, chosen=weights)
-    alone = {name: _alone(rows, model, k) for k, name in enumerate(weights)}
+    scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen=weights)
+    predictions = model.candidate_predictions(rows.X_test)
+    alone = {name: _alone(rows, found) for name, found in predictions.items()}
     found = {f"score of {name}": score for name, score in alone.items()}
     return {**scores, **found, "hindsight": max(alone.values()), "best_candidate": max(alone, key=alone.__getitem__)}
 
 
-def _alone(rows: StudyRows, model: AdaptiveStack, k: int) -> float:
-    score = outcome(rows, _Member(model, k), rows.X_test, cv_score=0.0, seconds=0.0, chosen={})["score"]
-    return float(score)
-
-
-class _Member:
-    """One candidate of a fitted stack."""
-
-    def __init__(self, model: AdaptiveStack, k: int) -> None:
-        self.model, self.k = model, k
-        self.classes_ = getattr(model, "classes_", None)
-
-    def predict(self, X: Any) -> Any:
-        return self.model.members_.predict(X)[:, 0, self.k]
-
-    def predict_proba(self, X: Any) -> Any:
-        return self.model.members_.predict(X)[:, :, self.k]
+def _alone(rows: StudyRows, predictions: FloatArray) -> float:
+    """The score of predictions of the test rows."""
+    fixed = SimpleNamespace(
+        predict=lambda _: predictions, predict_proba=lambda _: predictions, classes_=np.unique(rows.y_train)
+    )
+    return float(outcome(rows, fixed, rows.X_test, cv_score=0.0, seconds=0.0, chosen={})["score"])
 
 
 def single(rows: StudyRows, seed: int, *, name: str) -> Scores:

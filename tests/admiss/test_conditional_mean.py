@@ -110,3 +110,8 @@ def test_count_and_errors(make_rows):
     for broken, words in ((ConditionalMean("normal"), "law must be"), (ConditionalMean(prior=-1), "prior must be")):
         with pytest.raises(ValueError, match=words):
             AdaptiveRegressor(broken).fit(X, y)
+
+
+def test_print_says_what_is_meant(make_rows):
+    X, y = make_rows()
+    assert " E[x0]" in AdaptiveRegressor(ConditionalMean()).fit(X, y).to_text()

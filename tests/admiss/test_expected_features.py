@@ -8,16 +8,14 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+    parametrize_with_checks,
+)
 
 from admiss import ExpectedFeatures, ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
 from admiss.datasets import paper_instance
-
-LEFT_OUT = "leave-one-out leaves out a row, and not one of its copies"
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": LEFT_OUT,
-    "check_sample_weight_equivalence_on_sparse_data": LEFT_OUT,
-}
 
 
 @parametrize_with_checks(
@@ -26,8 +24,7 @@ EXPECTED = {
         ExpectedFeatures(n_random=4, law="censored", random_state=0),
         ExpectedFeaturesRegressor(n_random=8, random_state=0),
         ExpectedFeaturesClassifier(n_random=8, random_state=0),
-    ],
-    expected_failed_checks=lambda estimator: EXPECTED if hasattr(estimator, "predict") else {},
+    ]
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
@@ -164,3 +161,50 @@ def test_errors(make_rows, parameters, words):
     X, y = make_rows()
     with pytest.raises(ValueError, match=words):
         ExpectedFeaturesRegressor(**parameters).fit(X, y)
+
+
+def test_names_of_the_columns():
+    check_transformer_get_feature_names_out("ExpectedFeatures", ExpectedFeatures(n_random=3))
+    check_transformer_get_feature_names_out_pandas("ExpectedFeatures", ExpectedFeatures(n_random=3))
+
+
+def test_an_array_after_a_frame_is_told_once(make_rows):
+    X, y = make_rows()
+    model = ExpectedFeaturesRegressor(8, random_state=0).fit(pd.DataFrame(X, columns=list("abc")), y)
+    with pytest.warns(UserWarning, match="does not have valid feature names") as told:
+        model.predict(X)
+    assert len(told) == 1
+
+
+def test_large_targets(make_rows):
+    X, y = make_rows()
+    small, large = (ExpectedFeaturesRegressor(8, random_state=0).fit(X, unit * y) for unit in (1.0, 1e200))
+    np.testing.assert_allclose(large.predict(X) / 1e200, small.predict(X), rtol=1e-9)
+
+
+def test_folds_learn_everything_from_their_training_rows(make_rows):
+    """The held-out error from transformers that are fitted by hand on the training rows of each fold."""
+    X, y = make_rows(n=120, d=3, fraction=0.5)
+    folds = [(np.arange(60, 120), np.arange(60)), (np.arange(60), np.arange(60, 120))]
+    model = ExpectedFeaturesRegressor(0, cv=folds, random_state=0).fit(X, y)
+    g, total = model.ridge_.block_weights, 0.0
+    for train, test in folds:
+        transformer = ExpectedFeatures(0).fit(X[train])
+        F, F_test = (
+            np.hstack([g[0] * block[0], g[1] * block[1]]) for block in map(transformer.blocks, (X[train], X[test]))
+        )
+        lam = model.ridge_.share * np.sum((F - F.mean(axis=0)) ** 2) / F.shape[1]
+        total += np.sum((y[test] - Ridge(alpha=lam).fit(F, y[train]).predict(F_test)) ** 2)
+    assert model.error_ == pytest.approx(total / len(y), rel=1e-6)
+
+
+def test_folds_count_all_rows(make_rows):
+    X, y = make_rows(n=100, d=3)
+    s = np.where(np.arange(100) % 3 == 0, 0.0, 1.0)
+    folds = [(np.arange(50, 100), np.arange(50)), (np.arange(50), np.arange(50, 100))]
+    used = np.flatnonzero(s)
+    place = np.cumsum(s > 0) - 1
+    own = [(place[np.intersect1d(a, used)], place[np.intersect1d(b, used)]) for a, b in folds]
+    first = ExpectedFeaturesRegressor(4, cv=folds, random_state=0).fit(X, y, s).predict(X)
+    second = ExpectedFeaturesRegressor(4, cv=own, random_state=0).fit(X[used], y[used]).predict(X)
+    np.testing.assert_allclose(first, second)

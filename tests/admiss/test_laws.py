@@ -193,3 +193,20 @@ def test_nothing_missing_and_nothing_observed_in_a_row():
         empty = law.expect(np.full((1, X.shape[1]), np.nan))
         assert np.isfinite(empty).all()
     np.testing.assert_allclose(fit_law(X, np.ones(50)).expect(np.full((1, 5), np.nan))[0], fit_law(X, np.ones(50)).mean)
+
+
+def test_a_law_cannot_be_changed():
+    X, _ = gaussian_rows(n=50)
+    with pytest.raises(ValueError, match="read-only"):
+        fit_law(X, np.ones(50)).mu[:] = 0
+
+
+def test_weights_are_copies_of_censored_rows():
+    rng = np.random.default_rng(0)
+    X = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]], 60)
+    X[X[:, 0] > 0.5, 0] = np.nan
+    s = rng.integers(1, 4, 60)
+    weighted = fit_law(X, s.astype(float), "censored")
+    copied = fit_law(np.repeat(X, s, axis=0), np.ones(s.sum()), "censored")
+    assert weighted.side.tolist() == copied.side.tolist()
+    np.testing.assert_allclose(weighted.mean, copied.mean, atol=0.02)

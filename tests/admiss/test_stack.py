@@ -7,15 +7,19 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from admiss import AdaptiveRegressorCV, AdaptiveStack
 from admiss.datasets import paper_instance
 from admiss.folds import make_folds
-from admiss.stack import _fit_members
+from admiss.laws import fitting
 from admiss.stack_candidates import CANDIDATES, candidate, default_candidates
+from admiss.stack_members import fit_members
 
 FEW = ["conditional_mean", "expected_features"]
 
@@ -66,7 +70,9 @@ def test_held_out_predictions_come_from_other_rows(data):
     gap = held[:, 0] - held[:, 1]
     first = np.clip(np.mean(gap * (y - held[:, 1])) / np.mean(gap**2), 0, 1)
     np.testing.assert_allclose(model.weights_["weight"], [first, 1 - first], atol=1e-5)
-    assert model.weights_["R2"] == pytest.approx(1 - np.mean((y[:, None] - held) ** 2, axis=0) / np.var(y), rel=1e-6)
+    assert model.weights_["held_out_score"] == pytest.approx(
+        1 - np.mean((y[:, None] - held) ** 2, axis=0) / np.var(y), rel=1e-6
+    )
 
 
 def test_is_close_to_its_best_candidate_and_above_affine(data, fitted):
@@ -91,7 +97,11 @@ def test_shrinkage_leads_to_equal_weights(data):
 def test_number_of_threads_does_not_matter(data):
     X, y = data.X_train[:80], data.y_train[:80]
     names = ["affine_intercept", "expected_features", "forest", "boosting"]
-    one, two = (AdaptiveStack(candidates=names, n_jobs=n, random_state=0).fit(X, y).predict(X) for n in (1, 2))
+    found = []
+    for n in (1, 2):
+        fitting._LATEST.clear()  # else the second fit would take the laws of the first
+        found.append(AdaptiveStack(candidates=names, n_jobs=n, random_state=0).fit(X, y).predict(X))
+    one, two = found
     np.testing.assert_array_equal(one, two)
 
 
@@ -196,4 +206,86 @@ def test_in_a_search(data):
 
 def test_a_member_that_fails_is_named(data):
     with pytest.raises(ValueError, match="The candidate 'line' could not be fitted"):
-        _fit_members([("line", LinearRegression())], data.X_train, data.y_train[:, None], None, data.X_test[:0])
+        fit_members({"line": LinearRegression()}, data.X_train, data.y_train[:, None], None, data.X_test[:0])
+
+
+class Strange(DummyRegressor):
+    """Predicts something that is no prediction."""
+
+    def __init__(self, strange=None):
+        super().__init__()
+        self.strange = strange
+
+    def predict(self, X):
+        return np.full((len(X), 1), 0.0) if self.strange == "shape" else np.full(len(X), np.nan)
+
+
+@pytest.mark.parametrize(("strange", "words"), [("shape", r"of shape \(\d+, 1\)"), ("nan", "predicts NaN or infinity")])
+def test_predictions_that_are_none_are_named(data, strange, words):
+    with pytest.raises(ValueError, match=f"The candidate 'odd' predicts.*{words}|The candidate 'odd' {words}"):
+        AdaptiveStack(candidates=["conditional_mean", ("odd", Strange(strange))]).fit(data.X_train, data.y_train)
+
+
+def test_seeds_that_are_open_are_set_and_others_kept(data):
+    forest = RandomForestRegressor(5)
+    own = [("kept", clone(forest).set_params(random_state=42)), ("open", make_pipeline(SimpleImputer(), forest))]
+    X, y = data.X_train[:80], data.y_train[:80]
+    first, second = (AdaptiveStack(candidates=own, random_state=0).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.predict(X), second.predict(X))
+    assert first.estimators_["kept"].random_state == 42
+
+
+def test_candidates_predict_rows_as_they_are(data, fitted):
+    parts = fitted.candidate_predictions(data.X_test)
+    assert list(parts) == list(CANDIDATES)
+    np.testing.assert_allclose(
+        sum(w * parts[name] for name, w in zip(parts, fitted.combination_, strict=True)), fitted.predict(data.X_test)
+    )
+    prepared = fitted.members_.prepare(data.X_test)
+    found = fitted.estimators_["forest"].predict(prepared)
+    np.testing.assert_allclose(parts["forest"], found)
+
+
+def test_only_the_ratios_of_weights_count(data):
+    X, y = data.X_train[:100], data.y_train[:100]
+    s = np.random.default_rng(0).uniform(0.5, 2, 100)
+    names = ["affine_intercept", "conditional_mean", "boosting"]
+    first, second = (AdaptiveStack(candidates=names, random_state=0).fit(X, y, c * s).predict(X) for c in (1, 1 / 128))
+    np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e100])
+def test_units_of_y(data, unit):
+    X, y = data.X_train[:100], data.y_train[:100]
+    first, second = (AdaptiveStack(candidates=FEW, random_state=0).fit(X, c * y) for c in (1.0, unit))
+    np.testing.assert_allclose(second.combination_, first.combination_, atol=1e-5)
+    np.testing.assert_allclose(second.predict(X) / unit, first.predict(X), rtol=1e-4, atol=1e-4)
+
+
+def test_values_far_out(data):
+    X, y = data.X_train[:80], data.y_train[:80]
+    model = AdaptiveStack(candidates=["conditional_mean", "forest"], random_state=0).fit(X, y)
+    far = np.nan_to_num(X[:2])
+    far[0, 0] = 1e45
+    assert np.isfinite(model.predict(far)).all()
+
+
+def test_splitters_see_the_classes(data):
+    labels = np.repeat(["a", "b", "c"], [60, 20, 20])
+    seen = []
+
+    class Spy(StratifiedKFold):
+        def split(self, X, y, groups=None):
+            seen.append(np.unique(y).size)
+            return super().split(X, y, groups)
+
+    AdaptiveStack("classification", FEW, cv=Spy(3), random_state=0).fit(data.X_train[:100], labels)
+    assert seen == [3]
+
+
+def test_what_cannot_be_learned_is_said(data):
+    one = np.where(np.arange(60) == 0, "rare", "often")
+    with pytest.raises(ValueError, match="all of one class"):
+        AdaptiveStack("classification", FEW).fit(data.X_train[:60], one)
+    with pytest.raises(ValueError, match="no observed value"):
+        AdaptiveStack(candidates=FEW).fit(np.full((30, 2), np.nan), np.arange(30.0))

@@ -70,7 +70,7 @@ def generated_table():
 
 
 def test_generated_data_by_signal():
-    main, loss = stack_sections(generated_table(), STACK)
+    main, others, loss = stack_sections(generated_table(), STACK)
     by_method = {row[0]: row for row in main.rows}
     assert by_method[STACK][1:3] == ["0.630", "-"]
     gains = 0.1 + 0.01 * np.arange(1, 6)
@@ -78,6 +78,7 @@ def test_generated_data_by_signal():
     assert by_method["Affine"][2] == f"+{gains.mean():.3f} ± {gains.std(ddof=1) / np.sqrt(5):.3f}"
     assert by_method["Affine"][3] == "-"
     assert "rank 5" in main.text
+    assert {row[0]: row[1] for row in others.rows}[STACK] == "0.640"
     assert loss.rows[-1] == ["all", "10", "+0.050", "+0.050", "+0.050"]
 
 
@@ -99,7 +100,16 @@ def test_real_data_by_set():
     assert by_method[STACK] == [STACK, "2", "0.500", "0.400", "0.600", "-"]
     assert by_method["XGBoost"][-1] == "+0.050 ± 0.000"
     # over the two splits either candidate is .05 above the stack, in each split one of them is .1 above it
-    assert [row[:3] for row in gap.rows] == [["by set", "2", "+0.050"], ["by split", "4", "+0.100"]]
+    assert [row[:4] for row in gap.rows] == [
+        ["its candidates", "set", "2", "+0.050"],
+        ["its candidates", "split", "4", "+0.100"],
+        ["all methods", "set", "2", "-0.050"],
+        ["all methods", "split", "4", "-0.050"],
+    ]
+
+
+def test_no_cell_of_the_stack_yet():
+    assert stack_sections(generated_table().filter(pl.col("method") != STACK), STACK) == []
 
 
 def test_benchmark(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from formulations.certificate import SolverError
 from formulations.stacking import StackingProblem, stacking_weights
 
 
@@ -36,8 +37,17 @@ def test_agrees_with_another_solver(seed, rho):
 
 def test_strong_shrinkage_is_the_average():
     Z, y, s = predictions()
-    w, _ = stacking_weights(StackingProblem.of(Z, y, s, 1e6))
-    np.testing.assert_allclose(w, 0.2, atol=1e-5)
+    for rho in (1e4, 1e6, 1e12, 1e100):
+        w, certificate = stacking_weights(StackingProblem.of(Z, y, s, rho))
+        np.testing.assert_allclose(w, 0.2, atol=1e-4)
+        assert certificate.relative_gap < 1e-6
+
+
+def test_errors_that_are_none():
+    Z, y, s = predictions()
+    Z[0, 0] = np.nan
+    with pytest.raises(SolverError, match="too large, NaN or infinite"):
+        stacking_weights(StackingProblem.of(Z, y, s, 0.0))
 
 
 def test_a_perfect_model_takes_all():
@@ -64,3 +74,11 @@ def test_units_do_not_matter():
     first, _ = stacking_weights(StackingProblem.of(Z, y, s, 0.1))
     second, _ = stacking_weights(StackingProblem.of(1e6 * Z, 1e6 * y, s, 0.1e12))
     np.testing.assert_allclose(first, second, atol=1e-6)
+
+
+def test_both_ways_agree_where_they_meet():
+    Z, y, s = predictions()
+    unit = StackingProblem.of(Z, y, s, 0.0).objective(np.full(5, 0.2))
+    below, above = (stacking_weights(StackingProblem.of(Z, y, s, c * unit)) for c in (999.0, 1001.0))
+    assert (below[1].solver, above[1].solver) == ("CLARABEL", "linear system")
+    np.testing.assert_allclose(below[0] - 0.2, (above[0] - 0.2) * 1001 / 999, atol=1e-6)
