@@ -33,13 +33,14 @@ def build_parser() -> argparse.ArgumentParser:
     demo.add_argument("--lam", type=float, default=5.0, help="strength of the penalty")
     demo.add_argument("--seed", type=int, default=0, help="seed of the data")
     commands.add_parser("versions", help="print the versions of admiss and of what it uses")
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)  # errors show the usage of the command that was called
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
-    parser = build_parser()
-    options = parser.parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     if options.command == "versions":
         show_versions()
         return 0
@@ -57,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (ValueError, OSError, SolverError) as error:
-        parser.error(str(error))
+        options.parser.error(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

@@ -15,7 +15,8 @@ certifies no risk: c is not known, and sigma^2 and L are estimates unless they a
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state
 
-from admiss.adaptivity import (
-    Adaptivity,
-    Affine,
-    AffineIntercept,
-    FullyAdaptive,
-    Polynomial,
-    Static,
-    resolve_adaptivity,
-)
-from admiss.bounds import bias_bound, coefficient_count, estimate_noise, generalization_bound
-from admiss.bounds.bias import not_negative, positive
-from admiss.bounds.counts import ALL_PATTERNS, contains_polynomials
+from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.design import fit_design
 from admiss.folds import make_folds
 from admiss.inputs import feature_names, read_features, read_regression_target
@@ -54,9 +44,6 @@ LAMBDAS = 20
 INNER_FOLDS = 5
 STRUCTURE_FOLDS = 3
 STRUCTURE_LAMS = (0.1, 1.0, 10.0, 100.0)
-
-# Classes whose bias has a formula.
-KNOWN_BIAS = (Static, AffineIntercept, Affine, Polynomial, FullyAdaptive)
 
 Entry = str | Adaptivity | FiniteRegressorCV
 
@@ -99,9 +86,9 @@ def compare_classes(
     Table
         ``class``
             The name or the object.
-        ``R2``, ``error``
+        ``R2``, ``R2_se``
             Mean over the folds, and its standard error, which takes folds for independent and is rather too small.
-        ``below_best``, ``its_error``
+        ``below_best``, ``below_best_se``
             Mean over the folds of the R2 of the best row minus that of this one, and its standard error. It is smaller,
             since the folds are the same.
         ``coefficients``
@@ -126,6 +113,9 @@ def compare_classes(
     >>> [str(name) for name in table["class"]], [int(p) for p in table["p(F)"]], bool(table["R2"][1] > table["R2"][0])
     (['static', 'affine_intercept'], [5, 9], True)
     """
+    from admiss.bounds.bias import not_negative, positive  # here, so that import admiss is quick
+    from admiss.class_theory import noise_or_none, theory_of
+
     reader = BaseEstimator()
     rows = read_features(reader, X, reset=True)
     target = _read_target(y, len(rows))
@@ -142,36 +132,43 @@ def compare_classes(
     rng = check_random_state(random_state)
     seed = int(rng.randint(2**31 - 1))
     folds = make_folds(rows, target, None, np.ones(len(rows)), cv, seed)
+    if np.ptp(target) == 0:
+        raise ValueError(f"y is {target[0]:g} in every row, and R2 needs a target that varies: give another y.")
     if any(len(test) < 2 or np.ptp(target[test]) == 0 for _, test in folds):
         raise ValueError("R2 needs at least two different values of y in each fold: use fewer folds.")
 
     for name, entry in entries:
         _check_design(name, entry, rows)
 
-    noise = _noise(rows, target, seed) if sigma2 is None else not_negative("sigma2", sigma2)
-    theory = _theory(entries, rows, noise, largest)
+    noise = noise_or_none(rows, target, seed) if sigma2 is None else not_negative("sigma2", sigma2)
+    theory = []
+    for name, entry in entries:
+        with _named(name):
+            theory.append(theory_of(entry, rows, noise, largest))
+    p, bound, vacuous = zip(*theory, strict=True)
 
     work = [(k, f) for k in range(len(entries)) for f in range(len(folds))]
     R2 = np.empty((len(entries), len(folds)))
     for k, f in progress(work, len(work), "comparing classes: fits"):
         (name, entry), (train, test) = entries[k], folds[f]
         model = _searched(name, entry, rows[train], target[train], grid, seed)
-        with silence():
+        with silence(), _named(name):
             R2[k, f] = r2_score(target[test], model.predict(rows[test]))
     sizes, seconds = np.empty((2, len(entries)))
     for k, (name, entry) in enumerate(progress(entries, len(entries), "comparing classes: models of all rows")):
         began = time.process_time()
         model = _searched(name, entry, rows, target, grid, seed)
         seconds[k] = time.process_time() - began
-        sizes[k] = np.count_nonzero(model.best_estimator_.coef_table()["coefficient"])
+        with _named(name):
+            sizes[k] = np.count_nonzero(model.best_estimator_.coef_table()["coefficient"])
     below = R2[R2.mean(axis=1).argmax()] - R2
     return Table(
-        **{"class": [name for name, _ in entries], "R2": R2.mean(axis=1), "error": _standard_error(R2)},
+        **{"class": [name for name, _ in entries], "R2": R2.mean(axis=1), "R2_se": _standard_error(R2)},
         below_best=below.mean(axis=1),
-        its_error=_standard_error(below),
+        below_best_se=_standard_error(below),
         coefficients=sizes.astype(int),
         seconds=seconds,
-        **theory,
+        **{"p(F)": p, "bound": bound, "vacuous": vacuous},
     )
 
 
@@ -186,12 +183,18 @@ def _read_entries(classes: Iterable[Entry]) -> list[tuple[str, Adaptivity | Fini
     """Each class with the name under which it is shown."""
     if isinstance(classes, str | Adaptivity | FiniteRegressorCV):
         raise ValueError(f"classes must be a list, [{classes!r}].")
+    if not isinstance(classes, Iterable):
+        raise ValueError(f"classes must be a list of names and of objects, ['static', Affine()] say, not {classes!r}.")
     entries: list[tuple[str, Adaptivity | FiniteRegressorCV]] = []
     for item in classes:
         if isinstance(item, FiniteRegressorCV) or (isinstance(item, str) and item == FINITE):
             entries.append((item, FiniteRegressorCV()) if isinstance(item, str) else (repr(item), item))
         elif isinstance(item, type) and issubclass(item, Adaptivity):
             raise ValueError(f"classes takes objects and names, not the class itself: write {item.__name__}().")
+        elif isinstance(item, BaseEstimator) and not isinstance(item, Adaptivity):
+            raise ValueError(
+                f"classes takes adaptivity classes only, and {item!r} is an estimator: score it by cross_val_score."
+            )
         else:
             entries.append((item if isinstance(item, str) else repr(item), resolve_adaptivity(item)))
     if not entries:
@@ -200,7 +203,10 @@ def _read_entries(classes: Iterable[Entry]) -> list[tuple[str, Adaptivity | Fini
 
 
 def _read_lams(lams: Sequence[float]) -> list[float]:
-    values = np.asarray(lams, dtype=float)
+    try:
+        values = np.asarray(lams, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
         raise ValueError(f"lams must be a list of numbers above 0, not {lams!r}.")
     return [float(lam) for lam in values]
@@ -208,22 +214,24 @@ def _read_lams(lams: Sequence[float]) -> list[float]:
 
 def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray) -> None:
     """A class that cannot be fitted says so before the others are."""
-    try:
+    with _named(name):
         if isinstance(entry, Adaptivity):
             fit_design(X, np.ones(len(X)), entry, scale=True, fit_intercept=True)
         else:
             AdaptiveRegressorCV(entry)._read_grid()
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
-def _noise(X: FloatArray, y: FloatArray, seed: int) -> float | None:
-    """The variance of the noise, or None where too few rows share a pattern."""
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Errors say which class they are of; others than those of admiss also what they are."""
     try:
-        with silence():
-            return estimate_noise(X, y, random_state=seed).value
-    except ValueError:
-        return None
+        yield
+    except (ValueError, SolverError) as error:
+        kind = SolverError if isinstance(error, SolverError) else ValueError
+        raise kind(f"{name}: {error}") from error
+    except Exception as error:
+        what = f"{name} raised {type(error).__name__} ({error})"
+        raise ValueError(f"{what}: check_adaptivity of admiss.adaptivity.contract tells more.") from error
 
 
 def _standard_error(by_fold: FloatArray) -> FloatArray:
@@ -250,56 +258,5 @@ def _searched(
         search = AdaptiveRegressorCV(
             entry, l1_ratios=[L1_RATIO], n_lambdas=LAMBDAS, stop_early=True, cv=folds, random_state=seed
         )
-    try:
-        with silence():  # what estimators say of single features would come once a fold
-            return search.fit(X, y)
-    except (ValueError, SolverError) as error:
-        raise type(error)(f"{name}: {error}") from error
-
-
-def _theory(
-    entries: list[tuple[str, Adaptivity | FiniteRegressorCV]], X: FloatArray, noise: float | None, L: float
-) -> dict[str, list[Any]]:
-    """p(F), the bound of Theorem 1 and whether it is vacuous; NaN where there is none."""
-    n, d = X.shape
-    columns: dict[str, list[Any]] = {"p(F)": [], "bound": [], "vacuous": []}
-    for _, entry in entries:
-        p, bound, vacuous = math.nan, math.nan, "-"
-        if isinstance(entry, Polynomial) and entry.degree > d:
-            entry = Polynomial(d)  # the same space
-        if isinstance(entry, Adaptivity):
-            p = _count(entry, d)
-            bias = _bias(entry, X, L)
-            if noise is not None and not math.isnan(p + bias):
-                found = generalization_bound(n, d, entry, noise, L, bias=bias)
-                bound, vacuous = found.total, "yes" if found.vacuous else "no"
-        for name, value in zip(columns, (p, bound, vacuous), strict=True):
-            columns[name].append(value)
-    return columns
-
-
-def _count(adaptivity: Adaptivity, d: int) -> float:
-    """p(F), infinite beyond the largest float, NaN where it needs all patterns of too many features."""
-    try:
-        p = coefficient_count(adaptivity, d)
-    except ValueError:
-        if d <= ALL_PATTERNS:
-            raise
-        return math.nan
-    return float(p) if p < 2**1023 else math.inf
-
-
-def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
-    """b(F) under the law of the observed patterns, NaN where none is known; an undeclared degree is found."""
-    d, M = X.shape[1], np.isnan(X)
-    if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
-        return math.nan
-    kind = type(adaptivity)  # a subclass may have another basis than its parent
-    declared = hasattr(adaptivity, "degree") and not isinstance(adaptivity, Polynomial)
-    if kind in KNOWN_BIAS or declared or "degree" in vars(kind):
-        return bias_bound(adaptivity, d, L, missing=M)
-    if d > ALL_PATTERNS:
-        return math.nan
-    contained = [t for t in range(d) if contains_polynomials(adaptivity, d, t)]
-    # f = 0 is in every class, hence L^2 where not even constant weights are
-    return bias_bound(("polynomial", max(contained)), d, L, missing=M) if contained else L * L
+    with silence(), _named(name):  # what estimators say of single features would come once a fold
+        return search.fit(X, y)

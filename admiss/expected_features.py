@@ -9,6 +9,9 @@ Gaussian law a'x | x_obs is Gaussian with a mean t and a deviation s, and the ex
 
     E[relu(a'x + b) | x_obs] = (t + b) Phi((t + b) / s) + s phi((t + b) / s).
 
+It gains little: +.004 +- .001 of R2 in 20 generated instances of the paper with values missing completely at random and
+NN signals, -.004 +- .003 where they are censored.
+
 A linear model of these columns is a network with one hidden layer of random features (Rahimi and Recht 2008) on top of
 the conditional law: with R = 0 it is `ConditionalMean`.
 """

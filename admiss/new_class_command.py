@@ -35,12 +35,17 @@ def new_class_pages(name: str, folder: str) -> Iterator[str]:
     there = [str(path) for path in files if path.exists()]
     if there:
         raise ValueError(f"Nothing is overwritten, and {there[0]} is there already: choose another name or --folder.")
-    if place.exists() and not place.is_dir():
-        raise ValueError(f"--folder {folder} is a file: name a folder.")
-    place.mkdir(parents=True, exist_ok=True)
-    for path, text in files.items():
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+    for part in (place, *place.parents):
+        if part.exists() and not part.is_dir():
+            raise ValueError(f"--folder {folder} cannot be, since {part} is a file: name a folder.")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise ValueError(f"--folder {folder} cannot be written to ({error.strerror}): name another.") from error
+    for path in files:
         yield f"written: {path}"
     test = list(files)[1].name
     yield f"test it: {'' if place == Path('.') else f'cd {place} && '}python -m pytest {test}"

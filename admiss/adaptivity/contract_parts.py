@@ -1,98 +1,69 @@
-"""What the contract asks of the parts of an adaptivity class, before any model is fitted.
-
-Rows of the checks: 4 features, 9 patterns with 5 to 16 rows each, values that depend on each other and lie around 1.
-"""
+"""What the contract asks of an adaptivity class as an object: its parameters, its fit, its basis, mask and names."""
 
 import copy
 import inspect
 import pickle
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from dataclasses import fields, is_dataclass
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds.counts import dense
-from admiss.patterns import BoolArray, FloatArray, PatternTable
-
-# Each pattern with its rows, all different, so that no two patterns are alike.
-PATTERN_ROWS = {
-    "....": 16, "x...": 13, ".x..": 12, "..x.": 11, "...x": 10, "xx..": 9, "..xx": 8, "xxx.": 7, "xxxx": 5,
-}  # fmt: skip
-D = 4
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of the checks: X with NaN, the values behind it, the patterns, and a target that depends on both."""
-
-    X: FloatArray
-    values: FloatArray
-    M: BoolArray
-    y: FloatArray
-
-
-def contract_rows() -> Rows:
-    """The rows, the same in every call."""
-    rng = np.random.RandomState(0)
-    patterns = [[mark == "x" for mark in text] for text, count in PATTERN_ROWS.items() for _ in range(count)]
-    M = rng.permutation(np.array(patterns))
-    values = 1.0 + rng.standard_normal(M.shape) @ np.array(
-        [[1, 0.5, 0, 0], [0, 1, 0.5, 0], [0, 0, 1, 0.5], [0, 0, 0, 1]]
-    )
-    weights = np.array([1.0, -1.0, 0.5, 2.0]) + np.where(M[:, [1]], 0.5, 0.0)
-    y = 2.0 + (values * weights).sum(axis=1) + M @ np.array([0.5, 1.0, -1.0, 1.5]) + 0.5 * rng.standard_normal(len(M))
-    return Rows(np.where(M, np.nan, values), values, M, y)
-
-
-def require(condition: Any, wrong: str) -> None:
-    """Fail with what is wrong, and what to do about it."""
-    if not condition:
-        raise AssertionError(wrong)
-
-
-def fitted_class(adaptivity: Adaptivity, X: FloatArray, sample_weight: FloatArray | None = None) -> Adaptivity:
-    """The class fitted to rows, as estimators do it."""
-    weighted = has_fit_parameter(adaptivity, "sample_weight") and sample_weight is not None
-    return adaptivity.fit(X, np.isnan(X), **({"sample_weight": sample_weight} if weighted else {}))
-
-
-def replaces_columns(adaptivity: Adaptivity) -> bool:
-    """Whether the columns are others than the products x_j (1 - m_j) phi_k(m)."""
-    return type(adaptivity).columns is not Adaptivity.columns
+from admiss.adaptivity.contract_rows import D, by_name, contract_rows, fitted_class, fitted_with_size, require
+from admiss.bounds.counts import all_patterns, dense
 
 
 def check_parameters(adaptivity: Adaptivity) -> None:
     """The constructor keeps its parameters as they are, so that get_params, clone and repr work."""
-    given = adaptivity.get_params(deep=False)
-    defaults = {p.name: p.default for p in inspect.signature(type(adaptivity)).parameters.values()}
+    kind, given = type(adaptivity), adaptivity.get_params(deep=False)
+    defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
     if inspect.Parameter.empty not in defaults.values():
-        given, adaptivity = defaults, type(adaptivity)()
-    for kept in (adaptivity.get_params(deep=False), clone(adaptivity).get_params(deep=False)):
-        for name, value in given.items():
-            same = name in kept and _equal(kept[name], value)
-            require(same, f"the parameter {name} is not kept as it is given: do nothing else with it in __init__")
-    named = type(adaptivity).__name__ in repr(adaptivity)
+        _require_kept(kind().get_params(deep=False), defaults)
+    for built in (kind(**given), clone(adaptivity)):
+        _require_kept(built.get_params(deep=False), given)
+    # The given object may have changed its parameters already: objects that nothing can be done with tell.
+    for name in given:
+        marker = object()
+        try:
+            kept = getattr(kind(**{**given, name: marker}), name) is marker
+        except Exception:
+            kept = False
+        require(kept, _not_kept(name))
+    named = kind.__name__ in repr(adaptivity)
     require(named, "its repr does not name the class: leave repr to the base class")
 
 
+def _require_kept(kept: dict[str, Any], given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        require(name in kept and _equal(kept[name], value), _not_kept(name))
+
+
+def _not_kept(name: str) -> str:
+    return f"the parameter {name} is not kept as it is given: do nothing else with it in __init__, and check it in fit"
+
+
 def _equal(a: Any, b: Any) -> bool:
-    """Equality that looks into arrays and dataclasses."""
+    """Equality that looks into arrays and containers; other objects are told apart by the columns that they lead to."""
+    if type(a) is not type(b):
+        return False
     if isinstance(a, np.ndarray):
         return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-    if is_dataclass(a) or isinstance(a, BaseEstimator):
-        return type(a) is type(b) and _same_state(a, b)
-    return type(a) is type(b) and bool(np.all(a == b))
-
-
-def _same_state(a: Any, b: Any) -> bool:
-    return vars(a).keys() == vars(b).keys() and all(_equal(value, vars(b)[name]) for name, value in vars(a).items())
+    if sp.issparse(a):
+        return a.shape == b.shape and np.array_equal(dense(a), dense(b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_equal(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if isinstance(a, BaseEstimator):
+        return _equal(a.get_params(deep=False), b.get_params(deep=False))
+    if is_dataclass(a):
+        return all(_equal(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+    if isinstance(a, Number | str | bytes):
+        return bool(a == b) or bool(a != a and b != b)  # NaN is not equal to itself
+    return True
 
 
 def check_fit(adaptivity: Adaptivity) -> None:
@@ -111,18 +82,31 @@ def check_fit(adaptivity: Adaptivity) -> None:
         )
     same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
     require(same, "fit writes into the rows that it is given: work on a copy")
-    for name in sorted(vars(fitted).keys() - state.keys()):
-        value = vars(fitted)[name]
-        right = name.endswith("_") and (isinstance(value, np.ndarray | Number | str | None) or is_dataclass(value))
-        kept = f"fit keeps {name} as {type(value).__name__}"
-        require(right, f"{kept}: keep numpy arrays, or a dataclass of them, under a name that ends in _")
     again = adaptivity.fit(rows.X, rows.M)
-    require(
-        _same_state(again, fitted), "two fits to the same rows differ: take randomness from a parameter random_state"
-    )
+    for name in sorted(vars(fitted).keys() - state.keys()):
+        _require_fit_to_keep(name, vars(fitted)[name], vars(again).get(name))
+    random = "two fits to the same rows differ: take randomness from a parameter random_state"
+    require(_equal(vars(again), vars(fitted)), random)
     few = rows.X[: len(rows.X) // 2]
-    same = _same_state(fitted_class(fitted, few), fitted_class(adaptivity, few))
+    same = _equal(vars(fitted_class(fitted, few)), vars(fitted_class(adaptivity, few)))
     require(same, "a second fit remembers the first: fit must learn from the rows that it is given alone")
+
+
+def _require_fit_to_keep(name: str, value: Any, again: Any) -> None:
+    """What is learned has a name that ends in _, goes through pickle, and can be compared as folds compare it."""
+    kept = f"fit keeps {name} as {type(value).__name__}"
+    require(name.endswith("_"), f"{kept}: keep what it learns under a name that ends in _")
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:
+        require(False, f"{kept}, which cannot be pickled: keep numpy arrays, or objects that can be")
+    try:
+        np.array_equal(value, value)
+        np.array_equal(value, again)
+    except Exception:
+        require(
+            False, f"{kept}, whose == is not True or False: keep numpy arrays, or objects that are equal to themselves"
+        )
 
 
 def check_basis(adaptivity: Adaptivity) -> None:
@@ -133,6 +117,11 @@ def check_basis(adaptivity: Adaptivity) -> None:
     given = patterns.copy()
     phi = fitted.basis(given)
     require(np.array_equal(given, patterns), "basis writes into the patterns that it is given: work on a copy")
+    numbers = isinstance(phi, np.ndarray) or (sp.issparse(phi) and phi.format == "csr")
+    require(
+        numbers and phi.dtype.kind in "biuf",
+        f"basis(M) is a {type(phi).__name__}: give a numpy array of numbers, or a csr_array",
+    )
     two = np.ndim(phi) == 2 and phi.shape[0] == len(patterns)
     require(two, f"basis(M) has shape {np.shape(phi)} for {len(patterns)} patterns: give one row for each pattern")
     phi = dense(phi)
@@ -158,7 +147,7 @@ def check_basis(adaptivity: Adaptivity) -> None:
 
 def check_mask(adaptivity: Adaptivity) -> None:
     """The mask is a bool array of shape (d + 1, K)."""
-    fitted, K = _fitted_with_size(adaptivity)
+    fitted, K = fitted_with_size(adaptivity)
     mask = np.asarray(fitted.mask(D))
     right = mask.shape == (D + 1, K) and mask.dtype == bool
     require(
@@ -169,15 +158,25 @@ def check_mask(adaptivity: Adaptivity) -> None:
     require(mask.any(), "mask leaves out every pair of feature and basis function: keep at least one")
 
 
-def _fitted_with_size(adaptivity: Adaptivity) -> tuple[Adaptivity, int]:
+def check_cells(adaptivity: Adaptivity) -> None:
+    """Where cells is True, every pattern, seen or not, is in one cell, and the basis functions are their indicators."""
+    if not adaptivity.cells:
+        return
     rows = contract_rows()
-    fitted = fitted_class(adaptivity, rows.X)
-    return fitted, int(fitted.basis(rows.M.astype(float)).shape[1])
+    phi = dense(fitted_class(adaptivity, rows.X).basis(all_patterns(D)))
+    within = phi[(phi != 0).any(axis=1)]
+    indicators = len(within) and np.isin(within, (0.0, 1.0)).all() and (within.sum(axis=1) == 1).all()
+    require(indicators, "cells is True, but the basis functions are not indicators of cells: set it to False")
+    require(
+        len(within) == len(phi),
+        f"cells is True, but {len(phi) - len(within)} of {len(phi)} patterns are in no cell, so that nothing is "
+        "predicted there: give a pattern that fit has not seen the cell of the nearest one",
+    )
 
 
 def check_names(adaptivity: Adaptivity) -> None:
     """Every basis function has a name of its own."""
-    fitted, K = _fitted_with_size(adaptivity)
+    fitted, K = fitted_with_size(adaptivity)
     names = list(fitted.names(["a", "b", "c", "d"]))
     strings = all(isinstance(name, str) for name in names)
     require(
@@ -186,149 +185,4 @@ def check_names(adaptivity: Adaptivity) -> None:
     require(len(set(names)) == K, "names gives two basis functions the same name: tell them apart")
 
 
-def check_counts(adaptivity: Adaptivity) -> None:
-    """The counts are the weights of the rows in which x_j is observed and phi_k(m) is not 0."""
-    rows, s = contract_rows(), np.random.RandomState(2).uniform(0.5, 2.0, size=sum(PATTERN_ROWS.values()))
-    fitted, K = _fitted_with_size(adaptivity)
-    table = PatternTable.of(rows.M, s)
-    counts = np.asarray(fitted.counts(table.patterns, table.weights))
-    require(counts.shape == (D + 1, K), f"counts has shape {counts.shape}: give {(D + 1, K)}, as the mask")
-    halves = [fitted.counts(table.patterns[part], table.weights[part]) for part in (slice(3), slice(3, None))]
-    adds_up = np.isfinite(counts).all() and (counts >= 0).all() and np.allclose(halves[0] + halves[1], counts)
-    require(adds_up, "counts of two sets of patterns do not add up to those of both: sum weights that are not negative")
-    if not replaces_columns(adaptivity):
-        observed = np.column_stack([np.ones(len(s)), ~rows.M])
-        expected = (s[:, None] * observed).T @ (dense(fitted.basis(rows.M.astype(float))) != 0)
-        right = np.allclose(counts, expected)
-        require(
-            right,
-            "counts is not the weight of the rows with x_j observed and phi_k(m) not 0: leave it to the base class",
-        )
-    else:
-        j, k = np.nonzero(fitted.mask(D))
-        used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
-        right = (counts[j, k][used] > 0).all()
-        require(
-            right, "counts is 0 for a column that is not 0 on the training rows, which would be dropped: count its rows"
-        )
-
-
-def check_columns(adaptivity: Adaptivity) -> None:
-    """The columns are finite, one for each pair of the mask, and a row of them depends on its own row alone."""
-    rows = contract_rows()
-    X, M = rows.X.copy(), rows.M.copy()
-    fitted = fitted_class(adaptivity, rows.X)
-    columns = dense(fitted.columns(X, M))
-    shape = (len(X), int(np.sum(fitted.mask(D))))
-    require(
-        columns.shape == shape, f"columns has shape {columns.shape}: give {shape}, one column for each pair of the mask"
-    )
-    same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
-    require(same, "columns writes into the rows that it is given: work on a copy")
-    require(np.isfinite(columns).all(), "columns holds NaN or infinity: put a number in the place of what is missing")
-    for part in (np.random.RandomState(3).permutation(len(X)), np.array([5])):
-        found = dense(fitted.columns(X[part], M[part]))
-        same = np.allclose(found, columns[part], rtol=1e-9, atol=1e-9)
-        require(
-            same, "columns of a row depend on the other rows: a row may depend on what fit has learned, on nothing else"
-        )
-    if not replaces_columns(adaptivity):
-        phi, Z = dense(fitted.basis(M.astype(float))), np.column_stack([np.ones(len(X)), np.nan_to_num(X)])
-        expected = np.column_stack([Z[:, j] * phi[:, k] for j, k in np.argwhere(fitted.mask(D))])
-        for storage in (sp.csr_array, np.asarray):
-            other = copy.copy(fitted)
-            other.basis = lambda M, storage=storage: storage(dense(fitted.basis(M)))  # type: ignore[method-assign, misc]
-            other.mask = fitted.mask  # type: ignore[method-assign]
-            same = np.allclose(dense(other.columns(X, M)), expected, rtol=1e-12, atol=1e-12)
-            require(
-                same, f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: give plain numbers"
-            )
-
-
-def check_hidden_values(adaptivity: Adaptivity) -> None:
-    """What stands under a NaN, its sign and its payload, does not matter to fit and columns."""
-    rows = contract_rows()
-    other = np.where(rows.M, -np.nan, rows.X)
-    other.view(np.uint64)[rows.M] += 1234
-    first, second = (dense(fitted_class(adaptivity, X).columns(X, rows.M)) for X in (rows.X, other))
-    require(
-        np.array_equal(first, second),
-        "columns or fit read what stands under a NaN: look at M, and at X where M is False",
-    )
-
-
-def check_affine(adaptivity: Adaptivity) -> None:
-    """At every pattern the columns are affine in what is observed, unless linear_at_patterns says otherwise."""
-    if not adaptivity.linear_at_patterns():
-        return
-    rows = contract_rows()
-    fitted = fitted_class(adaptivity, rows.X)
-    rng = np.random.RandomState(4)
-    a, b = rng.standard_normal((2, *rows.X.shape))
-    points = [np.where(rows.M, np.nan, point) for point in (a, b, 3.0 * a - 2.0 * b)]
-    at_a, at_b, beyond = (dense(fitted.columns(point, rows.M)) for point in points)
-    same = np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7)
-    require(
-        same,
-        "columns are not affine in x at a fixed pattern, so that coef_at cannot describe them: make them so, or let "
-        "linear_at_patterns say no",
-    )
-
-
-def check_pickle(adaptivity: Adaptivity) -> None:
-    """A fitted class can be pickled, and cloned without what it has learned."""
-    rows = contract_rows()
-    fitted = fitted_class(adaptivity, rows.X)
-    learned = sorted(vars(clone(fitted)).keys() - vars(clone(adaptivity)).keys())
-    require(not learned, f"clone keeps {', '.join(learned)}: what fit learns must not be set by __init__")
-    before, after = (dense(a.columns(rows.X, rows.M)) for a in (fitted, _through_pickle(fitted)))
-    require(np.array_equal(before, after), "pickle changes its columns: keep all that it needs in attributes")
-
-
-def _through_pickle(adaptivity: Adaptivity) -> Adaptivity:
-    """Pickled and loaded; of a class that pickle cannot find (one inside a function) the attributes."""
-    kind = type(adaptivity)
-    if getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind:
-        loaded: Adaptivity = pickle.loads(pickle.dumps(adaptivity))
-        return loaded
-    loaded = copy.copy(adaptivity)
-    loaded.__dict__.update(pickle.loads(pickle.dumps(vars(adaptivity))))
-    return loaded
-
-
-def check_structure(adaptivity: Adaptivity) -> None:
-    """A structure is a convex penalty, a single number, and a list of convex constraints on W."""
-    if not adaptivity.has_structure():
-        return
-    import cvxpy as cp
-
-    fitted, K = _fitted_with_size(adaptivity)
-    given = fitted.structure(cp.Variable((D + 1, K)))
-    pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], list)
-    require(
-        pair,
-        f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none",
-    )
-    omega = cp.Constant(given[0]) if isinstance(given[0], Number) else given[0]
-    require(
-        isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not one number: sum it up"
-    )
-    require(
-        omega.is_convex(),
-        "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms",
-    )
-    convex = all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in given[1])
-    require(
-        convex, "a constraint of structure is not convex by the rules of cvxpy (DCP): write it as convex <= concave"
-    )
-
-
-def by_name(checks: list[Callable[[Adaptivity], None]]) -> dict[str, Callable[[Adaptivity], None]]:
-    """Checks under their names, in their order."""
-    return {check.__name__.removeprefix("check_"): check for check in checks}
-
-
-CHECKS_OF_PARTS = by_name([
-    check_parameters, check_fit, check_basis, check_mask, check_names, check_counts, check_columns,
-    check_hidden_values, check_affine, check_pickle, check_structure,
-])  # fmt: skip
+CHECKS_OF_PARTS = by_name([check_parameters, check_fit, check_basis, check_mask, check_cells, check_names])

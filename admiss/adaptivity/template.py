@@ -8,11 +8,19 @@ import re
 import sys
 from string import Template
 
-# Modules that the two files import: a file of that name would take their place.
-IMPORTED = {"admiss", "formulations", "numpy", "scipy", "sklearn", "cvxpy", "pytest", "pandas", "polars", "joblib"}
+import admiss
+import admiss.adaptivity
+
+# Modules that the two files import, or that pytest reads: a file of that name would take their place.
+IMPORTED = {
+    "admiss", "formulations", "numpy", "scipy", "sklearn", "cvxpy", "pytest", "pandas", "polars", "joblib", "conftest",
+}  # fmt: skip
 
 CLASS = Template('''\
 """$name: an adaptivity class of one's own, see "Write your own adaptivity class" of admiss."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,11 +45,11 @@ class $name(Adaptivity):
     # All polynomials of the pattern up to this degree are among the weights: what the bias of Theorem 1 needs.
     degree = 0
 
-    def basis(self, M):
+    def basis(self, M: Any) -> Any:
         """phi_k(m), one row for each row of M, which is 1.0 where a feature is missing and 0.0 where it is not."""
         return np.column_stack([np.ones(len(M)), M.mean(axis=1)])
 
-    def names(self, feature_names):
+    def names(self, feature_names: Sequence[str]) -> list[str]:
         """A name for each basis function; "1" is left out where models are printed."""
         return ["1", "share missing"]
 ''')
@@ -49,26 +57,28 @@ class $name(Adaptivity):
 TEST = Template('''\
 """$name keeps the contract of adaptivity classes, has the p(F) that it states, and is compared with others."""
 
+from collections.abc import Callable
+
 import numpy as np
 from $module import $name
 
+from admiss import compare_classes
 from admiss.adaptivity.contract import parametrize_with_checks
 from admiss.bounds import coefficient_count
-from admiss.compare_classes import compare_classes
 from admiss.datasets import make_synthetic
 
 
 @parametrize_with_checks([$name()])
-def test_contract(check):
+def test_contract(check: Callable[[], None]) -> None:
     check()
 
 
-def test_coefficients_are_as_stated():
+def test_coefficients_are_as_stated() -> None:
     for d in (2, 3, 5):
         assert coefficient_count($name(), d) == 2 * (d + 1)
 
 
-def test_first_comparison():
+def test_first_comparison() -> None:
     data = make_synthetic(n=300, d=5, n_active=3, mechanism="censoring", random_state=0)
     table = compare_classes(data.X_train, data.y_train, ["static", "affine_intercept", $name()], cv=3, random_state=0)
     print(table)  # shown by pytest -s
@@ -88,11 +98,22 @@ def new_class_files(name: str) -> dict[str, str]:
         raise ValueError(
             f"{name!r} cannot be the name of a class: use letters and digits without spaces, CountAdaptive say."
         )
+    if name in _taken_names():
+        raise ValueError(f"{name} is a name that admiss or the two files have already: choose another.")
+    if name.startswith("Test"):
+        raise ValueError(f"pytest takes {name}, which begins with Test, for a test: choose another name.")
     module = snake_case(name)
     if module in IMPORTED or module in sys.stdlib_module_names:
         raise ValueError(f"{module}.py would take the place of the module {module}: choose another name than {name}.")
     words = {"name": name, "module": module}
     return {f"{module}.py": CLASS.substitute(words), f"test_{module}.py": TEST.substitute(words)}
+
+
+def _taken_names() -> set[str]:
+    """The package's own names, and those that the two files import."""
+    imports = [line.partition(" import ")[2] for line in (CLASS.template + TEST.template).splitlines()]
+    imported = {name.strip() for line in imports for name in line.split(",")}
+    return {*admiss.__all__, *admiss.adaptivity.__all__, *imported, "np", "Contract"}
 
 
 def snake_case(name: str) -> str:

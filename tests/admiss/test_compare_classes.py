@@ -1,5 +1,9 @@
 """compare_classes: the same folds for all, nothing leaks, and every column is what it says."""
 
+import copy
+import subprocess
+import sys
+
 import cvxpy as cp
 import numpy as np
 import pandas as pd
@@ -7,10 +11,9 @@ import polars as pl
 import pytest
 from sklearn.metrics import r2_score
 
-from admiss import AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressorCV
+from admiss import AdaptiveRegressor, AdaptiveRegressorCV, AdaptiveStack, FiniteRegressorCV, compare_classes
 from admiss.adaptivity import Adaptivity, Affine, Polynomial
 from admiss.bounds import bias_bound, generalization_bound
-from admiss.compare_classes import compare_classes
 from admiss.folds import make_folds
 
 
@@ -62,7 +65,7 @@ def test_a_row_a_class_with_all_columns(rows):
     assert table["below_best"].min() == 0.0
     assert table["below_best"].argmin() == table["R2"].argmax()
     np.testing.assert_allclose(table["R2"].max() - table["R2"], table["below_best"], atol=1e-12)
-    assert str(table).splitlines()[0].split()[:3] == ["class", "R2", "error"]
+    assert str(table).splitlines()[0].split()[:3] == ["class", "R2", "R2_se"]
 
 
 def test_R2_is_that_of_nested_searches_on_the_same_folds(rows):
@@ -74,7 +77,7 @@ def test_R2_is_that_of_nested_searches_on_the_same_folds(rows):
         search = AdaptiveRegressorCV(adaptivity, l1_ratios=[0.5], n_lambdas=20, stop_early=True, random_state=seed)
         scores = [r2_score(y[test], search.fit(X[train], y[train]).predict(X[test])) for train, test in splits]
         assert table["R2"][k] == pytest.approx(np.mean(scores), abs=1e-12)
-        assert table["error"][k] == pytest.approx(np.std(scores, ddof=1) / 2, abs=1e-12)
+        assert table["R2_se"][k] == pytest.approx(np.std(scores, ddof=1) / 2, abs=1e-12)
         full = search.fit(X, y)
         assert table["coefficients"][k] == np.count_nonzero(full.best_estimator_.coefficients_)
 
@@ -156,6 +159,11 @@ class Wrong(Adaptivity):
         return np.ones(3)
 
 
+class Raises(Adaptivity):
+    def basis(self, M):
+        return {"other": M}["key"]
+
+
 def test_errors_come_before_work(rows, monkeypatch):
     X, y = rows
     monkeypatch.setitem(compare_classes.__globals__, "_searched", lambda *_: pytest.fail("work has started"))
@@ -167,6 +175,12 @@ def test_errors_come_before_work(rows, monkeypatch):
         ({"classes": ["affine", Wrong()]}, r"Wrong\(\): Wrong.basis must give a row"),
         ({"classes": [Polynomial(3, max_columns=5)]}, "more than max_columns=5"),
         ({"classes": [FiniteRegressorCV(loss="absolute")]}, "must have the loss of the others"),
+        ({"classes": None}, r"classes must be a list of names and of objects, .* not None"),
+        ({"classes": [AdaptiveStack()]}, r"takes adaptivity classes only, and AdaptiveStack\(\) is an estimator"),
+        ({"classes": [Raises()]}, r"Raises\(\) raised KeyError \('key'\): check_adaptivity"),
+        ({"lams": ["a"]}, r"lams must be a list of numbers above 0, not \['a'\]"),
+        ({"lams": None}, "lams must be a list of numbers above 0, not None"),
+        ({"y": np.full(len(y), 3.0)}, "y is 3 in every row, and R2 needs a target that varies"),
         ({"lams": []}, "lams must be a list of numbers above 0"),
         ({"lams": [0.0]}, "lams must be a list of numbers above 0"),
         ({"sigma2": -1}, "sigma2 must be"),
@@ -180,3 +194,28 @@ def test_errors_come_before_work(rows, monkeypatch):
     for changes, message in wrong:
         with pytest.raises(ValueError, match=message):
             compare_classes(**{"X": X, "y": y, "classes": ["affine"], **changes})
+
+
+class RaisesLater(Adaptivity):
+    """Its basis fails on a pattern that is not among the training rows of some fold."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.rows_ = np.array(len(X))
+        return fitted
+
+    def basis(self, M):
+        if self.rows_ < 100:
+            raise KeyError("few rows")
+        return np.ones((len(M), 1))
+
+
+def test_errors_in_folds_name_the_class(rows):
+    with pytest.raises(ValueError, match=r"RaisesLater\(\) raised KeyError \('few rows'\)"):
+        compare_classes(*rows, ["static", RaisesLater()], cv=3, sigma2=1.0, random_state=0)
+
+
+def test_import_of_admiss_leaves_bounds_alone():
+    code = "import sys, admiss; print(callable(admiss.compare_classes), 'admiss.bounds' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert found.stdout.split() == ["True", "False"], found.stderr

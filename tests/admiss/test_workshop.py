@@ -1,5 +1,6 @@
 """Writing a class of one's own: the contract finds what is broken, the template runs, the page is true."""
 
+import ast
 import copy
 import doctest
 import subprocess
@@ -8,11 +9,13 @@ from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors
 
 import admiss.adaptivity
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, LowRankAffine, Polynomial, Static
 from admiss.adaptivity.contract import CHECKS, adaptivity_checks, check_adaptivity, parametrize_with_checks
 from admiss.adaptivity.template import new_class_files
 from admiss.cli import main
@@ -67,9 +70,52 @@ class ConditionalExpectation(AffineIntercept):
         return np.hstack([self.basis(M.astype(float)), Z + self.mean_])
 
 
+class Clustered(Adaptivity):
+    """Learns a fitted scikit-learn object, a list and a dict: how near patterns are to those that are frequent."""
+
+    def __init__(self, neighbours=3):
+        self.neighbours = neighbours
+
+    def fit(self, X, M, sample_weight=None):
+        fitted = copy.copy(self)
+        s = np.ones(len(M)) if sample_weight is None else sample_weight
+        rows = s > 0  # a row without weight is no row
+        distinct, code = np.unique(M[rows], axis=0, return_inverse=True)
+        counts = np.bincount(code.ravel(), s[rows])
+        frequent = distinct[counts >= np.median(counts)]
+        fitted.tree_ = NearestNeighbors(n_neighbors=min(self.neighbours, len(frequent))).fit(frequent.astype(float))
+        fitted.shares_ = [float(share) for share in np.sort(counts / counts.sum())]
+        fitted.sizes_ = {"patterns": len(distinct), "frequent": len(frequent)}
+        return fitted
+
+    def basis(self, M):
+        near = self.tree_.kneighbors(M)[0].mean(axis=1)
+        return np.column_stack([np.ones(len(M)), near + self.shares_[-1] / self.sizes_["patterns"]])
+
+
+class SumToOne(Affine):
+    """A legal constraint on the weights where nothing is missing."""
+
+    def structure(self, W):
+        return 0.0, [cp.sum(W[1:, 0]) == 1]
+
+
+class Dialled(Affine):
+    """No structure where its strength is 0, and only there."""
+
+    def __init__(self, strength=0.0):
+        self.strength = strength
+
+    def has_structure(self):
+        return self.strength != 0
+
+    def structure(self, W):
+        return self.strength * cp.sum(cp.norm(W[1:], 2, axis=0)), []
+
+
 SOUND = [
     Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive(), CountAdaptive(), SparseCount(), LowRank(),
-    NearPatterns(), ConditionalExpectation(),
+    NearPatterns(), ConditionalExpectation(), Clustered(), SumToOne(), Dialled(), Dialled(0.1), LowRankAffine(0.0),
 ]  # fmt: skip
 
 
@@ -239,7 +285,7 @@ class NuclearNorm(Affine):
 
 
 class NoCells(CountAdaptive):
-    """large_penalty: says that its basis functions are cells."""
+    """cells: says that its basis functions are cells."""
 
     cells = True
 
@@ -301,7 +347,129 @@ class Boasts(CountAdaptive):
     degree = 1
 
 
+class SeenCellsOnly(FullyAdaptive):
+    """cells: an unseen pattern is in no cell, and has prediction 0."""
+
+    def basis(self, M):
+        return (M[:, None] == self.patterns_).all(2)
+
+
+class ShrunkenIntercept(Affine):
+    """shifted_target: a penalty on the intercept."""
+
+    def structure(self, W):
+        return 0.1 * cp.sum_squares(W), []
+
+
+class NoneFeasible(Affine):
+    """structure: constraints that contradict each other."""
+
+    def structure(self, W):
+        return 0.0, [cp.sum(W[1:]) <= 1, cp.sum(W[1:]) >= 2]
+
+
+class OutsideOfTheMask(AffineIntercept):
+    """structure: asks for a weight that the mask leaves out."""
+
+    def structure(self, W):
+        return 0.0, [W[1:, 1:] >= 1] if W.shape[1] > 1 else []
+
+
+class NeverApplied(Affine):
+    """structure: its penalty is not asked for."""
+
+    def structure(self, W):
+        return cp.sum_squares(W[1:]), []
+
+    def has_structure(self):
+        return False
+
+
+class NeverHeld(NeverApplied):
+    """structure: its constraints are not asked for."""
+
+    def structure(self, W):
+        return 0.0, [W[1:] >= 0]
+
+
+class FeaturesFirst(AffineIntercept):
+    """columns: those of the intercept come last."""
+
+    def columns(self, X, M):
+        return np.hstack([np.where(M, 0.0, X), self.basis(M.astype(float))])
+
+
+class SwappedFeatures(AffineIntercept):
+    """columns: two features have changed places."""
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, X)[:, ::-1]])
+
+
+class Frame(CountAdaptive):
+    """basis: a data frame."""
+
+    def basis(self, M):
+        return pd.DataFrame(super().basis(M))
+
+
+class FourFeatures(Adaptivity):
+    """one_feature: a weight for each of four features."""
+
+    def basis(self, M):
+        return np.column_stack([np.ones(len(M)), M @ np.array([1.0, 2.0, 3.0, 4.0])])
+
+
+class Clipped(CountAdaptive):
+    """parameters: kept as given only where they are small."""
+
+    def __init__(self, k=2):
+        self.k = min(k, 3)
+
+
+class OddNames(CountAdaptive):
+    """printing: as many names as basis functions for four features alone, none else."""
+
+    def names(self, feature_names):
+        if feature_names[0] != "a":
+            raise KeyError(feature_names[0])
+        return ["1", "one", "two"]
+
+
+class KeepsLambda(CountAdaptive):
+    """fit: what cannot be pickled."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.shift_ = lambda x: x + 1
+        return fitted
+
+
+class KeepsDictOfArrays(CountAdaptive):
+    """fit: what has no == that is True or False."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.table_ = {"share": M.mean(axis=0)}
+        return fitted
+
+
+class DrawsInside(Adaptivity):
+    """columns: random in an object that nothing looks into."""
+
+    def fit(self, X, M):
+        fitted = copy.copy(self)
+        fitted.generator_ = np.random.default_rng()
+        return fitted
+
+    def basis(self, M):
+        slope = copy.deepcopy(self.generator_).normal()
+        return np.column_stack([np.ones(len(M)), np.exp(slope * M.sum(axis=1))])
+
+
 BROKEN = [
+    SeenCellsOnly, ShrunkenIntercept, NoneFeasible, OutsideOfTheMask, NeverApplied, NeverHeld, FeaturesFirst,
+    SwappedFeatures, Frame, FourFeatures, Clipped, OddNames, KeepsLambda, KeepsDictOfArrays, DrawsInside,
     Centred, RowNumbers, FlatBasis, WrongMask, WrongNames, WrongCounts, LearnsInPlace, Remembers, Scribbles,
     Draws, Rounds, LeaksNaN, ReadsHidden, Squares, ImputesOne, NotConvex, NoPair, KnownPatterns, MissingOnly,
     NuclearNorm, NoCells, UnweightedShare, FirstRow, FirstFeature, Hidden, ShareOfOthers, Boasts,
@@ -318,6 +486,34 @@ def test_the_contract_names_what_is_broken(broken):
     assert message.endswith(".")
     assert ". " not in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        (SeenCellsOnly(), "7 of 16 patterns are in no cell"),
+        (ShrunkenIntercept(), "keep structure away from row 0 of W, the intercept"),
+        (NoneFeasible(), "no W satisfies the constraints of structure"),
+        (NeverApplied(), "has_structure is False, but structure has a penalty or constraints"),
+        (FeaturesFirst(), "row by row of the mask, the intercept first"),
+        (SwappedFeatures(), "belongs to feature 0 and basis function 0, but it is in the units of feature 3"),
+        (Frame(), "basis(M) is a DataFrame: give a numpy array of numbers, or a csr_array"),
+        (FourFeatures(), "no number of features is fixed"),
+        (Clipped(5), "the parameter k is not kept as it is given"),
+        (KeepsLambda(), "cannot be pickled"),
+        (NuclearNorm(), "without missing values the class can be fitted"),
+    ],
+)
+def test_the_contract_says_what_to_do(broken, words):
+    with pytest.raises(AssertionError) as failure:
+        check_adaptivity(broken)
+    assert words in str(failure.value)
+    assert "tol_gap" not in str(failure.value)
+
+
+def test_the_shift_of_a_target_is_seen_on_unseen_patterns():
+    with pytest.raises(AssertionError, match="predictions for y \\+ 100"):
+        dict(adaptivity_checks(SeenCellsOnly()))["shifted_target"]()
 
 
 def test_folds_that_do_not_refit_are_found():
@@ -390,6 +586,15 @@ def test_the_docstring_of_the_template_has_its_order():
     assert places == sorted(places)
 
 
+def test_the_template_is_typed():
+    for text in new_class_files("MyOwnClass").values():
+        functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+        assert functions
+        for function in functions:
+            assert function.returns is not None
+            assert all(a.annotation is not None for a in function.args.args if a.arg != "self")
+
+
 def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "test_mine.py").write_text("mine")
@@ -403,15 +608,28 @@ def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch,
         "../Up": "'../Up' cannot be the name of a class",
         "Numpy": "numpy.py would take the place of the module numpy: choose another name than Numpy.",
         "Random": "random.py would take the place of the module random",
+        "Conftest": "conftest.py would take the place of the module conftest",
+        "Adaptivity": "Adaptivity is a name that admiss or the two files have already: choose another.",
+        "Affine": "Affine is a name that",
+        "AdaptiveStack": "AdaptiveStack is a name that",
+        "Contract": "Contract is a name that",
+        "Sequence": "Sequence is a name that",
+        "compare_classes": "compare_classes is a name that",
+        "Test": "pytest takes Test, which begins with Test, for a test: choose another name.",
+        "TestedClass": "pytest takes TestedClass,",
     }
     for name, message in wrong.items():
         with pytest.raises(SystemExit) as stop:
             main(["new-class", name])
         assert stop.value.code == 2
-        assert message in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["new-class", "Mine", "--folder", "file"])
-    assert "--folder file is a file: name a folder." in capsys.readouterr().err
+        shown = capsys.readouterr().err
+        assert message in shown
+        assert shown.startswith("usage: admiss new-class ")
+    for folder in ("file", "file/within", "file/within/it"):
+        with pytest.raises(SystemExit):
+            main(["new-class", "Mine", "--folder", folder])
+        shown = capsys.readouterr().err
+        assert f"error: --folder {folder} cannot be, since file is a file: name a folder." in shown
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "test_mine.py"]
     assert (tmp_path / "test_mine.py").read_text() == "mine"
 
