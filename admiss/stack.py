@@ -13,7 +13,12 @@ penalties included, it learns anew from the training rows of each fold.
 
 What candidates see, and how their predictions are cut, is in ``stack_members.py``.
 
-WHERE
+*Where it loses.* On small sets: from some 140 rows held-out errors hardly tell candidates apart, the weights stay near
+equal ones, and candidates that are overconfident there spoil the ranking. On heart-disease-va 2 AUC - 1 is .16 below
+that of the candidate that is best in hindsight (three splits with 60 test rows; on average over 36 real sets it is
+.012), on generated data of the paper R2 is .007 below, at worst .065. A single right model, such as expected features
+where the law is right, beats it by that. It takes 8 to 19 times as long as the cross-validation of affine weights, and
+it is no model to read.
 """
 
 from dataclasses import replace

@@ -21,7 +21,10 @@ from experiments.study import SCALES, Study
 
 LEARNERS = ("linear", "tree", "forest", "XGBoost", "best")
 ADAPTIVE = ("Affine intercept", "Affine", "Finite", "Adaptive LR - best")
+STACK = "AdaptiveStack"
+EXPECTED = tuple(f"{name}{law}" for name in ("Conditional mean", "Expected features") for law in ("", ", censored"))
 MAIN = (
+    STACK,
     "Adaptive LR - best",
     "Joint - best",
     "Mean - best",
@@ -33,6 +36,8 @@ MAIN = (
     "Oracle - best",
 )
 ORDER = (
+    STACK,
+    *EXPECTED,
     *ADAPTIVE,
     *(f"{family} - {learner}" for family in ("Joint", "Mean", "mice") for learner in LEARNERS),
     *("CART MIA", "RF MIA", "XGBoost"),
@@ -40,7 +45,7 @@ ORDER = (
     *("none", "greedy", "exact"),
 )
 REFERENCE = "Mean - best"
-WITH_R2 = ("synthetic", "real-design", "partitions")
+WITH_R2 = ("synthetic", "real-design", "partitions", "stack")
 AUTHORS, REAL = "AuthorsInstance", "RealTarget"
 # Levels that averages leave out unless they are asked for.
 OUTSIDE = {"kind": ("TextInstance",), "signal": ("tree",)}

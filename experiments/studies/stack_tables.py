@@ -39,8 +39,9 @@ def stack_sections(table: pl.DataFrame, stack: str) -> list[Section]:
 
 
 def _methods(rows: pl.DataFrame, stack: str) -> list[str]:
-    names = rows["method"].unique(maintain_order=True).to_list()
-    return [stack, *(name for name in names if name != stack)]
+    """The stack, then the others from the best to the worst."""
+    means = rows.group_by("method").agg(pl.col("score").mean()).sort("score", "method", descending=[True, False])
+    return [stack, *(name for name in means["method"] if name != stack)]
 
 
 def _generated(rows: pl.DataFrame, stack: str) -> Section:
@@ -125,7 +126,10 @@ def _real_hindsight(rows: pl.DataFrame, stack: str) -> Section:
     by_method = [pl.col("score").filter(pl.col("method") == name).mean().alias(name) for name in others]
     every = here.select(*identity, "score").join(rows.group_by(identity).agg(by_method), on=identity)
     lines = []
-    for against, table, names in (("its candidates", own, columns), ("all methods", every, others)):
+    # affine weights are no candidate on wide sets; an instance that lacks a method tells nothing yet
+    for against, table, names in (("its candidates", own, columns), ("all methods", every.drop_nulls(), others)):
+        if table.is_empty():
+            continue
         of_sets = table.group_by("dataset", maintain_order=True).agg(pl.col("score", *names).mean())
         for unit, each in (("set", of_sets), ("split", table)):
             gap = (each.select(pl.max_horizontal(names) - pl.col("score")).to_series()).to_numpy()
