@@ -25,6 +25,9 @@ MOST_BARS, MARKER_SPACING = 12, 0.1
 MOST_PANELS = 8
 # Figures that have more places than this on the horizontal axis leave its ticks to matplotlib.
 MOST_TICKS = 11
+# Words that are too long for the axis of a panel stand below all of them; of more ticks every second is named.
+LONG_LABEL = 30
+MANY_TICKS = 6
 GROUPS = {"": (MAIN, ""), "adaptive-": (ADAPTIVE, ", by level of adaptivity")}
 
 
@@ -104,6 +107,8 @@ def value_curves(
         said.append(f"{heading}: {_ends(panel, x)}")
     for ax in axes[:: 2 if len(places) == 4 else len(axes)]:
         ax.set_ylabel("mean score")
+    if len(words(x)) > LONG_LABEL:
+        figure.supxlabel(words(x), fontsize=10)
     below = _limit(axes, means)
     legend(figure, axes[0])
     caption = f"{COMMON}: {text}. {bar_words(kept, x)}{below}"
@@ -156,10 +161,12 @@ def bar_words(rows: pl.DataFrame, x: str) -> str:
 def set_axis(ax: Any, x: str, heading: str) -> None:
     """Title and horizontal axis of a panel; n is on a logarithmic one."""
     ax.set_title(heading, fontsize=10, parse_math=False)
-    ax.set_xlabel(words(x))
+    if len(words(x)) <= LONG_LABEL:
+        ax.set_xlabel(words(x))
     places = sorted({float(value) for line in ax.lines for value in line.get_xdata()})
     if x != "n" and len(places) <= MOST_TICKS:
-        ax.set_xticks(places, [f"{place:g}" for place in places])
+        shown = places[:: 2 if len(places) > MANY_TICKS else 1]
+        ax.set_xticks(shown, [f"{place:g}" for place in shown])
     if x == "n":
         ax.set_xscale("log")
         low, high = ax.get_xlim()
