@@ -131,3 +131,46 @@ def test_the_table_of_the_paper_in_the_readme_is_that_of_the_results():
                 here, authors = cell.rstrip(")").split(" (")
                 shown[cells[0], mechanism, signal] = (float(here), float(authors))
     assert shown == kept
+
+
+def test_the_table_of_real_data_in_the_readme_is_that_of_the_results():
+    rows = csv.DictReader((ROOT / "experiments" / "results" / "real-design" / "accuracy-by-design.csv").open())
+    kept = {(row["method"], row["design"]): (row["over instances"], row["printed"]) for row in rows}
+    shown = readme_table("## The paper on real data", ("mar", "nmar", "am", "real"))
+    assert len(shown) == 35
+    for place, cell in shown.items():
+        here, _, printed = cell.rstrip(")").partition(" (")
+        assert float(here) == float(kept[place][0])
+        assert (float(printed) if printed else None) == (float(kept[place][1]) if kept[place][1] else None)
+
+
+def test_the_tables_of_the_stack_in_the_readme_are_those_of_the_results():
+    folder = ROOT / "experiments" / "results" / "stack"
+    settings = [f"{mechanism} / {signal}" for mechanism, signal in SETTINGS]
+    kept = {row["method"]: row for row in csv.DictReader((folder / "generated-data.csv").open())}
+    shown = readme_table("## The best prediction", settings)
+    assert len(shown) == 40
+    assert all(float(cell) == float(kept[method][setting]) for (method, setting), cell in shown.items())
+    real = {row["method"]: row for row in csv.DictReader((folder / "real-targets.csv").open())}
+    columns = ("mean", "regression", "classes", "stack - method")
+    for (method, column), cell in readme_table("## The best prediction", columns, table=1).items():
+        numbers = [float(word) for word in cell.split(" ± ")] if cell != "-" else []
+        expected = [float(word) for word in real[method][column].split(" ± ")] if real[method][column] else []
+        assert numbers == expected
+
+
+def readme_table(heading, columns, table=0):
+    """Cells of a table of a section of the README, by the word on their left and their column."""
+    block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]
+    tables = [[]]
+    for line in block.splitlines():
+        if line.startswith("|"):
+            tables[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif tables[-1]:
+            tables.append([])
+    return {
+        (name, column): cell
+        for name, *cells in tables[table][2:]
+        for column, cell in zip(columns, cells, strict=True)
+        if cell != "-" or table
+    }
