@@ -89,7 +89,7 @@ def sections(table: pl.DataFrame) -> list[Any]:
         pl.col("method").str.extract(r"\[(.*)\]$").alias("grid"),
     )
     rows = []
-    for name in split["name"].unique(maintain_order=True):
+    for name in sorted(split["name"].unique()):
         by_grid = {grid: split.filter((pl.col("name") == name) & (pl.col("grid") == grid)) for grid in GRID_NAMES}
         both = by_grid["reduced"].join(by_grid["authors"], on=_FIELDS, suffix="_authors")
         difference = (both["r2_authors"] - both["r2_authors_authors"]).to_numpy()
