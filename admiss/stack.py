@@ -194,8 +194,8 @@ class AdaptiveStack(BaseEstimator):
         tested = np.concatenate([test for _, test in folds])
         Z = np.concatenate(held[:-1])
         s = np.ones(len(tested)) if weights is None else weights[tested]
-        # a row and a class is a row of the program
         unit = float(np.abs(Y).max()) or 1.0  # squares of y must not overflow
+        # a row and a class is a row of the program
         flat, target = Z.reshape(-1, len(models)) / unit, Y[tested].ravel() / unit
         problem = StackingProblem.of(flat, target, np.repeat(s, Y.shape[1]), 0.0)
         errors = np.diag(problem.errors)
