@@ -13,15 +13,15 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
     )
 
 from admiss._version import __version__
-from admiss.compare_classes import compare_classes
-from admiss.expected_features import ExpectedFeatures
-from admiss.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
+from admiss.compare.classes import compare_classes
+from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
+from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
-from admiss.linear import AdaptiveClassifier, AdaptiveRegressor
-from admiss.linear_cv import AdaptiveClassifierCV, AdaptiveRegressorCV
-from admiss.partition.finite import FiniteClassifier, FiniteRegressor
-from admiss.partition.finite_cv import FiniteClassifierCV, FiniteRegressorCV
-from admiss.stack import AdaptiveStack
+from admiss.laws.expected_features import ExpectedFeatures
+from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
+from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
+from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
+from admiss.stack.estimators import AdaptiveStack
 from admiss.versions import show_versions
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 import sys
 
-from admiss.cli import main
+from admiss.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,8 +7,8 @@ import numpy as np
 
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
-from admiss.linear import AdaptiveRegressor
-from admiss.table import Table
+from admiss.linear.estimators import AdaptiveRegressor
+from admiss.terminal.table import Table
 
 HIERARCHY = {
     "static": Static(),

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Rows that are packed into keys at once.
 KEY_BLOCK = 2**16

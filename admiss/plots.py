@@ -1,7 +1,4 @@
-"""Figures: fitted trees, and partitioners compared.
-
-Colours are those of Okabe and Ito, which everyone can tell apart; markers, lines and words say the same without colour.
-"""
+"""Figures: fitted trees, and partitioners compared."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,25 +6,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.inputs import feature_names
-from admiss.partition.comparison import METHODS, Comparison
-from formulations.tree_dynamic_program import Tree
+from admiss.compare.partitions import METHODS, Comparison
+from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
+from admiss.estimator.validation import feature_names
+from formulations.trees.dynamic_program import Tree
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 # Leaves of a tree that are drawn in a comparison at most.
 MOST_LEAVES = 24
 # Height of a level of a tree.
 LEVEL = 1.0
-NEEDS_MATPLOTLIB = "Figures need matplotlib: run 'pip install admiss[plots]', or 'pip install matplotlib'."
-
-
-def pyplot() -> Any:
-    """matplotlib.pyplot, or one sentence on how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(NEEDS_MATPLOTLIB) from error
-    return plt
 
 
 def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:

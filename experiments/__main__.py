@@ -11,9 +11,9 @@ from pathlib import Path
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from experiments.engine.commands import add_study_commands  # noqa: E402
-from experiments.engine.errors import EngineError  # noqa: E402
-from experiments.engine.outcome import encodable  # noqa: E402
+from admiss.cli.study_commands import add_study_commands  # noqa: E402
+from admiss.study.errors import EngineError  # noqa: E402
+from admiss.study.outcome import encodable  # noqa: E402
 
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
         options = topics.add_parser(topic, help=words, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         options.add_argument("--out", type=Path, default=Path(f"bench-{topic}"), help="folder of finished measurements")
         options.add_argument("--quick", action="store_true", help="small workloads, for a look")
-        options.set_defaults(answer=run_bench)
+        options.set_defaults(handler=run_bench)
     return parser
 
 
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     options.arguments = arguments
     try:
-        print(encodable(options.answer(options)), flush=True)
+        print(encodable(options.handler(options)), flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (EngineError, OSError) as error:

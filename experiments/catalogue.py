@@ -1,7 +1,7 @@
 """The studies by name."""
 
+from admiss.study.study import Study
 from experiments.studies import bounds, grids, partitions, real_design, stack, synthetic
-from experiments.study import Study
 
 STUDIES: dict[str, Study] = {
     module.STUDY.name: module.STUDY for module in (synthetic, grids, real_design, partitions, bounds, stack)

@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError
 from formulations.linear_solver import LinearSolution, highs_version, solve_linear, time_left
-from formulations.losses import Array
 
 # A gap below this share of what the rows can hide is one of rounding.
 CLOSED = 1e-13
@@ -62,7 +62,7 @@ class Reallocation:
         The pattern that each row has now; how often each occurs is what a reallocation keeps.
     """
 
-    hidden: Array
+    hidden: FloatArray
     given: NDArray[np.intp]
 
     @property
@@ -124,7 +124,7 @@ def reallocate(X: ArrayLike, M: ArrayLike, *, time_limit: float | None = None) -
     return patterns[chosen].astype(missing.dtype), certificate
 
 
-def build_reallocation(costs: Array, counts: NDArray[np.intp]) -> Any:
+def build_reallocation(costs: FloatArray, counts: NDArray[np.intp]) -> Any:
     """The program in Pyomo, for -c or any costs that differ from it by constants of rows and of patterns."""
     import pyomo.environ as pyo
 
@@ -195,7 +195,7 @@ def solve_reallocation(
     )
 
 
-def _solve(costs: Array, counts: NDArray[np.intp], time_limit: float | None) -> LinearSolution:
+def _solve(costs: FloatArray, counts: NDArray[np.intp], time_limit: float | None) -> LinearSolution:
     """One program, built and solved; an interrupt goes on."""
     began = time.perf_counter()
     model = build_reallocation(costs, counts)
@@ -208,23 +208,23 @@ def _solve(costs: Array, counts: NDArray[np.intp], time_limit: float | None) -> 
     return solution
 
 
-def _regrets(problem: Reallocation, prices: Array) -> Array:
+def _regrets(problem: Reallocation, prices: FloatArray) -> FloatArray:
     """r_ik, by how much pattern k is worse for row i than the best one at these prices."""
     worth = problem.hidden - prices
     return worth.max(axis=1, keepdims=True) - worth
 
 
-def _gap(regrets: Array, chosen: NDArray[np.intp]) -> float:
+def _gap(regrets: FloatArray, chosen: NDArray[np.intp]) -> float:
     """What is not proven of a reallocation: the sum of the regrets of its rows."""
     return _of_rows(regrets, chosen).sum().item()
 
 
-def _of_rows(values: Array, chosen: NDArray[np.intp]) -> Array:
+def _of_rows(values: FloatArray, chosen: NDArray[np.intp]) -> FloatArray:
     """The value of each row at its pattern."""
     return np.take_along_axis(values, chosen[:, None], axis=1)
 
 
-def _rounding(problem: Reallocation, prices: Array) -> float:
+def _rounding(problem: Reallocation, prices: FloatArray) -> float:
     """What a gap can be by rounding alone."""
     size = np.abs(problem.hidden).max(axis=1).sum() + len(problem.hidden) * np.abs(prices).max()
     return CLOSED * size.item()
@@ -238,7 +238,7 @@ def _assignment(solution: LinearSolution, counts: NDArray[np.intp]) -> NDArray[n
     return chosen if np.array_equal(np.bincount(chosen, minlength=len(counts)), counts) else None
 
 
-def _dual_prices(solution: LinearSolution, costs: Array) -> Array:
+def _dual_prices(solution: LinearSolution, costs: FloatArray) -> FloatArray:
     """Duals of the patterns, up to a constant, which changes no regret: costs minus reduced costs of any row."""
     if solution.reduced_costs is None:
         return np.zeros(costs.shape[1])

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.losses import Array
+from formulations.arrays import FloatArray
 
 # How often the thread of the solver is asked whether it is done, in seconds.
 POLL = 0.05
@@ -50,13 +50,13 @@ class LinearSolution:
         c_j - a_j'y for the duals y of the bound; linear programs in HiGHS only.
     """
 
-    values: Array | None
+    values: FloatArray | None
     bound: float
     status: str
     solver: str
     version: str
     seconds: float
-    reduced_costs: Array | None = None
+    reduced_costs: FloatArray | None = None
 
 
 def require_solver(solver: str) -> None:
@@ -77,7 +77,7 @@ def solve_linear(
     *,
     solver: str = "highs",
     time_limit: float | None = None,
-    start: Array | None = None,
+    start: FloatArray | None = None,
     upper: float = np.inf,
     options: dict[str, Any] | None = None,
 ) -> LinearSolution:
@@ -126,7 +126,7 @@ def _solve_highs(
     model: Any,
     variables: list[Any],
     time_limit: float | None,
-    start: Array | None,
+    start: FloatArray | None,
     upper: float,
     options: dict[str, Any],
     began: float,
@@ -245,7 +245,7 @@ def _run(h: Any) -> tuple[bool, bool]:
             h.cancelSolve()
 
 
-def _dual_bound(lp: Any, y: Array, upper: float) -> tuple[float, Array]:
+def _dual_bound(lp: Any, y: FloatArray, upper: float) -> tuple[float, FloatArray]:
     """Bound by weak duality from any row duals, and the reduced costs that go with it."""
     import scipy.sparse as sp
 

@@ -20,14 +20,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
+
+from formulations.arrays import FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp
-
-Array = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 class Loss(ABC):
@@ -41,32 +39,32 @@ class Loss(ABC):
     domain_tolerance: ClassVar[float] = 0.0
 
     @abstractmethod
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         """The risk sum_i q_i l(y_i, z_i) as a cvxpy expression."""
 
     @abstractmethod
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """l(y, z), row by row."""
 
     @abstractmethod
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         """l*(t), row by row, for t within the domain."""
 
-    def conjugate(self, y: Array, t: Array) -> Array:
+    def conjugate(self, y: FloatArray, t: FloatArray) -> FloatArray:
         """l*(t), row by row; infinite outside of its domain."""
         low, high = self.domain(y)
         outside = (t < low - self.domain_tolerance) | (t > high + self.domain_tolerance)
         return np.where(outside, np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest t with a finite conjugate."""
         return np.full_like(y, -np.inf), np.full_like(y, np.inf)
 
-    def derivative(self, y: Array, z: Array) -> Array:
+    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """dl/dz, row by row; smooth losses only."""
         raise TypeError(f"{self} has no derivative everywhere")
 
-    def curvature(self, y: Array, z: Array) -> Array:
+    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
         """d2l/dz2, row by row; smooth losses only."""
         raise TypeError(f"{self} has no second derivative everywhere")
 
@@ -79,21 +77,21 @@ class Loss(ABC):
 class Squared(Loss):
     """(y - z)^2."""
 
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
         return cp.sum_squares(cp.multiply(np.sqrt(q), y - z))
 
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return (y - z) ** 2
 
-    def derivative(self, y: Array, z: Array) -> Array:
+    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return 2.0 * (z - y)
 
-    def curvature(self, y: Array, z: Array) -> Array:
+    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return np.full_like(z, 2.0)
 
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         return t * y + t**2 / 4.0
 
     def in_units(self, sigma: float) -> tuple[Loss, float]:
@@ -110,25 +108,25 @@ class Huber(Loss):
         if not self.delta > 0:
             raise ValueError(f"Huber needs delta > 0, not {self.delta!r}.")
 
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
         return q @ cp.huber(y - z, self.delta)
 
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         r = np.abs(y - z)
         return np.where(r <= self.delta, r**2, 2.0 * self.delta * r - self.delta**2)
 
-    def derivative(self, y: Array, z: Array) -> Array:
+    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return 2.0 * np.clip(z - y, -self.delta, self.delta)
 
-    def curvature(self, y: Array, z: Array) -> Array:
+    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return np.where(np.abs(y - z) <= self.delta, 2.0, 0.0)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full_like(y, -2.0 * self.delta), np.full_like(y, 2.0 * self.delta)
 
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         return t * y + t**2 / 4.0
 
     def in_units(self, sigma: float) -> tuple[Loss, float]:
@@ -147,20 +145,20 @@ class Quantile(Loss):
         if not 0 < self.level < 1:
             raise ValueError(f"Quantile needs a level between 0 and 1, not {self.level!r}.")
 
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
         r = y - z
         return q @ cp.maximum(self.level * r, (self.level - 1.0) * r)
 
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         r = y - z
         return np.maximum(self.level * r, (self.level - 1.0) * r)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full_like(y, -self.level), np.full_like(y, 1.0 - self.level)
 
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         return t * y
 
     def in_units(self, sigma: float) -> tuple[Loss, float]:
@@ -174,18 +172,18 @@ class Absolute(Loss):
     smooth: ClassVar[bool] = False
     largest_curvature: ClassVar[float] = np.inf
 
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
         return q @ cp.abs(y - z)
 
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return np.abs(y - z)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full_like(y, -1.0), np.full_like(y, 1.0)
 
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         return t * y
 
     def in_units(self, sigma: float) -> tuple[Loss, float]:
@@ -200,24 +198,24 @@ class Logistic(Loss):
     largest_curvature: ClassVar[float] = 0.25
     domain_tolerance: ClassVar[float] = 1e-10
 
-    def total(self, y: Array, z: "cp.Expression", q: Array) -> "cp.Expression":
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
         return q @ cp.logistic(-cp.multiply(y, z))
 
-    def value(self, y: Array, z: Array) -> Array:
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return np.logaddexp(0.0, -y * z)
 
-    def derivative(self, y: Array, z: Array) -> Array:
+    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return -y * expit(-y * z)
 
-    def curvature(self, y: Array, z: Array) -> Array:
+    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
         return expit(z) * expit(-z)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
-    def conjugate_inside(self, y: Array, t: Array) -> Array:
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
         u = -y * t
         return xlogy(u, u) + xlogy(1.0 - u, 1.0 - u)
 

@@ -23,8 +23,8 @@ from importlib.metadata import version
 import cvxpy as cp
 import numpy as np
 
+from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError
-from formulations.losses import Array
 
 TOLERANCE = 1e-12
 # Weights below this are 0.
@@ -46,20 +46,20 @@ class StackingProblem:
     rho : float
     """
 
-    errors: Array
+    errors: FloatArray
     rho: float
 
     @classmethod
-    def of(cls, Z: Array, y: Array, weights: Array, rho: float) -> "StackingProblem":
+    def of(cls, Z: FloatArray, y: FloatArray, weights: FloatArray, rho: float) -> "StackingProblem":
         """The problem for predictions, targets and weights of rows."""
         E = (y[:, None] - Z) * np.sqrt(weights / weights.sum())[:, None]
         return cls(E.T @ E, rho)
 
-    def objective(self, w: Array) -> float:
+    def objective(self, w: FloatArray) -> float:
         """The objective at weights that sum to 1."""
         return float(w @ self.errors @ w + self.rho * np.sum((w - 1 / len(w)) ** 2))
 
-    def gradient(self, w: Array) -> Array:
+    def gradient(self, w: FloatArray) -> FloatArray:
         """Its gradient."""
         return 2 * (self.errors @ w + self.rho * (w - 1 / len(w)))
 
@@ -74,7 +74,7 @@ def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]
     return cp.Problem(cp.Minimize(risk + shrinkage), [cp.sum(w) == 1]), w
 
 
-def stacking_weights(problem: StackingProblem) -> tuple[Array, Certificate]:
+def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]:
     """The weights, and the proof that there are no better ones.
 
     Raises
@@ -107,7 +107,7 @@ def stacking_weights(problem: StackingProblem) -> tuple[Array, Certificate]:
     return w, Certificate(objective, bound, "optimal", "CLARABEL", version("clarabel"), seconds)
 
 
-def _nearly_equal(problem: StackingProblem, began: float) -> tuple[Array, Certificate]:
+def _nearly_equal(problem: StackingProblem, began: float) -> tuple[FloatArray, Certificate]:
     """Weights 1/K + v under so strong a shrinkage that a solver would see nothing else.
 
     With all weights positive v solves (errors + rho I) v = nu 1 - errors 1/K, 1'v = 0. The gradient is taken from v,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import admiss
-from admiss.cli import main
+from admiss.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("formulations", "admiss", "experiments")

@@ -1,11 +1,11 @@
 """Adaptivity classes: how the weights of a linear model depend on the missingness pattern."""
 
+from admiss.adaptivity.base import Adaptivity
 from admiss.adaptivity.conditional_mean import ConditionalMean
+from admiss.adaptivity.fully_adaptive import FullyAdaptive
 from admiss.adaptivity.fused import FusedPatterns
-from admiss.adaptivity.indicator import FullyAdaptive
 from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.adaptivity.polynomial import Affine, AffineIntercept, Polynomial, Static
-from admiss.adaptivity.protocol import Adaptivity
 
 __all__ = [
     "Adaptivity",

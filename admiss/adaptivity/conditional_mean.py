@@ -36,7 +36,7 @@ import numpy as np
 
 from admiss.adaptivity.polynomial import AffineIntercept
 from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
-from admiss.patterns import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 
 class ConditionalMean(AffineIntercept):

@@ -55,8 +55,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from admiss.adaptivity.indicator import FullyAdaptive
-from admiss.patterns import BoolArray, FloatArray, IntArray, nearest
+from admiss.adaptivity.fully_adaptive import FullyAdaptive
+from admiss.patterns import nearest
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -43,7 +43,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity.polynomial import Affine
-from admiss.patterns import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     import cvxpy as cp

@@ -23,8 +23,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from admiss.adaptivity.protocol import Adaptivity
-from admiss.patterns import BoolArray, FloatArray
+from admiss.adaptivity.base import Adaptivity
+from formulations.arrays import BoolArray, FloatArray
 
 
 class _Monomials(Adaptivity):

@@ -1,10 +1,10 @@
 """What adaptive and joint methods are compared with, tuned in one way."""
 
-from admiss.baselines.chained_equations import ChainedEquations, complete_together
+from admiss.baselines.chained_equations import ChainedEquations, complete_transductive
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.baselines.grids import GRIDS
 from admiss.baselines.methods import BASELINES, baseline, baseline_features
-from admiss.baselines.tuned import TunedClassifier, TunedRegressor
+from admiss.baselines.tuning.grids import GRIDS
+from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
 
 __all__ = [
     "BASELINES",
@@ -15,5 +15,5 @@ __all__ = [
     "TunedRegressor",
     "baseline",
     "baseline_features",
-    "complete_together",
+    "complete_transductive",
 ]

@@ -29,11 +29,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.baselines.mean_matching import Matching, match
-from admiss.inputs import feature_names, read_features, unchanged_on_error
-from admiss.notices import tell_set_to_zero
-from admiss.patterns import FloatArray
-from admiss.progress import progress
-from admiss.rows import observed_moments, observed_scale
+from admiss.estimator.notices import warn_set_to_zero
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
+from admiss.terminal.progress import progress
+from formulations.arrays import FloatArray
 
 
 class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -95,7 +95,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X = read_features(self, X, reset=True)
             rng = check_random_state(self.random_state)
             observed = ~np.isnan(X)
-            tell_set_to_zero(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
+            warn_set_to_zero(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
             completed = _complete(X, n_donors, n_sweeps, rng)
             self.units_ = _Units.of(X)
             Z = self.units_.standardise(completed)
@@ -131,7 +131,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def complete_together(
+def complete_transductive(
     X_train: Any,
     X_test: Any,
     *,
@@ -148,7 +148,7 @@ def complete_together(
     Examples
     --------
     >>> x = np.arange(40.0)
-    >>> train, test = complete_together(np.column_stack([x, -x]), [[7.0, np.nan]], random_state=0)
+    >>> train, test = complete_transductive(np.column_stack([x, -x]), [[7.0, np.nan]], random_state=0)
     >>> train.shape, bool(abs(test[0, 1] + 7) <= 3)
     ((40, 2), True)
     """
@@ -157,7 +157,7 @@ def complete_together(
     X_train = read_features(reader, X_train, reset=True)
     seen = np.flatnonzero(~np.isnan(X_train).all(axis=0))
     X_test = _only_columns(read_features(reader, X_test, reset=False), seen)
-    tell_set_to_zero(feature_names(reader), sorted(set(range(X_train.shape[1])) - set(seen.tolist())))
+    warn_set_to_zero(feature_names(reader), sorted(set(range(X_train.shape[1])) - set(seen.tolist())))
     rng = check_random_state(random_state)
     train = _complete(X_train, n_donors, n_sweeps, rng)
     both = _complete(np.vstack([train, X_test]), n_donors, n_sweeps, rng)

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from admiss.inputs import feature_names, read_features, unchanged_on_error
-from admiss.notices import tell, tell_never_missing
-from admiss.patterns import FloatArray
-from admiss.rows import observed_moments
+from admiss.estimator.notices import warn, warn_never_missing
+from admiss.estimator.rows import observed_moments
+from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
+from formulations.arrays import FloatArray
 
 
 class CompleteFeatures(TransformerMixin, BaseEstimator):
@@ -43,7 +43,7 @@ class CompleteFeatures(TransformerMixin, BaseEstimator):
             self.features_ = np.flatnonzero(~np.isnan(X).any(axis=0))
             self.means_ = observed_moments(X[:, self.features_], np.ones(len(X)))[0]
         if not len(self.features_):
-            tell("Every feature has missing values in training: a constant takes the place of the complete ones.")
+            warn("Every feature has missing values in training: a constant takes the place of the complete ones.")
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -54,7 +54,7 @@ class CompleteFeatures(TransformerMixin, BaseEstimator):
             return np.ones((len(X), 1))
         kept = X[:, self.features_]
         M = np.isnan(kept)
-        tell_never_missing(feature_names(self), self.features_[M.any(axis=0)])
+        warn_never_missing(feature_names(self), self.features_[M.any(axis=0)])
         return np.where(M, self.means_, kept)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

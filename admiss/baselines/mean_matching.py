@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from admiss.patterns import BoolArray, FloatArray
-from formulations.compiled import compiled
+from formulations.arrays import BoolArray, FloatArray
+from formulations.jit import compiled
 
 # The ridge on the diagonal of correlations.
 KAPPA = 1e-5

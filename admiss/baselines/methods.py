@@ -27,9 +27,9 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 
 from admiss.baselines.chained_equations import ChainedEquations
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.baselines.tuned import TunedClassifier, TunedRegressor
-from admiss.baselines.tuning import listed_kinds
-from admiss.patterns import FloatArray
+from admiss.baselines.tuning.search import listed_kinds
+from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
+from formulations.arrays import FloatArray
 
 TASKS = ("regression", "classification")
 # Kinds of predictors that take missing values as they are.

@@ -17,7 +17,7 @@ from admiss.bounds.counts import coefficient_count
 from admiss.bounds.crossovers import Recommendation, crossover, recommend
 from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
-from admiss.bounds.generalization import Bound, generalization_bound
+from admiss.bounds.theorem import Bound, generalization_bound
 
 __all__ = [
     "Bound",

@@ -46,8 +46,9 @@ from scipy.special import logsumexp
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.bounds.counts import ClassLike, class_name, contains_polynomials, read_class
-from admiss.datasets.mechanisms import CompletelyAtRandom
-from admiss.patterns import FloatArray, PatternTable
+from admiss.datasets.mechanisms.single import CompletelyAtRandom
+from admiss.patterns import PatternTable
+from formulations.arrays import FloatArray
 
 BIASES = ("proved", "paper")
 # Features up to which the degree that a new class declares is checked, over all patterns.

@@ -41,7 +41,7 @@ from admiss.adaptivity import (
     resolve_adaptivity,
 )
 from admiss.partition import Partition, Partitioner
-from admiss.patterns import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 COUNTS = ("effective", "table")
 

@@ -24,8 +24,8 @@ from scipy.special import lambertw
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.bias import Bias, bias_bound, not_negative, positive
 from admiss.bounds.counts import ClassLike, coefficient_count, read_class
-from admiss.bounds.generalization import Bound, generalization_bound, read_constant
-from admiss.table import Table
+from admiss.bounds.theorem import Bound, generalization_bound, read_constant
+from admiss.terminal.table import Table
 
 # Orders of polynomials that are compared by default.
 LARGEST_ORDER = 10

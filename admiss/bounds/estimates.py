@@ -31,9 +31,10 @@ from sklearn.utils import check_random_state
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
 from admiss.bounds.neighbours import RowTerms, neighbour_differences
-from admiss.folds import Split, make_folds
-from admiss.inputs import read_features, read_regression_target
-from admiss.patterns import BoolArray, FloatArray, PatternTable
+from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.validation import read_features, read_regression_target
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray
 
 # Numbers above a quantile that its standard error is taken from at least.
 FEWEST_ABOVE = 5

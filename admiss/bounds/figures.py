@@ -16,9 +16,9 @@ import numpy as np
 from admiss.bounds.bias import Bias
 from admiss.bounds.counts import ClassLike, class_name, read_class
 from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover
-from admiss.bounds.generalization import AS_PRINTED, Bound, generalization_bound, short
-from admiss.patterns import FloatArray
-from admiss.plots import BLUE, GREEN, GREY, ORANGE, pyplot
+from admiss.bounds.theorem import AS_PRINTED, Bound, generalization_bound, short
+from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
+from formulations.arrays import FloatArray
 
 PURPLE, SKY, AMBER, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
 DASHED, LONG, DASH_DOT, DASH_DOTS = (0, (4, 2)), (0, (8, 2)), (0, (6, 2, 1, 2)), (0, (6, 2, 1, 2, 1, 2))

@@ -24,10 +24,11 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
-from admiss.folds import Split
-from admiss.linear import AdaptiveRegressor
-from admiss.patterns import FloatArray, IntArray, PatternTable
-from admiss.rows import observed_moments, observed_scale
+from admiss.estimator.folds import Split
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.linear.estimators import AdaptiveRegressor
+from admiss.patterns import PatternTable
+from formulations.arrays import FloatArray, IntArray
 
 # Components from which a standard error is taken at least.
 FEWEST_GROUPS = 10

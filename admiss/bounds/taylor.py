@@ -36,7 +36,7 @@ from sklearn.utils import check_random_state
 
 from admiss.bounds.bias import bias_bound, log_elementary_symmetric, log_mean_square, positive
 from admiss.bounds.counts import all_patterns, check_choice
-from admiss.patterns import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 __all__ = [
     "all_patterns",

@@ -1,16 +1,16 @@
 """Data with missing values: generated, real, and real features with generated targets."""
 
-from admiss.datasets.authors_encoding import real_target_rows, summary
-from admiss.datasets.authors_instances import paper_instance, paper_instances
-from admiss.datasets.composed_mechanisms import Adversarial, Either, Only, Together
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import full_matrix, impute_forest
-from admiss.datasets.interacting import make_interacting
-from admiss.datasets.mechanisms import AtRandom, Censoring, CompletelyAtRandom, Mechanism, SelfMasking
-from admiss.datasets.real import list_datasets, load_dataset
+from admiss.datasets.generated.interacting import make_interacting
+from admiss.datasets.generated.synthetic import SyntheticData, make_synthetic
+from admiss.datasets.mechanisms.composed import Adversarial, Either, Only, Together
+from admiss.datasets.mechanisms.single import AtRandom, Censoring, CompletelyAtRandom, Mechanism, SelfMasking
+from admiss.datasets.paper.instances import paper_instance, paper_instances
+from admiss.datasets.real.authors_encoding import real_target_rows, summary
+from admiss.datasets.real.load import list_datasets, load_dataset
 from admiss.datasets.semi_synthetic_designs import SemiSyntheticData, semi_synthetic
 from admiss.datasets.storage import DataUnavailableError
-from admiss.datasets.synthetic import SyntheticData, make_synthetic
 
 __all__ = [
     "Adversarial",

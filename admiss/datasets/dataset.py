@@ -11,7 +11,7 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from admiss.patterns import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,12 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
+from admiss.datasets.cached import cached
 from admiss.datasets.dataset import Dataset
-from admiss.datasets.kept import kept
-from admiss.inputs import read_features
-from admiss.patterns import BoolArray, FloatArray, IntArray
-from admiss.progress import counter
-from admiss.rows import observed_moments, observed_scale
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.validation import read_features
+from admiss.terminal.progress import counter
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Part of the key of a stored matrix: to be changed with anything that changes the values.
 ALGORITHM = "forest 1"
@@ -289,7 +289,7 @@ def full_matrix(
     groups = [group.tolist() for group in _columns_of_variables(variables, X.shape[1])]
     depends_on = [ALGORITHM, sklearn.__version__, groups, tuple(size), int(random_state)]
     full = X.copy()
-    full[missing] = kept(
+    full[missing] = cached(
         "imputed",
         depends_on,
         [X],

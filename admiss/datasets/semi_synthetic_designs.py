@@ -23,16 +23,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from admiss.datasets.composed_mechanisms import reallocated
+from admiss.datasets.cached import cached
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import check_matrix, full_matrix
-from admiss.datasets.kept import kept
-from admiss.datasets.real import load_dataset
-from admiss.datasets.signals import add_noise, check_signal, draw_signal
-from admiss.datasets.synthetic import SyntheticData
-from admiss.inputs import feature_names, read_features
-from admiss.patterns import BoolArray, FloatArray, IntArray
-from admiss.rows import observed_moments, observed_scale
+from admiss.datasets.generated.signals import add_noise, check_signal, draw_signal
+from admiss.datasets.generated.synthetic import SyntheticData
+from admiss.datasets.mechanisms.composed import reallocated
+from admiss.datasets.real.load import load_dataset
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.validation import feature_names, read_features
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.linear_solver import highs_version
 
 DESIGNS = ("mar", "nmar", "am")
@@ -205,4 +205,4 @@ def _standardised(full: FloatArray) -> FloatArray:
 
 def _adversarial(Z: FloatArray, M: BoolArray) -> BoolArray:
     """The same patterns on the rows where they hide the largest values; kept, as all signals share them."""
-    return kept("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))
+    return cached("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from admiss.progress import counter
+from admiss.terminal.progress import counter
 
 # Seconds to wait for a connection, and between two pieces of an answer.
 TIMEOUT = (10.0, 30.0)

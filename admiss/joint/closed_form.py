@@ -23,13 +23,13 @@ from itertools import product
 
 import numpy as np
 
-from admiss.folds import Split, make_folds
+from admiss.estimator.folds import Split, make_folds
 from admiss.joint.indicator_ridge import Cell, IndicatorRidge, LogisticRidge, Parts, SquaredRidge
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
 from admiss.joint.row_ridge import RowRidge
-from admiss.patterns import FloatArray
-from admiss.progress import progress
-from formulations.compiled import is_interrupt
+from admiss.terminal.progress import progress
+from formulations.arrays import FloatArray
+from formulations.jit import is_interrupt
 
 # A coefficient below this share of the largest is 0, and so is a move of fewer standard deviations.
 ZERO = 1e-10

@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.inputs import (
+from admiss.estimator.notices import warn_never_missing
+from admiss.estimator.validation import (
     feature_names,
     read_classes,
     read_features,
@@ -30,8 +31,7 @@ from admiss.joint.last_fit import fit_at
 from admiss.joint.paper_search import PaperSearch
 from admiss.joint.predictor import check_predictor, prepared
 from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, imputed
-from admiss.notices import tell_never_missing
-from admiss.patterns import FloatArray
+from formulations.arrays import FloatArray
 
 ERRORS = ("log_loss", "auc")
 
@@ -82,7 +82,7 @@ class _JointImpute(BaseEstimator):
         """x^mu, having told of values that are missing for the first time."""
         X = read_features(self, X, reset=False)
         surprising = np.isnan(X).any(axis=0) & ~self.missable_
-        tell_never_missing(feature_names(self), np.flatnonzero(surprising))
+        warn_never_missing(feature_names(self), np.flatnonzero(surprising))
         return np.where(self.observed_, imputed(X, self.imputation_), 0.0)
 
     def __sklearn_tags__(self) -> Any:

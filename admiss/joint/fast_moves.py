@@ -16,7 +16,7 @@ import numpy as np
 from admiss.joint.linear_moves import linear_steps
 from admiss.joint.moves import Moves, rounding_scale, sign_of_move
 from admiss.joint.problem import JointProblem, imputed
-from admiss.patterns import FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 
 # Most rows of one call of ``predict``, where one feature does not need more.
 CALL_ROWS = 100_000

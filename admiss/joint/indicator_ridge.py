@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.logistic_path import logistic_path
-from admiss.patterns import FloatArray, IntArray
-from admiss.rows import observed_moments, observed_scale
+from admiss.estimator.rows import observed_moments, observed_scale
+from formulations.arrays import FloatArray, IntArray
+from formulations.erm.logistic_path import logistic_path
 
 # An eigenvalue below this share of the largest is 0.
 ZERO = 1e-10

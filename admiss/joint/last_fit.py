@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from admiss.joint.problem import Imputation, JointProblem
-from admiss.patterns import BoolArray, FloatArray
-from formulations.compiled import is_interrupt
+from formulations.arrays import BoolArray, FloatArray
+from formulations.jit import is_interrupt
 
 
 def fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tuple[Any, Imputation]:

@@ -25,8 +25,8 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 from admiss.joint.moves import rounding_scale, sign_of_move
 from admiss.joint.problem import SMALLEST_PROBABILITY, JointProblem
-from admiss.patterns import FloatArray, IntArray
-from formulations.compiled import compiled
+from formulations.arrays import FloatArray, IntArray
+from formulations.jit import compiled
 
 LARGEST_LOSS = -math.log(SMALLEST_PROBABILITY)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.joint.problem import JointProblem
-from admiss.patterns import FloatArray
-from formulations.compiled import compiled
+from formulations.arrays import FloatArray
+from formulations.jit import compiled
 
 # What is not above this share is rounding.
 ROUNDING = 1e-12

@@ -33,9 +33,9 @@ import numpy as np
 from admiss.joint.fast_moves import fast_moves
 from admiss.joint.moves import Moves, rounding_scale, sign_of_move
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
-from admiss.patterns import FloatArray, IntArray
-from admiss.progress import counter
-from formulations.compiled import is_interrupt
+from admiss.terminal.progress import counter
+from formulations.arrays import FloatArray, IntArray
+from formulations.jit import is_interrupt
 
 ORDERS = ("cyclic", "shuffled")
 VARIANTS = ("text", "authors")

@@ -15,7 +15,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from admiss.patterns import FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 
 
 def check_predictor(f: Any, kind: str, weighted: bool) -> None:

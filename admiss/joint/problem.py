@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from admiss.class_scores import area_under_curve, log_losses
+from admiss.estimator.class_scores import area_under_curve, log_losses
 from admiss.joint.predictor import (
     ONE_AGAINST_ONE,
     class_decisions,
@@ -23,7 +23,7 @@ from admiss.joint.predictor import (
     one_against_one,
     weight_parameter,
 )
-from admiss.patterns import BoolArray, FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Probabilities are kept so far from 0, so that one sure mistake does not make the error infinite; smaller ones, which f
 # may have found as 1 - p, are rounding.

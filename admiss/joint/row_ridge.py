@@ -12,7 +12,7 @@ import numpy as np
 
 from admiss.joint.indicator_ridge import Cell, IndicatorRidge, Parts, Solutions, penalised_inverse, standardised
 from admiss.joint.indicator_ridge import standardised_columns as z_and_m
-from admiss.patterns import FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 
 
 class RowRidge(IndicatorRidge):

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from formulations.compiled import compiled
+from formulations.jit import compiled
 
 # A pivot below this share of its diagonal entry is passed over.
 PIVOT_TOLERANCE = 1e-11

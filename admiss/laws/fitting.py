@@ -34,9 +34,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from admiss.estimator.rows import observed_moments, observed_scale
 from admiss.laws.law import Law, expectations
-from admiss.patterns import BoolArray, FloatArray, PatternTable
-from admiss.rows import observed_moments, observed_scale
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray
 
 LAWS = ("gaussian", "censored")
 MAX_STEPS = 1000

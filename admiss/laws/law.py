@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 
 from admiss.laws.completion import complete_rows
-from admiss.patterns import BoolArray, FloatArray, PatternTable
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,10 @@
 """Partitioners: ways to divide missingness patterns into leaves with a linear model each."""
 
+from admiss.partition.base import Limits, Partitioner
 from admiss.partition.exact import BoxPartition, PatternGroups, SplitAssignTree
 from admiss.partition.greedy import Greedy
 from admiss.partition.optimal_tree import OptimalTree
 from admiss.partition.partition import Partition
-from admiss.partition.protocol import Limits, Partitioner
 
 __all__ = [
     "BoxPartition",

@@ -10,19 +10,19 @@ from math import comb
 
 import numpy as np
 
+from admiss.partition.base import Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.optimal_tree import cheap_bound, enumerated_boxes, settled, unproven
 from admiss.partition.partition import Partition, box_partition, group_partition, tree_partition
-from admiss.partition.protocol import Limits, Partitioner
 from admiss.patterns import PatternTable
-from admiss.progress import gap_teller
-from formulations.box_partition import solve_box_partition
-from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
-from formulations.leaves import members_of
+from admiss.terminal.progress import gap_teller
+from formulations.boxes.box_partition import solve_box_partition
+from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
+from formulations.leaves.boxes import members_of
+from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.linear_solver import time_left
-from formulations.pattern_groups import PatternGroupsProblem, solve_pattern_groups
-from formulations.split_assign_tree import solve_split_assign_tree
-from formulations.tree_dynamic_program import best_tree, leaves_of
+from formulations.trees.dynamic_program import best_tree, leaves_of
+from formulations.trees.split_assign import solve_split_assign_tree
 
 # Entries of a set-partitioning matrix, and patterns to be grouped, beyond which a tree is returned with its gap.
 MOST_ENTRIES = 5 * 10**6

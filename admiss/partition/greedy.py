@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss._version import __version__
+from admiss.partition.base import Limits, Partitioner
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.protocol import Limits, Partitioner
-from admiss.patterns import IntArray
+from formulations.arrays import IntArray
 from formulations.certificate import Certificate
-from formulations.leaf_cost import LeafCost, PatternRows
-from formulations.leaves import members_of
-from formulations.tree_dynamic_program import Tree, leaves_of
+from formulations.leaves.boxes import members_of
+from formulations.leaves.cost import LeafCost, PatternRows
+from formulations.trees.dynamic_program import Tree, leaves_of
 
 # An improvement below this share of the cost of a leaf is rounding.
 ROUNDING = 1e-12

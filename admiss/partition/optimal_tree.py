@@ -15,18 +15,18 @@ from math import comb
 import numpy as np
 
 from admiss._version import __version__
+from admiss.partition.base import Limits, Partitioner
 from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.protocol import Limits, Partitioner
-from admiss.progress import counter
+from admiss.terminal.progress import counter
 from formulations.certificate import Certificate
-from formulations.compiled import is_interrupt
-from formulations.leaf_cost import LeafCost, PatternRows, SquaredLeafCost
-from formulations.leaves import BoxCosts, OutOfTimeError, box_costs, count_boxes
+from formulations.jit import is_interrupt
+from formulations.leaves.boxes import BoxCosts, OutOfTimeError, box_costs, count_boxes
+from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.linear_solver import time_left
-from formulations.optimal_tree import CLOSED, NOISE, solve_optimal_tree
-from formulations.polynomial_bound import polynomial_bound
-from formulations.tree_dynamic_program import Tree, best_tree
+from formulations.trees.dynamic_program import Tree, best_tree
+from formulations.trees.flow import CLOSED, NOISE, solve_optimal_tree
+from formulations.trees.polynomial_bound import polynomial_bound
 
 METHODS = ("dp", "mio", "both")
 # Boxes that are enumerated at most: in closed form, and one program each.
@@ -170,10 +170,10 @@ def settled(certificate: Certificate, leaf_cost: LeafCost, objective: float) -> 
     noise = NOISE * leaf_cost.cost(np.arange(len(leaf_cost.rows.patterns)))
     difference = max(0.0, abs(objective - certificate.bound) - noise)
     if certificate.status != "optimal":
-        bound = 0.0 if leaf_cost.doubt else min(certificate.bound, objective)
+        bound = 0.0 if leaf_cost.inaccuracy_reason else min(certificate.bound, objective)
         return replace(certificate, objective=objective, bound=bound)
-    if leaf_cost.doubt or difference > ROUNDED * size:
-        reason = leaf_cost.doubt or "leaf costs are ill-conditioned, use a larger ridge"
+    if leaf_cost.inaccuracy_reason or difference > ROUNDED * size:
+        reason = leaf_cost.inaccuracy_reason or "leaf costs are ill-conditioned, use a larger ridge"
         return replace(certificate, objective=objective, bound=0.0, status=f"not proven: {reason}")
     status = "optimal" if difference <= CLOSED * size else "optimal up to rounding in the leaf costs"
     return replace(certificate, objective=objective, bound=min(certificate.bound, objective), status=status)

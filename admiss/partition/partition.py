@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.patterns import BoolArray, FloatArray, IntArray, lookup, nearest
+from admiss.patterns import lookup, nearest
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
-from formulations.leaf_cost import PatternRows
-from formulations.leaves import members_of
-from formulations.tree_dynamic_program import Tree, leaves_of
+from formulations.leaves.boxes import members_of
+from formulations.leaves.cost import PatternRows
+from formulations.trees.dynamic_program import Tree, leaves_of
 
 Literals = list[tuple[int, bool]]
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from admiss.versions import versions
-from experiments.bench.records import in_new_process, kept, markdown, processor
+from experiments.bench.records import cached, in_new_process, markdown, processor
 from formulations.adversary import reallocate
 
 FEATURES = 10
@@ -29,7 +29,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     rows = []
     for n, patterns in ((200, 5), (200, 50)) if quick else SIZES:
         path = folder / f"{n}-{patterns}.json"
-        rows.append(kept(path, partial(in_new_process, measure, n, patterns)))
+        rows.append(cached(path, partial(in_new_process, measure, n, patterns)))
     return report(rows)
 
 

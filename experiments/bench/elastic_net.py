@@ -31,16 +31,16 @@ from sklearn.linear_model import Ridge, lasso_path
 from admiss import AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
 from admiss.datasets import make_synthetic
-from admiss.design import fit_design
-from admiss.folds import make_folds
-from admiss.penalty import penalty_weights
+from admiss.estimator.folds import make_folds
+from admiss.linear.design import fit_design
+from admiss.linear.penalty import penalty_weights
 from admiss.versions import versions
 from experiments.bench.glmnet import Glmnet, glmnet_version
 from experiments.bench.path_problem import ACCURACY, PathProblem
-from experiments.bench.records import kept, markdown, processor
-from formulations.adaptive_erm import AdaptiveERM, compile_erm, solve_erm
+from experiments.bench.records import cached, markdown, processor
+from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
+from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
 from formulations.losses import Logistic, Squared
-from formulations.risk import EmpiricalRisk, compressed_squared_risk
 
 L1_RATIOS = tuple(np.arange(1, 11) / 10)
 ADAPTIVE_PENALTIES = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
@@ -80,9 +80,9 @@ def run(folder: Path, *, quick: bool = False) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
     for workload in workloads:
-        kept(folder / f"{workload.key}.json", partial(measure, workload))
+        cached(folder / f"{workload.key}.json", partial(measure, workload))
     if not quick:
-        kept(folder / "large.json", large_fit)
+        cached(folder / "large.json", large_fit)
     return report(folder, workloads)
 
 

@@ -33,7 +33,7 @@ from admiss.datasets import make_synthetic
 from admiss.joint import JointProblem, PaperSearch
 from admiss.joint.paper_search import inner_search
 from admiss.versions import versions
-from experiments.bench.records import in_new_process, kept, markdown, processor
+from experiments.bench.records import cached, in_new_process, markdown, processor
 
 PREDICTORS: dict[str, Callable[[], Any]] = {
     "linear": LinearRegression,
@@ -54,7 +54,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     features = FEATURES[:1] if quick else FEATURES
 
     def measured(name: str, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        return kept(folder / f"{name}.json", partial(in_new_process, function, *arguments))
+        return cached(folder / f"{name}.json", partial(in_new_process, function, *arguments))
 
     searches = [
         measured(f"search-{f}-{d}-{mechanism}", search_speed, f, n, d, mechanism)

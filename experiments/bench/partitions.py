@@ -24,16 +24,16 @@ import numpy as np
 
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_synthetic
+from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
-from admiss.partition.leaf_features import LeafFeatures
 from admiss.versions import versions
-from experiments.bench.records import in_new_process, kept, markdown, processor
-from formulations.group_subsets import best_groups_by_subsets
-from formulations.leaf_cost import SquaredLeafCost
-from formulations.leaves import count_boxes
-from formulations.pattern_groups import PatternGroupsProblem, solve_pattern_groups
-from formulations.tree_dynamic_program import Tree
+from experiments.bench.records import cached, in_new_process, markdown, processor
+from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
+from formulations.groups.subsets import best_groups_by_subsets
+from formulations.leaves.boxes import count_boxes
+from formulations.leaves.cost import SquaredLeafCost
+from formulations.trees.dynamic_program import Tree
 
 PAIRS = 5
 # Matrices that numpy factors at once.
@@ -63,7 +63,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     for patterns, n in limited:
         measured[f"groups-{patterns}-{n}"] = partial(groups_within_a_minute, patterns, n)
     records = {
-        name: kept(folder / f"{name}.json", partial(in_new_process, compute)) for name, compute in measured.items()
+        name: cached(folder / f"{name}.json", partial(in_new_process, compute)) for name, compute in measured.items()
     }
     return report(records)
 

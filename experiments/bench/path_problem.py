@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.elastic_net import quadratic_path
-from admiss.grid import PATH_TOLERANCE
-from admiss.logistic_path import logistic_path
+from admiss.linear.fold_paths import PATH_TOLERANCE
+from formulations.erm.logistic_path import logistic_path
+from formulations.erm.quadratic_path import quadratic_path
 from formulations.losses import Logistic, Squared
 
 # How close to the optimum a peer must come, relative to the objective.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 
-def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def cached(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The record at a path; computed and written first where there is none."""
     if not path.exists():
         print(f"measuring {path.stem} ..", flush=True)

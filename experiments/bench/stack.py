@@ -14,7 +14,7 @@ from typing import Any
 from admiss import AdaptiveRegressorCV, AdaptiveStack
 from admiss.datasets import paper_instance
 from admiss.versions import versions
-from experiments.bench.records import in_new_process, kept, markdown, processor
+from experiments.bench.records import cached, in_new_process, markdown, processor
 
 SIZES = (200, 800)
 FRACTIONS = (0.3, 0.6)
@@ -26,7 +26,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     cells = list(product(("mcar", "censoring"), SIZES[:1] if quick else SIZES, FRACTIONS[:1] if quick else FRACTIONS))
     records = [
-        kept(folder / f"{mechanism}-{n}-{p}.json", partial(in_new_process, compare, mechanism, n, p))
+        cached(folder / f"{mechanism}-{n}-{p}.json", partial(in_new_process, compare, mechanism, n, p))
         for mechanism, n, p in cells
     ]
     header = ["missing", "n", "share", "affine, CV", "stack", "ratio", "of which laws", "forest", "boosting", "affine"]

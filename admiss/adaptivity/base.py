@@ -1,0 +1,138 @@
+"""What an adaptivity class is.
+
+A prediction is  f(x, m) = sum_j w_j(m) (1 - m_j) x_j  with x_0 = 1, never missing (the intercept), and weights
+
+    w_j(m) = sum_k W_jk phi_k(m).
+
+An adaptivity class is the basis phi, a mask that says which (j, k) exist, and, where wanted, a convex structure on W.
+A new class implements `basis`; everything else has a default.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from admiss.estimator.rows import product_columns
+from formulations.arrays import BoolArray, FloatArray, Matrix
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+# A dense array or a csr_array; scipy has no types.
+
+# Entries beyond which the columns are made sparse.
+DENSE_ENTRIES = 2**23
+
+
+class Adaptivity(BaseEstimator):
+    """Base of the adaptivity classes.
+
+    Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``
+    (to leave out pairs of feature and basis function), ``names`` (for print), ``columns`` (to replace the product
+    x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). What ``fit`` learns is kept in
+    attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
+
+    Examples
+    --------
+    >>> class CountAdaptive(Adaptivity):
+    ...     def basis(self, M):
+    ...         missing = M.sum(axis=1)
+    ...         return np.column_stack([np.ones(len(M)), missing])
+    >>> CountAdaptive().basis(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist()
+    [[1.0, 1.0], [1.0, 2.0]]
+    """
+
+    # True where the basis functions are the indicators of cells: every cell then has its own free intercept.
+    cells: ClassVar[bool] = False
+    # True where the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
+    # inherited: a subclass with another basis is another model.
+    constant_imputation: ClassVar[bool] = False
+
+    def fit(self, X: FloatArray, M: BoolArray) -> Self:
+        """A copy that has learned from the training rows what the basis needs.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Training rows in the user's units, NaN where missing.
+        M : bool array of shape (n, d)
+            Their patterns.
+
+        A class may take ``sample_weight`` as a third argument.
+        """
+        return copy.copy(self)
+
+    def basis(self, M: FloatArray) -> Matrix:
+        """The values phi_k(m) of the basis functions, of shape (rows of M, K), dense or csr.
+
+        Parameters
+        ----------
+        M : array of shape (P, d)
+            Patterns, 1.0 where missing and 0.0 where observed.
+        """
+        raise TypeError(f"{type(self).__name__} must implement basis(M).")
+
+    def mask(self, d: int) -> BoolArray:
+        """Which (j, k) exist, of shape (d + 1, K); row 0 is the intercept. All of them by default."""
+        return np.ones((d + 1, self.basis(np.zeros((1, d))).shape[1]), dtype=bool)
+
+    def names(self, feature_names: Sequence[str]) -> list[str]:
+        """Names of the basis functions."""
+        return [f"phi_{k}" for k in range(self.basis(np.zeros((1, len(feature_names)))).shape[1])]
+
+    def feature_words(self, feature_names: Sequence[str]) -> list[str]:
+        """What stands for the features in print; others than their names where ``columns`` is replaced."""
+        return list(feature_names)
+
+    def columns(self, X: FloatArray, M: BoolArray) -> Matrix:
+        """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
+
+        A replacement must be affine in x for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j
+        for the scaling of features to be right.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows in the user's units, NaN where missing.
+        M : bool array of shape (n, d)
+            Their patterns.
+        """
+        phi = self.basis(M.astype(float))
+        mask = self.mask(X.shape[1])
+        if sp.issparse(phi) or len(X) * mask.sum() > DENSE_ENTRIES:
+            Z = np.column_stack([np.ones(len(X)), np.where(M, 0.0, X)])
+            phi = sp.csc_array(phi)
+            features = [sp.diags_array(Z[:, j]) @ phi[:, np.flatnonzero(mask[j])] for j in range(len(mask))]
+            product = sp.csr_array(sp.hstack(features))
+            product.eliminate_zeros()
+            return product
+        return product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
+
+    def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
+        """n_k of shape (d + 1, K): the weight of the rows in which x_j is observed and phi_k(m) is not 0."""
+        used = self.basis(patterns.astype(float)) != 0
+        observed = weights[:, None] * np.column_stack([np.ones(len(patterns)), ~patterns])
+        return np.asarray((used.astype(float).T @ observed).T)
+
+    def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
+        """A convex penalty and constraints on W, the cvxpy expression of shape (d + 1, K); none by default.
+
+        W is in the units in which the penalty acts: those of the scaled features where the estimator scales.
+        """
+        return 0.0, []
+
+    def has_structure(self) -> bool:
+        """Whether the class puts a structure on W."""
+        return type(self).structure is not Adaptivity.structure
+
+    def linear_at_patterns(self) -> bool:
+        """Whether predictions are affine in x at every pattern, so that ``coef_at`` describes them."""
+        return True
+
+    def imputes_constants(self) -> bool:
+        """Whether this very class is declared to be imputation by constants."""
+        return bool(vars(type(self)).get("constant_imputation", False))

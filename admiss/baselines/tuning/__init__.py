@@ -1,0 +1,1 @@
+"""Predictors with hyper-parameters tuned by cross-validation."""

@@ -1,0 +1,224 @@
+"""Predictors with their hyper-parameters chosen by cross-validation, one way for all of them.
+
+For each fold the imputer, if there is one, is fitted on the training rows; then every kind of predictor is fitted once
+for each combination of the parameters that are crossed, and its nested parameters are read off that fit (see
+:mod:`admiss.baselines.tuning.kinds`). The best mean score over the folds is chosen, the first among equals, and one ordinary
+estimator with these parameters is fitted on all rows. The folds do not depend on the kind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from admiss.baselines.tuning.grids import Grid, resolve_grid
+from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows
+from admiss.baselines.tuning.scoring import check_held_out, score
+from admiss.estimator.folds import make_folds
+from admiss.estimator.notices import silence, warn_never_missing
+from admiss.estimator.rows import observed_moments
+from admiss.estimator.validation import feature_names, read_features
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray, IntArray
+
+# "Best" of the paper.
+BEST = ("linear", "tree", "forest", "xgboost")
+
+
+class Tuned(BaseEstimator):
+    """What the tuned regressor and the tuned classifier share."""
+
+    kind: str | Sequence[str]
+    imputer: Any
+    grid: Any
+    cv: Any
+    scoring: str
+    random_state: Any
+    n_jobs: int | None
+
+    _scores: tuple[str, ...]
+
+    def _kinds(self) -> tuple[str, ...]:
+        kinds = BEST if isinstance(self.kind, str) and self.kind == "best" else listed_kinds(self.kind)
+        unknown = [kind for kind in kinds if not isinstance(kind, str) or kind not in KINDS]
+        if unknown or not kinds:
+            known = ", ".join(map(repr, ("best", *KINDS)))
+            raise ValueError(f"kind must be one of {known}, or a list of them without 'best', not {self.kind!r}.")
+        return kinds
+
+    def _read_parameters(self) -> dict[str, Grid]:
+        """The grid of each kind; parameters that have no meaning are refused."""
+        grids = resolve_grid(self.grid, self._kinds())
+        for kind, grid in grids.items():
+            KINDS[kind].check(kind, grid, is_classifier(self))
+        if self.scoring not in self._scores:
+            raise ValueError(f"scoring must be one of {', '.join(map(repr, self._scores))}, not {self.scoring!r}.")
+        if self.imputer is not None and not (hasattr(self.imputer, "fit") and hasattr(self.imputer, "transform")):
+            raise ValueError(f"imputer must be a transformer of scikit-learn or None, not {self.imputer!r}.")
+        return grids
+
+    def _tune(self, grids: dict[str, Grid], rows: Rows) -> None:
+        """Choose and fit; ``rows`` have positive weights."""
+        self._refuse_nan(rows.X)
+        fixed = isinstance(self.random_state, int | np.integer)
+        seed = int(self.random_state if fixed else check_random_state(self.random_state).randint(2**31 - 1))
+        labels = rows.y if rows.n_classes else None
+        splits = make_folds(rows.X, rows.y, labels, rows.weights, self.cv, seed)  # type: ignore[arg-type]
+        for k, (train, test) in enumerate(splits, start=1):
+            if rows.n_classes and np.ptp(rows.y[train]) == 0:
+                raise ValueError(f"All rows to train on in fold {k} are of one class: use fewer folds, or more rows.")
+            check_held_out(self.scoring, rows.y, test, k)
+        prepared = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(_prepared_fold)(self.imputer, rows, train, test, seed) for train, test in splits
+        )
+        folds = list(progress(prepared, len(splits), "cross-validation: imputation"))
+        imputer, completed = _imputed(self.imputer, rows, seed)
+        if self.imputer is not None and not all(KINDS[kind].takes_nan for kind in grids):
+            for X in (completed.X, *(fold.train.X for fold in folds), *(fold.X for fold in folds)):
+                if np.isnan(X).any():
+                    raise ValueError("The imputer leaves NaN, which a linear predictor does not take: use another one.")
+
+        cells = [(kind, *cell) for kind, grid in grids.items() for cell in KINDS[kind].cells(grid, completed)]
+        tasks = [(cell, fold) for cell in cells for fold in folds]
+        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
+            delayed(_fold_scores)(*cell, fold, self.scoring, seed) for cell, fold in tasks
+        )
+        found = list(progress(runs, len(tasks), "cross-validation: fits"))
+        by_cell = [found[start : start + len(folds)] for start in range(0, len(found), len(folds))]
+        candidates, scores = [], []
+        for (kind, *_), results in zip(cells, by_cell, strict=True):
+            candidates += [(kind, parameters) for parameters, _ in results[0]]
+            scores += list(zip(*([value for _, value in result] for result in results), strict=True))
+        self._choose(candidates, np.array(scores))
+
+        predictor = KINDS[self.best_kind_].make(rows, self.best_params_, seed)
+        predictor.fit(completed.X, completed.y, sample_weight=completed.s)
+        self.n_fits_ = len(tasks) + 1
+        self.best_estimator_ = (
+            predictor if imputer is None else Pipeline([("imputer", imputer), ("predictor", predictor)])
+        )
+        self._mean = observed_moments(rows.X, rows.weights)[0]
+        self._missable = np.isnan(rows.X).any(axis=0)
+
+    def _choose(self, candidates: list[tuple[str, Parameters]], scores: FloatArray) -> None:
+        """Fill ``cv_results_``, and take its best row."""
+        names = list(dict.fromkeys(name for _, parameters in candidates for name in parameters))
+        mean = scores.mean(axis=1)
+        self.cv_results_ = Table(
+            kind=[kind for kind, _ in candidates],
+            **{name: [parameters.get(name) for _, parameters in candidates] for name in names},
+            mean_score=mean,
+            std_score=scores.std(axis=1),
+            **{f"split{k}_score": scores[:, k] for k in range(scores.shape[1])},
+        )
+        if np.isnan(mean).all():
+            raise ValueError("No cell of the grid has a best fit in all folds: use larger values of 'lam'.")
+        self.best_index_ = int(np.nanargmax(mean))
+        self.best_score_ = float(mean[self.best_index_])
+        self.best_kind_, self.best_params_ = candidates[self.best_index_]
+
+    def _rows_to_predict(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = read_features(self, X, reset=False)
+        if self.imputer is not None:
+            return X
+        self._refuse_nan(X)
+        never = np.flatnonzero(np.isnan(X).any(axis=0) & ~self._missable)
+        warn_never_missing(feature_names(self), never)
+        return _filled(X, self._missable, self._mean)
+
+    def _refuse_nan(self, X: FloatArray) -> None:
+        if not self.__sklearn_tags__().input_tags.allow_nan and np.isnan(X).any():
+            raise ValueError(
+                "X contains NaN, which a linear predictor does not take: give an imputer, or choose other kinds."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        needs_values = any(isinstance(kind, str) and kind in ("best", "linear") for kind in listed_kinds(self.kind))
+        tags.input_tags.allow_nan = self.imputer is not None or not needs_values
+        return tags
+
+
+def listed_kinds(kind: Any) -> tuple[Any, ...]:
+    """What was given as kind, one or several, known or not."""
+    return (kind,) if isinstance(kind, str) or not hasattr(kind, "__iter__") else tuple(kind)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Rows to train on, and held-out rows, both imputed."""
+
+    train: Rows
+    X: FloatArray
+    y: FloatArray | IntArray
+    s: FloatArray | None
+
+
+def _prepared_fold(imputer: Any, rows: Rows, train: IntArray, test: IntArray, seed: int) -> _Fold:
+    learned, held = _some(rows, train), rows.X[test]
+    if imputer is None:
+        missable = np.isnan(learned.X).any(axis=0)
+        held = _filled(held, missable, observed_moments(learned.X, learned.weights)[0])
+    else:
+        with silence():  # what an imputer has to tell, it tells when it is fitted on all rows
+            fitted, learned = _imputed(imputer, learned, seed)
+            held = check_array(fitted.transform(held), dtype=np.float64, ensure_all_finite="allow-nan")
+    return _Fold(learned, held, rows.y[test], None if rows.s is None else rows.s[test])
+
+
+def _some(rows: Rows, chosen: IntArray) -> Rows:
+    return replace(rows, X=rows.X[chosen], y=rows.y[chosen], s=None if rows.s is None else rows.s[chosen])
+
+
+def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
+    """The imputer, fitted on the rows, and the rows that it completes."""
+    if imputer is None:
+        return None, rows
+    imputer = clone(imputer)
+    _return_arrays(imputer)
+    unset = [k for k, value in imputer.get_params().items() if k.split("__")[-1] == "random_state" and value is None]
+    if unset:
+        imputer.set_params(**dict.fromkeys(unset, seed))
+    weights = {"sample_weight": rows.s} if rows.s is not None and has_fit_parameter(imputer, "sample_weight") else {}
+    completed = check_array(
+        imputer.fit_transform(rows.X, rows.y, **weights), dtype=np.float64, ensure_all_finite="allow-nan"
+    )
+    return imputer, replace(rows, X=completed)
+
+
+def _return_arrays(imputer: Any) -> None:
+    """Predictors are fitted on arrays, and would wonder at the data frames that ``set_output`` asks for."""
+    while isinstance(imputer, Pipeline):  # the steps before the last may need the names
+        imputer = imputer[-1]
+    if hasattr(imputer, "set_output"):
+        imputer.set_output(transform="default")
+
+
+def _filled(X: FloatArray, missable: Any, mean: FloatArray) -> FloatArray:
+    """A feature that was never missing in training is set to its training mean."""
+    return np.where(np.isnan(X) & ~missable, mean, X)
+
+
+def _fold_scores(
+    kind: str, parameters: Parameters, nested: Grid, fold: _Fold, scoring: str, seed: int
+) -> list[tuple[Parameters, float]]:
+    """One fit on a fold, and the score at each of its nested parameters."""
+    train, present = fold.train, np.arange(fold.train.n_classes)
+    if train.n_classes:  # a rare class may be held out as a whole
+        present, codes = np.unique(train.y, return_inverse=True)
+        train = replace(train, y=codes, n_classes=len(present), classes=[train.classes[k] for k in present])
+    scores = []
+    for cell, outputs in KINDS[kind].held_out(parameters, nested, train, fold.X, seed):
+        if len(present) < fold.train.n_classes:
+            known, outputs = outputs, np.zeros((len(fold.X), fold.train.n_classes))
+            outputs[:, present] = known
+        scores.append(({**parameters, **cell}, score(scoring, fold.y, outputs, fold.s)))
+    return scores

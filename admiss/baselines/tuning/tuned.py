@@ -1,0 +1,205 @@
+"""Predictors tuned by cross-validation, as estimators of scikit-learn; see :mod:`admiss.baselines.tuning.search` for how."""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from admiss.baselines.tuning.grids import Grid
+from admiss.baselines.tuning.kinds import Rows
+from admiss.baselines.tuning.scoring import CLASSIFICATION, REGRESSION
+from admiss.baselines.tuning.search import Tuned
+from admiss.estimator.validation import (
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from formulations.arrays import FloatArray
+
+
+class TunedRegressor(RegressorMixin, Tuned):
+    """A predictor of numbers, tuned by cross-validation.
+
+    Parameters
+    ----------
+    kind : str or list of str
+        ``"linear"`` (elastic net), ``"tree"``, ``"forest"``, ``"xgboost"``, ``"hist_boosting"``; the best of a list of
+        them; or ``"best"``, the best of the first four.
+    imputer : transformer or None
+        Completes the rows before the predictor sees them; it is fitted on the training rows of each fold, and in the
+        end on all. Without it all kinds but the linear one take missing values as they are, and a feature that is
+        missing only at prediction is set to its training mean, with a warning.
+    grid : str or dict
+        ``"default"``, ``"authors"``, or lists of values by parameter; for several kinds such grids by kind.
+    cv : int, splitter or iterable
+        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+    scoring : {"r2", "squared_error"}
+        What is compared, as the mean over folds.
+    random_state : int, RandomState or None
+        Seed of folds, predictors, and of the imputer where it has none of its own.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The chosen predictor, fitted on all rows; with an imputer a pipeline of both.
+    best_kind_, best_params_, best_score_, best_index_
+        The chosen kind and parameters, their mean score, and their row in ``cv_results_``.
+    cv_results_ : Table
+        Every cell: its kind and parameters, and its scores (NaN where a linear fit met no conditions of optimality).
+    n_fits_ : int
+        Fits of predictors that all this took; a path over lambda counts as one.
+    n_features_in_ : int
+    feature_names_in_ : array of str, where X had names
+
+    Examples
+    --------
+    >>> from admiss.baselines import TunedRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> grid = {"n_estimators": [10, 20, 40], "max_depth": [2, 4, 8]}
+    >>> model = TunedRegressor("forest", grid=grid, random_state=0).fit(data.X_train, data.y_train)
+    >>> model.cv_results_.n_rows, model.n_fits_
+    (9, 6)
+    """
+
+    _scores = REGRESSION
+
+    def __init__(
+        self,
+        kind: str | Sequence[str] = "best",
+        imputer: Any = None,
+        grid: Any = "default",
+        cv: Any = 5,
+        scoring: str = "r2",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.imputer = imputer
+        self.grid = grid
+        self.cv = cv
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Tune and fit.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) where missing.
+        y : array of shape (n,)
+            Target.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, in fits and scores.
+        """
+        grids = self._read_parameters()
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            y = read_regression_target(self, y, len(X))
+            s = read_weights(sample_weight, X)
+            used = s > 0
+            self._tune(grids, Rows(X[used], y[used], None if sample_weight is None else s[used], 0))
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted target of each row."""
+        X = self._rows_to_predict(X)
+        return np.asarray(self.best_estimator_.predict(X), dtype=float)
+
+
+class TunedClassifier(ClassifierMixin, Tuned):
+    """A predictor of classes, tuned by cross-validation.
+
+    Parameters
+    ----------
+    kind, imputer, grid, cv, random_state, n_jobs
+        As in :class:`TunedRegressor`; folds are stratified by pattern and class. A ``class_weight`` in a grid may hold
+        dicts by the labels in y; a class that is not listed has weight 1.
+    scoring : {"log_loss", "auc"}
+        What is compared, as the mean over folds; the area under the curve is what the paper reports.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    best_estimator_ : estimator
+        As in :class:`TunedRegressor`; it knows the classes by their places in ``classes_``.
+    best_kind_, best_params_, best_score_, best_index_, cv_results_, n_fits_, n_features_in_, feature_names_in_
+        As in :class:`TunedRegressor`.
+
+    Examples
+    --------
+    >>> from admiss.baselines import TunedClassifier
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = TunedClassifier("tree", scoring="auc", random_state=0).fit(data.X_train, data.y_train > 0)
+    >>> model.predict_proba(data.X_test).shape[1]
+    2
+    """
+
+    _scores = CLASSIFICATION
+
+    def __init__(
+        self,
+        kind: str | Sequence[str] = "best",
+        imputer: Any = None,
+        grid: Any = "default",
+        cv: Any = 5,
+        scoring: str = "log_loss",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.imputer = imputer
+        self.grid = grid
+        self.cv = cv
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Tune and fit; parameters as in :meth:`TunedRegressor.fit`, with class labels in y."""
+        grids = self._read_parameters()
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            classes, codes = read_classes(self, y, len(X))
+            _check_class_weights(grids, classes.tolist())
+            s = read_weights(sample_weight, X)
+            used = s > 0
+            present, codes = np.unique(codes[used], return_inverse=True)
+            if len(present) < 2:
+                raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
+            self.classes_ = classes[present]
+            s_used = None if sample_weight is None else s[used]
+            self._tune(grids, Rows(X[used], codes, s_used, len(present), self.classes_.tolist()))
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class."""
+        X = self._rows_to_predict(X)
+        return np.asarray(self.best_estimator_.predict_proba(X), dtype=float)
+
+    def predict(self, X: Any) -> Any:
+        """Most likely class of each row."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
+
+
+def _check_class_weights(grids: dict[str, Grid], classes: list[Any]) -> None:
+    """Refuse weights of classes that y does not have, and weights that are none."""
+    for grid in grids.values():
+        for weights in grid.get("class_weight", []):
+            if not isinstance(weights, Mapping):
+                continue  # None, or a word that the predictor knows
+            unknown = [label for label in weights if label not in classes]
+            if unknown:
+                raise ValueError(f"class_weight has labels that y does not have, {unknown}: leave them out.")
+            if any(not isinstance(weight, Real) or not 0 <= float(weight) < np.inf for weight in weights.values()):
+                raise ValueError(f"Weights of classes must be numbers from 0 on, not {dict(weights)}.")

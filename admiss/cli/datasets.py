@@ -1,0 +1,94 @@
+"""The command ``admiss datasets``: the real data sets of the paper, listed, described, and written as CSV files."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_dataset, summary
+from admiss.datasets.real.registry import find_record
+from admiss.datasets.storage import write_whole
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+
+
+def add_datasets_parser(commands: Any) -> None:
+    """The options of the command."""
+    parser = commands.add_parser(
+        "datasets",
+        help="list the 63 real data sets of the paper, describe some, or write them as CSV files",
+        description="Without a name: a table of all. UCI files are downloaded once and kept; files in the folder that "
+        "the environment variable ADMISS_DATA names are used instead.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets to load and describe")
+    parser.add_argument("--all", action="store_true", help="load all of them, so that they are there without network")
+    parser.add_argument(
+        "--encoding", choices=["clean", "authors"], default="clean", help="how they are encoded (clean)"
+    )
+    parser.add_argument("--out", metavar="FOLDER", help="write each as FOLDER/NAME.csv, the target as last column")
+
+
+def datasets_pages(names: list[str], everything: bool, encoding: str, out: str | None) -> Iterator[str]:
+    """The text of the command, a piece for each data set as soon as it is loaded."""
+    if everything and names:
+        raise ValueError("Give names or --all, not both.")
+    if everything:
+        names = [str(name) for name in list_datasets()["name"]]
+    elif not names:
+        if out is not None:
+            raise ValueError("--out needs the names of data sets, or --all.")
+        yield str(list_datasets(encoding))
+        return
+    for name in names:
+        find_record(name)
+    unavailable = []
+    for name in progress(names, len(names), "loading"):
+        try:
+            dataset = load_dataset(name, encoding)
+        except DataUnavailableError as error:
+            unavailable.append(name)
+            yield f"{name} could not be loaded: {error}\n"
+            continue
+        yield _description(dataset)
+        if out is not None:
+            place = Path(out) / f"{name}.csv"
+            write_whole(place, _as_csv(dataset).encode())
+            yield f"written to {place}\n"
+    if unavailable:
+        raise DataUnavailableError(f"{len(unavailable)} of {len(names)} could not be loaded: {', '.join(unavailable)}.")
+
+
+def _description(dataset: Dataset) -> str:
+    counts = summary(dataset)
+    lines = [repr(dataset)]
+    lines += [f"caution: {caution}" for caution in dataset.cautions]
+    share = dataset.M.mean(axis=0)
+    features = dataset.without_missing_levels().origin
+    missing: dict[str, float] = {}
+    for j in np.argsort(-share, kind="stable"):
+        if share[j] > 0:
+            missing.setdefault(features[j].variable, share[j])
+    lines.append(f"patterns: {counts.patterns:,}; variables with missing values: {len(missing)}")
+    return "\n".join(lines) + f"\n{Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])}\n"
+
+
+def _as_csv(dataset: Dataset) -> str:
+    """X and y as text; a missing number is an empty cell."""
+    names = dataset.feature_names
+    if dataset.y is not None:
+        target = str(dataset.target)
+        names = [*names, target if target not in names else f"target: {target}"]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for i, row in enumerate(dataset.X.tolist()):
+        cells = [_cell(value) for value in row]
+        writer.writerow(cells if dataset.y is None else [*cells, _cell(dataset.y[i])])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return "" if value != value else str(value)

@@ -1,0 +1,65 @@
+"""The command ``admiss``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from admiss._version import __version__
+from admiss.cli.compare import add_compare_parser, compare_pages
+from admiss.cli.datasets import add_datasets_parser, datasets_pages
+from admiss.cli.new_class import add_new_class_parser, new_class_pages
+from admiss.demo import demo_pages
+from admiss.versions import show_versions
+from formulations.certificate import SolverError
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    purpose = "Prediction with missing data by adaptive optimization."
+    parser = argparse.ArgumentParser(prog="admiss", description=purpose)
+    parser.add_argument("--version", action="version", version=f"admiss {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    add_compare_parser(commands)
+    add_datasets_parser(commands)
+    add_new_class_parser(commands)
+    demo = commands.add_parser(
+        "demo",
+        help="fit every adaptivity class on generated data and print R2 by class",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    demo.add_argument("--rows", type=int, default=1000, help="training rows")
+    demo.add_argument("--missing", type=float, default=0.3, metavar="SHARE", help="share of missing values")
+    demo.add_argument("--lam", type=float, default=5.0, help="strength of the penalty")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the data")
+    commands.add_parser("versions", help="print the versions of admiss and of what it uses")
+    for command in commands.choices.values():
+        command.set_defaults(parser=command)  # errors show the usage of the command that was called
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
+    options = build_parser().parse_args(arguments)
+    if options.command == "versions":
+        show_versions()
+        return 0
+    try:
+        if options.command == "compare":
+            pages = compare_pages(options)
+        elif options.command == "datasets":
+            pages = datasets_pages(options.names, options.all, options.encoding, options.out)
+        elif options.command == "new-class":
+            pages = new_class_pages(options.name, options.folder)
+        else:
+            pages = demo_pages(options.rows, options.missing, options.lam, options.seed)
+        for page in pages:
+            print(page, flush=True)
+    except BrokenPipeError:  # the reader, head for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, OSError, SolverError) as error:
+        options.parser.error(str(error))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return 0

@@ -1,0 +1,52 @@
+"""The command ``admiss new-class``: the files of a new adaptivity class and of its test."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from admiss.testing.template import new_class_files
+
+PAGE = Path(__file__).parents[1] / "adaptivity" / "WRITE_YOUR_OWN.md"
+DESCRIPTION = """\
+Write two files to begin with: an adaptivity class NAME with a basis, names and a docstring in the usual order, and a
+test that runs the contract of adaptivity classes and a first comparison. Both run as they are; look for TODO.
+"""
+
+
+def add_new_class_parser(commands: Any) -> None:
+    """Declare the options."""
+    parser = commands.add_parser(
+        "new-class",
+        help="write the file of a new adaptivity class, and its test",
+        description=DESCRIPTION,
+        epilog="example:\n  admiss new-class CountAdaptive --folder ideas\n  cd ideas\n"
+        f"  python -m pytest test_count_adaptive.py\n\nfrom nothing to a tested class:\n  {PAGE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", metavar="NAME", help="name of the class, CountAdaptive for instance")
+    parser.add_argument("--folder", default=".", metavar="DIR", help="where to write; made if need be (default: here)")
+
+
+def new_class_pages(name: str, folder: str) -> Iterator[str]:
+    """Write both files or none, and say what is next."""
+    place = Path(folder)
+    files = {place / file: text for file, text in new_class_files(name).items()}
+    there = [str(path) for path in files if path.exists()]
+    if there:
+        raise ValueError(f"Nothing is overwritten, and {there[0]} is there already: choose another name or --folder.")
+    for part in (place, *place.parents):
+        if part.exists() and not part.is_dir():
+            raise ValueError(f"--folder {folder} cannot be, since {part} is a file: name a folder.")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+    except OSError as error:
+        raise ValueError(f"--folder {folder} cannot be written to ({error.strerror}): name another.") from error
+    for path in files:
+        yield f"written: {path}"
+    test = list(files)[1].name
+    yield f"test it: {'' if place == Path('.') else f'cd {place} && '}python -m pytest {test}"
+    yield f"read on: {PAGE}"

@@ -1,0 +1,1 @@
+"""Comparisons on one data set: adaptivity classes, and partitioners."""

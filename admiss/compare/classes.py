@@ -1,0 +1,262 @@
+"""Adaptivity classes side by side on one's own data.
+
+All classes see the same folds. In each fold everything that a class learns (its basis, the scale of the features, its
+penalty) is learned from the training rows, by a cross-validation of its own inside them; the held-out rows are used
+once, for R2. So R2 is that of the whole recipe, search included, and not of the best cell of a grid. The search is
+short, to be quick: l1_ratio 0.5, 20 lambdas, three adaptive penalties, 5 folds.
+
+The bound is that of Theorem 1 (:mod:`admiss.bounds`) at c = 1, with the observed patterns as the law of M:
+
+    sigma^2 + 8 b(F) + max{sigma^2, L^2} (1 + log n) / n p(F).
+
+It is about least squares in the class, without a penalty and truncated at +-L, and compares classes with each other. It
+certifies no risk: c is not known, and sigma^2 and L are estimates unless they are given.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils import check_random_state
+
+from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.estimator.folds import make_folds
+from admiss.estimator.notices import silence, warn_never_observed
+from admiss.estimator.validation import feature_names, read_features, read_regression_target
+from admiss.finite.cv import FiniteRegressorCV
+from admiss.linear.cv import FINITE, AdaptiveRegressorCV
+from admiss.linear.design import fit_design
+from admiss.linear.estimators import AdaptiveRegressor
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray
+from formulations.certificate import SolverError
+
+# The search inside the training rows.
+L1_RATIO = 0.5
+LAMBDAS = 20
+INNER_FOLDS = 5
+STRUCTURE_FOLDS = 3
+STRUCTURE_LAMS = (0.1, 1.0, 10.0, 100.0)
+
+Entry = str | Adaptivity | FiniteRegressorCV
+
+
+def compare_classes(
+    X: Any,
+    y: Any,
+    classes: Iterable[Entry] = ("static", "affine_intercept", "affine"),
+    *,
+    cv: Any = 5,
+    random_state: Any = None,
+    lams: Sequence[float] = STRUCTURE_LAMS,
+    sigma2: float | None = None,
+    L: float | None = None,
+) -> Table:
+    """Cross-validated R2, coefficients, seconds, p(F) and bound of adaptivity classes, one row a class.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+        Features, NaN (None, NA, null) where missing.
+    y : array of shape (n,)
+        Target, numbers.
+    classes : list of str, Adaptivity or FiniteRegressorCV
+        Names, objects of one's own classes, or "finite".
+    cv : int, splitter or iterable of (train, test)
+        Folds on which R2 is measured: a number makes folds stratified by pattern.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    lams : sequence of float
+        Candidates for the penalty of classes with a structure on W, which cvxpy fits for each of them; their other
+        parameters are as given. 3 folds inside the training rows choose.
+    sigma2 : float, optional
+        Variance of the noise for the bound; that of :func:`admiss.bounds.estimate_noise` by default.
+    L : float, optional
+        Bound on |f*| for the bound; the largest |y| by default.
+
+    Returns
+    -------
+    Table
+        ``class``
+            The name or the object.
+        ``R2``, ``R2_se``
+            Mean over the folds, and its standard error, which takes folds for independent and is rather too small.
+        ``below_best``, ``below_best_se``
+            Mean over the folds of the R2 of the best row minus that of this one, and its standard error. It is smaller,
+            since the folds are the same.
+        ``coefficients``
+            Those that are not 0 in the model of all rows, intercept included.
+        ``seconds``
+            CPU time of search and fit on all rows.
+        ``p(F)``
+            Dimension of the class on d features, any of which can be missing. NaN for "finite", whose partition is
+            found from the data, so that it is no linear space; and where it takes all patterns of more than 8 features.
+        ``bound``
+            See above. NaN where there is no p(F), or no bias is known: for a structure or columns of one's own, and
+            above 8 features for a class without an attribute ``degree``; and where sigma^2 cannot be estimated, since
+            too few rows share a pattern.
+        ``vacuous``
+            "yes" where the bound is above sigma^2 + 4 L^2, which truncation alone ensures; "-" where there is none.
+
+    Examples
+    --------
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=300, d=4, rank=3, n_active=3, mechanism="censoring", random_state=0)
+    >>> table = compare_classes(data.X_train, data.y_train, ["static", "affine_intercept"], random_state=0)
+    >>> [str(name) for name in table["class"]], [int(p) for p in table["p(F)"]], bool(table["R2"][1] > table["R2"][0])
+    (['static', 'affine_intercept'], [5, 9], True)
+    """
+    from admiss.bounds.bias import not_negative, positive  # here, so that import admiss is quick
+    from admiss.compare.theory import noise_or_none, theory_of
+
+    reader = BaseEstimator()
+    rows = read_features(reader, X, reset=True)
+    target = _read_target(y, len(rows))
+    observed = ~np.isnan(rows).all(axis=0)
+    if not observed.any():
+        raise ValueError("X has no observed value: there is nothing to compare classes on.")
+    warn_never_observed(feature_names(reader), np.flatnonzero(~observed))
+    rows = rows[:, observed]
+    entries = _read_entries(classes)
+    grid = _read_lams(lams)
+    if sigma2 is not None:
+        not_negative("sigma2", sigma2)
+    largest = float(np.abs(target).max()) if L is None else positive("L", L)
+    rng = check_random_state(random_state)
+    seed = int(rng.randint(2**31 - 1))
+    folds = make_folds(rows, target, None, np.ones(len(rows)), cv, seed)
+    if np.ptp(target) == 0:
+        raise ValueError(f"y is {target[0]:g} in every row, and R2 needs a target that varies: give another y.")
+    if any(len(test) < 2 or np.ptp(target[test]) == 0 for _, test in folds):
+        raise ValueError("R2 needs at least two different values of y in each fold: use fewer folds.")
+
+    for name, entry in entries:
+        _check_design(name, entry, rows)
+
+    noise = noise_or_none(rows, target, seed) if sigma2 is None else not_negative("sigma2", sigma2)
+    theory = []
+    for name, entry in entries:
+        with _named(name):
+            theory.append(theory_of(entry, rows, noise, largest))
+    p, bound, vacuous = zip(*theory, strict=True)
+
+    work = [(k, f) for k in range(len(entries)) for f in range(len(folds))]
+    R2 = np.empty((len(entries), len(folds)))
+    for k, f in progress(work, len(work), "comparing classes: fits"):
+        (name, entry), (train, test) = entries[k], folds[f]
+        model = _searched(name, entry, rows[train], target[train], grid, seed)
+        with silence(), _named(name):
+            R2[k, f] = r2_score(target[test], model.predict(rows[test]))
+    sizes, seconds = np.empty((2, len(entries)))
+    for k, (name, entry) in enumerate(progress(entries, len(entries), "comparing classes: models of all rows")):
+        began = time.process_time()
+        model = _searched(name, entry, rows, target, grid, seed)
+        seconds[k] = time.process_time() - began
+        with _named(name):
+            sizes[k] = np.count_nonzero(model.best_estimator_.coef_table()["coefficient"])
+    below = R2[R2.mean(axis=1).argmax()] - R2
+    return Table(
+        **{"class": [name for name, _ in entries], "R2": R2.mean(axis=1), "R2_se": _standard_error(R2)},
+        below_best=below.mean(axis=1),
+        below_best_se=_standard_error(below),
+        coefficients=sizes.astype(int),
+        seconds=seconds,
+        **{"p(F)": p, "bound": bound, "vacuous": vacuous},
+    )
+
+
+def _read_target(y: Any, n: int) -> FloatArray:
+    try:
+        return read_regression_target(BaseEstimator(), y, n)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"compare_classes is for regression, and y must be {n} numbers: {error}") from error
+
+
+def _read_entries(classes: Iterable[Entry]) -> list[tuple[str, Adaptivity | FiniteRegressorCV]]:
+    """Each class with the name under which it is shown."""
+    if isinstance(classes, str | Adaptivity | FiniteRegressorCV):
+        raise ValueError(f"classes must be a list, [{classes!r}].")
+    if not isinstance(classes, Iterable):
+        raise ValueError(f"classes must be a list of names and of objects, ['static', Affine()] say, not {classes!r}.")
+    entries: list[tuple[str, Adaptivity | FiniteRegressorCV]] = []
+    for item in classes:
+        if isinstance(item, FiniteRegressorCV) or (isinstance(item, str) and item == FINITE):
+            entries.append((item, FiniteRegressorCV()) if isinstance(item, str) else (repr(item), item))
+        elif isinstance(item, type) and issubclass(item, Adaptivity):
+            raise ValueError(f"classes takes objects and names, not the class itself: write {item.__name__}().")
+        elif isinstance(item, BaseEstimator) and not isinstance(item, Adaptivity):
+            raise ValueError(
+                f"classes takes adaptivity classes only, and {item!r} is an estimator: score it by cross_val_score."
+            )
+        else:
+            entries.append((item if isinstance(item, str) else repr(item), resolve_adaptivity(item)))
+    if not entries:
+        raise ValueError("classes is empty: name at least one.")
+    return entries
+
+
+def _read_lams(lams: Sequence[float]) -> list[float]:
+    try:
+        values = np.asarray(lams, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
+        raise ValueError(f"lams must be a list of numbers above 0, not {lams!r}.")
+    return [float(lam) for lam in values]
+
+
+def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray) -> None:
+    """A class that cannot be fitted says so before the others are."""
+    with _named(name):
+        if isinstance(entry, Adaptivity):
+            fit_design(X, np.ones(len(X)), entry, scale=True, fit_intercept=True)
+        else:
+            AdaptiveRegressorCV(entry)._read_grid()
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Errors say which class they are of; others than those of admiss also what they are."""
+    try:
+        yield
+    except (ValueError, SolverError) as error:
+        kind = SolverError if isinstance(error, SolverError) else ValueError
+        raise kind(f"{name}: {error}") from error
+    except Exception as error:
+        what = f"{name} raised {type(error).__name__} ({error})"
+        raise ValueError(f"{what}: check_adaptivity of admiss.testing tells more.") from error
+
+
+def _standard_error(by_fold: FloatArray) -> FloatArray:
+    if by_fold.shape[1] == 1:
+        return np.full(len(by_fold), np.nan)
+    return np.asarray(by_fold.std(axis=1, ddof=1) / math.sqrt(by_fold.shape[1]))
+
+
+def _searched(
+    name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray, y: FloatArray, lams: list[float], seed: int
+) -> Any:
+    """The model of a class on some rows, chosen by a cross-validation inside them."""
+    folds = min(INNER_FOLDS, len(y))
+    if isinstance(entry, Adaptivity) and entry.has_structure():
+        inner = make_folds(X, y, None, np.ones(len(y)), min(STRUCTURE_FOLDS, folds), seed)
+        search: Any = GridSearchCV(
+            AdaptiveRegressor(entry, l1_ratio=L1_RATIO),
+            {"lam": lams},
+            scoring="neg_mean_squared_error",
+            cv=inner,
+            error_score="raise",
+        )
+    else:
+        search = AdaptiveRegressorCV(
+            entry, l1_ratios=[L1_RATIO], n_lambdas=LAMBDAS, stop_early=True, cv=folds, random_state=seed
+        )
+    with silence(), _named(name):  # what estimators say of single features would come once a fold
+        return search.fit(X, y)

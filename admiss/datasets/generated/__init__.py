@@ -1,0 +1,1 @@
+"""Generated data (Appendix B.1 of the paper)."""

@@ -1,0 +1,199 @@
+"""Mechanisms that make values missing.
+
+A mechanism is called with a matrix and a random state and returns the 0/1 matrix M of what is missing. It never sees
+the target, and a function of a few lines is one. The ones below take any matrix or data frame of numbers; a value that
+is NaN already stays missing, and rates are shares of the others.
+
+    CompletelyAtRandom   M_ij ~ Bernoulli(p)                                                                    (MCAR)
+    AtRandom             M_ij ~ Bernoulli(sigmoid(a + strength s_i)), s_i the standardised mean of columns that are
+                         given and never missing                                                                 (MAR)
+    SelfMasking          M_ij ~ Bernoulli(sigmoid(a_j + strength z_ij)), z_j = x_j standardised                   (NMAR)
+    Censoring            M_ij = 1 for the share p of the largest values of column j, the smallest, or both        (NMAR)
+
+The intercepts a are such that the mean probability over the rows is p. For mechanisms that are built from others see
+``composed_mechanisms``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.validation import read_features
+from formulations.arrays import BoolArray, FloatArray, IntArray
+
+Mechanism = Callable[[FloatArray, np.random.RandomState], BoolArray]
+
+SIDES = ("above", "below", "both", "coin")
+
+
+class Rule(ABC):
+    """A mechanism of this module: it reads the matrix, and what was missing stays so."""
+
+    def __call__(self, X: Any, random_state: int | np.random.RandomState | None = None) -> BoolArray:
+        matrix = read_features(BaseEstimator(), X, reset=True)
+        return self.missing(matrix, check_random_state(random_state)) | np.isnan(matrix)
+
+    @abstractmethod
+    def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
+        """The 0/1 matrix of what is missing."""
+
+
+@dataclass(frozen=True)
+class CompletelyAtRandom(Rule):
+    """M_ij ~ Bernoulli(fraction), independently (MCAR)."""
+
+    fraction: float
+
+    def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
+        check_fraction(self.fraction)
+        return rng.uniform(size=X.shape) < self.fraction
+
+
+@dataclass(frozen=True)
+class AtRandom(Rule):
+    """Missing with a probability that depends on columns that are never missing (MAR).
+
+    Attributes
+    ----------
+    fraction : float
+        Mean probability, in each of the other columns.
+    given : sequence of int, or mask
+        The columns that decide.
+    strength : float
+        How much the log-odds grow with one standard deviation of their mean; negative: small values hide.
+    """
+
+    fraction: float
+    given: ArrayLike = (0,)
+    strength: float = 2.0
+
+    def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
+        check_fraction(self.fraction)
+        given = column_numbers(self.given, X.shape[1])
+        if not 0 < len(given) < X.shape[1]:
+            raise ValueError("AtRandom needs at least one given column, and one that is not given.")
+        if np.isnan(X[:, given]).any():
+            raise ValueError("AtRandom needs given columns without missing values.")
+        score = standardise(standardise(X[:, given]).mean(axis=1, keepdims=True))
+        M = rng.uniform(size=X.shape) < _probabilities(score, self.fraction, self.strength)
+        M[:, given] = False
+        return M
+
+
+@dataclass(frozen=True)
+class SelfMasking(Rule):
+    """Missing with a probability that depends on the value itself (NMAR).
+
+    Attributes
+    ----------
+    fraction : float
+        Mean probability, in each column.
+    strength : float
+        How much the log-odds grow with one standard deviation; negative: small values hide.
+    """
+
+    fraction: float
+    strength: float = 2.0
+
+    def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
+        check_fraction(self.fraction)
+        return rng.uniform(size=X.shape) < _probabilities(standardise(X), self.fraction, self.strength)
+
+
+@dataclass(frozen=True)
+class Censoring(Rule):
+    """The most extreme values of each column are missing, a share ``fraction`` of them (NMAR).
+
+    Attributes
+    ----------
+    fraction : float
+        Share of each column, to the nearest whole number of rows. Equal values are told apart at random.
+    side : {"above", "below", "both", "coin"}
+        Which values: the largest, the smallest, half of each, or as a fair coin says for each column (as in the code of
+        the paper's authors).
+    """
+
+    fraction: float
+    side: str = "above"
+
+    def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
+        check_fraction(self.fraction)
+        if self.side not in SIDES:
+            raise ValueError(f"Unknown side {self.side!r}: choose one of {', '.join(map(repr, SIDES))}.")
+        high = np.full(X.shape[1], self.side != "below")
+        if self.side == "coin":
+            high = np.asarray(rng.uniform(size=X.shape[1]) < 0.5)
+        M = np.zeros(X.shape, dtype=bool)
+        for j in range(X.shape[1]):
+            rows = np.flatnonzero(~np.isnan(X[:, j]))
+            count = round(self.fraction * len(rows))
+            ordered = rows[_order(X[rows, j] if high[j] else -X[rows, j], rng)]
+            above = count - count // 2 if self.side == "both" else count
+            M[ordered[len(rows) - above :], j] = True
+            M[ordered[: count - above], j] = True
+        return M
+
+
+def check_fraction(fraction: float) -> None:
+    """Raise where a number is not a share."""
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"The missing fraction must be between 0 and 1, not {fraction!r}.")
+
+
+def column_numbers(columns: ArrayLike, d: int) -> IntArray:
+    """Numbers of columns, which may be given as a mask."""
+    asked = np.atleast_1d(np.asarray(columns))
+    if asked.dtype == bool and asked.shape == (d,):
+        return np.flatnonzero(asked)
+    numbers = asked.astype(np.int64)
+    if asked.dtype == bool or not np.array_equal(numbers, asked) or not ((-d <= numbers) & (numbers < d)).all():
+        raise ValueError(f"Columns must be numbers from 0 to {d - 1}, or a mask of {d}, not {columns!r}.")
+    return numbers % d
+
+
+def standardise(X: FloatArray) -> FloatArray:
+    """Columns with mean 0 and standard deviation 1 over what is observed; a constant column is 0."""
+    # A column that is never observed has no mean, and stays NaN.
+    with np.errstate(invalid="ignore"):
+        mean, deviation, size, _ = observed_moments(X, np.ones(len(X)))
+    scale, is_constant = observed_scale(np.nan_to_num(deviation), size)
+    Z = X / scale - np.nan_to_num(mean) / scale
+    return np.where(is_constant & ~np.isnan(X), 0.0, Z)
+
+
+def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArray:
+    """sigmoid(a_j + strength z_ij) with the mean ``fraction`` over the observed rows of each column."""
+    if not np.isfinite(strength):
+        raise ValueError(f"strength must be a finite number, not {strength!r}.")
+    if fraction in (0.0, 1.0):
+        return np.full(Z.shape, fraction)
+    chance = np.empty(Z.shape)
+    for j in range(Z.shape[1]):
+        score = strength * Z[:, j]
+        known = score[~np.isnan(score)]
+        # At the ends every probability is below, or above, the fraction asked for.
+        centre = np.log(fraction / (1.0 - fraction))
+        reach = np.abs(known).max(initial=0.0) + 1.0
+        intercept = brentq(_excess, centre - reach, centre + reach, args=(known, fraction)) if len(known) else centre
+        chance[:, j] = expit(intercept + np.nan_to_num(score))
+    return chance
+
+
+def _excess(intercept: float, score: FloatArray, fraction: float) -> float:
+    return float(expit(intercept + score).mean() - fraction)
+
+
+def _order(x: FloatArray, rng: np.random.RandomState) -> IntArray:
+    """Rows by increasing value, those with equal values in random order."""
+    if len(np.unique(x)) == len(x):
+        return np.asarray(np.argsort(x), dtype=np.int64)
+    return np.asarray(np.lexsort((rng.uniform(size=len(x)), x)), dtype=np.int64)

@@ -1,0 +1,168 @@
+"""The authors' encoding of the real data sets, with which the tables of Appendix B.2 come out.
+
+It differs from the clean encoding in what follows.
+
+* Categorical variables are called CC, CC_1, CC_2, .., their indicators CC_1_level, and the indicators of a variable
+  are found by the *beginning* of the name: where CC is missing, all indicators count as missing, and where CC_1 is,
+  those of CC_10 do too, and so does CC_1 itself, the level 1 of CC.
+* Indicators are joined to the rows by an id. Rows that share one get the maximum of their indicators, target included.
+* A word in a variable of numbers is neither a number nor missing: NaN in X, False in M.
+* A target with at most 5 values is 1 for the first level of the alphabet, a missing target included as 0; one with more
+  words is 1 for the most frequent (of several the first); any other is a number. Rows without a target are dropped from
+  the R sets only.
+
+``real_target_rows`` is the filter of their experiments with real targets.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from admiss.datasets.dataset import Dataset, Origin
+from admiss.datasets.real.encoding import has_few_values, make_dataset, one_hot, set_imputed_missing, take_rows
+from admiss.datasets.real.raw_tables import Column, RawTable, as_numbers, is_missing, labels
+from admiss.datasets.real.registry import Encoding, Record
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row of the tables of Appendix B.2."""
+
+    n: int
+    features: int
+    missing_continuous: int
+    missing_categorical: int
+    patterns: int
+    d: int
+    target: str
+
+
+def encode_authors(record: Record, table: RawTable) -> Dataset:
+    """A data set in the authors' encoding."""
+    encoding = record.encodings["authors"]
+    table = _rows_kept(record, encoding, set_imputed_missing(table, encoding))
+    columns: list[tuple[Origin, FloatArray]] = []
+    unreadable: list[BoolArray] = []
+    for name in encoding.features:
+        column = table[name]
+        if name in encoding.categorical or has_few_values(column):
+            indicators = [(origin, _joined(values, encoding, table)) for origin, values in one_hot(name, column)]
+            columns += indicators
+            unreadable += [np.zeros(len(column), dtype=bool)] * len(indicators)
+        else:
+            numbers = as_numbers(column)
+            columns.append((Origin(name, "number"), numbers))
+            unreadable.append(np.isnan(numbers) & ~is_missing(column))
+    y, task, target = _target(encoding, table)
+    dataset = make_dataset(record, "authors", columns, y, task, target)
+    return replace(dataset, hidden=_missing_by_prefix(dataset, encoding) & ~_features_of(dataset, unreadable))
+
+
+def summary(dataset: Dataset) -> Summary:
+    """What the tables of the paper say of a data set: features without, d with the level "missing"."""
+    features = [origin for origin in dataset.origin if origin.kind != "missing"]
+    ever = dataset.M.any(axis=0)
+    number = np.array([origin.kind == "number" for origin in features])
+    return Summary(
+        n=len(dataset.X),
+        features=len(features),
+        missing_continuous=int((ever & number).sum()),
+        missing_categorical=int((ever & ~number).sum()),
+        patterns=len(PatternTable.of(dataset.M).patterns),
+        d=dataset.X.shape[1],
+        target={None: "none", "regression": "cont."}.get(dataset.task, "bin."),
+    )
+
+
+def real_target_rows(dataset: Dataset) -> Dataset:
+    """The rows that the authors keep in their experiments with real targets.
+
+    Variables of words only are dropped, then rows with a word for a number, without a target, or with a pattern of
+    missing numbers that occurs once.
+    """
+    if dataset.y is None:
+        raise ValueError(f"{dataset.name} has no target.")
+    missing = np.isnan(dataset.X)
+    M = np.zeros_like(missing)
+    M[:, [origin.kind != "missing" for origin in dataset.origin]] = dataset.M
+    unreadable = missing & ~M
+    readable = np.asarray(~unreadable.all(axis=0))
+    rows = np.flatnonzero(~unreadable[:, readable].any(axis=1) & ~_without_value(dataset.y))
+    patterns = PatternTable.of(missing[np.ix_(rows, readable)])
+    rows = rows[patterns.counts[patterns.codes] > 1]
+    features = np.array([origin.kind != "missing" for origin in dataset.origin])
+    return replace(
+        dataset,
+        X=dataset.X[np.ix_(rows, readable)],
+        origin=tuple(origin for origin, kept in zip(dataset.origin, readable, strict=True) if kept),
+        y=dataset.y[rows],
+        hidden=dataset.M[np.ix_(rows, readable[features])],
+    )
+
+
+def _rows_kept(record: Record, encoding: Encoding, table: RawTable) -> RawTable:
+    for name, level in encoding.drop.items():
+        table = take_rows(table, labels(table[name]) != level)
+    if encoding.target is not None and record.source != "uci":
+        table = take_rows(table, ~is_missing(table[encoding.target]))
+    return table
+
+
+def _joined(values: FloatArray, encoding: Encoding, table: RawTable) -> FloatArray:
+    """An indicator after it is joined by an id: the maximum over the rows that share one."""
+    if encoding.joined_by is None:
+        return values
+    ids = labels(table[encoding.joined_by]).astype(str)
+    _, code = np.unique(ids, return_inverse=True)
+    largest = np.zeros(code.max() + 1)
+    np.maximum.at(largest, code, values)
+    return largest[code]
+
+
+def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
+    """What counts as missing, in the columns that are no "missing" level."""
+    listed = [name for name in encoding.features if name in encoding.categorical]
+    others = [name for name in encoding.features if name not in encoding.categorical]
+    called = {
+        name: prefix if k == 0 else f"{prefix}_{k}"
+        for prefix, names in (("CC", listed), ("CN", others))
+        for k, name in enumerate(names)
+    }
+    kept = [j for j, origin in enumerate(dataset.origin) if origin.kind != "missing"]
+    M = np.isnan(dataset.X[:, kept])
+    for j, origin in enumerate(dataset.origin):
+        if origin.kind != "missing":
+            continue
+        gone = dataset.X[:, j] == 1
+        for k, column in enumerate(kept):
+            other = dataset.origin[column]
+            if other.kind == "level" and f"{called[other.variable]}_{other.level}".startswith(called[origin.variable]):
+                M[gone, k] = True
+    return M
+
+
+def _features_of(dataset: Dataset, flags: list[BoolArray]) -> BoolArray:
+    kept = [flag for flag, origin in zip(flags, dataset.origin, strict=True) if origin.kind != "missing"]
+    return np.column_stack(kept)
+
+
+def _target(encoding: Encoding, table: RawTable) -> tuple[Column | None, str | None, str | None]:
+    """y, the task, and what y is in words."""
+    name = encoding.target
+    if name is None:
+        return None, None, None
+    column = table[name]
+    if not has_few_values(column) and column.dtype != object:
+        return column.astype(float), "regression", name
+    levels = labels(column)
+    counts = Counter(level for level in levels if level is not None)
+    level = min(counts) if has_few_values(column) else min(counts, key=lambda value: (-counts[value], value))
+    y = _joined((levels == level).astype(float), encoding, table)
+    return y.astype(int), "binary", f"{name} is {level}"
+
+
+def _without_value(y: Column) -> BoolArray:
+    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)

@@ -1,0 +1,133 @@
+"""From the columns of a source to X and y: the clean encoding.
+
+A variable is categorical if the registry says so or if it has at most 5 values, a missing value counted as one; then
+each of its levels is a column of 0 and 1, and so is "missing" where a value is missing. Any other variable is one
+column of numbers, NaN where missing. A variable without a single value is left out, and so are rows without a target.
+
+y is a number, or 1 for the levels that the registry asks for and 0 for the others, or the levels themselves.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from admiss.datasets.dataset import Dataset, Origin
+from admiss.datasets.real.raw_tables import Column, RawTable, as_numbers, is_missing, labels
+from admiss.datasets.real.registry import Encoding, Record
+from formulations.arrays import BoolArray, FloatArray
+
+FEW_VALUES = 5
+
+Columns = Sequence[tuple[Origin, FloatArray]]
+
+
+def encode_clean(record: Record, table: RawTable) -> Dataset:
+    """A data set in the clean encoding."""
+    encoding = record.encodings["clean"]
+    table = _set_coded_missing(set_imputed_missing(strip_blanks(table), encoding), record)
+    if encoding.target is not None:
+        table = take_rows(table, ~is_missing(table[encoding.target]))
+    columns: list[tuple[Origin, FloatArray]] = []
+    for name in encoding.features:
+        column = table[name]
+        if is_missing(column).all():
+            continue
+        if name in encoding.categorical or has_few_values(column):
+            columns += one_hot(name, column)
+        else:
+            columns.append((Origin(name, "number"), _numbers(record, name, column)))
+    y, target = _target(record, encoding, table)
+    return make_dataset(record, "clean", columns, y, record.task, target)
+
+
+def set_imputed_missing(table: RawTable, encoding: Encoding) -> RawTable:
+    """Imputed values, which a flag tells, taken back."""
+    changed = dict(table)
+    for name, (flag, level) in encoding.imputed_where.items():
+        changed[name] = np.where(labels(table[flag]) == level, np.nan, table[name])
+    return changed
+
+
+def strip_blanks(table: RawTable) -> RawTable:
+    """Levels without blanks around them."""
+    return {
+        name: np.array([value.strip() if isinstance(value, str) else value for value in column], dtype=column.dtype)
+        for name, column in table.items()
+    }
+
+
+def take_rows(table: RawTable, rows: BoolArray) -> RawTable:
+    """Some rows of a table."""
+    return {name: column[rows] for name, column in table.items()}
+
+
+def has_few_values(column: Column) -> bool:
+    """Whether a variable has at most 5 values, a missing value counted as one."""
+    missing = is_missing(column)
+    return len(set(column[~missing].tolist())) + bool(missing.any()) <= FEW_VALUES
+
+
+def one_hot(name: str, column: Column) -> Columns:
+    """One column a level in the order of numbers or of the alphabet, and one for missing where a value is.
+
+    Examples
+    --------
+    >>> [(origin.column, values.tolist()) for origin, values in one_hot("size", np.array([2.0, np.nan, 10.0]))]
+    [('size=2', [1.0, 0.0, 0.0]), ('size=10', [0.0, 0.0, 1.0]), ('size=missing', [0.0, 1.0, 0.0])]
+    """
+    missing = is_missing(column)
+    levels = sorted(set(column[~missing].tolist()))
+    columns = [
+        (Origin(name, "level", level), (column == value).astype(float))
+        for level, value in zip(labels(np.array(levels, dtype=object)), levels, strict=True)
+    ]
+    return [*columns, (Origin(name, "missing"), missing.astype(float))] if missing.any() else columns
+
+
+def make_dataset(
+    record: Record,
+    encoding: str,
+    columns: Columns,
+    y: Column | None,
+    task: str | None,
+    target: str | None,
+    hidden: BoolArray | None = None,
+) -> Dataset:
+    """A data set of its columns."""
+    X = np.column_stack([values for _, values in columns])
+    origin = tuple(origin for origin, _ in columns)
+    return Dataset(record.name, X, origin, y, task, target, encoding, record.cautions, hidden)
+
+
+def _set_coded_missing(table: RawTable, record: Record) -> RawTable:
+    """Numbers that stand for missing, set to missing."""
+    changed = dict(table)
+    for name, code in record.coded_missing.items():
+        changed[name] = np.where(labels(table[name]) == code, np.nan, table[name])
+    return changed
+
+
+def _numbers(record: Record, name: str, column: Column) -> FloatArray:
+    """A variable as numbers; words that the registry calls missing are."""
+    if column.dtype != object:
+        return column.astype(float)
+    known = [None if value in record.also_missing else value for value in column]
+    numbers = as_numbers(known)
+    if np.isnan(numbers[[value is not None for value in known]]).any():
+        raise ValueError(f"The variable {name!r} of {record.name} has words for numbers: declare it categorical.")
+    return numbers
+
+
+def _target(record: Record, encoding: Encoding, table: Mapping[str, Column]) -> tuple[Column | None, str | None]:
+    """y, and what it is in words."""
+    name = encoding.target
+    if name is None:
+        return None, None
+    if record.task == "regression":
+        return table[name].astype(float), name
+    levels = labels(table[name])
+    if record.task == "multiclass":
+        return levels.astype(str), name
+    if record.positive is not None:
+        return (levels == record.positive).astype(int), f"{name} is {record.positive}"
+    return (levels != record.negative).astype(int), f"{name} is not {record.negative}"

@@ -1,0 +1,1 @@
+"""The parts that every estimator shares: validation, labels, folds, warnings, models at a pattern."""

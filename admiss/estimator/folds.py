@@ -1,0 +1,86 @@
+"""Folds for cross-validation with missing data.
+
+Rows are stratified by their pattern, and in classification by pattern and class, so that a pattern that occurs often
+enough is in every training fold. Patterns with fewer rows than folds are pooled.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray, IntArray
+
+Split = tuple[IntArray, IntArray]
+
+
+def make_folds(
+    X: FloatArray, y: Any, labels: IntArray | None, s: FloatArray, cv: Any, random_state: Any
+) -> list[Split]:
+    """Training and held-out rows of each fold, as places among the rows of positive weight.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features with NaN.
+    y : array of shape (n,)
+        Target, for splitters of scikit-learn that look at it.
+    labels : int array of shape (n,), optional
+        Classes.
+    s : array of shape (n,)
+        Sample weights; rows of weight 0 are in no fold.
+    cv : int, splitter or iterable of (train, test)
+        A number makes stratified folds; anything else is taken as it is, and counts all rows.
+    random_state : int, RandomState or None
+        Seed of the stratified folds.
+    """
+    used = np.flatnonzero(s > 0)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if not 2 <= cv <= len(used):
+            raise ValueError(f"cv must be between 2 and the number of rows, n_samples={len(used)}, not {cv}.")
+        strata = pattern_strata(np.isnan(X[used]), None if labels is None else labels[used], int(cv))
+        splitter: Any = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+        if np.bincount(strata).max() < cv:  # nothing to stratify by
+            splitter = KFold(int(cv), shuffle=True, random_state=random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a class with fewer rows than folds is in some of them only
+            return list(splitter.split(np.empty((len(used), 1)), strata))
+    place = np.full(len(X), -1)
+    place[used] = np.arange(len(used))
+    folds = []
+    for train, test in check_cv(cv).split(X, y):
+        parts = [place[np.arange(len(X))[part]] for part in (train, test)]
+        folds.append((parts[0][parts[0] >= 0], parts[1][parts[1] >= 0]))
+        if not len(folds[-1][0]) or not len(folds[-1][1]):
+            raise ValueError(f"Fold {len(folds)} of cv has no rows to train on or none to be held out.")
+    if not folds:
+        raise ValueError("cv has no folds.")
+    return folds
+
+
+def pattern_strata(M: BoolArray, labels: IntArray | None, n_folds: int) -> IntArray:
+    """Strata of rows: pattern (and class), the rare patterns together, none with fewer rows than folds.
+
+    Examples
+    --------
+    >>> strata = pattern_strata(np.array([[0], [0], [0], [1]], bool), None, 2)
+    >>> len(set(strata.tolist()))
+    1
+    """
+    codes = PatternTable.of(M).codes
+    counts = np.bincount(codes)
+    rare = counts[codes] < n_folds
+    strata = np.where(rare, -1, codes)
+    if labels is not None:
+        strata = (strata + 1) * (labels.max() + 1) + labels
+    strata = np.unique(strata, return_inverse=True)[1].ravel()
+    counts = np.bincount(strata)
+    largest = int(counts.argmax())
+    small = counts[strata] < n_folds
+    if labels is None:
+        return np.where(small, largest, strata)
+    # a small stratum joins the largest one of its own class
+    by_class = [np.bincount(strata[labels == c]).argmax() for c in range(labels.max() + 1)]
+    return np.where(small, np.asarray(by_class)[labels], strata)

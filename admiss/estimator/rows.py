@@ -1,0 +1,78 @@
+"""Loops over rows and entries, compiled."""
+
+import numpy as np
+
+from formulations.arrays import BoolArray, FloatArray
+from formulations.jit import compiled
+
+
+@compiled
+def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
+    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column a pair; j = 0 is the intercept."""
+    n, p = len(X), len(j)
+    columns = np.empty((n, p))
+    for i in range(n):
+        for c in range(p):
+            feature = j[c] - 1
+            if feature < 0:
+                columns[i, c] = phi[i, k[c]]
+            elif M[i, feature]:
+                columns[i, c] = 0.0
+            else:
+                columns[i, c] = X[i, feature] * phi[i, k[c]]
+    return columns
+
+
+@compiled
+def observed_moments(X, s):  # type: ignore[no-untyped-def]
+    """For each feature its weighted mean, standard deviation, size, and whether 0 is among the observed values."""
+    n, d = X.shape
+    weight, mean, size = np.zeros(d), np.zeros(d), np.zeros(d)
+    has_zero = np.zeros(d, dtype=np.bool_)
+    for i in range(n):
+        for j in range(d):
+            x = X[i, j]
+            if not np.isnan(x):
+                weight[j] += s[i]
+                size[j] = max(size[j], abs(x))
+                has_zero[j] |= x == 0.0
+    unit = np.where(size > 0.0, size, 1.0)  # sums of x / unit cannot overflow
+    for i in range(n):
+        for j in range(d):
+            if not np.isnan(X[i, j]):
+                mean[j] += s[i] * (X[i, j] / unit[j])
+    mean /= weight
+    variance = np.zeros(d)
+    for i in range(n):
+        for j in range(d):
+            if not np.isnan(X[i, j]):
+                variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
+    return mean * unit, np.sqrt(variance / weight) * unit, size, has_zero
+
+
+def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Standard deviations, or where the observed values are all equal their size; and where that is."""
+    is_constant = ~(deviation > 1e-12 * size)
+    return np.where(is_constant, np.where(size > 0, size, 1.0), deviation), is_constant
+
+
+def standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Features with observed mean 0 and deviation 1, 0 where missing or constant; and the means and scales."""
+    mean, deviation, size, _ = observed_moments(X, s)
+    scale, is_constant = observed_scale(deviation, size)
+    return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / scale), mean, scale
+
+
+@compiled
+def schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
+    """factor (G_kk - G_kf response), in one pass."""
+    p, n_free = len(k), len(G_fk)
+    H = np.empty((p, p))
+    for i in range(p):
+        row = k[i]
+        for j in range(p):
+            value = G[row, k[j]]
+            for f in range(n_free):
+                value -= G_fk[f, i] * response[f, j]
+            H[i, j] = factor * value
+    return H

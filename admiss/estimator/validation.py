@@ -1,0 +1,157 @@
+"""From what users pass to arrays, with one clear sentence where that cannot be done.
+
+Features may come as numpy arrays, nested lists, or data frames that narwhals knows (pandas with nullable types, polars,
+pyarrow). Missing is NaN, None, NA or null. Nothing is written into the user's data.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    validate_data,
+)
+
+from formulations.arrays import FloatArray
+from formulations.jit import is_interrupt
+
+ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
+
+
+def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
+    """Features as a float64 array with NaN for missing; a float64 array is not copied.
+
+    With ``reset`` the estimator remembers number and names of the columns, else they are compared with those of fit.
+    """
+    array = _frame_to_array(X)
+    if array is None:
+        array = _without_strings(X)
+    array = check_array(
+        array, dtype=np.float64, ensure_all_finite=False, ensure_min_features=1, input_name="X", estimator=estimator
+    )
+    validate_data(estimator, X if _is_frame(X) else array, reset=reset, skip_check_array=True)
+    _refuse_infinities(array, getattr(estimator, "feature_names_in_", None))
+    return array
+
+
+def _is_frame(X: Any) -> bool:
+    return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def _frame_to_array(X: Any) -> FloatArray | None:
+    """The values of a data frame, or None where X is not one."""
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a lazy frame: collect it first.")
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    columns = [_column(series) for series in frame.iter_columns()]
+    refused = [str(name) for name, column in zip(frame.columns, columns, strict=True) if column is None]
+    if refused:
+        raise ValueError(f"The columns {', '.join(refused)} of X are not numbers: {ENCODE}.")
+    if frame.shape[1] == 0:
+        return np.empty((frame.shape[0], 0))
+    return np.column_stack([column for column in columns if column is not None])
+
+
+def _column(series: Any) -> FloatArray | None:
+    """A column as floats, or None where it holds something else than numbers."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
+    if series.null_count() == len(series):  # its type, whatever it is, says nothing
+        return np.full(len(series), np.nan)
+    values = None if series.dtype in (nw.Categorical, nw.Enum) else series.to_list()
+    if values is None or not all(_is_missing(value) or isinstance(value, Real) for value in values):
+        return None
+    return np.array([np.nan if _is_missing(value) else value for value in values], dtype=float)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _without_strings(X: Any) -> Any:
+    """X, unless it is an array of objects or strings that holds a string."""
+    if not isinstance(X, np.ndarray | list | tuple):
+        return X
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float), np.nan)
+    array = np.asarray(X) if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    if array.dtype.kind in "US" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
+        raise ValueError(f"X holds strings: {ENCODE}.")
+    if array.dtype.kind in "mM":
+        raise ValueError("X holds dates or times: turn them into numbers first.")
+    if array.dtype == object:
+        return np.array([np.nan if _is_missing(v) else v for v in array.flat], dtype=object).reshape(array.shape)
+    return X
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """An estimator that fails while it is fitted, or is interrupted, stays what it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException as error:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        if is_interrupt(error) and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def _refuse_infinities(X: FloatArray, names: Any) -> None:
+    infinite = np.isinf(X)
+    if infinite.any():
+        where = ", ".join(str(j if names is None else names[j]) for j in np.flatnonzero(infinite.any(axis=0))[:5])
+        raise ValueError(f"X contains infinity in column {where}: replace it by a number, or by NaN if it is missing.")
+
+
+def read_regression_target(estimator: Any, y: Any, n: int) -> FloatArray:
+    """The target as a float64 array."""
+    _require_target(estimator, y)
+    y = column_or_1d(y, warn=True)
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=estimator)
+    check_consistent_length(y, np.empty(n))
+    return np.asarray(y)
+
+
+def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
+    """The distinct classes, sorted, and for each row the index of its class."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    _require_target(estimator, y)
+    y = column_or_1d(y, warn=True)
+    if any(_is_missing(label) or label != label for label in np.asarray(y, dtype=object)):
+        raise ValueError("y contains NaN or missing labels: remove these rows.")
+    check_classification_targets(y)
+    check_consistent_length(y, np.empty(n))
+    return np.unique(y, return_inverse=True)
+
+
+def _require_target(estimator: Any, y: Any) -> None:
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+
+
+def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
+    """Sample weights, ones by default: not negative, and not all 0."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.sum() > 0:
+        raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
+    return np.asarray(weights)
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Names of the columns of X as seen in fit; x0, x1, .. where it had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"x{j}" for j in range(estimator.n_features_in_)]
+    return [str(name) for name in names]

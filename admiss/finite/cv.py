@@ -1,0 +1,334 @@
+"""Finite models with depth (or number of leaves), ridge and leaf model chosen by cross-validation.
+
+"No split" is always among the choices. How cells are compared and one is chosen is said in
+:mod:`admiss.finite.search`. The chosen model is fitted on all rows.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+
+from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.labels import read_class_targets
+from admiss.estimator.searched import SearchedClassifier, SearchedModel
+from admiss.estimator.validation import (
+    feature_names,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
+from admiss.finite.leaf_features import LEAF_MODELS
+from admiss.finite.search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
+from admiss.partition.base import Partitioner
+from admiss.partition.greedy import Greedy
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray
+from formulations.losses import Loss
+
+DEFAULT_DEPTHS = (1, 2, 3, 4)
+DEFAULT_RIDGES = (0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
+
+
+class _FiniteCV(SearchedModel, BaseEstimator):
+    """What the two estimators share: the grid, the choice, and the model behind."""
+
+    partitioner: Partitioner | None
+    max_depths: Sequence[int]
+    max_leaves: Sequence[int] | None
+    ridges: Sequence[float]
+    leaf_models: Sequence[str]
+    loss: str | Loss
+    ridge_scale: str
+    scale: bool
+    on_unseen_pattern: str
+    one_standard_error: bool
+    cv: Any
+    random_state: Any
+    n_jobs: int | None
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        names = ("loss", "ridge_scale", "scale", "on_unseen_pattern")
+        return {name: getattr(self, name) for name in names}
+
+    def _read_grid(self, estimator: Any) -> Loss:
+        """Check the grid and every parameter of the estimator before work starts."""
+        for name in ("ridges", "leaf_models"):
+            values = getattr(self, name)
+            if isinstance(values, str) or not np.ndim(values) or not len(values):
+                raise ValueError(f"{name} must be a list with at least one entry, not {values!r}.")
+        if not isinstance(self.one_standard_error, bool | np.bool_):
+            raise ValueError(f"one_standard_error must be True or False, not {self.one_standard_error!r}.")
+        for ridge in self.ridges:
+            estimator.set_params(ridge=ridge)._check_parameters()
+        for leaf_model in self.leaf_models:
+            estimator.set_params(leaf_model=leaf_model)._check_parameters()
+        for size in self._sizes():
+            self._partitioner(size).check_limits()
+        return estimator._check_parameters()[1]
+
+    def _sizes(self) -> list[int]:
+        """Candidates for depth or leaves, "no split" first."""
+        values = self.max_depths if self.max_leaves is None else self.max_leaves
+        if isinstance(values, str) or np.ndim(values) != 1:
+            raise ValueError(f"max_depths and max_leaves must be lists of whole numbers, not {values!r}.")
+        return [NO_SPLIT, *(size for size in values if not (size == NO_SPLIT and isinstance(size, int)))]
+
+    def _partitioner(self, size: int) -> Partitioner:
+        partitioner = Greedy() if self.partitioner is None else clone(self.partitioner)
+        if size == NO_SPLIT:
+            return Greedy(max_leaves=1)
+        if self._size_name() not in partitioner.get_params():
+            raise ValueError(f"{type(partitioner).__name__} has no max_depth: search over max_leaves=[..] instead.")
+        return partitioner.set_params(**{self._size_name(): size})
+
+    def search(
+        self, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], loss: Loss, names: list[str] | None
+    ) -> HeldOut:
+        """Held-out losses of every cell of the grid, on rows of positive weight."""
+        grid = FiniteGrid(
+            partitioners={size: self._partitioner(size) for size in self._sizes()},
+            ridges=[float(ridge) for ridge in self.ridges],
+            leaf_models=list(self.leaf_models),
+            loss=loss,
+            ridge_scale=self.ridge_scale,
+            scale=bool(self.scale),
+            truncate=bool(getattr(self, "truncate", False)),
+            feature_names=names,
+        )
+        return held_out_losses(grid, X, y, s, splits, self.n_jobs)
+
+    def append_cells(self, columns: dict[str, list[Any]], held_out: HeldOut, index: int) -> None:
+        """Add the cells to a table of adaptive models, as candidate number ``index``."""
+        what, results = self._size_name(), held_out.table
+        count = results.n_rows
+        for leaf_model, size in zip(results["leaf_model"], results["size"], strict=True):
+            split = f"{what}={size}" if size != NO_SPLIT else "no split"
+            columns["adaptivity"].append(f"finite({leaf_model}, {split})")
+        columns["class_index"] += [index] * count
+        columns["columns"] += results["columns"].tolist()
+        columns["adaptive_penalty"] += [np.nan] * count
+        columns["l1_ratio"] += [0.0] * count
+        columns["lam"] += results["ridge"].tolist()
+        columns["mean_loss"] += results["mean_loss"].tolist()
+        columns["violation"] += [np.nan] * count
+
+    def best_parameters(self, held_out: HeldOut) -> tuple[int, dict[str, Any]]:
+        """The chosen cell and its parameters."""
+        best, results = held_out.best(bool(self.one_standard_error)), held_out.table
+        return best, {
+            "partitioner": self._partitioner(int(results["size"][best])),
+            "ridge": float(results["ridge"][best]),
+            "leaf_model": str(results["leaf_model"][best]),
+        }
+
+    def _size_name(self) -> str:
+        return "max_depth" if self.max_leaves is None else "max_leaves"
+
+    def _adopt(self, estimator: Any, held_out: HeldOut, X: Any, y: Any, sample_weight: Any) -> None:
+        results = held_out.table
+        self.best_index_, self.best_params_ = self.best_parameters(held_out)
+        self.cv_results_ = Table(
+            **{"leaf_model": results["leaf_model"], self._size_name(): results["size"]},
+            **{column: results[column] for column in ("ridge", "leaves", "mean_loss")},
+        )
+        self.best_score_ = -float(results["mean_loss"][self.best_index_])
+        self._take_over(estimator.set_params(**self.best_params_).fit(X, y, sample_weight))
+
+    def apply(self, X: Any) -> Any:
+        """The leaf of each row, see :meth:`FiniteRegressor.apply`."""
+        return self._model().apply(X)
+
+    def leaf_table(self) -> Table:
+        """The leaves, see :meth:`FiniteRegressor.leaf_table`."""
+        return self._model().leaf_table()
+
+    @property
+    def partition_(self) -> Any:
+        """Partition of the chosen model."""
+        return self._model().partition_
+
+
+class FiniteRegressorCV(RegressorMixin, _FiniteCV):
+    """Finite regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+
+    Parameters
+    ----------
+    partitioner : Partitioner, optional
+        What chooses the leaves, :class:`~admiss.partition.Greedy` by default; its other limits stay.
+    max_depths : sequence of int
+        Candidates for its ``max_depth``; no split is always a candidate, as 0.
+    max_leaves : sequence of int, optional
+        Candidates for its ``max_leaves``; searched instead of the depth where given.
+    ridges : sequence of float
+        Candidates for the ridge of the leaves.
+    leaf_models : sequence of str
+        Candidates for the leaf model.
+    loss, ridge_scale, truncate, on_unseen_pattern
+        As in :class:`FiniteRegressor`.
+    scale : bool
+        As in :class:`FiniteRegressor`, on by default here so that the candidates for the ridge suit any units.
+    one_standard_error : bool
+        Take the fewest splits whose loss is within one standard error of the smallest, else the smallest loss.
+    cv : int, splitter or iterable
+        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    n_jobs : int, optional
+        Threads. The result does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : FiniteRegressor
+        The chosen model, fitted on all rows.
+    best_params_ : dict
+        Its partitioner, ridge and leaf model.
+    best_score_ : float
+        Minus its held-out loss.
+    best_index_ : int
+        Its row in ``cv_results_``.
+    cv_results_ : Table
+        Every cell with its held-out loss and mean number of leaves.
+    partition_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`FiniteRegressor`.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressorCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=300, mechanism="censoring", random_state=0)
+    >>> model = FiniteRegressorCV(max_depths=[1, 2], random_state=0).fit(data.X_train, data.y_train)
+    >>> model.cv_results_.n_rows
+    42
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner | None = None,
+        max_depths: Sequence[int] = DEFAULT_DEPTHS,
+        max_leaves: Sequence[int] | None = None,
+        ridges: Sequence[float] = DEFAULT_RIDGES,
+        leaf_models: Sequence[str] = LEAF_MODELS,
+        loss: str | Loss = "squared",
+        ridge_scale: str = "leaf",
+        scale: bool = True,
+        truncate: bool = True,
+        on_unseen_pattern: str = "nearest",
+        one_standard_error: bool = True,
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.partitioner = partitioner
+        self.max_depths = max_depths
+        self.max_leaves = max_leaves
+        self.ridges = ridges
+        self.leaf_models = leaf_models
+        self.loss = loss
+        self.ridge_scale = ridge_scale
+        self.scale = scale
+        self.truncate = truncate
+        self.on_unseen_pattern = on_unseen_pattern
+        self.one_standard_error = one_standard_error
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _estimator(self) -> FiniteRegressor:
+        return FiniteRegressor(self.partitioner, truncate=self.truncate, **self._shared_parameters())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`FiniteRegressor.fit`."""
+        loss = self._read_grid(self._estimator())
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            target = read_regression_target(self, y, len(rows))
+            s = read_weights(sample_weight, rows)
+            used = s > 0
+            splits = make_folds(rows, target, None, s, self.cv, self.random_state)
+            results = self.search(rows[used], target[used], s[used], splits, loss, feature_names(self))
+            self._adopt(self._estimator(), results, X, y, sample_weight)
+        return self
+
+
+class FiniteClassifierCV(ClassifierMixin, SearchedClassifier, _FiniteCV):
+    """Finite logistic regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+
+    Parameters
+    ----------
+    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, scale, on_unseen_pattern, \
+one_standard_error, cv, random_state, n_jobs
+        As in :class:`FiniteRegressorCV`.
+    loss : str or Loss
+        "logistic".
+    class_weight : dict, "balanced" or None
+        As in :class:`FiniteClassifier`; it weighs the held-out loss too.
+
+    Attributes
+    ----------
+    best_estimator_ : FiniteClassifier
+        The chosen model, fitted on all rows.
+    classes_ : array of shape (n_classes,)
+    best_params_, best_score_, best_index_, cv_results_, partition_, certificate_, n_features_in_, feature_names_in_
+        As in :class:`FiniteRegressorCV`.
+
+    Examples
+    --------
+    >>> from admiss import FiniteClassifierCV
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> model = FiniteClassifierCV(max_depths=[1], ridges=[1.0, 10.0], random_state=0)
+    >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        partitioner: Partitioner | None = None,
+        max_depths: Sequence[int] = DEFAULT_DEPTHS,
+        max_leaves: Sequence[int] | None = None,
+        ridges: Sequence[float] = DEFAULT_RIDGES,
+        leaf_models: Sequence[str] = LEAF_MODELS,
+        loss: str | Loss = "logistic",
+        ridge_scale: str = "leaf",
+        scale: bool = True,
+        class_weight: Any = None,
+        on_unseen_pattern: str = "nearest",
+        one_standard_error: bool = True,
+        cv: Any = 5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.partitioner = partitioner
+        self.max_depths = max_depths
+        self.max_leaves = max_leaves
+        self.ridges = ridges
+        self.leaf_models = leaf_models
+        self.loss = loss
+        self.ridge_scale = ridge_scale
+        self.scale = scale
+        self.class_weight = class_weight
+        self.on_unseen_pattern = on_unseen_pattern
+        self.one_standard_error = one_standard_error
+        self.cv = cv
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _estimator(self) -> FiniteClassifier:
+        return FiniteClassifier(self.partitioner, class_weight=self.class_weight, **self._shared_parameters())
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose and fit the model; parameters as in :meth:`FiniteClassifier.fit`."""
+        loss = self._read_grid(self._estimator())
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
+            used = s > 0
+            splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
+            stacked = np.column_stack(targets)[used]
+            results = self.search(rows[used], stacked, s[used], splits, loss, feature_names(self))
+            self._adopt(self._estimator(), results, X, y, sample_weight)
+        return self

@@ -1,0 +1,166 @@
+"""Fitted finite models in numbers, words and lines.
+
+In leaf q the model is  b_q + sum_j w_qj (1 - m_j) x_j / scale_j + sum_j v_qj m_j.  At a pattern m it is linear in what
+is observed, with intercept  b_q + sum_j v_qj m_j  and weights  w_qj / scale_j.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, read_pattern
+from admiss.estimator.validation import feature_names, read_features
+from admiss.finite.leaf_features import LeafFeatures
+from admiss.partition.partition import Partition
+from admiss.patterns import PatternTable, lookup, pattern_name
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray, IntArray
+from formulations.trees.dynamic_program import Tree, leaves_of
+
+# Patterns of a group that are named before the rest is counted.
+NAMED_PATTERNS = 3
+
+
+class FiniteDescription(ModelAtPattern):
+    """Mixin of estimators with ``partition_``, ``leaf_features_``, ``leaf_intercepts_`` and ``leaf_weights_``."""
+
+    partition_: Partition
+    leaf_features_: LeafFeatures
+    leaf_intercepts_: FloatArray
+    leaf_weights_: FloatArray
+    leaf_rows_: IntArray
+    pattern_rows_: IntArray
+    leaf_costs_: FloatArray
+    n_features_in_: int
+
+    def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self)
+        features = self.leaf_features_
+        m = read_pattern(pattern, feature_names(self))
+        x = np.where(m, np.nan, 0.0)[None, :]
+        filled, M = features.split(x)
+        leaf = int(self.partition_.assign(M)[0])
+        b, w = self.leaf_intercepts_[leaf], self.leaf_weights_[leaf]
+        k = len(features.observed)
+        coef = np.zeros((len(b), self.n_features_in_))
+        coef[:, features.observed] = w[:, :k] / features.scale[features.observed]
+        intercept, weights = b + features.columns(filled, M)[0] @ w.T, np.where(m, 0.0, coef)
+        return (np.asarray(intercept[0]), weights[0]) if len(b) == 1 else (intercept, weights)
+
+    def coef_table(self) -> Table:
+        """Coefficients by leaf as a table: leaf, feature, term, coefficient in the user's units."""
+        check_is_fitted(self)
+        columns: dict[str, list[Any]] = {"leaf": [], "class": [], "feature": [], "term": [], "coefficient": []}
+        labels = getattr(self, "classes_", [""])
+        labels = labels if len(self.leaf_intercepts_[0]) > 1 else labels[-1:]
+        for leaf in range(self.partition_.n_leaves):
+            for output, label in enumerate(labels):
+                for feature, term, value in self._terms(leaf, output):
+                    for name, entry in zip(columns, (leaf, label, feature, term, value), strict=True):
+                        columns[name].append(entry)
+        if len(labels) == 1:
+            del columns["class"]
+        return Table(**columns)
+
+    def _terms(self, leaf: int, output: int) -> list[tuple[str, str, float]]:
+        """Feature, term and coefficient of everything that can vary in a leaf."""
+        features, names = self.leaf_features_, feature_names(self)
+        inside = self.partition_.patterns[self.partition_.members(leaf)]
+        k = len(features.observed)
+        w = self.leaf_weights_[leaf, output]
+        always = np.array([inside[:, j].all() for j in features.indicators], dtype=bool)
+        intercept = float(self.leaf_intercepts_[leaf, output] + w[k:] @ always)
+        rows = [(INTERCEPT, "1", intercept)]
+        for place, j in enumerate(features.observed):
+            if not inside[:, j].all():
+                rows.append((names[j], "value", float(w[place] / features.scale[j])))
+        for place, j in enumerate(features.indicators):
+            if inside[:, j].any() and not always[place]:
+                rows.append((names[j], "missing", float(w[k + place])))
+        return rows
+
+    def pattern_report(self, X: Any) -> Table:
+        """The patterns of X: in words, rows, rows in training, whether training has seen them, and their leaf."""
+        check_is_fitted(self)
+        M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
+        table = PatternTable.of(M)
+        known = lookup(self.partition_.patterns, table.patterns)
+        order = np.argsort(-table.counts, kind="stable")
+        names = feature_names(self)
+        return Table(
+            pattern=[pattern_name(table.patterns[i], names) for i in order],
+            rows=table.counts[order],
+            training_rows=np.where(known >= 0, self.pattern_rows_[known], 0)[order],
+            seen=(known >= 0)[order],
+            leaf=self.partition_.assign(table.patterns)[order],
+        )
+
+    def leaf_table(self) -> Table:
+        """The leaves: what they hold, patterns, rows and cost."""
+        check_is_fitted(self)
+        leaves = range(self.partition_.n_leaves)
+        return Table(
+            leaf=list(leaves),
+            holds=[self.leaf_name(leaf) for leaf in leaves],
+            patterns=np.bincount(self.partition_.leaf),
+            rows=self.leaf_rows_,
+            cost=self.leaf_costs_,
+        )
+
+    def leaf_name(self, leaf: int) -> str:
+        """A leaf in words."""
+        names = feature_names(self)
+        if self.partition_.boxes is not None:
+            literals = self.partition_.boxes[leaf]
+            words = [f"{names[j]} {'missing' if missing else 'observed'}" for j, missing in literals]
+            return ", ".join(words) or "every pattern"
+        members = self.partition_.members(leaf)
+        heaviest = members[np.argsort(-self.partition_.weights[members], kind="stable")]
+        words = [pattern_name(self.partition_.patterns[p], names) for p in heaviest[:NAMED_PATTERNS]]
+        more = len(members) - len(words)
+        return "; ".join(words) + (f"; and {more} more patterns" if more else "")
+
+    def to_text(self, precision: int = 4) -> str:
+        """The model in words: the splits, and the formula of each leaf with what can vary in it."""
+        check_is_fitted(self)
+        if self.partition_.is_tree:
+            return "\n".join(self._tree_lines(self.partition_.tree, 0, "", precision))
+        lines = []
+        for leaf in range(self.partition_.n_leaves):
+            lines.append(f"leaf {leaf}: {self.leaf_name(leaf)}")
+            lines += [f"    {line}" for line in self._formulas(leaf, precision)]
+        return "\n".join(lines)
+
+    def _tree_lines(self, tree: Tree, first: int, indent: str, precision: int) -> list[str]:
+        """The lines of a subtree whose leaves are numbered from ``first`` on."""
+        if tree is None:
+            return [indent + line for line in self._formulas(first, precision)]
+        j, observed, missing = tree
+        below = indent + "    "
+        return [
+            f"{indent}if {feature_names(self)[j]} is missing:",
+            *self._tree_lines(missing, first + len(leaves_of(observed)), below, precision),
+            f"{indent}else:",
+            *self._tree_lines(observed, first, below, precision),
+        ]
+
+    def _formulas(self, leaf: int, precision: int) -> list[str]:
+        classes = getattr(self, "classes_", None)
+        outputs = len(self.leaf_intercepts_[leaf])
+        if classes is None:
+            heads = ["y"]
+        elif outputs == 1:
+            heads = [f"log-odds of {classes[1]}"]
+        else:
+            heads = [f"log-odds of {label} against the rest" for label in classes]
+        return [f"{head} = {self._formula(leaf, output, precision)}" for output, head in enumerate(heads)]
+
+    def _formula(self, leaf: int, output: int, precision: int) -> str:
+        (_, _, intercept), *terms = self._terms(leaf, output)
+        words = [f"{intercept:.{precision}g}"]
+        for feature, term, value in terms:
+            if value:
+                what = feature if term == "value" else f"[{feature} missing]"
+                words.append(f"{'-' if value < 0 else '+'} {abs(value):.{precision}g} {what}")
+        return " ".join(words)

@@ -1,0 +1,155 @@
+"""Held-out losses of finite models over a grid, and the choice among them.
+
+Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range that predictions are
+truncated to. The held-out loss is averaged over the rows of all folds.
+
+Many partitions are tried, so that the smallest held-out loss is optimistic where rows are few. With the rule of one
+standard error the fewest splits win whose loss is within one standard error of the smallest: that of the difference
+between the two, row by row. Ties, to a relative 1e-9, go to the simpler model: the fewer splits, then the smaller leaf
+model, then the larger ridge.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from admiss.estimator.folds import Split
+from admiss.finite.estimators import leaf_scores
+from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
+from admiss.partition.base import Partitioner
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+from formulations.arrays import BoolArray, FloatArray
+from formulations.leaves import leaf_cost_of
+from formulations.leaves.cost import LeafCost
+from formulations.losses import Loss
+
+NO_SPLIT = 0
+TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class FiniteGrid:
+    """Candidates: partitioners by size (depth or leaves), ridges, leaf models; and what they share."""
+
+    partitioners: dict[int, Partitioner]
+    ridges: list[float]
+    leaf_models: list[str]
+    loss: Loss
+    ridge_scale: str
+    scale: bool
+    truncate: bool
+    feature_names: list[str] | None
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What came out of the folds.
+
+    Attributes
+    ----------
+    table : Table
+        A row for each cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
+    losses : float32 array of shape (cells, rows)
+        Loss of every held-out row.
+    share : array of shape (rows,)
+        Share of each row in the mean.
+    """
+
+    table: Table
+    losses: Any
+    share: FloatArray
+
+    def best(self, one_standard_error: bool) -> int:
+        """The chosen cell."""
+        loss, sizes = self.table["mean_loss"], self.table["size"]
+        candidates = np.arange(len(loss))
+        if one_standard_error:
+            smallest = int(loss.argmin())
+            best_of_size = [candidates[sizes == size][loss[sizes == size].argmin()] for size in np.unique(sizes)]
+            chosen = next(cell for cell in best_of_size if self._within_one_error(cell, smallest))
+            candidates = candidates[sizes == sizes[chosen]]
+        least = loss[candidates].min()
+        tied = candidates[loss[candidates] <= least + TIE * abs(least)]
+        smaller = np.array([LEAF_MODELS[::-1].index(name) for name in self.table["leaf_model"][tied]])
+        return int(tied[np.lexsort([-self.table["ridge"][tied], smaller, sizes[tied]])[0]])
+
+    def _within_one_error(self, cell: int, best: int) -> bool:
+        difference = self.losses[cell].astype(float) - self.losses[best]
+        mean = self.share @ difference
+        return bool(mean <= np.sqrt(self.share**2 @ (difference - mean) ** 2))
+
+
+def held_out_losses(
+    grid: FiniteGrid, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], n_jobs: int | None
+) -> HeldOut:
+    """Fit every cell in every fold."""
+    tasks = [(leaf_model, split) for leaf_model in grid.leaf_models for split in splits]
+    runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_fold)(grid, leaf_model, X, y, s, split) for leaf_model, split in tasks
+    )
+    folds = list(progress(runs, len(tasks), "cross-validation: folds"))
+    held = np.concatenate([rows for _, rows in splits])
+    weight = s[held].sum()
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("leaf_model", "size", "ridge", "leaves", "columns", "mean_loss")
+    }
+    by_model = []
+    for m, leaf_model in enumerate(grid.leaf_models):
+        of_model = folds[m * len(splits) : (m + 1) * len(splits)]
+        by_model.append(np.concatenate([fold.losses for fold in of_model], axis=2).reshape(-1, len(held)))
+        leaves = np.mean([fold.leaves for fold in of_model], axis=0)
+        width = np.mean([fold.leaves * fold.width for fold in of_model], axis=0)
+        mean = np.sum([fold.total for fold in of_model], axis=0) / weight
+        for z, size in enumerate(grid.partitioners):
+            for r, ridge in enumerate(grid.ridges):
+                cell = (leaf_model, size, ridge, leaves[z, r], width[z, r], mean[z, r])
+                for name, value in zip(columns, cell, strict=True):
+                    columns[name].append(value)
+    return HeldOut(Table(**columns), np.concatenate(by_model), s[held] / weight)
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """One leaf model in one fold: arrays of shape (sizes, ridges), ``losses`` with the rows as last axis."""
+
+    losses: Any
+    total: FloatArray
+    leaves: FloatArray
+    width: int
+
+
+def _fold(grid: FiniteGrid, leaf_model: str, X: FloatArray, y: FloatArray, s: FloatArray, split: Split) -> _Fold:
+    train, held = split
+    features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.scale)
+    rows = features.pattern_rows(X[train], y[train], s[train])
+    filled, M = features.split(X[held])
+    A, targets = features.columns(filled, M), y[held].reshape(len(held), -1)
+    shape = len(grid.partitioners), len(grid.ridges)
+    losses = np.empty((*shape, len(held)), dtype=np.float32)
+    total, leaves = np.empty(shape), np.empty(shape)
+    any_ridge = leaf_cost_of(rows, grid.loss, grid.ridges[0], grid.ridge_scale)
+    for r, ridge in enumerate(grid.ridges):
+        leaf_cost = any_ridge.with_ridge(ridge)
+        for z, partitioner in enumerate(grid.partitioners.values()):
+            scores, leaves[z, r] = _predicted(leaf_cost, partitioner.within(len(train)), A, M, grid.feature_names)
+            if grid.truncate:
+                scores = np.clip(scores, y[train].min(), y[train].max())
+            by_row = grid.loss.value(targets, scores).sum(axis=1)
+            losses[z, r], total[z, r] = by_row, s[held] @ by_row
+    return _Fold(losses, total, leaves, A.shape[1] + 1)
+
+
+def _predicted(
+    leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: BoolArray, names: list[str] | None
+) -> tuple[FloatArray, int]:
+    """Predictions for held-out rows, and the number of leaves."""
+    partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
+    if partition.certificate.status == "interrupted":  # of a partition that was cut short nothing is to be learned
+        raise KeyboardInterrupt
+    models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+    intercepts = np.array([model.intercept for model in models])
+    weights = np.array([model.weights for model in models])
+    return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves

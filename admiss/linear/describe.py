@@ -1,0 +1,164 @@
+"""Fitted adaptive models in numbers and words.
+
+At a pattern m the model is linear in what is observed:  f(x, m) = b(m) + sum_{j observed} w_j(m) x_j.  With C(x, m) the
+row of the design, and since C is affine in x,
+
+    b(m) = C(0, m)' w,        w_j(m) = (C(e_j, m) - C(0, m))' w.
+
+For static weights and an affine intercept this is imputation by mu_j = b_j / w_j (Section 3.1 of the paper).
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, read_pattern
+from admiss.estimator.validation import feature_names, read_features
+from admiss.linear.design import Design
+from admiss.patterns import PatternTable, lookup, pattern_name
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray
+
+
+class AdaptiveDescription(ModelAtPattern):
+    """Mixin of estimators with ``design_``, ``coefficients_`` and ``certificate_``."""
+
+    design_: Design
+    coefficients_: FloatArray
+    certificate_: Any
+    n_features_in_: int
+
+    def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self)
+        if not self.design_.adaptivity.linear_at_patterns():
+            raise AttributeError(
+                f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so that there are no "
+                "weights to show."
+            )
+        d = self.n_features_in_
+        X = np.vstack([np.zeros(d), np.eye(d)])
+        X[:, read_pattern(pattern, feature_names(self))] = np.nan
+        C = self.design_.matrix(X)
+        C = C.toarray() if sp.issparse(C) else C
+        w = (self.coefficients_ * self.design_.column_scale).T
+        return C[0] @ w, ((C[1:] - C[0]) @ w).T
+
+    @property
+    def imputation_(self) -> FloatArray:
+        """The values mu_j that the model imputes, in the user's units.
+
+        NaN where w_j = 0, since then no imputed value is equivalent to b_j, and for features left out of the model; the
+        training mean for a feature that was never missing.
+        """
+        check_is_fitted(self)
+        design = self.design_
+        if not design.adaptivity.imputes_constants():
+            raise AttributeError(
+                f"{type(design.adaptivity).__name__} is not imputation by constants: imputation_ exists for static "
+                "weights with a static or affine intercept."
+            )
+        d = self.n_features_in_
+        shift, w = self._shift_when_missing(), self.coef_at(np.zeros(d, dtype=int))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mu = np.where(w != 0, shift / w, np.nan)
+        never_missing = design.features[~design.missable]
+        mu[..., never_missing] = design.mean[~design.missable]
+        return mu
+
+    def _shift_when_missing(self) -> FloatArray:
+        """What the prediction for x = 0 changes by when a feature is missing, for each feature."""
+        d = self.n_features_in_
+        X = np.vstack([np.zeros(d), np.where(np.eye(d) == 1, np.nan, 0.0)])
+        predictions = self.design_.predictor(X, (self.coefficients_ * self.design_.column_scale).T)
+        return np.asarray((predictions[1:] - predictions[0]).T)
+
+    def coef_table(self) -> Table:
+        """Coefficients as a table: feature, basis function, n_k, coefficient in the user's units."""
+        check_is_fitted(self)
+        design = self.design_
+        names = [INTERCEPT, *(feature_names(self)[j] for j in design.features)]
+        basis = self._basis_names()
+        columns: dict[str, Any] = {
+            "feature": [names[j] for j, _ in design.pairs],
+            "basis": [basis[k] for _, k in design.pairs],
+            "n": design.counts,
+        }
+        if self.coefficients_.ndim == 1:
+            return Table(**columns, coefficient=self.coefficients_)
+        classes, p = self.classes_, len(design.pairs)  # type: ignore[attr-defined]
+        repeated = {name: np.tile(np.asarray(values), len(classes)) for name, values in columns.items()}
+        return Table(**{"class": np.repeat(classes, p)}, **repeated, coefficient=self.coefficients_.ravel())
+
+    def _basis_names(self) -> list[str]:
+        names = self.design_.adaptivity.names([feature_names(self)[j] for j in self.design_.features])
+        return [*names, "1"]  # the last is an intercept that the basis does not have
+
+    def pattern_report(self, X: Any) -> Table:
+        """The patterns of X: in words, their rows, their rows in training, and whether training has seen them."""
+        check_is_fitted(self)
+        design = self.design_
+        X = read_features(self, X, reset=False)
+        table = PatternTable.of(np.isnan(X[:, design.features]))
+        known = lookup(design.patterns.patterns, table.patterns)
+        order = np.argsort(-table.counts, kind="stable")
+        names = [feature_names(self)[j] for j in design.features]
+        trained = np.where(known >= 0, design.patterns.counts[known], 0)
+        return Table(
+            pattern=[pattern_name(table.patterns[i], names) for i in order],
+            rows=table.counts[order],
+            training_rows=trained[order],
+            seen=(known >= 0)[order],
+        )
+
+    def to_text(self, precision: int = 4) -> str:
+        """The model as a formula, a line for each feature, with the coefficients that are not 0."""
+        check_is_fitted(self)
+        outputs = np.atleast_2d(self.coefficients_)
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            heads = ["y"]
+        elif len(outputs) == 1:
+            heads = [f"log-odds of {classes[1]}"]
+        else:
+            heads = [f"log-odds of {label} against the rest" for label in classes]
+        formulas = [self._formula(head, w, precision) for head, w in zip(heads, outputs, strict=True)]
+        return "\n\n".join([*formulas, *self._imputation_lines(precision)])
+
+    def _formula(self, head: str, w: FloatArray, precision: int) -> str:
+        design = self.design_
+        features = [feature_names(self)[j] for j in design.features]
+        names = [INTERCEPT, *design.adaptivity.feature_words(features)]
+        basis = self._basis_names()
+        lines = [f"{head} ="]
+        for j in range(len(names)):
+            own = np.flatnonzero((design.pairs[:, 0] == j) & (w != 0))
+            labels = [basis[k] for k in design.pairs[own, 1]]
+            terms = [
+                f"{value:+.{precision}g}" + ("" if label == "1" else f" [{label}]")
+                for value, label in zip(w[own], labels, strict=True)
+            ]
+            if terms and j == 0:
+                lines += [f"    {term}" for term in terms]
+            elif len(terms) == 1 and labels == ["1"]:
+                lines.append(f"    {terms[0]} {names[j]}")
+            elif terms:
+                lines.append(f"    + {names[j]} * ({' '.join(terms)})")
+        return "\n".join(lines) if len(lines) > 1 else f"{head} = 0"
+
+    def _imputation_lines(self, precision: int) -> list[str]:
+        """The imputed values in words, for a single output."""
+        design = self.design_
+        if not design.adaptivity.imputes_constants() or self.coefficients_.ndim > 1 or not design.missable.any():
+            return []
+        names, mu, shift = feature_names(self), self.imputation_, self._shift_when_missing()
+        lines = ["The same as a linear model after imputing:"]
+        for j in design.features[design.missable]:
+            if np.isnan(mu[j]):
+                adds = f"being missing adds {shift[j]:+.{precision}g}"
+                effect = adds if shift[j] else "nor does it matter when missing"
+                lines.append(f"    {names[j]}: its weight is 0, no imputed value is equivalent; {effect}")
+            else:
+                lines.append(f"    {names[j]} = {mu[j]:.{precision}g}")
+        return ["\n".join(lines)]

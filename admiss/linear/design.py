@@ -1,0 +1,235 @@
+"""From rows to the columns of the program, and back.
+
+A row (x, m) becomes the columns  (x_j / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class, of which those are kept
+that are not 0 on every training row, and, where there is a free intercept, not constant on them. Rows are taken in
+blocks, so that the design need not be held as a whole.
+
+The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or, where the class says that its basis
+functions are the indicators of cells, the column (0, k) of every cell.
+"""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import has_fit_parameter
+
+from admiss.adaptivity import Adaptivity
+from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+
+# Rows of a block: this many entries of the design, but not fewer rows than that (its columns are sparse then).
+BLOCK_ENTRIES = 2**19
+BLOCK_ROWS = 1024
+# Patterns on which the basis is evaluated at once.
+PATTERN_BLOCK = 2**14
+# Entries beyond which a whole design is held sparse.
+DENSE_ENTRIES = 2**26
+
+
+@dataclass(frozen=True)
+class Design:
+    """A fitted map from rows to columns.
+
+    Attributes
+    ----------
+    adaptivity : Adaptivity
+        Fitted adaptivity class; it sees the features that were observed at least once.
+    features : int array of shape (d,)
+        These features, as columns of X.
+    missable : bool array of shape (d,)
+        Which of them were missing somewhere in training.
+    mean, spread, scale : float arrays of shape (d,)
+        Mean and standard deviation of the observed training values, and what they are divided by.
+    patterns : PatternTable
+        Patterns of the training rows, without their codes.
+    pairs : int array of shape (p, 2)
+        For each column its feature (0 is the intercept, j the j-th of ``features``) and its basis function.
+    position : int array of shape (p,)
+        Its place among the columns of the adaptivity class; -1 for an intercept that the basis does not have (its
+        basis function is then K).
+    counts : float array of shape (p,)
+        n_k, the weight of the rows that calibrate it.
+    free : bool array of shape (p,)
+        Columns without penalty.
+    adaptive : bool array of shape (p,)
+        Columns whose basis function is not constant on the training rows.
+    n_basis : int
+        K, the number of basis functions.
+    """
+
+    adaptivity: Adaptivity
+    features: IntArray
+    missable: BoolArray
+    mean: FloatArray
+    spread: FloatArray
+    scale: FloatArray
+    patterns: PatternTable
+    pairs: IntArray
+    position: IntArray
+    counts: FloatArray
+    free: BoolArray
+    adaptive: BoolArray
+    n_basis: int
+
+    @property
+    def column_scale(self) -> FloatArray:
+        """What each column is divided by: the scale of its feature, 1 for the intercept."""
+        return np.concatenate([[1.0], self.scale])[self.pairs[:, 0]]
+
+    def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The features in use and their patterns; one that was never missing in training is set to its mean."""
+        part = X if len(self.features) == X.shape[1] else X[:, self.features]
+        M = np.isnan(part)
+        filled = M & ~self.missable
+        if filled.any():
+            part = np.where(filled, self.mean, part)
+            M &= self.missable
+        return part, M
+
+    def matrix(self, X: FloatArray) -> Matrix:
+        """The columns of these rows."""
+        return self._select(self.adaptivity.columns(*self.split(X)))
+
+    def _select(self, columns: Matrix) -> Matrix:
+        factor = 1.0 / self.column_scale
+        if np.any(self.position < 0):
+            ones = np.ones((columns.shape[0], 1))
+            columns = sp.hstack([columns, ones], format="csr") if sp.issparse(columns) else np.hstack([columns, ones])
+        if sp.issparse(columns):
+            return sp.csr_array(columns[:, self.position] @ sp.diags_array(factor))
+        return columns[:, self.position] * factor
+
+    def blocks(self, X: FloatArray) -> Iterator[tuple[slice, Matrix]]:
+        """Slices of the rows with their columns."""
+        for rows in _row_slices(len(X), len(self.pairs)):
+            yield rows, self.matrix(X[rows])
+
+    def whole(self, X: FloatArray) -> Matrix:
+        """The columns of all rows at once, sparse where dense would not fit comfortably."""
+        parts = [A for _, A in self.blocks(X)]
+        if len(X) * len(self.pairs) > DENSE_ENTRIES or sp.issparse(parts[0]):
+            return sp.vstack([sp.csr_array(A) for A in parts], format="csr")
+        return np.vstack(parts)
+
+    def predictor(self, X: FloatArray, w: FloatArray) -> FloatArray:
+        """The columns times the coefficients ``w`` of shape (p,) or (p, outputs)."""
+        return np.concatenate([A @ w for _, A in self.blocks(X)])
+
+    def scatter(self) -> sp.csr_array:
+        """The matrix that takes the coefficients to the entries of W of shape (d + 1, K), row by row."""
+        columns = np.flatnonzero(self.position >= 0)
+        entries = self.pairs[columns, 0] * self.n_basis + self.pairs[columns, 1]
+        shape = ((len(self.features) + 1) * self.n_basis, len(self.pairs))
+        return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
+
+
+def _row_slices(n: int, n_columns: int) -> Iterator[slice]:
+    size = max(BLOCK_ROWS, BLOCK_ENTRIES // max(1, n_columns))
+    return (slice(start, start + size) for start in range(0, n, size))
+
+
+def fit_design(
+    X: FloatArray, sample_weight: FloatArray, adaptivity: Adaptivity, *, scale: bool, fit_intercept: bool
+) -> Design:
+    """The design of an adaptivity class on training rows whose weights are all positive."""
+    features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
+    part = X if len(features) == X.shape[1] else X[:, features]
+    M = np.isnan(part)
+    mean, deviation, size, has_zero = observed_moments(part, sample_weight)
+    spread, is_constant = observed_scale(deviation, size)
+    weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
+    fitted = copy.copy(adaptivity).fit(part, M, **weighted)
+    missable = np.asarray(M.any(axis=0))
+    del M  # an eighth of X
+    table = PatternTable.of_missing(part, sample_weight)
+    constant, counts = _basis_on_patterns(fitted, table)
+    n_basis = len(constant)
+
+    pairs = np.argwhere(fitted.mask(len(features)))
+    position = np.arange(len(pairs))
+    counts = counts[pairs[:, 0], pairs[:, 1]]
+    adaptive = ~constant[pairs[:, 1]]
+    is_intercept = pairs[:, 0] == 0
+    free = is_intercept.copy()
+    if not fitted.cells:
+        free[np.flatnonzero(is_intercept & ~adaptive)[1:]] = False
+        free &= ~adaptive
+    keep = counts > 0
+    low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
+    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
+        # products of values that differ, none of them 0, need no look: they are not constant, and 0 only where n_k is
+        low, high = _extremes(fitted, part, len(pairs))
+    if not fitted.has_structure():  # which may tell the coefficient of a column that is 0 on every row
+        keep &= (low != 0) | (high != 0)
+    if fit_intercept:
+        keep &= free | (low != high) | (low == 0)
+        if not free.any():
+            pairs = np.vstack([pairs, [[0, n_basis]]])
+            position = np.append(position, -1)
+            keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
+            counts = np.append(counts, table.weights.sum())
+    else:
+        keep &= ~free
+    return Design(
+        adaptivity=fitted,
+        features=features,
+        missable=missable,
+        mean=mean,
+        spread=spread,
+        scale=spread if scale else np.ones(len(features)),
+        patterns=table,
+        pairs=pairs[keep],
+        position=position[keep],
+        counts=counts[keep],
+        free=free[keep],
+        adaptive=adaptive[keep],
+        n_basis=n_basis,
+    )
+
+
+def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[BoolArray, FloatArray]:
+    """Which basis functions have one value, not 0, on all training patterns; and the counts n_k."""
+    name = type(adaptivity).__name__
+    low: FloatArray | None = None
+    for start in range(0, len(table.patterns), PATTERN_BLOCK):
+        rows = slice(start, start + PATTERN_BLOCK)
+        patterns = table.patterns[rows]
+        phi = adaptivity.basis(patterns.astype(float))
+        if np.ndim(phi) != 2 or phi.shape[0] != len(patterns):
+            raise ValueError(f"{name}.basis must give a row for each of {len(patterns)} patterns, not {np.shape(phi)}.")
+        block_low, block_high = _column_extremes(phi)
+        block_counts = adaptivity.counts(patterns, table.weights[rows])
+        if low is None:
+            low, high, counts = block_low, block_high, block_counts
+        else:
+            low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+            counts = counts + block_counts
+    assert low is not None
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
+    return (low == high) & (low != 0), counts
+
+
+def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    if sp.issparse(columns):
+        return low.toarray().ravel(), high.toarray().ravel()
+    return low, high
+
+
+def _extremes(adaptivity: Adaptivity, X: FloatArray, n_columns: int) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest value of each column of the adaptivity class on the training rows."""
+    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+    for rows in _row_slices(len(X), n_columns):
+        columns = adaptivity.columns(X[rows], np.isnan(X[rows]))
+        if columns.shape[1] != n_columns:
+            raise ValueError(
+                f"{type(adaptivity).__name__}.columns gives {columns.shape[1]} columns, but its mask has {n_columns}."
+            )
+        block_low, block_high = _column_extremes(columns)
+        low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+    return low, high

@@ -1,0 +1,1 @@
+"""Stacks: convex combinations of models for incomplete data."""

@@ -1,0 +1,95 @@
+"""A run on this machine: cells go to child processes, and the coordinator hears of each as soon as it ends.
+
+The cells of an instance go to one worker, which makes its rows once; a worker that has nothing left takes cells from
+the end of the longest list of another. Each worker is a thread here that waits for its child.
+"""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+from admiss.study.cell_process import CellProcess, ClosedError
+from admiss.study.outcome import Outcome
+from admiss.study.study import Cell
+
+Finished = Callable[[Cell, Outcome], None]
+# Seconds after which waiting is interrupted, so that Ctrl-C is heard on systems where a wait cannot be.
+PATIENCE = 0.5
+
+
+def run_locally(cells: Iterable[Cell], finished: Finished, *, workers: int, seconds: float, gigabytes: float) -> None:
+    """Compute cells in processes, and call ``finished`` in this thread for each.
+
+    However it ends, by an error in ``finished`` or Ctrl-C too, the processes are killed; outcomes that are here by then
+    are passed on first, unless ``finished`` itself has raised.
+    """
+    schedule = Schedule(cells, workers)
+    processes = [CellProcess(seconds, gigabytes) for _ in range(workers)]
+    # Bounded, so that workers do not run ahead of a slow disk.
+    outcomes: queue.Queue[tuple[Cell, Outcome] | Exception | None] = queue.Queue(maxsize=workers)
+    for index, process in enumerate(processes):
+        threading.Thread(target=_work, args=(index, process, schedule, outcomes), daemon=True).start()
+    living = workers
+    try:
+        while living:
+            try:
+                message = outcomes.get(timeout=PATIENCE)
+            except queue.Empty:
+                continue
+            if message is None:
+                living -= 1
+            elif isinstance(message, Exception):
+                raise message
+            else:
+                finished(*message)
+    except KeyboardInterrupt:
+        schedule.stop()
+        while not outcomes.empty():
+            message = outcomes.get_nowait()
+            if isinstance(message, tuple):
+                finished(*message)
+        raise
+    finally:
+        schedule.stop()
+        for process in processes:
+            process.close()
+
+
+def _work(index: int, process: CellProcess, schedule: "Schedule", outcomes: "queue.Queue[object]") -> None:
+    try:
+        while (cell := schedule.next(index)) is not None:
+            outcomes.put((cell, process.run(cell)))
+        process.close()
+        outcomes.put(None)
+    except ClosedError:
+        pass
+    except Exception as error:  # raised again by the coordinator
+        outcomes.put(error)
+
+
+class Schedule:
+    """Which cell a worker takes next."""
+
+    def __init__(self, cells: Iterable[Cell], workers: int) -> None:
+        self._lock = threading.Lock()
+        self._waiting = deque(deque(group) for _, group in groupby(cells, key=lambda cell: cell.instance))
+        self._taken: list[deque[Cell]] = [deque() for _ in range(workers)]
+
+    def next(self, worker: int) -> Cell | None:
+        """A cell of the same instance, of the next instance, or of the instance of another worker."""
+        with self._lock:
+            if not self._taken[worker] and self._waiting:
+                self._taken[worker] = self._waiting.popleft()
+            if self._taken[worker]:
+                return self._taken[worker].popleft()
+            longest = max(self._taken, key=len)
+            return longest.pop() if longest else None
+
+    def stop(self) -> None:
+        """Nothing is left."""
+        with self._lock:
+            self._waiting.clear()
+            for cells in self._taken:
+                cells.clear()

@@ -1,0 +1,147 @@
+"""The table of a study: a row for each cell of a store that has ended, and for each choice among methods.
+
+Columns: those of ``FIXED``, then a column for each field of the instances, then a column for each other score; null
+where a row has no such value, and JSON text where values are lists or dicts. Rows of cells that the study no longer has
+at the scales that were run are left out.
+
+The row of a :class:`~admiss.study.study.Best` has the scores of the member with the largest ``cv_score``, the earlier
+one of equals, the seconds of all members (work that members share and have all counted, ``shared_seconds``, counted
+once), and all their versions, sources and machines (``a + b``). It is there when all members are: where one has failed,
+it has failed.
+
+Where a model has a ``depth``, ``selected_depth`` is the limit of it that was chosen, which it need not reach.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from admiss.study.run import grid_keys
+from admiss.study.store import Store
+from admiss.study.study import Best, Study
+
+FIXED: dict[str, Any] = {
+    "key": pl.String,
+    "kind": pl.String,
+    "method": pl.String,
+    "parameters": pl.String,
+    "status": pl.String,
+    "reason": pl.String,
+    "chosen_method": pl.String,
+    "score": pl.Float64,
+    "r2_authors": pl.Float64,
+    "cv_score": pl.Float64,
+    "seconds": pl.Float64,
+    "elapsed": pl.Float64,
+    "version": pl.String,
+    "digest": pl.String,
+    "machine": pl.String,
+    "finished": pl.String,
+}
+COPIED = ("key", "status", "reason", "elapsed", "version", "digest", "machine", "finished")
+Row = dict[str, Any]
+
+
+def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
+    """The table of a store, or of the folder or file of one."""
+    if not isinstance(store, Store):
+        path = Path(store)
+        with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
+            return read_table(opened, study)
+    keys = grid_keys(store, study)
+    rows = [row for row in store.rows() if row["key"] in keys]
+    fields = {name for row in rows for name in row["instance"]} - {"kind"}
+    return with_selected_depth(_frame([_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]]))
+
+
+def with_selected_depth(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the limit that was chosen, where models have a depth."""
+    if not {"chosen", "depth"} <= set(table.columns):
+        return table
+    limit = pl.col("chosen").str.json_path_match("$.max_depth").cast(pl.Int64, strict=False)
+    return table.with_columns(pl.when(pl.col("depth").is_not_null()).then(limit).alias("selected_depth"))
+
+
+def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:
+    """The rows of choices among methods, in the form of those of the store."""
+    instances: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        members = instances.setdefault(json.dumps(row["instance"], sort_keys=True), {})
+        members.setdefault(row["method"]["name"], []).append(row)
+    found = []
+    for members in instances.values():
+        for best in choices:
+            if all(name in members for name in best.members):
+                found.append(_best_row(best, [row for name in best.members for row in members[name]]))
+    return found
+
+
+def _best_row(best: Best, members: Sequence[Row]) -> Row:
+    failures = [f"{row['method']['name']} failed: {row['reason']}" for row in members if row["status"] == "failed"]
+    failures += [
+        f"{row['method']['name']} has no cv_score"
+        for row in members
+        if row["status"] == "done" and row["scores"].get("cv_score") is None
+    ]
+    if len(members) > len(best.members):
+        failures.append("two cells of a member have the same name")
+    last = max(members, key=lambda row: row["finished"])
+    shared = {
+        **last,
+        **{name: " + ".join(dict.fromkeys(row[name] for row in members)) for name in ("version", "digest", "machine")},
+        "key": None,
+        "method": {"name": best.name, "parameters": {}},
+        "elapsed": sum(row["elapsed"] for row in members),
+    }
+    if failures:
+        return {**shared, "status": "failed", "reason": "; ".join(failures), "scores": {}}
+    chosen = max(members, key=lambda row: row["scores"]["cv_score"])  # the first of equals
+    times = [row["scores"].get("seconds") for row in members]
+    repeated = sum(row["scores"].get("shared_seconds") or 0.0 for row in members if row is not chosen)
+    scores = {
+        **chosen["scores"],
+        "seconds": None if None in times else sum(times) - repeated,
+        "chosen_method": chosen["method"]["name"],
+    }
+    return {**shared, "status": "done", "reason": None, "scores": scores}
+
+
+def _flat(row: Row, fields: set[str]) -> Row:
+    """A row of the store as a row of the table; a name that is taken gets a prefix."""
+    instance: Mapping[str, Any] = row["instance"]
+    flat = {name: row[name] for name in COPIED}
+    flat.update(kind=instance["kind"], method=row["method"]["name"])
+    flat["parameters"] = json.dumps(row["method"].get("parameters", {}))
+    for name, value in instance.items():
+        if name != "kind":
+            flat[f"instance_{name}" if name in FIXED else name] = value
+    for name, value in row["scores"].items():
+        taken = name in fields or name in COPIED or name in ("kind", "method", "parameters")
+        flat[f"score_{name}" if taken else name] = value
+    return flat
+
+
+def _frame(rows: Sequence[Row]) -> pl.DataFrame:
+    names = list(dict.fromkeys([*FIXED, *(name for row in rows for name in row)]))
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    dtype = FIXED.get(name) or _type({type(value) for value in values if value is not None})
+    if dtype == pl.Float64:
+        values = [value if value is None else float(value) for value in values]
+    if dtype == pl.String:
+        values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, values, dtype=dtype)
+
+
+def _type(kinds: set[type]) -> Any:
+    """The type that holds values of some kinds; text where there is no other."""
+    if kinds == {bool}:
+        return pl.Boolean
+    if kinds == {int}:
+        return pl.Int64
+    return pl.Float64 if kinds and kinds <= {int, float} else pl.String

@@ -1,0 +1,1 @@
+"""Output for people at a terminal: progress and tables."""

@@ -1,0 +1,132 @@
+"""The contract of an adaptivity class: checks that anyone can point at a class of their own.
+
+``check_adaptivity(MyClass())`` runs all checks and stops at the first that fails, with one sentence that names it. In a
+test file `parametrize_with_checks` makes one test of each:
+
+    @parametrize_with_checks([MyClass()])
+    def test_contract(check):
+        check()
+
+The checks of :mod:`~admiss.testing.parts` look at the object (parameters, fit, basis, mask, cells, names),
+those of :mod:`~admiss.testing.columns` at what makes the program (counts, columns, structure), those of
+:mod:`~admiss.testing.fits` at models that are fitted with it (unseen patterns, limits, symmetries), and
+those of :mod:`~admiss.testing.agreement` at different ways to one model (coefficients, solvers, folds,
+classification, bounds). The rows are few and fixed: a class without a structure takes about a second.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from admiss.adaptivity import Adaptivity
+from admiss.testing.agreement import CHECKS_OF_AGREEMENT
+from admiss.testing.columns import CHECKS_OF_COLUMNS
+from admiss.testing.fits import CHECKS_OF_FITS
+from admiss.testing.parts import CHECKS_OF_PARTS
+
+CHECKS: dict[str, Callable[[Adaptivity], None]] = {
+    **CHECKS_OF_PARTS,
+    **CHECKS_OF_COLUMNS,
+    **CHECKS_OF_FITS,
+    **CHECKS_OF_AGREEMENT,
+}
+
+
+def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None) -> None:
+    """Raise an AssertionError at the first check that a class does not pass.
+
+    Parameters
+    ----------
+    adaptivity : Adaptivity
+        An object of the class, with the parameters that are to be checked.
+    except_for : dict of str to str, optional
+        Checks to leave out, each with the reason why the class does not promise it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from admiss.adaptivity import Adaptivity
+    >>> class Centred(Adaptivity):
+    ...     def basis(self, M):
+    ...         missing = M.sum(axis=1)
+    ...         return np.column_stack([np.ones(len(M)), missing - missing.mean()])
+    >>> try:
+    ...     check_adaptivity(Centred())
+    ... except AssertionError as error:
+    ...     print(str(error)[:75])
+    Centred fails 'basis': basis(M) gives other values where M has a single row
+    """
+    for _, check in adaptivity_checks(adaptivity, except_for=except_for):
+        check()
+
+
+def adaptivity_checks(
+    adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The checks as pairs of a name and a function without arguments, in the order in which they build on each other.
+
+    Parameters
+    ----------
+    adaptivity, except_for
+        As in :func:`check_adaptivity`.
+
+    Examples
+    --------
+    >>> from admiss.adaptivity import Affine
+    >>> [name for name, _ in adaptivity_checks(Affine())][:4]
+    ['parameters', 'fit', 'basis', 'mask']
+    """
+    if not isinstance(adaptivity, Adaptivity):
+        called = f"an object of it, {adaptivity.__name__}()" if isinstance(adaptivity, type) else "one"
+        raise TypeError(
+            f"The contract is for objects of subclasses of Adaptivity, not for {adaptivity!r}: give {called}."
+        )
+    left_out = dict(except_for or {})
+    unknown = [name for name in left_out if name not in CHECKS]
+    if unknown:
+        raise ValueError(f"except_for names {', '.join(unknown)}, but the checks are {', '.join(CHECKS)}.")
+    if not all(isinstance(reason, str) and reason.strip() for reason in left_out.values()):
+        raise ValueError("except_for must give a reason for each check that is left out, {'name of check': 'reason'}.")
+    return ((name, partial(_run, name, adaptivity)) for name in CHECKS if name not in left_out)
+
+
+def _run(name: str, adaptivity: Adaptivity) -> None:
+    """One check; whatever goes wrong in it becomes an AssertionError with one sentence."""
+    check, who = CHECKS[name], type(adaptivity).__name__
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            check(adaptivity)
+        except AssertionError as error:
+            raise AssertionError(f"{who} fails {name!r}: {error}.") from error
+        except Exception as error:
+            promise = (check.__doc__ or "").split("\n")[0].rstrip(".")
+            reason = re.sub(r" \{[^}]*\}", "", " ".join(str(error).split())).rstrip(".")  # options of solvers are noise
+            raise AssertionError(
+                f"{who} fails {name!r}: it raised {type(error).__name__} ({reason}), where it should hold that "
+                f"{promise[:1].lower()}{promise[1:]}."
+            ) from error
+
+
+def parametrize_with_checks(
+    adaptivities: Iterable[Adaptivity], *, except_for: Mapping[str, str] | None = None
+) -> Callable[[Any], Any]:
+    """A pytest decorator that runs a test once for each class and check; its argument ``check`` is to be called.
+
+    Parameters
+    ----------
+    adaptivities : iterable of Adaptivity
+        Objects of the classes.
+    except_for : dict of str to str, optional
+        As in :func:`check_adaptivity`, for all of them.
+    """
+    import pytest
+
+    checks = [
+        pytest.param(check, id=f"{adaptivity!r}-{name}")
+        for adaptivity in adaptivities
+        for name, check in adaptivity_checks(adaptivity, except_for=except_for)
+    ]
+    return pytest.mark.parametrize("check", checks)

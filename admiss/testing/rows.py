@@ -1,0 +1,112 @@
+"""The rows on which the contract looks at an adaptivity class, and what its checks share.
+
+4 features, 9 of the 16 patterns with 5 to 16 rows each, values that depend on each other and lie around 1.
+
+Models without a structure must agree to 1e-6 of the spread of y; with one, where an interior-point method solves each,
+to 1e-4.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import has_fit_parameter
+
+from admiss.adaptivity import Adaptivity
+from admiss.bounds.counts import all_patterns, dense
+from admiss.linear.estimators import AdaptiveRegressor
+from formulations.arrays import BoolArray, FloatArray, IntArray
+
+# Each pattern with its rows, all different, so that no two patterns are alike.
+PATTERN_ROWS = {
+    "....": 16, "x...": 13, ".x..": 12, "..x.": 11, "...x": 10, "xx..": 9, "..xx": 8, "xxx.": 7, "xxxx": 5,
+}  # fmt: skip
+D = 4
+LAM = 0.5
+# A penalty under which nothing but the free intercept is left.
+HUGE = 1e6
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of the checks: X with NaN, the values behind it, the patterns, and a target that depends on both."""
+
+    X: FloatArray
+    values: FloatArray
+    M: BoolArray
+    y: FloatArray
+
+
+def contract_rows() -> Rows:
+    """The rows, the same in every call."""
+    rng = np.random.RandomState(0)
+    patterns = [[mark == "x" for mark in text] for text, count in PATTERN_ROWS.items() for _ in range(count)]
+    M = rng.permutation(np.array(patterns))
+    values = 1.0 + rng.standard_normal(M.shape) @ np.array(
+        [[1, 0.5, 0, 0], [0, 1, 0.5, 0], [0, 0, 1, 0.5], [0, 0, 0, 1]]
+    )
+    weights = np.array([1.0, -1.0, 0.5, 2.0]) + np.where(M[:, [1]], 0.5, 0.0)
+    y = 2.0 + (values * weights).sum(axis=1) + M @ np.array([0.5, 1.0, -1.0, 1.5]) + 0.5 * rng.standard_normal(len(M))
+    return Rows(np.where(M, np.nan, values), values, M, y)
+
+
+def rows_of_all_patterns(each: int = 1) -> tuple[FloatArray, BoolArray]:
+    """Random rows of every pattern, and the patterns."""
+    M = np.repeat(all_patterns(D).astype(bool), each, axis=0)
+    return np.where(M, np.nan, np.random.RandomState(5).standard_normal(M.shape)), M
+
+
+def fitted_class(adaptivity: Adaptivity, X: FloatArray, sample_weight: FloatArray | None = None) -> Adaptivity:
+    """The class fitted to rows, as estimators do it."""
+    weighted = has_fit_parameter(adaptivity, "sample_weight") and sample_weight is not None
+    return adaptivity.fit(X, np.isnan(X), **({"sample_weight": sample_weight} if weighted else {}))
+
+
+def fitted_with_size(adaptivity: Adaptivity) -> tuple[Adaptivity, int]:
+    """The class fitted to the rows, and its number of basis functions."""
+    rows = contract_rows()
+    fitted = fitted_class(adaptivity, rows.X)
+    return fitted, int(fitted.basis(rows.M.astype(float)).shape[1])
+
+
+def fitted_model(adaptivity: Adaptivity | str, X: FloatArray, y: Any, weights: Any = None, **options: Any) -> Any:
+    """A regressor with a penalty that makes its coefficients unique."""
+    return AdaptiveRegressor(adaptivity, **{"lam": LAM, **options}).fit(X, y, weights)
+
+
+def replaces_columns(adaptivity: Adaptivity) -> bool:
+    """Whether the columns are others than the products x_j (1 - m_j) phi_k(m)."""
+    return type(adaptivity).columns is not Adaptivity.columns
+
+
+def cells_of(adaptivity: Adaptivity, rows: Rows) -> IntArray:
+    """For each row the cell that has its own free intercept; a single one unless the class has cells."""
+    if not adaptivity.cells:
+        return np.zeros(len(rows.y), dtype=np.int64)
+    return np.asarray(dense(fitted_class(adaptivity, rows.X).basis(rows.M.astype(float))).argmax(axis=1))
+
+
+def means_of(values: FloatArray, groups: IntArray) -> FloatArray:
+    """For each value the mean of its group."""
+    return (np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups]
+
+
+def require(condition: Any, wrong: str) -> None:
+    """Fail with what is wrong, and what to do about it."""
+    if not condition:
+        raise AssertionError(wrong)
+
+
+def require_close(
+    adaptivity: Adaptivity, found: Any, expected: Any, wrong: str, tolerance: float | None = None
+) -> None:
+    """Fail where numbers in the units of y differ; y varies by about 3."""
+    allowed = tolerance or (1e-4 if adaptivity.has_structure() else 1e-6)
+    difference = np.max(np.abs(np.asarray(found) - np.asarray(expected)), initial=0.0)
+    require(difference <= 3 * allowed, f"{wrong} (they differ by {difference:.2g})")
+
+
+def by_name(checks: list[Callable[[Adaptivity], None]]) -> dict[str, Callable[[Adaptivity], None]]:
+    """Checks under their names, in their order."""
+    return {check.__name__.removeprefix("check_"): check for check in checks}

@@ -1,1 +1,0 @@
-"""Results beside the paper's: averages over its grid, tables, claims."""

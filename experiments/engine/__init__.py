@@ -1,1 +1,0 @@
-"""The machine that runs studies: cells in processes, a store, tables."""

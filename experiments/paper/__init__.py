@@ -1,0 +1,1 @@
+"""The paper's numbers and claims, and results beside them."""

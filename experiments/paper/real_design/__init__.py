@@ -1,0 +1,1 @@
+"""The study on real features beside the paper: tables, measures, claims."""

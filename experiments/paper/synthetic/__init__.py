@@ -1,0 +1,1 @@
+"""The study on generated data beside the paper: tables, measures, claims."""

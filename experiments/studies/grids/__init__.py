@@ -1,0 +1,1 @@
+"""Reduced grids of hyper-parameters against those of the authors."""

@@ -1,0 +1,1 @@
+"""Greedy against exact partitions."""

@@ -1,0 +1,51 @@
+"""The models that go past the paper, as methods of a study.
+
+Beside the score of a stack its cell has the scores of its candidates on the same test rows, fitted on all training
+rows: ``hindsight`` is the best of them, which nobody can choose beforehand.
+"""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+from admiss import AdaptiveStack
+from admiss.stack.candidates import candidate
+from admiss.study.study import Scores
+from experiments.studies.methods.outcome import outcome
+from experiments.studies.methods.rows import StudyRows
+from formulations.arrays import FloatArray
+
+
+def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage: float) -> Scores:
+    """An ``AdaptiveStack``."""
+    began = time.process_time()
+    model = AdaptiveStack(_task(rows), candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
+    seconds = time.process_time() - began
+    weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
+    scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen=weights)
+    predictions = model.candidate_predictions(rows.X_test)
+    alone = {name: _alone(rows, found) for name, found in predictions.items()}
+    found = {f"score of {name}": score for name, score in alone.items()}
+    return {**scores, **found, "hindsight": max(alone.values()), "best_candidate": max(alone, key=alone.__getitem__)}
+
+
+def _alone(rows: StudyRows, predictions: FloatArray) -> float:
+    """The score of predictions of the test rows."""
+    fixed = SimpleNamespace(
+        predict=lambda _: predictions, predict_proba=lambda _: predictions, classes_=np.unique(rows.y_train)
+    )
+    return float(outcome(rows, fixed, rows.X_test, cv_score=0.0, seconds=0.0, chosen={})["score"])
+
+
+def single(rows: StudyRows, seed: int, *, name: str) -> Scores:
+    """A candidate on its own."""
+    model = candidate(name, _task(rows))
+    began = time.process_time()
+    model.set_params(random_state=seed).fit(rows.X_train, rows.y_train)
+    seconds = time.process_time() - began
+    return outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen={})
+
+
+def _task(rows: StudyRows) -> str:
+    return "regression" if rows.task == "regression" else "classification"

@@ -1,0 +1,154 @@
+"""The study on generated data (Section 4.2 and Appendix C of the paper).
+
+Instances are those of the authors, with the authors' protocol for the methods as well (R2 in their form is
+``r2_authors``), and fresh draws of the text with the methods of the text.
+
+    smoke     n = 40, 10 % and 50 % missing, one signal
+    laptop    9 sizes x 5 missing fractions x 5 signals x 4 settings of the authors (900 instances): the shuffle of the
+              rows alternates along the grid; and 4 x 3 x 5 x 4 fresh draws. Reduced grids.
+    paper     49 sizes x 8 missing fractions x 10 replicates x 4 settings (15,680 instances), the authors' grids; and as
+              many fresh draws with reduced grids
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+from admiss.baselines import GRIDS
+from admiss.study.study import Best, Method, Product, Study
+from experiments.studies.methods.adaptive import adaptive, finite
+from experiments.studies.methods.joint import joint
+from experiments.studies.methods.tuned import tuned
+from experiments.studies.synthetic.instances import AuthorsInstance, TextInstance
+
+KINDS = {"linear": "linear", "tree": "tree", "forest": "forest", "xgboost": "XGBoost"}
+
+# The study ``grids`` compares them with those of the authors.
+REDUCED: dict[str, dict[str, Any]] = {
+    "linear": {"l1_ratio": [0.1, 0.5, 1.0]},
+    "tree": GRIDS["authors"]["tree"],
+    "forest": {"n_estimators": [40], "max_depth": [5, 10, 20], "max_features": [1 / 3]},
+    "xgboost": {
+        "n_estimators": [10],
+        "learning_rate": [0.3],
+        "max_depth": [3, 6],
+        "min_child_weight": [1, 5],
+        "gamma": [0.0],
+    },
+}
+# Trees of a forest that has been tuned with the reduced grid.
+TREES = 100
+PENALTIES = {"l1_ratios": [0.1, 0.5, 1.0], "adaptive_penalties": [1, 4, 12]}
+TEXT_PENALTIES = {"l1_ratios": [0.0, 0.5, 1.0], "adaptive_penalties": [0.25, 1, 4]}
+AUTHORS_PENALTIES = {"l1_ratios": GRIDS["authors"]["linear"]["l1_ratio"], "adaptive_penalties": [1, 2, 4, 6, 8, 12]}
+
+
+def adaptive_methods(
+    protocol: str, penalties: dict[str, Any], leaves: dict[str, Any] | None = None, **shared: Any
+) -> list[Method]:
+    """Adaptive linear regression by level of adaptivity; ``shared`` are parameters of all, ``leaves`` of the finite."""
+    options = {**penalties, **({"penalty_weights": "authors"} if protocol == "authors" else {}), **shared}
+    return [
+        Method("Affine intercept", adaptive, {"adaptivity": "affine_intercept", **options}),
+        Method("Affine", adaptive, {"adaptivity": "affine", **options}),
+        Method("Finite", finite, {"protocol": protocol, **(leaves or {}), **shared}),
+    ]
+
+
+def joint_methods(protocol: str, grids: dict[str, Any]) -> list[Method]:
+    """Joint impute-then-regress by predictor."""
+    return [
+        Method(
+            f"Joint - {name}", joint, {"kind": kind, "grid": grids[kind], "protocol": protocol, **_trees(kind, grids)}
+        )
+        for kind, name in KINDS.items()
+    ]
+
+
+def tuned_methods(prefix: str, imputer: str, grids: dict[str, Any]) -> list[Method]:
+    """Impute-then-regress by predictor."""
+    return [_tuned_method(f"{prefix} - {name}", imputer, kind, grids) for kind, name in KINDS.items()]
+
+
+def _tuned_method(name: str, imputer: str, kind: str, grids: dict[str, Any]) -> Method:
+    return Method(name, tuned, {"imputer": imputer, "kind": kind, "grid": grids[kind], **_trees(kind, grids)})
+
+
+def _trees(kind: str, grids: dict[str, Any]) -> dict[str, Any]:
+    return {"trees": TREES} if kind == "forest" and max(grids[kind]["n_estimators"]) < TREES else {}
+
+
+def native_methods(grids: dict[str, Any]) -> list[Method]:
+    """Predictors that take missing values as they are."""
+    names = {"tree": "CART MIA", "forest": "RF MIA", "xgboost": "XGBoost"}
+    return [_tuned_method(name, "native", kind, grids) for kind, name in names.items()]
+
+
+def best_of(prefix: str, kinds: Sequence[str]) -> Best:
+    """The predictor that is best in cross-validation."""
+    return Best(f"{prefix} - best", tuple(f"{prefix} - {KINDS[kind]}" for kind in kinds))
+
+
+def _methods(protocol: str, grids: dict[str, Any], penalties: dict[str, Any]) -> list[Method]:
+    mice = "together" if protocol == "authors" else "mice"
+    return [
+        *adaptive_methods(protocol, penalties),
+        *tuned_methods("Mean", "mean", grids),
+        *tuned_methods("mice", mice, grids),
+        *native_methods(grids),
+        *joint_methods(protocol, grids),
+    ]
+
+
+SETTINGS = list(product(("mcar", "censoring"), ("linear", "nn")))
+SIZES = (40, 60, 100, 160, 240, 360, 520, 720, 1000)
+FRACTIONS = (0.1, 0.2, 0.4, 0.6, 0.8)
+
+
+def spread_instances() -> list[AuthorsInstance]:
+    """All signals at a spread of sizes and missing fractions; from one to the next the shuffle of the rows changes."""
+    return [
+        AuthorsInstance(n, mechanism, signal, p, first + 5 * ((SIZES.index(n) + FRACTIONS.index(p)) % 2))
+        for n, p, first, (mechanism, signal) in product(SIZES, FRACTIONS, range(1, 6), SETTINGS)
+    ]
+
+
+def products(scale: str) -> list[Product]:
+    """The grid of a scale."""
+    authors = _methods("authors", REDUCED, PENALTIES)
+    text = _methods("text", REDUCED, TEXT_PENALTIES)
+    if scale == "smoke":
+        few = [
+            AuthorsInstance(40, mechanism, "linear", p, 1) for mechanism in ("mcar", "censoring") for p in (0.1, 0.5)
+        ]
+        return [Product(few, authors), Product([TextInstance(40, "censoring", "nn", 0.3, 1)], text)]
+    if scale == "laptop":
+        fresh = [
+            TextInstance(n, mechanism, signal, p, replicate)
+            for n, p, replicate, (mechanism, signal) in product(
+                (40, 100, 300, 1000), (0.1, 0.4, 0.8), range(5), SETTINGS
+            )
+        ]
+        return [Product(spread_instances(), authors), Product(fresh, text)]
+    everything = list(product(range(40, 1001, 20), SETTINGS, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), range(1, 11)))
+    own_grids = _methods("authors", GRIDS["authors"], AUTHORS_PENALTIES)
+    return [
+        Product([AuthorsInstance(n, m, s, p, r) for n, (m, s), p, r in everything], own_grids),
+        Product([TextInstance(n, m, s, p, r) for n, (m, s), p, r in everything], text),
+    ]
+
+
+STUDY = Study(
+    name="synthetic",
+    title="Generated data",
+    description="The main table of the paper and the one by adaptivity level, on the authors' data and on fresh draws.",
+    products=products,
+    best=(
+        Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
+        # the authors' best of joint models on generated data is without XGBoost
+        best_of("Joint", ("linear", "tree", "forest")),
+        best_of("Mean", tuple(KINDS)),
+        best_of("mice", tuple(KINDS)),
+    ),
+    settings=("kind", "mechanism", "signal", "missing_fraction", "n"),
+)

@@ -1,0 +1,1 @@
+"""The best cover of missingness patterns by disjoint boxes."""

@@ -1,0 +1,242 @@
+"""The penalised empirical risk of an adaptive linear model (Sections 2.1 and 2.4 of the paper), as one cvxpy program.
+
+Data
+    A in R^{n x p}            design: column (j, k) is x_j (1 - m_j) phi_k(m), with x_0 = 1 for the intercept
+    y in R^n, s in R^n_+      target and sample weights, S = sum_i s_i, q_i = s_i / S
+    l                         a convex loss
+    u1, u2 in R^p_+           weights of the penalty, 0 for the columns that are free of it (the intercept)
+Parameters
+    a1 = alpha lambda,  a2 = (1 - alpha) lambda
+Variables
+    w in R^p                  the coefficients, as a matrix W in R^{(d + 1) x K}: W_jk is that of column (j, k), else 0
+Objective
+    minimise  (1/S) sum_i s_i l(y_i, a_i' w)  +  sum_k [ a1 u1_k |w_k| + a2 u2_k w_k^2 / 2 ]  +  Omega(W)
+Constraints
+    W in C
+
+With lambda_k = lambda u_k and u1 = u2 = u the penalty is the paper's, lambda_k [alpha |w_k| + (1 - alpha) w_k^2 / 2].
+Omega and C are the structure of an adaptivity class; the classes of the paper have none. The program is compiled once
+(it is DPP in a1 and a2) and solved again for new penalties. Inside, the free columns are projected out and y is
+measured in the units of what they leave, so that offsets and units do not matter.
+
+The squared loss has no 1/2. In the terms of glmnet, which minimises 1/(2n) |y - A w|^2 + lambda_g sum_k v_k [..] for
+squared loss and the mean of the logistic loss plus the same penalty, with penalty factors v_k rescaled to sum to p:
+
+    squared   lambda_g v_k = lambda_k / 2          logistic   lambda_g v_k = lambda_k
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from formulations.arrays import BoolArray, FloatArray
+from formulations.certificate import Certificate, SolverError
+from formulations.erm.optimality import dual_bound, optimality_residual, polish
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
+
+Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
+
+# Options that are tried in turn: an interior-point method may stall at the tightest tolerance, or give up at its first
+# short steps.
+SHORT_STEPS = {"min_switch_step_length": 1e-2, "min_terminate_step_length": 1e-6}
+SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
+    "CLARABEL": [
+        {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, **steps}
+        for t, steps in ((1e-12, {}), (1e-9, {}), (1e-9, SHORT_STEPS))
+    ],
+    "OSQP": [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}],
+    "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
+    "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
+}
+# What counts as solved: the gap as a share of the objective or of the risk of the null model.
+GAP_TOLERANCE = 1e-6
+# The residual of the optimality conditions with which a fit of a smooth loss is returned though its gap is not closed.
+RESIDUAL_TOLERANCE = 1e-7
+# A coefficient that moves no prediction by more than this share of the spread of y is 0.
+ZERO_TOLERANCE = 1e-9
+# How far constraints of a structure may be violated.
+FEASIBILITY_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class AdaptiveERM:
+    """The program of the module for one set of rows.
+
+    Attributes
+    ----------
+    risk : EmpiricalRisk
+    u1, u2 : arrays of shape (p,)
+        Weights of the penalty.
+    structure : callable, optional
+        Takes W as a cvxpy expression, returns (Omega(W), constraints).
+    scatter : csr_array of shape ((d + 1) K, p), optional
+        Takes w to the entries of W, row by row; needed with a structure.
+    shape : (d + 1, K), optional
+    """
+
+    risk: EmpiricalRisk
+    u1: FloatArray
+    u2: FloatArray
+    structure: Structure | None = None
+    scatter: sp.csr_array | None = None
+    shape: tuple[int, int] | None = None
+
+    @property
+    def free(self) -> BoolArray:
+        """Columns without penalty."""
+        return np.asarray((self.u1 == 0) & (self.u2 == 0))
+
+
+@dataclass(frozen=True)
+class CompiledERM:
+    """The cvxpy program in centred columns and in units of y: the variable is v / sigma, with w = restore(v).
+
+    The objective is divided by ``factor``, with l(sigma y, sigma z) = factor l'(y, z).
+    """
+
+    erm: AdaptiveERM
+    centred: CentredRisk
+    problem: cp.Problem
+    variable: cp.Variable
+    a1: cp.Parameter
+    a2: cp.Parameter
+    link: cp.Constraint | None
+    sigma: float
+    factor: float
+
+
+def compile_erm(erm: AdaptiveERM) -> CompiledERM:
+    """The program of the module, ready to be solved for any penalties."""
+    projected = centred(erm.risk, erm.free)
+    risk = projected.risk
+    sigma = _spread(erm.risk, risk)
+    loss, factor = risk.loss.in_units(sigma)
+    y = risk.y / sigma
+
+    v = cp.Variable(risk.A.shape[1], name="v")
+    a1 = cp.Parameter(nonneg=True, name="a1")
+    a2 = cp.Parameter(nonneg=True, name="a2")
+
+    z: cp.Expression = risk.A @ v
+    link = None
+    if not loss.smooth:  # the dual variable of z = A v is the theta of the dual bound
+        predictions = cp.Variable(len(y), name="z")
+        link = z == predictions
+        z = predictions
+    objective = loss.total(y, z, risk.q) + a1 * (erm.u1 @ cp.abs(v)) + a2 * (erm.u2 @ cp.square(v)) / 2
+    constraints = [] if link is None else [link]
+    if erm.structure is not None:
+        assert erm.scatter is not None
+        assert erm.shape is not None
+        w_0 = np.zeros(len(erm.u1))
+        w_0[erm.free] = projected.w0
+        w = sigma * (projected.restoring_matrix() @ v) + w_0
+        W = cp.reshape(erm.scatter @ w, erm.shape, order="C")
+        omega, in_class = erm.structure(W)
+        objective = objective + omega / factor
+        constraints += in_class
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    if not problem.is_dcp(dpp=True):
+        raise ValueError("The structure of the adaptivity class is not convex by the rules of cvxpy (DCP, DPP).")
+    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor)
+
+
+def _spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
+    """The size of what the free columns leave of y; 1 where that is rounding, and in classification."""
+    if original.loss.task != "regression":
+        return 1.0
+    size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
+    return left if left > 1e-13 * size else 1.0
+
+
+def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARABEL") -> tuple[FloatArray, Certificate]:
+    """Coefficients w for the penalties ``a1`` and ``a2``, and their certificate.
+
+    Parameters
+    ----------
+    compiled : CompiledERM
+    a1, a2 : float
+        alpha lambda and (1 - alpha) lambda.
+    solver : str
+        Any convex solver that cvxpy has installed.
+
+    Raises
+    ------
+    SolverError
+        If the solver is not installed, or nothing that was tried could be certified.
+    """
+    if solver not in cp.installed_solvers():
+        raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
+    began = time.perf_counter()
+    compiled.a1.value = a1 * compiled.sigma / compiled.factor
+    compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor
+    tried = []
+    for options in SOLVER_OPTIONS.get(solver, [{}]):
+        status, unproven = _run(compiled.problem, solver, options)
+        if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            w, objective, bound, stationary = _certify(compiled, a1, a2, unproven)
+            tolerance = GAP_TOLERANCE * max(abs(objective), compiled.factor)
+            closed = abs(objective - bound) <= tolerance
+            if closed or (stationary and bound <= objective + tolerance):
+                status = "optimal" if closed else "optimality conditions met, gap not closed"
+                seconds = time.perf_counter() - began
+                return w, Certificate(objective, bound, status, solver, _solver_version(solver), seconds)
+            status = "an unknown gap" if np.isinf(bound) else f"objective {objective:.6g} and bound {bound:.6g}"
+        tried.append(f"{solver} {options or ''}".strip() + f" ended with {status}")
+    raise SolverError(f"The program was not solved: {'; '.join(tried)}. Try another solver or a more moderate lam.")
+
+
+def _solver_version(solver: str) -> str:
+    try:
+        return version({"HIGHS": "highspy"}.get(solver, solver.lower()))
+    except PackageNotFoundError:
+        return f"of cvxpy {version('cvxpy')}"
+
+
+def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[str, float]:
+    """Status of a solve, and the solver's own gap between primal and dual where it tells it (else infinite)."""
+    try:
+        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
+        raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
+            problem.unpack_results(raw, chain, inverse)
+    except cp.error.SolverError as error:
+        return f"an error ({error})", np.inf
+    primal, dual = getattr(raw, "obj_val", np.inf), getattr(raw, "obj_val_dual", -np.inf)
+    return problem.status, abs(primal - dual)
+
+
+def _certify(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> tuple[FloatArray, float, float, bool]:
+    """Coefficients, objective, bound, and whether the optimality conditions are met to rounding error."""
+    erm, risk = compiled.erm, compiled.centred.risk
+    l1, l2 = a1 * erm.u1, a2 * erm.u2
+    v = compiled.sigma * compiled.variable.value
+    if risk.loss.smooth and erm.structure is None:
+        v = polish(risk, l1, l2, v)
+        theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
+        stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
+    else:
+        size = np.sqrt(risk.column_squares())
+        if erm.structure is not None:  # a structure may want a coefficient of a column that is nearly 0 on the rows
+            size = np.full_like(size, size.max(initial=0.0))
+        v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
+        stationary = False
+    objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
+    if erm.structure is not None:
+        bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset  # the solver's dual objective
+        compiled.variable.value = v / compiled.sigma
+        objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
+        feasible = all(
+            np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints
+        )
+        return compiled.centred.restore(v), objective, bound if feasible else -np.inf, False
+    if compiled.link is not None:
+        theta = compiled.link.dual_value * (compiled.factor / compiled.sigma)
+    return compiled.centred.restore(v), objective, dual_bound(risk, l1, l2, theta), stationary

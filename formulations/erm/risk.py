@@ -1,0 +1,168 @@
+"""The empirical risk of a linear model, and its compression.
+
+    F(A w) = sum_i q_i l(y_i, a_i' w) + offset        q_i >= 0, sum_i q_i = 1
+
+For the squared loss the rows can be replaced by p + 1 others without changing the function: with the QR factor
+
+    R = [R_11  z]   of the rows sqrt(q_i) (a_i, y_i),       F(A w) = |R_11 w - z|^2 + rho^2.
+        [ 0  rho]
+
+The factor is built from blocks of rows, so that the design is never held as a whole.
+
+Columns f that are free of penalty can be made to do all they can: with C the least-squares coefficients of the other
+columns on the free ones, and w_0 those of y,
+
+    A w - y  =  (A - A_f C) w  +  A_f (w_f + C w - w_0)  -  (y - A_f w_0),
+
+so that the program in (w, w_f + C w - w_0) has centred columns and a centred target, whatever the units and offsets.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import lsqr
+
+from formulations.arrays import BoolArray, FloatArray, Matrix
+from formulations.losses import Loss, Squared
+
+# A dense array or a csr_array; scipy has no types.
+
+
+@dataclass(frozen=True)
+class EmpiricalRisk:
+    """Data of the empirical risk.
+
+    Attributes
+    ----------
+    A : array or csr_array of shape (n, p)
+        Design, one column a coefficient.
+    y : array of shape (n,)
+        Target; -1 or 1 for the logistic loss.
+    q : array of shape (n,)
+        Share of each row in the risk.
+    loss : Loss
+    offset : float
+        Constant part of the risk.
+    """
+
+    A: Matrix
+    y: FloatArray
+    q: FloatArray
+    loss: Loss
+    offset: float = 0.0
+
+    def value(self, w: FloatArray) -> float:
+        """F(A w)."""
+        return float(self.q @ self.loss.value(self.y, self.A @ w)) + self.offset
+
+    def gradient(self, w: FloatArray) -> FloatArray:
+        """The gradient of F(A w) in w."""
+        return self.A.T @ (self.q * self.loss.derivative(self.y, self.A @ w))
+
+    def hessian(self, w: FloatArray, columns: BoolArray) -> Matrix:
+        """The Hessian of F(A w) in the coefficients of ``columns``; sparse where A is."""
+        part = self.A[:, columns]
+        weight = self.q * self.loss.curvature(self.y, self.A @ w)
+        if sp.issparse(part):
+            return part.T @ (sp.diags_array(weight) @ part)
+        return part.T @ (weight[:, None] * part)
+
+    def column_curvature(self) -> FloatArray:
+        """An upper bound on the second derivative of the risk in each coefficient alone."""
+        return self.loss.largest_curvature * self.column_squares()
+
+    def column_squares(self) -> FloatArray:
+        """sum_i q_i A_ik^2 for each column."""
+        squares = self.A.multiply(self.A) if sp.issparse(self.A) else self.A**2
+        return np.asarray(squares.T @ self.q)
+
+
+@dataclass(frozen=True)
+class CentredRisk:
+    """A risk whose free columns are projected out of the others and, in regression, out of y.
+
+    Attributes
+    ----------
+    risk : EmpiricalRisk
+        In the coefficients v.
+    free : bool array of shape (p,)
+    C : array or csr_array of shape (number of free columns, p)
+        0 on the free columns.
+    w0 : array of shape (number of free columns,)
+    """
+
+    risk: EmpiricalRisk
+    free: BoolArray
+    C: Matrix
+    w0: FloatArray
+
+    def restore(self, v: FloatArray) -> FloatArray:
+        """The coefficients w of the original columns."""
+        w = v.copy()
+        w[self.free] += self.w0 - self.C @ v
+        return w
+
+    def reduce(self, w: FloatArray) -> FloatArray:
+        """The coefficients v of the centred columns."""
+        v = w.copy()
+        v[self.free] += self.C @ w - self.w0
+        return v
+
+    def restoring_matrix(self) -> sp.csr_array:
+        """The matrix T with  w = T v + (w0 on the free columns)."""
+        p = len(self.free)
+        columns = np.flatnonzero(self.free)
+        place = sp.csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))), shape=(p, len(columns)))
+        return sp.csr_array(sp.eye_array(p) - place @ sp.csr_array(self.C))
+
+
+def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
+    """Project the free columns out. A sparse design is left as it is, except where its free columns are cells."""
+    p, n_free = risk.A.shape[1], int(free.sum())
+    A_f, root = risk.A[:, free], np.sqrt(risk.q)
+    if sp.issparse(risk.A):
+        gram = sp.csr_array(A_f.T @ (sp.diags_array(risk.q) @ A_f))
+        cells = n_free > 1 and gram.nnz == n_free and bool(np.all(gram.diagonal() > 0))
+        C = sp.csr_array((n_free, p))
+        if cells:
+            C = sp.diags_array(1.0 / gram.diagonal()) @ (A_f.T @ (sp.diags_array(risk.q) @ risk.A))
+            C = sp.csr_array(C @ sp.diags_array(np.where(free, 0.0, 1.0)))
+        A = sp.csr_array(risk.A - A_f @ C)
+        fit = lsqr(sp.diags_array(root) @ A_f, root * risk.y, atol=1e-14, btol=1e-14)[0]
+    else:
+        solutions = np.linalg.lstsq(root[:, None] * A_f, root[:, None] * np.column_stack([risk.A, risk.y]), rcond=None)[
+            0
+        ]
+        C, fit = np.where(free, 0.0, solutions[:, :-1]), solutions[:, -1]
+        A = risk.A - A_f @ C
+    w0 = fit if risk.loss.task == "regression" else np.zeros(n_free)
+    return CentredRisk(replace(risk, A=A, y=risk.y - A_f @ w0), free, C, w0)
+
+
+def compressed_squared_risk(blocks: Iterable[tuple[Matrix, FloatArray, FloatArray]]) -> EmpiricalRisk:
+    """The squared risk in at most p + 1 rows, from blocks (A, y, q) of the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> A, y, q, w = rng.normal(size=(50, 3)), rng.normal(size=50), np.full(50, 1 / 50), np.ones(3)
+    >>> risk = compressed_squared_risk([(A[:20], y[:20], q[:20]), (A[20:], y[20:], q[20:])])
+    >>> risk.A.shape, bool(np.isclose(risk.value(w), np.mean((y - A @ w) ** 2)))
+    ((3, 3), True)
+    """
+    R: FloatArray | None = None
+    for A, y, q in blocks:
+        dense = A.toarray() if sp.issparse(A) else A
+        rows = np.sqrt(q)[:, None] * np.column_stack([dense, y])
+        R = np.asarray(np.linalg.qr(rows if R is None else np.vstack([R, rows]), mode="r"))
+    if R is None:
+        raise ValueError("The risk needs at least one block of rows.")
+    offset = 0.0
+    if R.shape[0] == R.shape[1]:
+        offset = float(R[-1, -1] ** 2)
+        R = R[:-1]
+    return EmpiricalRisk(
+        A=np.ascontiguousarray(R[:, :-1]), y=R[:, -1].copy(), q=np.ones(len(R)), loss=Squared(), offset=offset
+    )

@@ -1,0 +1,1 @@
+"""The pricing problem of the groups: the set of patterns of smallest reduced cost."""

@@ -1,0 +1,224 @@
+"""The group of patterns with the smallest reduced cost, by branch and bound.
+
+Sets and data
+    p in P      patterns, each with a convex quadratic Q_p(u) >= 0 of the coefficients u
+    Q_0(u)      a quadratic that every group pays once (the ridge per leaf, or 0)
+    pi_p        the price of pattern p
+    r_p, r      rows of pattern p, and the rows that a group needs
+    E           pairs of patterns that must not be together
+Variables
+    G subset of P,  u
+Objective
+    min  Q_0(u) + sum_{p in G} (Q_p(u) - pi_p)
+Constraints
+    sum_{p in G} r_p >= r,     not both p and q in G  for {p, q} in E
+
+*Branch and bound.* A node has patterns in, patterns out, and free ones. Its bound, and the patterns that this fixes,
+come from :mod:`formulations.groups.pricing.block_bound`; rows and forbidden pairs fix more. The node with the lowest bound is
+next, and splits on the free pattern with the largest difference between the bounds of in and out. Without free patterns
+it is one group, which is reported if it is below the threshold. All groups below the threshold are found that way; when
+the search stops early, no group is below the lowest of the threshold, the bounds of open nodes and the groups found.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.groups.pricing.block_bound import inherit, raise_bound
+from formulations.groups.pricing.choice import GroupChoice
+from formulations.groups.pricing.node import FREE, IN, OUT, enter_node, new_workspace
+from formulations.jit import compiled
+
+# Memory that the open nodes of a tree may take; a tree that needs more stops, with a valid bound.
+POOL_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Groups below the threshold and their values, a lower bound on every value, and whether these are all groups."""
+
+    groups: BoolArray
+    values: FloatArray
+    bound: float
+    finished: bool
+
+
+def price_groups(
+    choice: GroupChoice,
+    prices: FloatArray,
+    threshold: float,
+    stop: Callable[[], bool],
+    most_groups: int,
+    most_nodes: float = np.inf,
+) -> Priced:
+    """Find the groups whose cost less prices is below ``threshold``, and prove that there are no others.
+
+    The search ends early, with the bound that it has, when ``stop()`` holds, or after ``most_groups`` groups or
+    ``most_nodes`` nodes.
+    """
+    P, K = choice.patterns, choice.base.shape[0] - 1
+    most_slots = max(64, POOL_BYTES // (4 * P * (K + 1)))
+    pool = _new_pool(P, K, min(1024, most_slots))
+    work = new_workspace(P, K)
+    counters = np.array([1, 0, 0], dtype=np.int64)
+    found, values = np.zeros((most_groups, P), dtype=bool), np.zeros(most_groups)
+    # Some hundredths of a second of nodes between two looks at the clock.
+    slice_nodes = max(1, 10_000_000 // (P * K**3))
+    while counters[0] > 0 and counters[1] < most_groups and counters[2] < most_nodes and not stop():
+        if counters[0] + 2 > len(pool.bounds):
+            if len(pool.bounds) == most_slots:
+                break
+            pool = _grown(pool, min(2 * len(pool.bounds), most_slots))
+        budget = int(min(slice_nodes, most_nodes - counters[2]))
+        _search(
+            choice.quadratics, choice.base, prices, choice.rows, choice.least_rows, choice.forbidden,
+            threshold, budget, pool, work, counters, found, values,
+        )  # fmt: skip
+    groups, values = found[: counters[1]], values[: counters[1]]
+    still_open = pool.bounds[pool.heap[: counters[0]]]
+    bound = min(threshold, values.min(initial=np.inf), still_open.min(initial=np.inf))
+    return Priced(groups, values, float(bound), len(still_open) == 0)
+
+
+class _Pool(NamedTuple):
+    """Open nodes: the slots at the front of ``heap`` are a heap by bound, those behind it are unused."""
+
+    bounds: FloatArray
+    status: NDArray[np.int8]
+    theta: NDArray[np.float32]
+    nu: NDArray[np.float32]
+    heap: IntArray
+
+
+def _new_pool(P: int, K: int, slots: int) -> _Pool:
+    return _Pool(
+        np.full(slots, -np.inf),
+        np.zeros((slots, P), dtype=np.int8),
+        np.full((slots, P), 1.0 / P, dtype=np.float32),
+        np.zeros((slots, P, K), dtype=np.float32),
+        np.arange(slots),
+    )
+
+
+def _grown(pool: _Pool, slots: int) -> _Pool:
+    old = len(pool.bounds)
+    grown = _new_pool(pool.nu.shape[1], pool.nu.shape[2], slots)
+    grown.bounds[:old], grown.status[:old] = pool.bounds, pool.status
+    grown.theta[:old], grown.nu[:old] = pool.theta, pool.nu
+    grown.heap[:old] = pool.heap
+    return grown
+
+
+@compiled
+def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, budget, pool, work, tally, found, values):  # type: ignore[no-untyped-def]
+    """Process up to ``budget`` nodes, lowest bound first; ``tally``: open nodes, groups found, nodes processed."""
+    status = np.empty(len(rows), np.int8)
+    for _ in range(budget):
+        if tally[0] == 0 or tally[0] + 2 > len(pool.bounds) or tally[1] == len(found):
+            break
+        slot = _pop(pool.heap, pool.bounds, tally[0])
+        tally[0] -= 1
+        tally[2] += 1
+        bound = pool.bounds[slot]
+        for p in range(len(status)):
+            status[p] = pool.status[slot, p]
+        if not _propagate(status, rows, least_rows, forbidden):
+            continue
+        paid, count = enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
+        bound = max(bound, raise_bound(paid, threshold, status, count, work))
+        if bound >= threshold or not _propagate(status, rows, least_rows, forbidden):
+            continue
+        chosen = _branching_pattern(status, work.low)
+        if chosen < 0:
+            # Everything is fixed, and the bound of a node without free patterns is its reduced cost.
+            cost, _ = enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
+            if cost < threshold:
+                for p in range(len(status)):
+                    found[tally[1], p] = status[p] == IN
+                values[tally[1]] = cost
+                tally[1] += 1
+            continue
+        for side in range(2):
+            child = pool.heap[tally[0]]
+            pool.bounds[child] = max(bound, work.low[chosen, side])
+            for p in range(len(status)):
+                pool.status[child, p] = status[p]
+            pool.status[child, chosen] = IN if side == 1 else OUT
+            inherit(pool.status[child], count, work, pool.theta[child], pool.nu[child])
+            _push(pool.heap, pool.bounds, tally[0])
+            tally[0] += 1
+
+
+@compiled
+def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-def]
+    """Fix what rows and forbidden pairs leave no choice about; False where no group is left."""
+    P = len(status)
+    settled = False
+    while not settled:
+        settled = True
+        for p in range(P):
+            if status[p] == IN:
+                for q in range(P):
+                    if forbidden[p, q]:
+                        if status[q] == IN:
+                            return False
+                        status[q] = OUT
+        possible = 0
+        for p in range(P):
+            if status[p] != OUT:
+                possible += rows[p]
+        if possible < least_rows:
+            return False
+        for p in range(P):
+            if status[p] == FREE and possible - rows[p] < least_rows:
+                status[p] = IN
+                settled = False
+    return True
+
+
+@compiled
+def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
+    """The free pattern that makes the largest difference; -1 where none is free."""
+    chosen, largest = -1, -np.inf
+    nothing_in = True
+    for p in range(len(status)):
+        if status[p] == IN:
+            nothing_in = False
+    for p in range(len(status)):
+        if status[p] == FREE:
+            # The first pattern to go in should be one that wants to.
+            score = low[p, 0] - low[p, 1] if nothing_in else abs(low[p, 0] - low[p, 1])
+            if score > largest:
+                chosen, largest = p, score
+    return chosen
+
+
+@compiled
+def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
+    """Take the slot at ``heap[size]`` into the heap."""
+    i = size
+    while i > 0 and bounds[heap[i]] < bounds[heap[(i - 1) // 2]]:
+        heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]
+        i = (i - 1) // 2
+
+
+@compiled
+def _pop(heap, bounds, size):  # type: ignore[no-untyped-def]
+    """The slot with the lowest bound, moved behind the heap."""
+    first = heap[0]
+    heap[0], heap[size - 1] = heap[size - 1], first
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size - 1:
+            return first
+        if child + 1 < size - 1 and bounds[heap[child + 1]] < bounds[heap[child]]:
+            child += 1
+        if bounds[heap[i]] <= bounds[heap[child]]:
+            return first
+        heap[i], heap[child] = heap[child], heap[i]
+        i = child

@@ -1,0 +1,174 @@
+"""Small linear algebra on the quadratics of patterns.
+
+A convex quadratic Q(u) >= 0 of K coefficients u is a symmetric matrix M of order K + 1, with blocks H, g and m:
+
+    Q(u)  =  (-u, 1) M (-u, 1)'  =  u'H u - 2 g'u + m
+
+The Gram matrix of rows (x, y) gives the sum of the squares (y - x'u)^2, and sums of quadratics are sums of matrices.
+
+*Least value.* With H = L L', min over u of Q(u) = m - |L^-1 g|^2: the last pivot of the Cholesky factorisation of M.
+
+*No curvature.* A pivot below a small share of its diagonal entry is taken for 0. As Q >= 0, its direction changes
+nothing: it is left out, or gets the pivot 1 and the mark ``curved`` = 0.
+
+*Coordinates.* Let u_F be the minimiser of a quadratic with H = L L'. In v = L'(u - u_F) this one is a constant and
+|v|^2 (over the curved directions), and any other one is
+
+    v'A v - 2 b'v + value,      A = L^-1 H L^-T,      b = L^-1 (g - H u_F),      value = m - (2 g - H u_F)'u_F
+
+*Shifted minimum.* min over v of  theta |v|^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward substitution.
+
+The diagonals of factors hold reciprocals. Loops are written out: array expressions do the same, but take seconds to
+compile.
+"""
+
+import numpy as np
+
+from formulations.jit import compiled
+
+# A pivot below this share of its diagonal entry counts as 0: the direction has no curvature.
+PIVOT_TOLERANCE = 1e-11
+
+
+@compiled
+def set_quadratic(M, value):  # type: ignore[no-untyped-def]
+    """M = value, in place."""
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] = value[i, j]
+
+
+@compiled
+def add_quadratic(M, other, sign):  # type: ignore[no-untyped-def]
+    """M + sign * other, in place."""
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            M[i, j] += sign * other[i, j]
+
+
+@compiled
+def least_value(M, L):  # type: ignore[no-untyped-def]
+    """min over u of the quadratic M; L is workspace."""
+    order = M.shape[0]
+    for i in range(order):
+        for j in range(i):
+            total = M[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total * L[j, j]
+        total = M[i, i]
+        for k in range(i):
+            total -= L[i, k] * L[i, k]
+        if i == order - 1:
+            return max(total, 0.0)
+        # The reciprocal of the pivot, and 0 where a direction has no curvature.
+        L[i, i] = 1.0 / np.sqrt(total) if total > PIVOT_TOLERANCE * M[i, i] else 0.0
+    return 0.0
+
+
+@compiled
+def minimise(M, L, curved, center, K):  # type: ignore[no-untyped-def]
+    """min over u of the quadratic M, its minimiser in ``center``; leaves the factor of its H in L."""
+    factorise(M, L, curved, K)
+    value = M[K, K]
+    for i in range(K):
+        center[i] = M[K, i]
+    forward(L, center, K)
+    for i in range(K):
+        center[i] *= curved[i]
+        value -= center[i] * center[i]
+    backward(L, center, K)
+    return max(value, 0.0)
+
+
+@compiled
+def factorise(H, L, curved, K):  # type: ignore[no-untyped-def]
+    """L L' = H + 1 on the diagonal of directions without curvature."""
+    for i in range(K):
+        for j in range(i):
+            total = H[i, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = total * L[j, j] * curved[j]
+        total = H[i, i]
+        for k in range(i):
+            total -= L[i, k] * L[i, k]
+        if total > PIVOT_TOLERANCE * H[i, i]:
+            L[i, i], curved[i] = 1.0 / np.sqrt(total), 1.0
+        else:
+            L[i, i], curved[i] = 1.0, 0.0
+
+
+@compiled
+def forward(L, x, K):  # type: ignore[no-untyped-def]
+    """L^-1 x, in place."""
+    for i in range(K):
+        total = x[i]
+        for k in range(i):
+            total -= L[i, k] * x[k]
+        x[i] = total * L[i, i]
+
+
+@compiled
+def backward(L, x, K):  # type: ignore[no-untyped-def]
+    """L^-T x, in place."""
+    for i in range(K - 1, -1, -1):
+        x[i] *= L[i, i]
+        value = x[i]
+        for k in range(i):
+            x[k] -= L[i, k] * value
+
+
+@compiled
+def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
+    """The quadratic M in coordinates v = L'(u - center): v'A v - 2 b'v + the value returned; lower triangle of A."""
+    value = M[K, K]
+    for i in range(K):
+        total = 0.0
+        for j in range(K):
+            total += M[i, j] * center[j]
+        b[i] = M[i, K] - total
+        value -= (M[i, K] + b[i]) * center[i]
+    forward(L, b, K)
+    # A = L^-1 M L^-T, first from the left, then from the right.
+    for i in range(K):
+        for j in range(K):
+            work[i, j] = M[i, j]
+        for k in range(i):
+            factor = L[i, k]
+            for j in range(K):
+                work[i, j] -= factor * work[k, j]
+        scale = L[i, i]
+        for j in range(K):
+            work[i, j] *= scale
+    for i in range(K):
+        for j in range(i + 1):
+            total = work[i, j]
+            for k in range(j):
+                total -= A[i, k] * L[j, k]
+            A[i, j] = total * L[j, j]
+    return value
+
+
+@compiled
+def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped-def]
+    """min over v of theta |v|^2 - 2 s'v + v'A v - 2 b'v, its minimiser in v; |v|^2 over curved directions only."""
+    value = 0.0
+    for i in range(K):
+        total = b[i] + s[i]
+        for j in range(i):
+            entry = A[i, j]
+            for k in range(j):
+                entry -= L[i, k] * L[j, k]
+            entry *= L[j, j]
+            L[i, j] = entry
+            total -= entry * v[j]
+        diagonal = A[i, i] + theta * curved[i]
+        pivot = diagonal
+        for k in range(i):
+            pivot -= L[i, k] * L[i, k]
+        L[i, i] = 1.0 / np.sqrt(pivot) if pivot > PIVOT_TOLERANCE * diagonal else 0.0
+        v[i] = total * L[i, i]
+        value -= v[i] * v[i]
+    backward(L, v, K)
+    return value

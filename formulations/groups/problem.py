@@ -1,0 +1,172 @@
+"""The best grouping of missingness patterns, whatever the groups look like.
+
+Sets and data
+    p in P       patterns; M_p is the Gram matrix of its weighted rows (1, a, y), r_p and s_p its rows and weight
+    G in 2^P     groups with at least r rows;  c_G = min over (b, w) of sum_{p in G} Q_p(b, w) + penalty_G |w|^2,
+                 Q_p(b, w) = sum over the rows of p of s_i (y_i - b - w'a_i)^2,
+                 penalty_G = ridge ("leaf") or ridge * sum_{p in G} s_p ("sample")
+    Q            most groups
+Variables
+    z_G in {0, 1}   1 where G is one of the groups
+Objective
+    min  sum_G c_G z_G
+Constraints
+    cover    sum_{G with p in G} z_G = 1     for every p       (prices pi_p)
+    budget   sum_G z_G <= Q                                    (price sigma <= 0)
+
+There are too many groups to write them all down: :mod:`formulations.groups.search` starts from partitions that no move
+of a single pattern improves, generates groups as the relaxation asks for them, and closes the gap that is left by
+enumeration or by branching on pairs of patterns. For few patterns :mod:`formulations.groups.subsets` is an independent
+way to the same optimum.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from formulations.arrays import FloatArray, IntArray
+from formulations.certificate import Certificate
+from formulations.groups.pricing.choice import GroupChoice
+from formulations.groups.search import CLOSED, GroupSearch, Progress
+from formulations.linear_solver import highs_version
+
+RIDGE_SCALES = ("leaf", "sample")
+
+
+@dataclass(frozen=True)
+class PatternGroupsProblem:
+    """Data of the program.
+
+    Attributes
+    ----------
+    gram : array of shape (P, k + 2, k + 2)
+        Gram matrix of the weighted rows (1, a_1 .. a_k, y) of each pattern. Well centred columns keep it accurate.
+    rows : array of shape (P,)
+        Rows of each pattern, at least 1.
+    weights : array of shape (P,)
+        Sum of the weights of these rows.
+    ridge : float
+        Weight of |w|^2.
+    ridge_scale : {"sample", "leaf"}
+        Whether the ridge of a group is multiplied by its weight.
+    max_groups : int
+        Most groups, Q.
+    min_rows : int
+        Fewest rows of a group; all patterns together are a group in any case.
+    """
+
+    gram: FloatArray
+    rows: IntArray
+    weights: FloatArray
+    ridge: float = 1e-3
+    ridge_scale: str = "sample"
+    max_groups: int = 3
+    min_rows: int = 1
+
+    def __post_init__(self) -> None:
+        P = len(self.rows)
+        order = self.gram.shape[-1]
+        if P < 1 or self.gram.shape != (P, order, order) or order < 2 or len(self.weights) != P:
+            raise ValueError("gram, rows and weights need one entry a pattern, and gram square matrices.")
+        if np.min(self.rows) < 1 or not np.isfinite(self.gram).all():
+            raise ValueError("Every pattern needs at least one row and a finite Gram matrix.")
+        if not 0 <= self.ridge < math.inf or self.max_groups < 1:
+            raise ValueError("ridge must be a number of at least 0 and max_groups at least 1.")
+        if self.ridge_scale not in RIDGE_SCALES:
+            raise ValueError(f"Unknown ridge_scale {self.ridge_scale!r}: choose 'sample' or 'leaf'.")
+
+    @property
+    def patterns(self) -> int:
+        return len(self.rows)
+
+    @property
+    def least_rows(self) -> int:
+        """Rows that a group needs: never more than there are."""
+        return min(max(self.min_rows, 1), int(np.sum(self.rows)))
+
+    def choice(self) -> GroupChoice:
+        """Quadratics of the coefficients, the penalty included, as the search wants them."""
+        penalised = np.arange(1, self.gram.shape[1] - 1)
+        quadratics = np.array(self.gram, dtype=float)
+        base = np.zeros(self.gram.shape[1:])
+        if self.ridge_scale == "sample":
+            quadratics[:, penalised, penalised] += self.ridge * np.asarray(self.weights, dtype=float)[:, None]
+        else:
+            base[penalised, penalised] = self.ridge
+        rows = np.asarray(self.rows, dtype=np.int64)
+        return GroupChoice(quadratics, base, rows, self.least_rows, np.zeros((0, 0), dtype=bool))
+
+
+def group_cost(problem: PatternGroupsProblem, members: Any) -> float:
+    """c_G of the patterns ``members``, a mask or a list of numbers."""
+    member = np.zeros(problem.patterns, dtype=bool)
+    member[members] = True
+    return problem.choice().cost(member) if member.any() else 0.0
+
+
+def solve_pattern_groups(
+    problem: PatternGroupsProblem,
+    start: IntArray | None = None,
+    time_limit: float | None = None,
+    random_state: int = 0,
+    on_progress: Progress | None = None,
+) -> tuple[IntArray, Certificate]:
+    """Group of each pattern, numbered from 0 in order of appearance, and the proof of how good the partition is.
+
+    Parameters
+    ----------
+    problem : PatternGroupsProblem
+    start : array of shape (P,), optional
+        Labels of a partition to start from.
+    time_limit : float, optional
+        Seconds. With 0 the start, or one group, comes back with a bound that needs no search.
+    random_state : int
+        Seed of the restarts; where no time limit strikes, the same seed gives the same result.
+    on_progress : callable, optional
+        Called now and then with the objective and the bound so far.
+
+    Examples
+    --------
+    >>> a, y = np.array([1.0, -1.0, 2.0, -2.0]), np.array([1.0, -1.0, -2.0, 2.0])
+    >>> rows = [np.column_stack([np.ones(2), a[i : i + 2], y[i : i + 2]]) for i in (0, 2, 0)]
+    >>> gram = np.array([r.T @ r for r in rows])
+    >>> problem = PatternGroupsProblem(gram, np.full(3, 2), np.full(3, 2.0), ridge=0.0, max_groups=2)
+    >>> labels, certificate = solve_pattern_groups(problem)
+    >>> labels, certificate.status
+    (array([0, 1, 0]), 'optimal')
+    """
+    first = None if start is None else _checked_start(problem, start)
+    search = GroupSearch(problem.choice(), problem.max_groups, first, time_limit, random_state, on_progress)
+    try:
+        status = search.run()
+    except KeyboardInterrupt:
+        status = "interrupted"
+    labels = _in_order_of_appearance(search.labels)
+    objective = sum(group_cost(problem, labels == g) for g in range(labels.max() + 1))
+    bound = min(search.bound * search.unit, objective)
+    slack = CLOSED * abs(objective) + search.rounding * search.unit
+    return labels, Certificate(
+        objective=objective,
+        bound=bound,
+        status="optimal" if objective - bound <= slack else status,
+        solver="HIGHS",
+        version=highs_version(),
+        seconds=time.perf_counter() - search.began,
+    )
+
+
+def _checked_start(problem: PatternGroupsProblem, start: Any) -> IntArray:
+    labels = np.unique(np.asarray(start), return_inverse=True)[1].astype(np.int64)
+    if np.shape(start) != (problem.patterns,) or labels.max() >= problem.max_groups:
+        raise ValueError("start needs one label a pattern, and no more labels than max_groups.")
+    if np.bincount(labels, weights=problem.rows).min() < problem.least_rows:
+        raise ValueError("start has a group with fewer rows than min_rows.")
+    return labels
+
+
+def _in_order_of_appearance(labels: IntArray) -> IntArray:
+    _, first, label_of = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[label_of].astype(np.int64)

@@ -1,0 +1,107 @@
+"""The best grouping of missingness patterns by a dynamic program over subsets; the certifier of the column generation.
+
+With the data of :mod:`formulations.groups.problem`, let f_q(S) be the smallest cost of a partition of the patterns S
+into at most q groups. The group of the lowest pattern of S can be chosen first:
+
+    f_1(S) = c_S,      f_q(S) = min over G subset of S with min(S) in G of  c_G + f_{q-1}(S \\ G),      f_q({}) = 0
+
+where c_G is infinite for groups with too few rows. Only f_Q of all P patterns is asked for, so the levels between need
+the subsets without pattern 0 only: 3^(P-1) / 2 steps a level, and 2^P small Cholesky factorisations before.
+"""
+
+import numpy as np
+
+from formulations.arrays import IntArray
+from formulations.groups.pricing.quadratics import add_quadratic, least_value
+from formulations.groups.problem import PatternGroupsProblem
+from formulations.jit import compiled
+
+MOST_PATTERNS = 22
+
+
+def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, float]:
+    """Group of each pattern in a partition of the smallest cost, numbered in order of appearance, and that cost.
+
+    Examples
+    --------
+    >>> problem = PatternGroupsProblem(np.array([[[1.0, 1.0], [1.0, 1.0]], [[1.0, 3.0], [3.0, 9.0]]]),
+    ...                                np.array([1, 1]), np.ones(2), ridge=0.0, max_groups=1)
+    >>> labels, value = best_groups_by_subsets(problem)
+    >>> labels, round(value, 9)
+    (array([0, 0]), 2.0)
+    """
+    P = problem.patterns
+    if P > MOST_PATTERNS:
+        raise ValueError(f"The dynamic program takes at most {MOST_PATTERNS} patterns, not {P}: use column generation.")
+    choice = problem.choice()
+    cost = _all_costs(choice.quadratics, choice.base, choice.rows, choice.least_rows)
+    levels = [cost]
+    for _ in range(2, min(problem.max_groups, P)):
+        levels.append(_next_level(cost, levels[-1]))
+    labels = np.zeros(P, dtype=np.int64)
+    left, group, value = 2**P - 1, 0, 0.0
+    # With the levels at hand, the groups follow one after the other: that of the lowest pattern left, then of the rest.
+    for level in [*reversed(levels), None] if problem.max_groups > 1 and P > 1 else [None]:
+        taken = left if level is None else _best_first_group(cost, level, left)
+        value += cost[taken]
+        labels[[p for p in range(P) if taken >> p & 1]] = group
+        left, group = left ^ taken, group + 1
+        if left == 0:
+            break
+    return labels, float(value)
+
+
+@compiled
+def _all_costs(quadratics, base, rows, least_rows):  # type: ignore[no-untyped-def]
+    """c_G of every subset, by its bits; subsets are built from the one without their lowest pattern."""
+    P, order = quadratics.shape[0], quadratics.shape[1]
+    cost = np.zeros(2**P)
+    # stack[p] is the sum over the patterns of the current subset that are p or higher, the base included.
+    stack, counts, L = np.zeros((P + 1, order, order)), np.zeros(P + 1, np.int64), np.zeros((order, order))
+    add_quadratic(stack[P], base, 1.0)
+    for subset in range(1, 2**P):
+        # Counting upwards changes the patterns up to the lowest one of the new subset, and leaves those above it.
+        p = 0
+        while not subset >> p & 1:
+            p += 1
+        above = p + 1
+        while above < P and not subset >> above & 1:
+            above += 1
+        for i in range(order):
+            for j in range(order):
+                stack[p, i, j] = stack[above, i, j] + quadratics[p, i, j]
+        counts[p] = counts[above] + rows[p]
+        cost[subset] = least_value(stack[p], L) if counts[p] >= least_rows else np.inf
+    return cost
+
+
+@compiled
+def _next_level(cost, level):  # type: ignore[no-untyped-def]
+    """f_q from f_{q-1}, for the subsets without pattern 0; infinite for the others."""
+    result = np.full(len(cost), np.inf)
+    result[0] = 0.0
+    for whole in range(2, len(cost), 2):
+        lowest = whole & -whole
+        others = whole ^ lowest
+        best = cost[whole]
+        part = others
+        while part > 0:
+            part = (part - 1) & others
+            best = min(best, cost[lowest | part] + level[others ^ part])
+        result[whole] = best
+    return result
+
+
+@compiled
+def _best_first_group(cost, level, whole):  # type: ignore[no-untyped-def]
+    """The group of the lowest pattern in a best partition of ``whole``; ``level`` holds the costs of what is left."""
+    lowest = whole & -whole
+    others = whole ^ lowest
+    best, chosen = cost[whole], whole
+    part = others
+    while part > 0:
+        part = (part - 1) & others
+        value = cost[lowest | part] + level[others ^ part]
+        if value < best:
+            best, chosen = value, lowest | part
+    return chosen

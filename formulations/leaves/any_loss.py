@@ -1,0 +1,68 @@
+"""What a leaf costs under any convex loss, through one cvxpy program for all leaves of a data set.
+
+    min over b, w of   sum_i s_i l(g_i y_i, g_i (b + w'a_i)) + r |w|^2
+
+is compiled once with the parameters g in {0,1}^n, which rows are in the leaf, and r. Rows outside of the leaf add a
+constant; columns, and y in regression, are shifted by their means over all rows first, which b absorbs. The cost of
+:mod:`formulations.leaves.cost` is then evaluated at the solution, on the rows of the leaf.
+"""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+
+from formulations.arrays import IntArray
+from formulations.certificate import SolverError
+from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.losses import Loss
+
+# Tolerances of the solver, the next one where the one before is not reached.
+TOLERANCES = (1e-10, 1e-8)
+
+
+class ProgramLeafCost(LeafCost):
+    """Any convex loss, through one compiled cvxpy program."""
+
+    def __init__(self, rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> None:
+        super().__init__(rows, loss, ridge, ridge_scale)
+        n, k = rows.A.shape
+        share = rows.s / rows.s.sum()
+        regression = loss.task == "regression"
+        self.centre, self.level = share @ rows.A, float(share @ rows.y[:, 0]) if regression else 0.0
+        self.unit = (float(np.std(rows.y)) if regression else 1.0) or 1.0
+        scaled, self.factor = loss.in_units(self.unit)
+        self.inside = cp.Parameter(n, nonneg=True)
+        self.strength = cp.Parameter(nonneg=True)
+        self.b, self.w = cp.Variable(), cp.Variable(k)
+        y = (rows.y[:, 0] - self.level) / self.unit
+        target = cp.multiply(self.inside, y) if regression else y
+        prediction = cp.multiply(self.inside, self.b + (rows.A - self.centre) @ self.w)
+        self.problem = cp.Problem(
+            cp.Minimize(scaled.total(target, prediction, rows.s) + self.strength * cp.sum_squares(self.w))
+        )
+
+    def _fit(self, members: IntArray) -> LeafModel:
+        places = self.rows.of_patterns(members)
+        inside = np.zeros(len(self.rows.s))
+        inside[places] = 1.0
+        A, y, s = self.rows.A[places], self.rows.y[places, 0], self.rows.s[places]
+        r = self.penalty(float(s.sum()))
+        self.inside.value, self.strength.value = inside, r * self.unit**2 / self.factor
+        for tolerance in TOLERANCES:
+            if self._solved(tolerance):
+                w = self.w.value * self.unit
+                b = float(self.b.value) * self.unit + self.level - self.centre @ w
+                cost = s @ self.loss.value(y, b + A @ w) + r * (w @ w)
+                return LeafModel(np.array([b]), w[None, :], float(cost))
+        raise SolverError(f"A leaf with {len(places)} rows was not solved: {self.problem.status}; use a larger ridge.")
+
+    def _solved(self, tolerance: float) -> bool:
+        names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # an inaccurate solve is tried again
+                self.problem.solve(solver="CLARABEL", **dict.fromkeys(names, tolerance))
+        except cp.error.SolverError:
+            return False
+        return bool(self.problem.status == cp.OPTIMAL)

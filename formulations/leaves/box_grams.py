@@ -1,0 +1,255 @@
+"""Gram matrices of all boxes of {0,1}^F with at most D fixed literals, and their costs, for squared loss.
+
+A box fixes m_j = v_j for j in a set S. Write G(S, v) for the Gram matrix of its rows and A(U) for that of the rows
+where all of U is missing. A(U), |U| <= D, is accumulated from the patterns; every other box follows from
+
+    G(S, v)  =  sum over U with {v = 1} <= U <= S of (-1)^{|U| - |v|} A(U).
+
+With S = R + j, j below all of R, and u in {0,1}^R: the boxes (S, u1) come from the A(U + j), U <= R, by |R| sweeps of
+differences for all u at once, and G(S, u0) = G(R, u) - G(S, u1). These boxes stand side by side, for several j, and are
+factored together.
+
+Subsets are numbered in colexicographic order: S = {s_1 < .. < s_k} has rank sum_i C(s_i, i). So those with largest
+element f are consecutive, and so are those that differ in the smallest element. A(S) with |S| = D is needed by the
+boxes of S alone: it is held for one f at a time.
+"""
+
+import numpy as np
+
+from formulations.jit import compiled
+from formulations.leaves.cholesky import LANES, add_row, costs_of_lanes, pattern_gram
+
+# Entries of the matrices that are differenced and put side by side at once, so that they stay in the fastest cache.
+ENTRIES = 64
+
+
+def binomials(n: int) -> np.ndarray:
+    """C(i, k) for i, k up to n + 1."""
+    table = np.zeros((n + 2, n + 2), dtype=np.int64)
+    table[:, 0] = 1
+    for i in range(1, n + 2):
+        table[i, 1:] = table[i - 1, 1:] + table[i - 1, :-1]
+    return table
+
+
+@compiled
+def next_subset(c, k, n):  # type: ignore[no-untyped-def]
+    """The next k-subset of range(n) in colexicographic order, in place; False after the last one."""
+    for i in range(k):
+        limit = c[i + 1] if i + 1 < k else n
+        if c[i] + 1 < limit:
+            c[i] += 1
+            for low in range(i):
+                c[low] = low
+            return True
+    return False
+
+
+@compiled
+def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, chosen):  # type: ignore[no-untyped-def]
+    """Add a pattern's matrix to A(U) for every k-subset U of what it misses."""
+    for i in range(k):
+        chosen[i] = i
+    more = k <= n_missing
+    while more:
+        rank = offset
+        for i in range(k):
+            rank += binom[missing[chosen[i]], i + 1]
+        A[rank, A.shape[1] - 1] += count
+        add_row(one, 0, A, rank)
+        more = next_subset(chosen, k, n_missing)
+
+
+@compiled
+def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: ignore[no-untyped-def]
+    """Add to A the A(U) for |U| <= top, by size, then rank; the last entry of each is the number of rows."""
+    n_features = patterns.shape[1]
+    one = np.empty((1, A.shape[1] - 1))
+    missing = np.empty(n_features, dtype=np.int64)
+    chosen = np.empty(n_features + 1, dtype=np.int64)
+    for p in range(len(patterns)):
+        n_missing = 0
+        for j in range(n_features):
+            if patterns[p, j]:
+                missing[n_missing] = j
+                n_missing += 1
+        pattern_gram(one, Z, start, grams, p)
+        offset = 0
+        for k in range(top + 1):
+            add_to_subsets(one, counts[p], A, offset, missing, n_missing, k, binom, chosen)
+            offset += binom[n_features, k]
+
+
+@compiled
+def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, A):  # type: ignore[no-untyped-def]
+    """Add to A the A(U) for the k-subsets U with largest element f, by the rank of what they hold below f."""
+    one = np.empty((1, A.shape[1] - 1))
+    missing = np.empty(f + 1, dtype=np.int64)
+    chosen = np.empty(f + 2, dtype=np.int64)
+    for p in range(len(patterns)):
+        if patterns[p, f]:
+            n_missing = 0
+            for j in range(f):
+                if patterns[p, j]:
+                    missing[n_missing] = j
+                    n_missing += 1
+            pattern_gram(one, Z, start, grams, p)
+            add_to_subsets(one, counts[p], A, 0, missing, n_missing, k - 1, binom, chosen)
+
+
+@compiled
+def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[no-untyped-def]
+    """Places of A(U) for all U <= R, or of A(U + 0) in their stead; bit i of an index is the i-th element of R."""
+    for u in range(2**size):
+        held, rank = with_lowest, 0
+        for i in range(size):
+            if u >> i & 1:
+                held += 1
+                rank += binom[R[i], held]
+        ranks[u] = offsets[held] + rank
+
+
+@compiled
+def fill_pair(A, low, B, high, t, n, G, place):  # type: ignore[no-untyped-def]
+    """The lowest bit, for n entries from t on: G[place] = A[low] - B[high], G[place + 1] = B[high]."""
+    for i in range(n):
+        missing = B[high, t + i]
+        G[place, i] = A[low, t + i] - missing
+        G[place + 1, i] = missing
+
+
+@compiled
+def subtract_row(G, place, other, n):  # type: ignore[no-untyped-def]
+    """G[place] -= G[other]."""
+    for i in range(n):
+        G[place, i] -= G[other, i]
+
+
+@compiled
+def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, width):  # type: ignore[no-untyped-def]
+    """From "all of U missing" to boxes, for n entries from t on: a row of G for every u; the last U is in ``top``."""
+    if width == 1:
+        for i in range(n):
+            G[first, i] = top[top_rank + shift, t + i]
+        return
+    for u in range(0, width - 2, 2):
+        fill_pair(A, ranks[u] + shift, A, ranks[u + 1] + shift, t, n, G, first + u)
+    fill_pair(A, ranks[width - 2] + shift, top, top_rank + shift, t, n, G, first + width - 2)
+    bit = 2
+    while bit < width:
+        for block in range(first, first + width, 2 * bit):
+            for place in range(block, block + bit):
+                subtract_row(G, place, place + bit, n)
+        bit *= 2
+
+
+@compiled
+def to_lanes(G, width, t, n, both):  # type: ignore[no-untyped-def]
+    """Boxes in the rows of G side by side."""
+    for i in range(n):
+        for u in range(width):
+            both[t + i, u] = G[u, i]
+
+
+@compiled
+def with_enough_rows(both, G, count, width, min_rows, missing_at, observed_at):  # type: ignore[no-untyped-def]
+    """Rows of G whose boxes have enough rows of data where j is missing, and where it is observed; and how many."""
+    n_missing, n_observed = 0, 0
+    last, entry = len(both) - 1, (len(both) - 1) % ENTRIES
+    for place in range(count):
+        rows = G[place, entry]
+        if rows > min_rows - 0.5:
+            missing_at[n_missing] = place
+            n_missing += 1
+        if both[last, place % width] - rows > min_rows - 0.5:
+            observed_at[n_observed] = place
+            n_observed += 1
+    return n_missing, n_observed
+
+
+@compiled
+def missing_to_lanes(G, places, count, t, n, T):  # type: ignore[no-untyped-def]
+    """Rows of G side by side."""
+    for i in range(n):
+        for lane in range(count):
+            T[t + i, lane] = G[places[lane], i]
+
+
+@compiled
+def observed_to_lanes(both, G, places, count, width, t, n, T):  # type: ignore[no-untyped-def]
+    """What rows of G leave of ``both``, side by side."""
+    for i in range(n):
+        for lane in range(count):
+            place = places[lane]
+            T[t + i, lane] = both[t + i, place & (width - 1)] - G[place, i]
+
+
+@compiled
+def write_costs(T, places, lanes, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
+    """Costs of boxes side by side, each to every second place from ``first`` on."""
+    size, ridge, by_weight, _ = options
+    costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, costs, 0)
+    for lane in range(lanes):
+        out[first + 2 * places[lane]] = costs[lane]
+
+
+@compiled
+def costs_above(A, top, top_first, offsets, R, n_upper, n_lower, options, binom, buffers, out, first):  # type: ignore[no-untyped-def]
+    """Costs of the boxes of S = R + j for j below ``n_lower``, by j, then v, from ``first`` on.
+
+    ``top`` holds A(S), from rank ``top_first`` on; A(U) of smaller sets is in A. Boxes with too few rows are left as
+    they are. The last entries come first: they hold the number of rows.
+    """
+    both, G, missing, observed, inverse, costs, ranks, missing_at, observed_at = buffers
+    width, length = 2**n_upper, A.shape[1]
+    subset_ranks(R, n_upper, 0, offsets, binom, ranks)
+    for t in range(0, length, ENTRIES):
+        n = min(ENTRIES, length - t)
+        fill_boxes(A, ranks, 0, A, ranks[width - 1], t, n, G, 0, width)
+        to_lanes(G, width, t, n, both)
+    subset_ranks(R, n_upper, 1, offsets, binom, ranks)
+    top_rank = ranks[width - 1] - offsets[n_upper + 1] - top_first
+    together = len(G) // width
+    for begin in range(0, n_lower, together):
+        held = min(together, n_lower - begin)
+        n_missing, n_observed = -1, -1
+        for t in range((length - 1) // ENTRIES * ENTRIES, -1, -ENTRIES):
+            n = min(ENTRIES, length - t)
+            for place in range(held):
+                fill_boxes(A, ranks, begin + place, top, top_rank, t, n, G, place * width, width)
+            if n_missing < 0:
+                n_missing, n_observed = with_enough_rows(
+                    both, G, held * width, width, options[3], missing_at, observed_at
+                )
+            missing_to_lanes(G, missing_at, n_missing, t, n, missing)
+            observed_to_lanes(both, G, observed_at, n_observed, width, t, n, observed)
+        at = first + 2 * begin * width
+        write_costs(missing, missing_at, n_missing, options, inverse, costs, out, at + 1)
+        write_costs(observed, observed_at, n_observed, options, inverse, costs, out, at)
+
+
+@compiled
+def costs_with_largest(A, top, top_first, offsets, f, k, options, binom):  # type: ignore[no-untyped-def]
+    """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f."""
+    length, size, width = A.shape[1], options[0], 2 ** (k - 1)
+    lanes = max(1, LANES // width) * width
+    buffers = (
+        np.empty((length, width)), np.empty((lanes, ENTRIES)), np.empty((length, lanes)), np.empty((length, lanes)),
+        np.empty((size, lanes)), np.empty(lanes), np.empty(width, dtype=np.int64), np.empty(lanes, dtype=np.int64),
+        np.empty(lanes, dtype=np.int64),
+    )  # fmt: skip
+    R = np.empty(k, dtype=np.int64)
+    if k == 1:
+        out = np.full(2 * f, np.inf)
+        costs_above(A, top, top_first, offsets, R, 0, f, options, binom, buffers, out, 0)
+        return out
+    out = np.full(binom[f, k - 1] << k, np.inf)
+    for i in range(k - 2):
+        R[i] = i
+    R[k - 2] = f
+    rank, more = 0, True
+    while more:
+        costs_above(A, top, top_first, offsets, R, k - 1, R[0], options, binom, buffers, out, rank << k)
+        rank += R[0]
+        more = next_subset(R, k - 2, f)
+    return out

@@ -1,0 +1,74 @@
+"""The cost of a leaf under the logistic loss.
+
+The cost of :mod:`formulations.leaves.cost` by Newton's method with step halving, on the rows of the leaf. A leaf with one
+class only has no minimiser: w = 0 and b at the log-odds where the loss is below rounding.
+"""
+
+import numpy as np
+from scipy.special import expit
+
+from formulations.arrays import FloatArray, IntArray
+from formulations.certificate import SolverError
+from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.losses import Logistic
+
+# Log-odds of a leaf with one class only: its loss, log(1 + exp(-30)), is 1e-13.
+CERTAIN = 30.0
+NEWTON_STEPS = 100
+# Newton's method stops where a step promises less than this share of the cost.
+DECREMENT = 1e-15
+# A step that promises more than this share, and yet lowers nothing, means that the leaf cannot be solved accurately.
+STALLED = 1e-9
+
+
+class LogisticLeafCost(LeafCost):
+    """Logistic loss, by Newton's method; the targets are -1 and 1."""
+
+    def __init__(self, rows: PatternRows, ridge: float, ridge_scale: str = "leaf") -> None:
+        if not ridge > 0:
+            raise ValueError("The logistic loss needs ridge > 0: without it a leaf whose classes separate has no fit.")
+        super().__init__(rows, Logistic(), ridge, ridge_scale)
+        self.centre = rows.s @ rows.A / rows.s.sum()
+
+    def _fit(self, members: IntArray) -> LeafModel:
+        places = self.rows.of_patterns(members)
+        A, s = self.rows.A[places], self.rows.s[places]
+        C = np.column_stack([np.ones(len(s)), A - self.centre])
+        r = self.penalty(float(s.sum()))
+        fits = [_newton(C, target, s, r) for target in self.rows.y[places].T]
+        v = np.array([fit[0] for fit in fits])
+        intercepts = v[:, 0] - v[:, 1:] @ self.centre
+        return LeafModel(intercepts, v[:, 1:], float(sum(fit[1] for fit in fits)))
+
+
+def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[FloatArray, float]:
+    """Minimiser of sum_i s_i log(1 + exp(-y_i c_i'v)) + r |v without v_0|^2, and its value."""
+    loss, v = Logistic(), np.zeros(C.shape[1])
+    if np.ptp(y) == 0:
+        v[0] = CERTAIN * y[0]
+        return v, float(s @ loss.value(y, C @ v))
+    penalty = np.append(0.0, np.full(C.shape[1] - 1, 2.0 * r))
+    positive = s[y > 0].sum() / s.sum()
+    v[0] = np.log(positive / (1.0 - positive))
+
+    def value(v: FloatArray) -> float:
+        return float(s @ loss.value(y, C @ v) + 0.5 * penalty @ v**2)
+
+    best = value(v)
+    for _ in range(NEWTON_STEPS):
+        p = expit(C @ v)
+        gradient = C.T @ (s * (p - (y > 0))) + penalty * v
+        hessian = (C.T * (s * p * (1.0 - p))) @ C + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        decrement = float(gradient @ step)
+        if not decrement > DECREMENT * best:
+            return v, best
+        share = 1.0
+        while (new := value(v - share * step)) > best - 1e-4 * share * decrement and share > 1e-6:
+            share /= 2
+        if new >= best:
+            if decrement > STALLED * best:
+                break
+            return v, best  # what is left is rounding
+        v, best = v - share * step, new
+    raise SolverError("Newton's method did not converge on a leaf: use a larger ridge, or scale=True.")

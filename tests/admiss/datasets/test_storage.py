@@ -1,0 +1,382 @@
+"""Raw files from a folder, the cache and the network, with servers, disks and processes that fail."""
+
+import hashlib
+import io
+import os
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pooch
+import pytest
+
+import admiss.terminal.progress
+from admiss.datasets import storage
+from admiss.datasets.storage import DataFile, DataUnavailableError, cache_folder, read_file
+
+CONTENT = b"1.0,?,e\r\n" * 5000
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+PATH = "uci/mushroom/agaricus-lepiota.data"
+TREE = Path(storage.__file__).parents[2]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """What a server can do, by the first word of the address."""
+
+    def do_GET(self):
+        self.server.requested.append(self.path)
+        getattr(self, "do_" + self.path.strip("/").replace("-", "_"))()
+
+    def answer(self, content, length=None, status=200):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content) if length is None else length))
+        self.end_headers()
+        self.wfile.write(content)
+        self.wfile.flush()
+
+    def do_good(self):
+        self.answer(CONTENT)
+
+    def do_wrong(self):
+        self.answer(b"<html>Sign in to the wireless network</html>")
+
+    def do_cut(self):
+        self.answer(CONTENT[:20_000], length=len(CONTENT))
+
+    def do_absent(self):
+        self.answer(b"not found", status=404)
+
+    def do_broken(self):
+        self.answer(b"error", status=500)
+
+    def do_broken_once(self):
+        self.answer(CONTENT, status=500 if len(self.server.requested) == 1 else 200)
+
+    def do_moved(self):
+        self.send_response(302)
+        self.send_header("Location", "/good")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_silent(self):
+        self.server.end.wait(20)
+
+    def do_stalling(self):
+        self.answer(CONTENT[:20_000], length=len(CONTENT))
+        self.server.half_sent.set()
+        self.server.end.wait(20)
+
+    def do_together(self):
+        self.server.barrier.wait(60)
+        self.answer(CONTENT)
+
+    def do_large(self):
+        self.answer(bytes(2**20))
+
+    def do_odd_length(self):
+        self.answer(CONTENT, length="many")
+
+    def do_not_http(self):
+        self.wfile.write(b"\x00\x01\x02 hello\r\n\r\n")
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.requested, server.end, server.half_sent = [], threading.Event(), threading.Event()
+    server.barrier = threading.Barrier(2)
+    server.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield server
+    server.end.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache, no folder, no proxy, and no waiting."""
+    monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ADMISS_DATA", raising=False)
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setattr(storage, "SECONDS_BETWEEN_ATTEMPTS", 0.0)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def asked_file(server, what):
+    return DataFile(PATH, f"{server.address}/{what}", SHA256)
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def put(folder, path, content):
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(content)
+
+
+def test_a_download_is_kept_and_not_repeated(server, cache, capfd):
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert files_of(cache) == {PATH: CONTENT}
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert server.requested == ["/good"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_of_the_cache_can_be_read_by_all_whom_the_umask_allows(server, cache):
+    before = os.umask(0o022)
+    try:
+        read_file(asked_file(server, "good"))
+    finally:
+        os.umask(before)
+    assert (cache / PATH).stat().st_mode & 0o777 == 0o644
+
+
+def test_another_address_is_followed(server):
+    assert read_file(asked_file(server, "moved")) == CONTENT
+    assert server.requested == ["/moved", "/good"]
+
+
+def test_a_failure_that_passes_is_overcome(server):
+    assert read_file(asked_file(server, "broken-once")) == CONTENT
+    assert len(server.requested) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "requests", "words"),
+    [
+        ("wrong", 1, f"SHA-256 {hashlib.sha256(b'<html>Sign in to the wireless network</html>').hexdigest()} and not"),
+        ("absent", 1, "the download failed (HTTP 404)"),
+        ("broken", 2, "the download failed (HTTP 500)"),
+        ("cut", 2, "the download failed (ChunkedEncodingError)"),
+        ("silent", 2, "the download failed (ReadTimeout)"),
+        ("stalling", 2, "the download failed (ConnectionError)"),
+        ("large", 1, "the download failed (more than 100,000 bytes)"),
+        ("odd-length", None, "the download failed"),
+        ("not-http", None, "the download failed"),
+    ],
+)
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_download_that_fails_leaves_the_cache_as_it_was(server, cache, monkeypatch, what, requests, words, damaged):
+    monkeypatch.setattr(storage, "TIMEOUT", (5.0, 0.1))
+    monkeypatch.setattr(storage, "LARGEST_DOWNLOAD", 100_000)
+    put(cache, "uci/other.data", b"good and of another name")
+    if damaged:
+        put(cache, PATH, CONTENT[:-1])
+    before = files_of(cache)
+    with pytest.raises(DataUnavailableError) as caught:
+        read_file(asked_file(server, what))
+    sentence = str(caught.value)
+    assert words in sentence
+    assert sentence.startswith(f"{PATH} is needed from {server.address}/{what}, ")
+    assert sentence.endswith(f"put that file as {PATH} into a folder that ADMISS_DATA names, or as {cache / PATH}.")
+    assert ("its copy in the cache is damaged" in sentence) == damaged
+    assert "\n" not in sentence
+    assert files_of(cache) == before
+    assert requests is None or len(server.requested) == requests
+
+
+def test_a_damaged_file_of_the_cache_is_replaced(server, cache):
+    put(cache, PATH, CONTENT[:-1] + b"x")
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert files_of(cache) == {PATH: CONTENT}
+
+
+def test_no_network(cache):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}/file"
+    with pytest.raises(DataUnavailableError, match=r"the download failed \(ConnectionError\)"):
+        read_file(DataFile(PATH, address, SHA256))
+    assert not cache.exists()
+
+
+def test_the_folder_serves_without_network_and_cache(tmp_path, cache, monkeypatch, no_network):
+    put(tmp_path / "data", PATH, CONTENT)
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
+    assert read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256)) == CONTENT
+    assert not cache.exists()
+
+
+def test_the_cache_serves_what_the_folder_lacks(tmp_path, cache, monkeypatch, no_network):
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
+    put(cache, PATH, CONTENT)
+    assert read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256)) == CONTENT
+
+
+def test_the_network_serves_what_folder_and_cache_lack(tmp_path, cache, monkeypatch, server):
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
+    with pytest.raises(DataUnavailableError) as caught:
+        read_file(asked_file(server, "absent"))
+    places = f"put that file as {tmp_path / 'data' / PATH} (ADMISS_DATA), or as {cache / PATH}."
+    assert str(caught.value).endswith(places)
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert files_of(tmp_path / "data") == {}
+
+
+def test_another_file_in_the_folder_is_refused(tmp_path, cache, monkeypatch, no_network):
+    put(tmp_path / "data", PATH, CONTENT + b"\n")
+    put(cache, PATH, CONTENT)
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
+    with pytest.raises(DataUnavailableError) as caught:
+        read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256))
+    found = hashlib.sha256(CONTENT + b"\n").hexdigest()
+    assert str(tmp_path / "data" / PATH) in str(caught.value)
+    assert f"its SHA-256 is {found} and not {SHA256}" in str(caught.value)
+
+
+def test_a_folder_that_does_not_exist_is_told(tmp_path, cache, monkeypatch, no_network):
+    put(cache, PATH, CONTENT)
+    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataUnavailableError, match="nowhere is not a folder: correct or unset it"):
+        read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256))
+
+
+def test_without_pooch(cache, monkeypatch, no_network):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    file = DataFile(PATH, "http://127.0.0.1/good", SHA256)
+    with pytest.raises(DataUnavailableError) as caught:
+        read_file(file)
+    assert "downloading needs pooch: run 'pip install \"admiss[data]\"', or put that file" in str(caught.value)
+    put(cache, PATH, CONTENT)
+    assert read_file(file) == CONTENT
+
+
+def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch, server):
+    # A file where the folder should be: permissions would not stop the super-user.
+    (tmp_path / "file").write_bytes(b"mine")
+    monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="set ADMISS_CACHE to a folder that can be written"):
+        assert read_file(asked_file(server, "good")) == CONTENT
+    assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_a_file_that_another_process_has_put_and_holds_open_is_taken(server, cache, monkeypatch):
+    def replace(source, place):
+        Path(place).write_bytes(CONTENT)
+        raise PermissionError(13, "another process has it open")
+
+    monkeypatch.setattr(storage.os, "replace", replace)
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert files_of(cache) == {PATH: CONTENT}
+
+
+def test_many_threads_at_once(server, cache):
+    server.barrier = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as pool:
+        contents = list(pool.map(lambda _: read_file(asked_file(server, "together")), range(8)))
+    assert contents == [CONTENT] * 8
+    assert files_of(cache) == {PATH: CONTENT}
+
+
+# A process of its own, which imports nothing of admiss but what it needs, as the whole takes seconds.
+CHILD = """
+import hashlib, os, signal, sys, types
+for name in ("admiss", "admiss.datasets"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [os.path.join(os.environ["TREE"], *name.split("."))]
+from admiss.datasets import storage
+prepare, path, address, sha256 = sys.argv[1:]
+exec(prepare)
+try:
+    content = storage.read_file(storage.DataFile(path, address, sha256))
+except storage.DataUnavailableError as error:
+    print(error)
+else:
+    print(hashlib.sha256(content).hexdigest())
+"""
+
+
+def start_child(server, what, prepare=""):
+    command = [sys.executable, "-c", CHILD, prepare, PATH, f"{server.address}/{what}", SHA256]
+    environment = {**os.environ, "TREE": str(TREE)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def test_two_processes_at_once(server, cache):
+    # Neither is answered before both have asked.
+    children = [start_child(server, "together") for _ in range(2)]
+    assert [child.communicate(timeout=60)[0].strip() for child in children] == [SHA256] * 2
+    assert files_of(cache) == {PATH: CONTENT}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits and signals of POSIX")
+def test_a_full_disk_and_processes_that_are_killed(server, cache):
+    put(cache, PATH, b"damaged")
+    before = files_of(cache)
+    full = start_child(
+        server,
+        "good",
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); "
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)",
+    )
+    said, warned = full.communicate(timeout=60)
+    assert said.strip() == SHA256
+    assert "was downloaded and cannot be kept as" in warned
+    assert "(File too large)" in warned
+    assert files_of(cache) == before
+
+    in_transfer = start_child(server, "stalling")
+    # This one is killed when its file is written and not yet moved.
+    before_move = start_child(server, "good", "os.replace = lambda *places: os.kill(os.getpid(), signal.SIGKILL)")
+    assert server.half_sent.wait(60)
+    in_transfer.kill()
+    assert [child.wait(60) for child in (in_transfer, before_move)] == [-9, -9]
+    for stream in (in_transfer.stdout, in_transfer.stderr, before_move.stdout, before_move.stderr):
+        stream.close()
+    left = files_of(cache)
+    assert left.pop(PATH) == b"damaged"
+    assert [Path(name).suffix for name in left] == [".part"]
+    assert read_file(asked_file(server, "good")) == CONTENT
+    assert (cache / PATH).read_bytes() == CONTENT
+
+
+def test_progress_on_a_terminal(server, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(admiss.terminal.progress, "PAUSE", -1.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    read_file(asked_file(server, "good"))
+    assert f"downloading {PATH} 1,024/{len(CONTENT):,}, " in sys.stderr.getvalue()
+    assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,}, 0 s left" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize("home", ["", "/somewhere"])
+def test_the_cache_is_where_pooch_has_it(monkeypatch, home):
+    monkeypatch.delenv("ADMISS_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    if sys.platform == "win32":
+        assert cache_folder().parts[-2:] == ("admiss", "Cache")
+    else:
+        assert cache_folder() == pooch.os_cache("admiss")
+
+
+def test_a_named_cache(monkeypatch):
+    monkeypatch.setenv("ADMISS_CACHE", "~/mine")
+    assert cache_folder() == Path.home() / "mine"
+    monkeypatch.setenv("ADMISS_CACHE", "mine")
+    assert cache_folder() == Path.cwd() / "mine"

@@ -1,0 +1,175 @@
+"""Bad input gets one clear sentence, before any work."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from admiss import AdaptiveClassifier, AdaptiveRegressor
+from admiss.terminal.table import Table
+from formulations.erm.program import SolverError
+
+X = np.array([[1.0, np.nan], [2.0, 1.0], [3.0, 0.5], [4.0, np.nan]])
+y = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({"lam": -1}, "lam must be a number from 0 on, not -1"),
+        ({"lam": np.nan}, "lam must be a number from 0 on"),
+        ({"lam": np.inf}, "lam must be a number from 0 on"),
+        ({"lam": "1"}, "lam must be a number"),
+        ({"l1_ratio": 1.5}, "l1_ratio must be a number between 0 and 1, not 1.5"),
+        ({"adaptive_penalty": -0.1}, "adaptive_penalty must be a number from 0 on"),
+        ({"adaptivity": "quadratic"}, "Unknown adaptivity 'quadratic': choose one of 'static'"),
+        ({"loss": "cubic"}, "Unknown loss 'cubic': choose one of 'squared'"),
+        ({"loss": "logistic"}, "The loss 'logistic' is for classification: AdaptiveRegressor takes 'squared'"),
+        ({"penalty_weights": "counts"}, "penalty_weights must be one of 'count', 'authors'"),
+        ({"on_unseen_pattern": "ignore"}, "on_unseen_pattern must be one of 'nearest', 'warn', 'error'"),
+        ({"solver": None}, "solver must be"),
+        ({"scale": "no"}, "scale must be True or False"),
+        ({"penalty_weights": np.ones(2)}, "penalty_weights must be one of"),
+    ],
+)
+def test_parameters(bad, sentence):
+    model = AdaptiveRegressor(**bad)
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_loss_of_a_classifier():
+    with pytest.raises(ValueError, match="is for regression: AdaptiveClassifier takes 'logistic'"):
+        AdaptiveClassifier(loss="squared").fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("bad_X", "bad_y", "sentence"),
+    [
+        (X, [1.0, np.nan, 2.0, 3.0], "Input y contains NaN"),
+        (X, [1.0, np.inf, 2.0, 3.0], "Input y contains infinity"),
+        (X, [1.0, 2.0], "inconsistent numbers of samples"),
+        (X, np.ones((4, 2)), "y should be a 1d array"),
+        (X, None, "requires y to be passed"),
+        (X[:0], [], "0 sample"),
+        (X[:, :0], y, "0 feature"),
+        (pd.DataFrame(index=range(4)), y, "0 feature"),
+        (X[0], y, "Expected 2D array"),
+        (np.array([["2020-01-01"]] * 4, dtype="datetime64[D]"), y, "X holds dates"),
+        (
+            pd.DataFrame({"a": pd.Series([pd.Timestamp("2020")] * 4, dtype=object)}),
+            y,
+            "The columns a of X are not numbers",
+        ),
+        (np.array([["a", "b"]] * 4), y, "X holds strings: encode them .*OneHotEncoder"),
+        (np.array([[1.0, "b"]] * 4, dtype=object), y, "X holds strings"),
+        ([["1", "2"]] * 4, y, "X holds strings"),
+        (pd.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "The columns city of X are not numbers: encode"),
+        (pd.DataFrame({"a": pd.Categorical(list("abca"))}), y, "The columns a of X are not numbers"),
+        (pd.DataFrame({"a": pd.date_range("2020", periods=4)}), y, "The columns a of X are not numbers"),
+        (pl.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "The columns city of X are not numbers"),
+    ],
+)
+def test_data(bad_X, bad_y, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        AdaptiveRegressor().fit(bad_X, bad_y)
+
+
+def test_kinds_that_are_refused():
+    with pytest.raises(TypeError, match="Sparse data was passed"):
+        AdaptiveRegressor().fit(sp.csr_array(np.nan_to_num(X)), y)
+    with pytest.raises(TypeError, match="collect it first"):
+        AdaptiveRegressor().fit(pl.LazyFrame({"a": [1.0]}), y[:1])
+
+
+def test_weights():
+    for bad, sentence in (
+        ([1, 1, 1, -1], "Negative values"),
+        (np.zeros(4), "0 for every row|non-zero"),
+        ([1, 1], "shape"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            AdaptiveRegressor().fit(X, y, sample_weight=bad)
+
+
+def test_columns_at_predict():
+    model = AdaptiveRegressor().fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(pd.DataFrame(X, columns=["b", "a"]))
+    with pytest.raises(ValueError, match="expecting 2 features|feature names should match"):
+        model.predict(pd.DataFrame(X[:, :1], columns=["a"]))
+    with pytest.raises(ValueError, match="X has 1 features"):
+        AdaptiveRegressor().fit(X, y).predict(X[:, :1])
+
+
+def test_labels():
+    for bad in ([0, 1, None, 1], [0.0, 1.0, np.nan, 1.0], pd.Series([0, 1, None, 1], dtype="Int64")):
+        with pytest.raises(ValueError, match="missing labels|NaN"):
+            AdaptiveClassifier().fit(X, bad)
+    with pytest.raises(ValueError, match="one class only"):
+        AdaptiveClassifier().fit(X, [1, 1, 1, 1])
+    with pytest.raises(ValueError, match="continuous"):
+        AdaptiveClassifier().fit(X, [0.1, 0.2, 0.3, 0.7])
+
+
+def test_a_solver_that_is_not_installed():
+    with pytest.raises(SolverError, match="MOSEK is not installed; cvxpy has"):
+        AdaptiveRegressor(solver="mosek").fit(X, y)
+
+
+def test_frames_of_objects_and_booleans():
+    frame = pd.DataFrame({"a": pd.Series([1, None, 3.5, pd.NA], dtype=object), "b": [True, False, True, False]})
+    model = AdaptiveRegressor("static", lam=0.1).fit(frame, y)
+    same = AdaptiveRegressor("static", lam=0.1).fit(np.array([[1, 1], [np.nan, 0], [3.5, 1], [np.nan, 0]]), y)
+    np.testing.assert_array_equal(model.coefficients_, same.coefficients_)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_one_row_with_none(make):
+    """A column of None has no type, and is missing all the same."""
+    model = AdaptiveRegressor(lam=0.1).fit(make({"a": X[:, 0].tolist(), "b": [None, 1.0, 0.5, None]}), y)
+    expected = model.predict(make({"a": [2.0], "b": [float("nan")]}))
+    np.testing.assert_array_equal(model.predict(make([{"a": 2.0, "b": None}])), expected)
+    with pytest.warns(UserWarning, match="left out of the model: b"):
+        AdaptiveRegressor().fit(make({"a": X[:, 0].tolist(), "b": [None] * 4}), y)
+
+
+def test_masked_arrays():
+    masked = np.ma.MaskedArray(np.nan_to_num(X, nan=-999.0), mask=np.isnan(X))
+    np.testing.assert_array_equal(
+        AdaptiveRegressor().fit(masked, y).coefficients_, AdaptiveRegressor().fit(X, y).coefficients_
+    )
+
+
+def test_a_failed_fit_changes_nothing():
+    model = AdaptiveRegressor().fit(X, y)
+    expected = model.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X[:, :1], [1.0, np.nan, 2.0, 3.0])
+    np.testing.assert_array_equal(model.predict(X), expected)
+    three = AdaptiveClassifier().fit(X, [0, 1, 2, 1])
+    with pytest.raises(SolverError, match="not installed"):
+        three.set_params(solver="nosuch").fit(X, [0, 1, 0, 1])
+    assert three.predict_proba(X).shape == (4, 3)
+
+
+def test_class_weights():
+    for bad in ({0: -1, 1: 1}, {0: np.nan, 1: 1}, {0: np.inf, 1: 1}):
+        with pytest.raises(ValueError, match="class_weight must hold numbers from 0 on"):
+            AdaptiveClassifier(class_weight=bad).fit(X, [0, 1, 0, 1])
+
+
+def test_long_tables_are_cut():
+    text = repr(Table(a=np.arange(1000)))
+    assert len(text.splitlines()) == 102
+    assert ".." in text
+
+
+def test_table_becomes_a_data_frame():
+    table = Table(a=[1, 2], b=["x", "y"])
+    assert pd.DataFrame(table).shape == pl.DataFrame(table).shape == (2, 2)
+    assert table.n_rows == 2
+    with pytest.raises(ValueError, match="same length"):
+        Table(a=[1], b=[1, 2])

@@ -1,0 +1,295 @@
+"""Cross-validation against an exhaustive search with the stated program."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
+from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
+from admiss.datasets import make_synthetic
+from admiss.estimator.folds import make_folds, pattern_strata
+from admiss.linear.cv import _best_cell
+from admiss.terminal.table import Table
+
+SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}
+
+
+@parametrize_with_checks(
+    [
+        AdaptiveRegressorCV("affine_intercept", **{**SMALL_GRID, "cv": 2}),
+        AdaptiveClassifierCV("affine_intercept", **{**SMALL_GRID, "cv": 2}),
+    ],
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("task", ["regression", "classification", "three classes"])
+def test_same_cell_as_an_exhaustive_search_with_cvxpy(task, make_rows):
+    """Every cell of the grid fitted by the stated program on every fold; classes that learn from the rows included."""
+    X, y = make_rows(n=90, d=3)
+    classes = ["affine_intercept", Affine(), FullyAdaptive()]
+    regression = task == "regression"
+    if not regression:
+        y = y + np.random.default_rng(0).normal(size=90)
+        y = np.digitize(y, [2.5] if task == "classification" else [1.0, 3.5])
+    search = (AdaptiveRegressorCV if regression else AdaptiveClassifierCV)(classes, **{**SMALL_GRID, "eps": 0.03}).fit(
+        X, y
+    )
+    single = AdaptiveRegressor if regression else AdaptiveClassifier
+    folds = make_folds(X, y, None if regression else y, np.ones(90), 3, 0)
+    results = search.cv_results_
+    assert results.n_rows == 3 * 2 * 2 * 6
+    losses = []
+    for row in range(results.n_rows):
+        params = {name: float(results[name][row]) for name in ("lam", "l1_ratio", "adaptive_penalty")}
+        total = 0.0
+        for train, test in folds:
+            model = single(classes[results["class_index"][row]], solver="cvxpy", **params).fit(X[train], y[train])
+            if regression:
+                total += np.sum((y[test] - model.predict(X[test])) ** 2)
+            else:
+                z = np.atleast_2d(model.decision_function(X[test]).T)
+                labels = model.classes_ if len(model.classes_) > 2 else model.classes_[1:]
+                for label, scores in zip(labels, z, strict=True):
+                    total += np.sum(np.logaddexp(0, -np.where(y[test] == label, 1, -1) * scores))
+        losses.append(total / 90)
+    np.testing.assert_allclose(results["mean_loss"], losses, rtol=1e-6 if regression else 1e-4)
+    assert losses[search.best_index_] == pytest.approx(min(losses), rel=1e-9 if regression else 1e-4)
+    assert search.best_score_ == pytest.approx(-min(losses), rel=1e-4)
+    refit = single(**search.best_params_).fit(X, y)
+    np.testing.assert_allclose(search.best_estimator_.coefficients_, refit.coefficients_)
+
+
+def test_weights_are_copies_on_the_same_folds(make_rows):
+    X, y = make_rows(n=80)
+    s = np.random.default_rng(0).integers(1, 4, size=80)
+    copies = np.repeat(np.arange(80), s)
+    folds = list(KFold(4, shuffle=True, random_state=0).split(X))
+    same = [tuple(np.flatnonzero(np.isin(copies, part)) for part in fold) for fold in folds]
+    grid = {**SMALL_GRID, "adaptivity": ["affine_intercept", "affine"]}
+    for estimator, target in ((AdaptiveRegressorCV, y), (AdaptiveClassifierCV, y > 2)):
+        weighted = estimator(**{**grid, "cv": folds}).fit(X, target, sample_weight=s)
+        copied = estimator(**{**grid, "cv": same}).fit(X[copies], target[copies])
+        np.testing.assert_allclose(weighted.cv_results_["mean_loss"], copied.cv_results_["mean_loss"], rtol=1e-5)
+        np.testing.assert_allclose(weighted.cv_results_["lam"], copied.cv_results_["lam"], rtol=1e-9)
+        np.testing.assert_allclose(weighted.coef_at([0, 1, 0]), copied.coef_at([0, 1, 0]), atol=1e-6)
+
+
+def test_number_of_threads_does_not_matter(make_rows):
+    X, y = make_rows()
+    for estimator, target in ((AdaptiveRegressorCV, y), (AdaptiveClassifierCV, y > 2)):
+        one = estimator(**SMALL_GRID).fit(X, target)
+        two = estimator(**SMALL_GRID, n_jobs=2).fit(X, target)
+        np.testing.assert_array_equal(one.cv_results_["mean_loss"], two.cv_results_["mean_loss"])
+        np.testing.assert_array_equal(one.best_estimator_.coefficients_, two.best_estimator_.coefficients_)
+
+
+def test_stopping_early_leaves_the_choice(make_rows):
+    X, y = make_rows(n=60, d=4)
+    y = y + 5 * np.random.default_rng(1).normal(size=60)
+    grid = {**SMALL_GRID, "n_lambdas": 60, "adaptivity": "polynomial"}
+    whole, early = AdaptiveRegressorCV(**grid).fit(X, y), AdaptiveRegressorCV(**grid, stop_early=True).fit(X, y)
+    left_out = np.isnan(early.cv_results_["mean_loss"])
+    assert left_out.any()
+    np.testing.assert_allclose(
+        early.cv_results_["mean_loss"][~left_out], whole.cv_results_["mean_loss"][~left_out], rtol=1e-8
+    )
+    assert whole.best_index_ == early.best_index_
+
+
+def test_ties_go_to_the_simpler_model():
+    table = Table(
+        columns=[9, 5, 5, 5, 5],
+        adaptive_penalty=[1.0, 1.0, 2.0, 2.0, 2.0],
+        l1_ratio=[1.0, 0.5, 0.5, 1.0, 1.0],
+        lam=[9.0, 3.0, 3.0, 3.0, 2.0],
+        mean_loss=[1.0, 1.0, 1.0 + 1e-12, 1.0, 1.0],
+    )
+    assert _best_cell(table) == 3
+
+
+def test_folds_keep_patterns_and_classes_together():
+    rng = np.random.default_rng(0)
+    M = rng.uniform(size=(300, 2)) < 0.3
+    M = np.column_stack([M, rng.uniform(size=(300, 4)) < 0.02])
+    labels = (rng.uniform(size=300) < 0.2).astype(int)
+    X = np.where(M, np.nan, 1.0)
+    for classes in (None, labels):
+        strata = pattern_strata(M, classes, 5)
+        assert np.bincount(strata)[np.unique(strata)].min() >= 5
+        folds = make_folds(X, labels, classes, np.ones(300), 5, 0)
+        assert sorted(np.concatenate([test for _, test in folds])) == list(range(300))
+        common = ~M[:, 2:].any(axis=1) & ~M[:, 0] & ~M[:, 1]
+        shares = [common[test].mean() for _, test in folds]
+        assert np.ptp(shares) < 0.05
+        if classes is not None:
+            assert np.ptp([labels[test].mean() for _, test in folds]) < 0.05
+
+
+@pytest.mark.parametrize("estimator", [AdaptiveRegressorCV, AdaptiveClassifierCV])
+def test_columns_that_vanish_in_a_fold(estimator, make_rows):
+    """A feature that is missing only in two rows, and one that is 0 but for two rows."""
+    X, y = make_rows(n=60)
+    y = y if estimator is AdaptiveRegressorCV else y > 2
+    rare = np.where(np.arange(60) < 2, np.nan, np.linspace(-1, 1, 60))
+    X = np.column_stack([X, rare, np.where(np.arange(60) < 2, 1.0, 0.0)])
+    folds = [(np.arange(2, 60), np.arange(2)), (np.arange(40), np.arange(40, 60))]
+    model = estimator(["affine", "polynomial"], **{**SMALL_GRID, "cv": folds})
+    with np.errstate(all="raise"):
+        model.fit(X, y)
+    assert np.isfinite(model.cv_results_["mean_loss"]).all()
+    assert model.certificate_.status == "optimal"
+
+
+@pytest.mark.parametrize("kind", ["bootstrap", "overlap", "weights"])
+def test_folds_that_are_no_complements(kind, make_rows):
+    """Against refits on the very rows of the folds."""
+    X, y = make_rows(n=60)
+    rng, s = np.random.default_rng(0), np.ones(60)
+    folds = {
+        "bootstrap": [(rng.integers(0, 40, size=40), np.arange(40, 60))],
+        "overlap": [(np.arange(40), np.arange(20, 40))],
+        "weights": [(np.arange(30), np.arange(30, 60)), (np.arange(20, 60), np.arange(20))],
+    }[kind]
+    if kind == "weights":
+        s[:10] = 0.0
+    search = AdaptiveRegressorCV("affine_intercept", l1_ratios=[0.5], adaptive_penalties=[1.0], n_lambdas=5, cv=folds)
+    search.fit(X, y, sample_weight=s)
+    for lam, found in zip(search.cv_results_["lam"], search.cv_results_["mean_loss"], strict=True):
+        total = 0.0
+        for train, test in folds:
+            model = AdaptiveRegressor(lam=lam).fit(X[train], y[train], sample_weight=s[train])
+            total += s[test] @ (y[test] - model.predict(X[test])) ** 2
+        assert found == pytest.approx(total / sum(s[test].sum() for _, test in folds), rel=1e-7)
+
+
+def test_cells_without_a_best_fit_cannot_win():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + rng.normal(size=80) > 0
+    X[y & (rng.uniform(size=80) < 0.4), 0] = np.nan  # missing tells the class
+    grid = {"adaptivity": "affine_intercept", "l1_ratios": [0.5], "n_lambdas": 5, "random_state": 0}
+    search = AdaptiveClassifierCV(adaptive_penalties=[0.0, 1.0], **grid).fit(X, y)
+    assert search.best_params_["adaptive_penalty"] == 1.0
+    assert np.isinf(search.cv_results_["mean_loss"]).sum() == 5
+    with pytest.raises(ValueError, match="linearly separable"):
+        AdaptiveClassifierCV(adaptive_penalties=[0.0], **grid).fit(X, y)
+
+
+def test_units_do_not_matter_without_scaling(make_rows):
+    X, y = make_rows(n=200)
+    units = np.array([1.0, 1e6, 1e-3])
+    model = AdaptiveClassifierCV("static", scale=False, l1_ratios=[0.0], eps=1e-12, n_lambdas=30, random_state=0)
+    model.fit(np.nan_to_num(X) * units, y > 2)
+    refit = AdaptiveClassifier("static", scale=False, l1_ratio=0.0, lam=model.best_params_["lam"], solver="cvxpy")
+    refit.fit(np.nan_to_num(X) * units, y > 2)
+    assert model.cv_results_["violation"].max() < 1e-5
+    np.testing.assert_allclose(
+        model.predict_proba(np.nan_to_num(X) * units), refit.predict_proba(np.nan_to_num(X) * units), atol=1e-4
+    )
+
+
+def test_a_constant_target_has_no_weights(make_rows):
+    X, _ = make_rows()
+    for value in (3.0, 0.1, 1e6 + 0.1):
+        model = AdaptiveRegressorCV(random_state=0, n_lambdas=5).fit(X, np.full(len(X), value))
+        assert not model.coef_at([0, 0, 0]).any()
+        assert model.certificate_.status == "optimal"
+        assert model.best_params_["lam"] == model.cv_results_["lam"].max()
+
+
+def test_classes_with_few_rows(make_rows):
+    X, _ = make_rows(n=12)
+    model = AdaptiveClassifierCV("static", n_lambdas=5, cv=3, random_state=0).fit(X, np.arange(12) % 6)
+    assert model.predict_proba(X).shape == (12, 6)
+    for bad in ([(np.arange(6), np.array([], dtype=int))], [(np.array([], dtype=int), np.arange(6))]):
+        with pytest.raises(ValueError, match="Fold 1 of cv has no rows"):
+            AdaptiveRegressorCV(cv=bad).fit(X, np.arange(12.0))
+
+
+def test_small_and_degenerate_data(make_rows):
+    X, y = make_rows(n=25, d=5)
+    for estimator, target in ((AdaptiveRegressorCV, y), (AdaptiveClassifierCV, y > np.median(y))):
+        model = estimator("polynomial", **SMALL_GRID).fit(X, target)
+        assert model.certificate_.status == "optimal"
+        assert np.isfinite(model.cv_results_["mean_loss"]).all()
+    constant = AdaptiveRegressorCV(**SMALL_GRID).fit(X, np.full(25, 3.0))
+    np.testing.assert_allclose(constant.predict(X), 3.0)
+    separable = AdaptiveClassifierCV(**SMALL_GRID).fit(np.nan_to_num(X), np.nan_to_num(X)[:, 0] > 0)
+    assert separable.score(np.nan_to_num(X), np.nan_to_num(X)[:, 0] > 0) > 0.9
+    collinear = AdaptiveRegressorCV("affine", **SMALL_GRID).fit(np.column_stack([X, X, 2 * X]), y)
+    assert collinear.certificate_.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("bad", "sentence"),
+    [
+        ({"adaptivity": []}, "adaptivity is empty"),
+        ({"adaptivity": ["afine"]}, "Unknown adaptivity"),
+        ({"l1_ratios": [2.0]}, "l1_ratios must be a list of numbers between 0 and 1"),
+        ({"l1_ratios": []}, "l1_ratios must be a list"),
+        ({"adaptive_penalties": [-1]}, "adaptive_penalties must be a list of numbers from 0 on"),
+        ({"n_lambdas": 0}, "n_lambdas must be a whole number"),
+        ({"eps": 2}, "eps must be between 0 and 1"),
+        ({"cv": 1}, "cv must be between 2 and"),
+        ({"cv": []}, "cv has no folds"),
+        ({"scale": 3}, "scale must be True or False"),
+        ({"adaptivity": Polynomial(5, max_columns=10**6)}, "columns, and fast paths go up to 5,000"),
+    ],
+)
+def test_bad_grids(bad, sentence):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.uniform(size=(300, 13)) < 0.5, np.nan, rng.normal(size=(300, 13)))
+    model = AdaptiveRegressorCV(**bad)
+    with pytest.raises(ValueError, match=sentence):
+        model.fit(X, np.arange(300.0))
+    assert not hasattr(model, "best_estimator_")
+
+
+def test_a_class_with_structure_is_sent_to_grid_search(make_rows):
+    class Structured(Affine):
+        def structure(self, W):
+            return 0.0, []
+
+    X, y = make_rows()
+    with pytest.raises(ValueError, match="search over its parameters with scikit-learn's GridSearchCV"):
+        AdaptiveRegressorCV(Structured()).fit(X, y)
+
+
+def test_the_model_behind_is_described(make_rows):
+    X, y = make_rows()
+    model = AdaptiveRegressorCV("affine_intercept", **SMALL_GRID).fit(X, y)
+    assert "The same as a linear model after imputing" in model.to_text()
+    assert model.coef_table().n_rows == 7
+    assert model.imputation_.shape == (3,)
+    assert model.pattern_report(X).n_rows > 3
+    assert model.intercept_at([0, 0, 0]) == model.best_estimator_.intercept_at([0, 0, 0])
+    assert clone(model).get_params()["n_lambdas"] == 6
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_auc_against_scikit_learn_on_imputed_values_and_indicators():
+    """At least level where values are missing completely at random, ahead where they are censored; 20 seeds, paired."""
+    for mechanism in ("mcar", "censoring"):
+        found = []
+        for seed in range(20):
+            data = make_synthetic(n=300, n_test=3000, mechanism=mechanism, missing_fraction=0.5, random_state=seed)
+            middle = np.median(data.y_train)
+            y, y_test = data.y_train > middle, data.y_test > middle
+            ours = AdaptiveClassifierCV(n_lambdas=25, eps=1e-2, random_state=0).fit(data.X_train, y)
+            peer = make_pipeline(
+                SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegressionCV(max_iter=1000)
+            )
+            peer.fit(data.X_train, y)
+            auc = [roc_auc_score(y_test, model.decision_function(data.X_test)) for model in (ours, peer)]
+            found.append(auc[0] - auc[1])
+        error = np.std(found, ddof=1) / np.sqrt(20)
+        assert np.mean(found) > (-2 * error if mechanism == "mcar" else 2 * error)

@@ -1,0 +1,124 @@
+"""Two ways to the same model: the fast engine and the stated program."""
+
+import numpy as np
+import pytest
+
+from admiss import AdaptiveClassifier, AdaptiveRegressor
+from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.datasets import make_synthetic
+from admiss.linear.design import fit_design
+from admiss.linear.moments import eliminate, moments_of, shift_of
+
+CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive()]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("lam", [0.05, 2.0, 50.0])
+@pytest.mark.parametrize("adaptivity", CLASSES, ids=str)
+def test_regression(adaptivity, lam, alpha, make_rows):
+    X, y = make_rows(n=250, d=4)
+    fast = AdaptiveRegressor(adaptivity, lam=lam, l1_ratio=alpha, adaptive_penalty=2.0).fit(X, y)
+    stated = AdaptiveRegressor(adaptivity, lam=lam, l1_ratio=alpha, adaptive_penalty=2.0, solver="cvxpy").fit(X, y)
+    assert fast.certificate_.solver == "admiss engine"
+    assert stated.certificate_.solver == "CLARABEL"
+    assert fast.certificate_.status == "optimal"
+    assert fast.certificate_.objective == pytest.approx(stated.certificate_.objective, rel=1e-9)
+    np.testing.assert_allclose(fast.predict(X), stated.predict(X), atol=1e-6)
+    if alpha < 1:  # the lasso need not be unique
+        np.testing.assert_allclose(fast.coefficients_, stated.coefficients_, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("lam", [0.2, 5.0])
+@pytest.mark.parametrize("adaptivity", CLASSES, ids=str)
+def test_classification(adaptivity, lam, alpha, make_rows):
+    X, y = make_rows(n=250, d=4)
+    labels = np.digitize(y + np.random.default_rng(0).normal(size=250), [0.5, 3.0])
+    fast = AdaptiveClassifier(adaptivity, lam=lam, l1_ratio=alpha).fit(X, labels)
+    stated = AdaptiveClassifier(adaptivity, lam=lam, l1_ratio=alpha, solver="cvxpy").fit(X, labels)
+    assert fast.certificate_.solver == "admiss engine"
+    assert fast.certificate_.objective == pytest.approx(stated.certificate_.objective, rel=1e-8)
+    np.testing.assert_allclose(fast.predict_proba(X), stated.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [AdaptiveRegressor, AdaptiveClassifier])
+def test_without_penalty_the_solution_of_minimum_norm(estimator, make_rows):
+    X, y = make_rows(n=300, d=3)
+    y = y if estimator is AdaptiveRegressor else y + 3 * np.random.default_rng(0).normal(size=300) > 2
+    twice = np.column_stack([X, X])
+    single = estimator("static", lam=0, scale=False).fit(np.nan_to_num(X), y)
+    double = estimator("static", lam=0, scale=False).fit(np.nan_to_num(twice), y)
+    np.testing.assert_allclose(double.coef_at([0] * 6), np.tile(single.coef_at([0] * 3), 2) / 2, atol=1e-6)
+    stated = estimator("affine", lam=0, solver="cvxpy").fit(X, y)
+    assert estimator("affine", lam=0).fit(X, y).certificate_.objective == pytest.approx(
+        stated.certificate_.objective, rel=1e-8
+    )
+
+
+def test_rank_deficient_data_of_the_paper():
+    """X has rank 5 in 10 dimensions; small and no penalty."""
+    data = make_synthetic(n=300, random_state=1)
+    full = data.X_full_train @ np.diag(np.ones(10))
+    u, s, v = np.linalg.svd(full, full_matrices=False)
+    exact = (u[:, :5] * s[:5]) @ v[:5]
+    X = np.where(np.isnan(data.X_train), np.nan, exact)
+    for lam in (0.0, 1e-6, 1e-2):
+        for alpha in (0.2, 1.0):
+            model = AdaptiveRegressor("affine", lam=lam, l1_ratio=alpha).fit(X, data.y_train)
+            assert np.isfinite(model.predict(data.X_test)).all()
+            assert model.certificate_.relative_gap < 1e-6
+
+
+def test_more_columns_than_rows():
+    data = make_synthetic(n=60, random_state=0)
+    for adaptivity in ("affine", "polynomial"):
+        model = AdaptiveRegressor(adaptivity, lam=0.5).fit(data.X_train, data.y_train)
+        assert model.certificate_.status == "optimal"
+        assert np.isfinite(AdaptiveRegressor(adaptivity, lam=0).fit(data.X_train, data.y_train).coefficients_).all()
+
+
+def test_constant_target(make_rows):
+    X, _ = make_rows()
+    model = AdaptiveRegressor("affine").fit(X, np.full(len(X), 1e6))
+    np.testing.assert_allclose(model.predict(X), 1e6)
+    assert model.certificate_.objective < 1e-9
+
+
+def test_moments_of_folds_are_total_minus_held_out(make_rows):
+    X, y = make_rows(n=400, d=4)
+    X, y = X + 100.0, y - 1e6
+    s = np.random.default_rng(0).uniform(0.5, 2, size=400)
+    for adaptivity in (Affine(), FullyAdaptive()):
+        design = fit_design(X, s, adaptivity, scale=True, fit_intercept=True)
+        shift = shift_of(design, X, y, s)
+        held = slice(0, 90)
+        rest = slice(90, 400)
+        total, out = moments_of(design, X, y, s, shift), moments_of(design, X[held], y[held], s[held], shift)
+        direct = moments_of(design, X[rest], y[rest], s[rest], shift)
+        difference = total - out
+        np.testing.assert_allclose(difference.G, direct.G, atol=1e-9 * np.abs(total.G).max())
+        quadratic, expected = eliminate(difference, design.free), eliminate(direct, design.free)
+        np.testing.assert_allclose(quadratic.H, expected.H, atol=1e-9)
+        np.testing.assert_allclose(quadratic.b, expected.b, atol=1e-8)
+        # the residuals of a least-squares fit, computed from the rows
+        A = design.whole(X[rest])
+        A = A.toarray() if hasattr(A, "toarray") else A
+        w = np.linalg.lstsq(np.sqrt(s[rest])[:, None] * A, np.sqrt(s[rest]) * y[rest], rcond=None)[0]
+        risk = s[rest] @ (y[rest] - A @ w) ** 2 / s[rest].sum()
+        v = np.linalg.lstsq(quadratic.H, quadratic.b, rcond=None)[0]
+        assert quadratic.rho - quadratic.b @ v + v @ quadratic.H @ v / 2 == pytest.approx(risk, rel=1e-4)
+
+
+def test_fit_holds_no_copy_of_the_features():
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 20))
+    y = X.sum(axis=1)
+    X[rng.uniform(size=X.shape) < 0.3] = np.nan
+    AdaptiveRegressor().fit(X[:100], y[:100])
+    tracemalloc.start()
+    AdaptiveRegressor().fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.9 * X.nbytes

@@ -1,0 +1,179 @@
+"""How single cells end: scores, failures, limits, deaths."""
+
+import os
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from toy_study import (
+    Numbers,
+    SlowToRead,
+    dying,
+    dying_once,
+    hungry,
+    leaving,
+    not_finite,
+    printing,
+    shifted_mean,
+    silent_end,
+    threads,
+    wrong,
+)
+
+from admiss.study import cell_process
+from admiss.study.cell_process import CellProcess
+from admiss.study.digest import origin
+from admiss.study.errors import EngineError
+from admiss.study.outcome import plain_scores
+from admiss.study.study import Cell, Method
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[CellProcess]:
+    process = CellProcess(seconds=600, gigabytes=2)
+    yield process
+    process.close()
+
+
+def cell(run, n=3, **parameters):
+    return Cell(Numbers(n, 0), Method(run.__name__, run, parameters))
+
+
+def test_scores_are_those_of_the_function(process):
+    asked = cell(shifted_mean, shift=2.0)
+    outcome = process.run(asked)
+    expected = shifted_mean(asked.instance.make(), asked.seed, shift=2.0)
+    assert outcome.status == "done"
+    assert outcome.scores == {**expected, "mu": expected["mu"].tolist()}
+    assert outcome.pid != os.getpid()
+    assert set(outcome.origin) == {"version", "digest", "machine"}
+
+
+def test_what_a_method_writes_into_rows_is_not_seen_by_the_next(process):
+    first = process.run(cell(shifted_mean, shift=5.0)).scores["score"]
+    second = process.run(cell(shifted_mean, shift=5.0)).scores["score"]
+    assert first == second
+
+
+def test_stray_prints_do_not_disturb(process):
+    assert process.run(cell(printing)).scores == {"score": 1.0, "seconds": 0.0}
+
+
+def test_a_worker_has_one_thread(process):
+    assert process.run(cell(threads)).scores["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (wrong, "ValueError: this is wrong"),
+        (not_finite, "ValueError: score is nan, not a finite number"),
+        (leaving, "SystemExit: 3"),
+        (dying, "the worker died (signal 9)"),
+        (silent_end, "the worker died (exit code 7)"),
+    ],
+)
+def test_failures_have_a_reason_and_no_number(process, run, reason):
+    outcome = process.run(cell(run))
+    assert (outcome.status, outcome.reason, outcome.scores) == ("failed", reason, {})
+    assert process.run(cell(threads)).status == "done"
+
+
+def test_rows_that_cannot_be_made_fail_the_cell(process):
+    outcome = process.run(cell(shifted_mean, n=0))
+    assert outcome.reason == "ValueError: no numbers"
+    assert "in make" in outcome.details
+
+
+def test_a_method_that_cannot_be_sent_fails_the_cell(process):
+    outcome = process.run(Cell(Numbers(3, 0), Method("lambda", lambda rows, seed: {"score": 1.0})))
+    assert outcome.status == "failed"
+    assert "cannot be sent" in outcome.reason
+
+
+def test_a_worker_that_was_killed_is_replaced_and_the_cell_tried_again(process, tmp_path):
+    before = process.run(cell(threads)).scores["pid"]
+    outcome = process.run(cell(dying_once, marker=str(tmp_path / "marker")))
+    assert outcome.scores["score"] == 2.0
+    assert outcome.pid != before
+
+
+def test_another_thread_may_go_on():
+    process = CellProcess(seconds=600, gigabytes=2)
+    outcomes = []
+    try:
+        for _ in range(2):
+            thread = threading.Thread(target=lambda: outcomes.append(process.run(cell(shifted_mean))))
+            thread.start()
+            thread.join()
+    finally:
+        process.close()
+    assert [outcome.status for outcome in outcomes] == ["done", "done"]
+
+
+def test_memory_limit(process):
+    outcome = process.run(cell(hungry, gigabytes=3))
+    assert (outcome.status, outcome.reason) == ("failed", "memory limit of 2 GB")
+    assert process.run(cell(hungry, gigabytes=0.1)).scores["score"] == 1.0
+
+
+def test_time_limit():
+    process = CellProcess(seconds=3, gigabytes=4)
+    try:
+        outcome = process.run(cell(shifted_mean, pause=600.0))
+        assert (outcome.status, outcome.reason) == ("failed", "time limit of 3 s")
+        assert 3 <= outcome.elapsed < 300
+        assert process.run(cell(shifted_mean)).status == "done"
+    finally:
+        process.close()
+
+
+def test_a_start_that_takes_too_long_is_not_a_time_limit(process, monkeypatch):
+    slow = Cell(SlowToRead(600.0), Method("mean", shifted_mean))
+    process.run(cell(threads))  # the process is there
+    monkeypatch.setattr(cell_process, "START_SECONDS", 1.0)
+    outcome = process.run(slow)
+    assert (outcome.status, outcome.scores) == ("failed", {})
+    assert outcome.reason == "start limit of 1 s: what the cell needs was not imported by then"
+
+
+def test_failures_have_the_origin_of_the_process_and_other_sources_are_refused(monkeypatch):
+    real = origin()
+    monkeypatch.setattr(cell_process, "origin", lambda: {"version": "0", "digest": "mine", "machine": "here"})
+    for digest in (None, "mine"):
+        process = CellProcess(seconds=600, gigabytes=2, digest=digest)
+        try:
+            if digest is None:
+                assert process.run(cell(dying)).origin == real
+            else:
+                sentence = (
+                    rf"^A worker has other sources \({real['digest']}\) than this run \(mine\): start the scheduler"
+                )
+                with pytest.raises(EngineError, match=sentence):
+                    process.run(cell(dying))
+        finally:
+            process.close()
+
+
+def test_scores_are_made_plain():
+    scores = {"score": np.float64(0.5), "mu": np.array([1.0, np.inf]), "chosen": {"depth": np.int64(3)}, "none": None}
+    assert plain_scores(scores) == {"score": 0.5, "mu": [1.0, None], "chosen": {"depth": 3}, "none": None}
+
+
+@pytest.mark.parametrize(
+    ("scores", "reason"),
+    [
+        (None, "returned NoneType instead of a dict"),
+        ({}, "returned no score"),
+        ({"score": None}, "score is None"),
+        ({"score": "high"}, "score is 'high'"),
+        ({"score": float("inf")}, "score is inf"),
+        ({"score": True}, "score is True"),
+        ({"score": 1.0, "cv_score": float("nan")}, "cv_score is nan"),
+        ({"score": 1.0, "model": object()}, "model is of type object"),
+    ],
+)
+def test_what_is_no_score_is_refused(scores, reason):
+    with pytest.raises(ValueError, match=reason):
+        plain_scores(scores)

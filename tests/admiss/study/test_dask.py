@@ -1,0 +1,257 @@
+"""Runs on Dask: a real scheduler with worker processes, of which one is killed, and what goes wrong with them."""
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from test_runs import PATIENCE, content, stored
+from toy_study import MEANS, TOY, Numbers, dying, killing_parent
+
+from admiss.study.errors import EngineError
+from admiss.study.outcome import Outcome
+from admiss.study.run import run_cells
+from admiss.study.store import Store
+from admiss.study.study import Cell, Method
+
+distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+
+from experiments.engine import dask_cluster  # noqa: E402
+
+from admiss.study.dask_cluster import Coordinator, _pieces, run_on_dask  # noqa: E402
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+LIMITS = {"seconds": 600, "gigabytes": 4}
+
+
+class Cluster:
+    """A scheduler and its workers as processes of their own."""
+
+    def __init__(self, runs, folder):
+        self.file = folder / "scheduler.json"
+        self.environment = {**runs.environment, "PYTHONPATH": os.pathsep.join([str(ROOT), str(HERE)])}
+        self.folder = folder
+        self.processes = []
+
+    def start(self, *arguments, **environment):
+        command = [sys.executable, "-m", "dask", *map(str, arguments), "--scheduler-file", str(self.file)]
+        log = open(self.folder / f"log-{len(self.processes)}", "w")  # noqa: SIM115
+        options = {"cwd": self.folder, "env": {**self.environment, **environment}, "stdout": log, "stderr": log}
+        self.processes.append(subprocess.Popen(command, **options))
+        return self.processes[-1]
+
+    def scheduler(self):
+        return self.start("scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard")
+
+    def worker(self, *arguments, **environment):
+        options = ("--nthreads", 1, "--memory-limit", 0, "--no-dashboard", *arguments)
+        return self.start("worker", *options, **environment)
+
+    def wait_for_workers(self, count):
+        with distributed.Client(self.address, set_as_default=False) as client:
+            client.wait_for_workers(count, timeout=PATIENCE)
+
+    @property
+    def address(self):
+        return json.loads(self.file.read_text())["address"]
+
+    def end(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(runs, wait_for, tmp_path):
+    cluster = Cluster(runs, tmp_path)
+    try:
+        cluster.scheduler()
+        assert wait_for(cluster.file.exists, seconds=PATIENCE)
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def compute_on_dask(folder, cells, scheduler=None, workers=2):
+    def runner(pending, finished):
+        run_on_dask(pending, finished, workers=workers, scheduler=scheduler, **LIMITS)
+
+    with Store(folder, "toy", write=True) as store:
+        run_cells(store, cells, runner, scale="smoke", command="test")
+    return stored(folder)
+
+
+def parent(pid):
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except OSError:
+        return None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_one_of_two_workers_is_killed_and_the_table_is_that_of_one_process(cluster, runs, wait_for, compute, tmp_path):
+    workers = [cluster.worker("--no-nanny") for _ in range(2)]
+    cluster.wait_for_workers(2)
+    run = ("run", "toy", "--scale", "laptop", "--out", tmp_path / "dask", "--scheduler", cluster.address)
+    process = runs.start(*run)
+
+    def parents():
+        return {parent(row["pid"]) for row in stored(tmp_path / "dask").values()}
+
+    assert wait_for(lambda: parents() >= {worker.pid for worker in workers}, seconds=PATIENCE)
+    workers[0].kill()
+    workers[0].wait()
+    before = stored(tmp_path / "dask")
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out.splitlines()[0]) == (0, "240 of 240 cells done, 0 failed (240 computed now)"), err
+    assert len(before) < 240
+    after = stored(tmp_path / "dask")
+    assert {key: after[key] for key in before} == before
+    assert len({row["pid"] for row in after.values()}) == 2
+    assert len({row["digest"] for row in after.values()}) == 1
+    # The children have ended, one with its worker and one with the run.
+    assert wait_for(lambda: set(runs.living()) == {cluster.processes[0].pid, workers[1].pid})
+    assert content(after) == content(compute(tmp_path / "local", list(TOY.cells("laptop")), workers=1))
+
+
+def test_a_local_cluster_gives_the_same_table_and_a_cell_that_kills_workers_is_a_failed_row(compute, tmp_path):
+    methods = [*MEANS, Method("dying", dying), Method("lambda", lambda rows, seed: {})]
+    cells = [Cell(Numbers(3, replicate), method) for replicate in range(3) for method in methods]
+    killing = Cell(Numbers(3, 1), Method("killing", killing_parent))
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        rows = compute_on_dask(tmp_path / "dask", [*cells[:6], killing, *cells[6:]])
+    row = rows.pop(killing.key)
+    assert (row["status"], row["reason"]) == ("failed", "all Dask workers that computed it died (1)")
+    assert content(rows) == content(compute(tmp_path / "local", cells))
+    assert sum(row["status"] == "done" for row in rows.values()) == 9
+
+
+def test_ctrl_c_in_a_terminal_stops_the_local_cluster(runs, wait_for, tmp_path):
+    arguments = ("run", "toy", "--scale", "laptop", "--out", str(tmp_path), "--workers", "1", "--dask")
+    # A terminal interrupts all processes of a group.
+    process = subprocess.Popen([sys.executable, str(HERE / "toy_command.py"), *arguments], env=runs.environment,
+                               start_new_session=True, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    try:
+        assert wait_for(lambda: len(stored(tmp_path)) > 3, seconds=PATIENCE)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    finished = len(stored(tmp_path))
+    assert process.returncode == 130, err
+    assert err.splitlines()[1:] == [f"stopped with {finished} of 240 cells finished; the same command continues"]
+    assert wait_for(lambda: not runs.living())
+
+
+def test_workers_without_the_sources_or_with_others_and_a_lost_scheduler_end_in_one_sentence(
+    cluster, tmp_path, capfd, monkeypatch
+):
+    (tmp_path / "other" / "experiments").mkdir(parents=True)
+    (tmp_path / "other" / "experiments" / "__init__.py").touch()
+    cells = [Cell(Numbers(3, replicate), method) for replicate in range(30) for method in MEANS]
+    heard, in_flight, threads = [], [], set()
+    submit = Coordinator._submit
+    monkeypatch.setattr(Coordinator, "_submit", lambda *arguments: in_flight.append(count_tasks(*arguments)))
+
+    def count_tasks(coordinator, piece):
+        submit(coordinator, piece)
+        return len(coordinator.tasks)
+
+    def finished(cell, outcome):
+        threads.add(threading.get_ident())
+        heard.append((cell.key, outcome.status))
+        if len(heard) == 5:
+            cluster.processes[0].kill()
+
+    def run():
+        run_on_dask(cells, finished, workers=1, scheduler=cluster.address, **LIMITS)
+
+    stranger = cluster.worker("--no-nanny", PYTHONPATH=str(tmp_path / "other"))
+    cluster.wait_for_workers(1)
+    with pytest.raises(EngineError, match="find the sources .*: start the scheduler and the workers with PYTHONPATH"):
+        run()
+    stranger.kill()
+    stranger.wait()
+    for package in ("formulations", "admiss", "experiments"):
+        shutil.copytree(ROOT / package, tmp_path / "older" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "older" / "experiments" / "study.py", "a") as source:
+        source.write("# older\n")
+    older = cluster.worker("--no-nanny", PYTHONPATH=os.pathsep.join([str(tmp_path / "older"), str(HERE)]))
+    with pytest.raises(EngineError, match="^A worker has other sources .*: start the scheduler and the workers with"):
+        run()
+    assert heard == []
+    older.kill()
+    older.wait()
+    cluster.worker("--no-nanny")
+    capfd.readouterr()
+    with pytest.raises(EngineError, match="^The Dask scheduler at tcp://.* was lost: the cells that were finished are"):
+        run()
+    assert 5 <= len(heard) < len(cells)
+    assert len(set(heard)) == len(heard)
+    assert threads == {threading.get_ident()}
+    assert max(in_flight) == 4  # of 30 instances, for the one thread of the one worker
+    assert capfd.readouterr().err in ("", "waiting for Dask workers: there are none\n")
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nothing://127.0.0.1:1"])
+def test_an_address_without_a_scheduler_ends_in_one_sentence(address, capfd):
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
+        pytest.raises(EngineError, match=f"^There is no Dask scheduler at {address} "),
+    ):
+        run_on_dask([], print, workers=1, scheduler=address, **LIMITS)
+    assert capfd.readouterr().err == ""
+
+
+def test_without_distributed_a_sentence_says_what_to_install(runs, tmp_path):
+    (tmp_path / "distributed.py").write_text("raise ImportError('not here')")
+    runs.environment["PYTHONPATH"] += os.pathsep + str(tmp_path)
+    code, out, err = runs.finish("run", "toy", "--dask", "--out", tmp_path / "store")
+    assert (code, out) == (2, "")
+    assert err.startswith("error: A run on Dask needs the package distributed: pip install distributed")
+    assert len(err.splitlines()) == 1
+
+
+def test_suspects_that_were_heard_of_late_are_not_computed_again(monkeypatch):
+    """A worker dies with a task of two cells, and what it said of the first comes after the end of the task."""
+    cells = [Cell(Numbers(3, 0), method) for method in MEANS[:2]]
+    submitted, heard = [], []
+    monkeypatch.setattr(dask_cluster, "TASKS_PER_THREAD", 1)  # the two cells are one task
+
+    class Client:
+        def nthreads(self):
+            return {"worker": 1}
+
+        def subscribe_topic(self, name, hear):
+            self.say = lambda cell, score: hear((0, pickle.dumps((cell.key, Outcome("done", scores={"score": score})))))
+
+        def submit(self, function, name, sent, key, pure):
+            submitted.append([cell for cell, _ in sent])
+            if len(submitted) == 1:
+                error = distributed.KilledWorker(key, SimpleNamespace(address="worker"), 3)
+                future = SimpleNamespace(key=key, status="error", exception=lambda: error)
+            else:
+                future = SimpleNamespace(key=key, status="finished", result=lambda: {sent[0][0]: Outcome("done")})
+            future.add_done_callback = lambda tell: (tell(future), self.say(cells[0], 1.0))
+            return future
+
+    client = Client()
+    Coordinator(client, "name", lambda cell, outcome: heard.append((cell.key, outcome.status))).compute(cells)
+    assert submitted == [[cell.key for cell in cells], [cells[1].key]]
+    assert sorted(heard) == sorted((cell.key, "done") for cell in cells)
+
+
+def test_tasks_are_cells_of_one_instance():
+    cells = [Cell(Numbers(3, replicate), method) for replicate in range(2) for method in MEANS]
+    pieces = list(_pieces(cells, 2))
+    assert [[cells.index(cell) for cell in piece] for piece in pieces] == [[0, 1], [2], [3, 4], [5]]
+    assert list(map(len, _pieces(cells, 100))) == [3, 3]

@@ -1,0 +1,351 @@
+"""Runs in processes: workers, interruptions, retries, and the sentences of the command."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, shifted_mean, wrong
+
+from admiss.cli import study_commands as commands
+from admiss.study import run
+from admiss.study.errors import EngineError
+from admiss.study.local import Schedule
+from admiss.study.outcome import Outcome
+from admiss.study.run import Progress, duration
+from admiss.study.store import Store
+from admiss.study.study import Cell, Method, Product
+from experiments.__main__ import main
+from experiments.catalogue import STUDIES
+
+# Seconds that a busy machine may need.
+PATIENCE = 240.0
+
+
+def content(rows):
+    """What must not depend on when and where cells were computed."""
+    return {key: (row["instance"], row["method"], row["seed"], row["status"], row["reason"], row["scores"])
+            for key, row in rows.items()}  # fmt: skip
+
+
+def stored(folder):
+    if not (Path(folder) / "cells.sqlite").exists():
+        return {}
+    with Store(folder, "toy") as store:
+        return {row["key"]: row for row in store.rows()}
+
+
+def cells_of(methods, replicates=3):
+    return [Cell(Numbers(3, replicate), method) for replicate in range(replicates) for method in methods]
+
+
+def test_the_same_table_on_one_and_three_workers_and_in_reverse(compute, tmp_path):
+    cells = list(TOY.cells("smoke"))
+    one = compute(tmp_path / "one", cells, workers=1)
+    three = compute(tmp_path / "three", cells[::-1], workers=3)
+    assert set(one) == {cell.key for cell in cells}
+    assert content(one) == content(three)
+    assert len({row["pid"] for row in one.values()}) == 1
+
+
+def test_ten_runs_that_are_killed_and_resumed_give_the_store_of_an_uninterrupted_one(runs, wait_for, tmp_path):
+    total = len(list(TOY.cells("laptop")))
+    moments = random.Random(7)
+    counts = []
+    for kill in range(10):
+        before = counts[-1] if counts else 0
+        enough = min(total, before + (1 if kill % 2 else moments.randint(1, 12)))
+        process = runs.start("run", "toy", "--scale", "laptop", "--out", tmp_path / "killed", "--workers", 2)
+        if kill == 5:  # while it starts, or a little later
+            time.sleep(moments.uniform(0.0, 1.0))
+        else:  # when it computes, however long this machine takes to start it
+            assert wait_for(lambda enough=enough: len(stored(tmp_path / "killed")) >= enough)
+            time.sleep(moments.uniform(0.0, 0.2) if kill % 2 else 0.0)
+        process.kill()
+        process.communicate()
+        counts.append(len(stored(tmp_path / "killed")))
+    assert counts == sorted(counts)
+    assert len({count for count in counts if 0 < count < total}) >= 3
+    assert wait_for(lambda: not runs.living())
+    code, out, _ = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path / "killed", "--workers", 3)
+    assert code == 0
+    assert out.startswith(f"{total:,} of {total:,} cells done, 0 failed ({total - counts[-1]:,} computed now)")
+    assert runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path / "whole", "--workers", 2)[0] == 0
+    assert content(stored(tmp_path / "killed")) == content(stored(tmp_path / "whole"))
+    assert wait_for(lambda: not runs.living())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends when the compiled code does")
+def test_a_worker_dies_with_its_coordinator_in_the_middle_of_compiled_code(runs, wait_for, tmp_path):
+    runs.environment["TOY_MARKER"] = str(tmp_path / "marker")
+    process = runs.start("run", "toy", "--scale", "paper", "--out", tmp_path / "store")
+    assert wait_for((tmp_path / "marker").exists)
+    process.kill()
+    process.communicate()
+    assert wait_for(lambda: not runs.living())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_runs_end_cleanly_and_continue(runs, wait_for, tmp_path, number):
+    process = runs.start("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
+    assert wait_for(lambda: len(stored(tmp_path)) > 3)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE)
+    finished = len(stored(tmp_path))
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == f"stopped with {finished} of 240 cells finished; the same command continues"
+    assert wait_for(lambda: not runs.living())
+
+
+def test_ctrl_c_reads_the_store_once(tmp_path, monkeypatch):
+    reads = []
+    states = Store.states
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "named_study", lambda options: TOY)
+    monkeypatch.setattr(commands, "run_cells", interrupted)
+    monkeypatch.setattr(Store, "states", lambda store: reads.append(store) or states(store))
+    assert main(["run", "toy", "--scale", "laptop", "--out", str(tmp_path)]) == 130
+    assert len(reads) == 1
+
+
+def test_a_second_run_on_the_same_store_refuses_and_readers_do_not_wait(runs, wait_for, tmp_path):
+    runs.environment["TOY_MARKER"] = str(tmp_path / "marker")
+    first = runs.start("run", "toy", "--scale", "paper", "--out", tmp_path, "--workers", 1)
+    assert wait_for((tmp_path / "marker").exists)  # it holds its last cell
+    code, _, err = runs.finish("run", "toy", "--scale", "paper", "--out", tmp_path)
+    assert code == 2
+    assert err.startswith("error: Another run is writing to ")
+    code, out, _ = runs.finish("status", "toy", "--out", tmp_path)
+    assert code == 0
+    assert "3 done, 0 failed, 1 pending, of 4 cells" in out
+    assert first.poll() is None
+    first.send_signal(signal.SIGINT)
+    _, err = first.communicate(timeout=PATIENCE)
+    assert "paper in" in err.splitlines()[0]
+    assert err.splitlines()[0].endswith(", 1 worker")
+    assert [row["status"] for row in stored(tmp_path).values()] == ["done"] * 3
+
+
+def test_a_folder_has_one_scale(compute, tmp_path):
+    compute(tmp_path, cells_of(MEANS[:1]))
+    with (
+        Store(tmp_path, "toy", write=True) as store,
+        pytest.raises(
+            EngineError, match="holds cells of the scale smoke, not laptop: choose another folder with --out"
+        ),
+    ):
+        run.run_cells(store, [], print, scale="laptop", command="test")
+
+
+def test_failures_of_earlier_runs_are_counted(compute, tmp_path, monkeypatch):
+    counted = []
+
+    class Told(Progress):
+        def tell(self, cell, outcome):
+            super().tell(cell, outcome)
+            counted.append((self.done, self.failed))
+
+    cells = cells_of([MEANS[0], Method("wrong", wrong)])
+    compute(tmp_path, cells[:4])
+    monkeypatch.setattr(run, "Progress", Told)
+    compute(tmp_path, cells[:5])
+    assert counted == [(5, 2)]
+    counted.clear()
+    compute(tmp_path, cells[:5], retry=True)
+    assert counted == [(4, 1), (5, 2)]
+
+
+def test_a_worker_that_dies_costs_one_cell(compute, tmp_path):
+    cells = cells_of([*MEANS, Method("dying", dying)])
+    rows = compute(tmp_path, cells).values()
+    assert sum(row["status"] == "done" for row in rows) == 9
+    assert {row["reason"] for row in rows if row["status"] == "failed"} == {"the worker died (signal 9)"}
+
+
+def test_done_cells_are_not_computed_again_and_failed_ones_on_demand(compute, tmp_path):
+    marker = tmp_path / "marker"
+    marker.touch()
+    cells = cells_of([MEANS[0], Method("marked", failing_while_marked, {"marker": str(marker)})])
+    first = compute(tmp_path / "store", cells)
+    assert [row["reason"] for row in first.values() if row["status"] == "failed"] == ["RuntimeError: marked"] * 3
+    marker.unlink()
+    assert compute(tmp_path / "store", cells) == first
+    again = compute(tmp_path / "store", cells, retry=True)
+    for key, row in again.items():
+        assert (row == first[key]) if first[key]["status"] == "done" else (row["scores"]["score"] == 3.0)
+
+
+def test_cells_of_other_sources_are_told_and_computed_again_on_demand(runs, tmp_path):
+    run = ("run", "toy", "--out", tmp_path, "--workers", 2)
+    assert runs.finish(*run)[0] == 0
+    first = stored(tmp_path)
+    old = sorted(first)[:4]
+    with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
+        connection.executemany("UPDATE cells SET digest = 'older', pid = 1 WHERE key = ?", [(key,) for key in old])
+    connection.close()
+    _, out, _ = runs.finish("status", "toy", "--out", tmp_path)
+    assert "21 cells (current), older 4 cells" in out
+    assert "The table mixes sources" in out
+    assert "(0 computed now)" in runs.finish(*run)[1]
+    assert "(4 computed now)" in runs.finish(*run, "--stale")[1]
+    second = stored(tmp_path)
+    assert content(first) == content(second)
+    assert {row["digest"] for row in second.values()} == {row["digest"] for row in first.values()}
+
+
+def test_only_some_cells(runs, tmp_path):
+    code, out, _ = runs.finish("run", "toy", "--out", tmp_path, "--only", '"kind": "Words"')
+    assert code == 0
+    assert out == "1 of 1 cells done, 0 failed (1 computed now)\n"
+    assert "24 pending, of 25 cells" in runs.finish("status", "toy", "--out", tmp_path)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "toy", "--scale", "huge"), "Unknown scale 'huge': choose one of smoke, laptop, paper."),
+        (("run", "toy", "--workers", "0"), "--workers must be at least 1, not 0."),
+        (("run", "toy", "--only", "zebra"), "No cell of toy at scale smoke contains 'zebra'."),
+        (("run", "toy", "--seconds", "inf"), "--seconds must be a positive number of at most 1e+07, not inf."),
+        (("run", "toy", "--gigabytes", "1e12"), "--gigabytes must be a positive number of at most 1e+07, not 1e+12."),
+        (("run", "toy", "--dask", "--scheduler", "tcp://here:1"), "--dask starts a cluster and --scheduler uses one"),
+        (("run", "toy", "--out", "/proc/toy"), "The folder /proc/toy cannot be made "),
+        (("status", "toy", "--out", "/nowhere"), "There is no store in /nowhere: "),
+    ],
+)
+def test_mistakes_end_in_one_sentence(arguments, sentence, toy_only, capsys):
+    code = main(arguments)
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert printed.err.startswith(f"error: {sentence}")
+    assert len(printed.err.splitlines()) == 1
+
+
+@pytest.fixture
+def toy_only(monkeypatch):
+    studies = {"toy": TOY}
+    monkeypatch.setattr("experiments.catalogue.STUDIES", studies)
+    return studies
+
+
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "1e8"])
+@pytest.mark.parametrize("limit", ["seconds", "gigabytes"])
+def test_limits_are_finite_and_positive(toy_only, capsys, limit, value):
+    assert main(["run", "toy", f"--{limit}={value}"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: --{limit} must be a positive number of at most 1e+07, not ")
+
+
+def broken(scale):
+    raise KeyError("no such data")
+
+
+def test_studies_that_cannot_list_their_cells_end_in_one_sentence(toy_only, capsys, compute, tmp_path):
+    toy_only["broken"] = replace(TOY, name="broken", products=broken)
+    toy_only["empty"] = replace(TOY, name="empty", products=lambda scale: [Product([], MEANS)])
+    sentence = "The cells of broken at scale smoke cannot be listed (KeyError: 'no such data')."
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert sentence in listed
+    assert "cells: smoke 25, laptop 240, paper 4" in listed
+    assert "cells: smoke 0, laptop 0, paper 0" in listed
+    for name, words in (("broken", sentence), ("empty", "empty has no cells at scale smoke.")):
+        assert main(["run", name, "--out", str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err == f"error: {words}\n"
+    compute(tmp_path, cells_of(MEANS[:1]))
+    toy_only["toy"] = replace(TOY, products=broken)
+    assert main(["status", "toy", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error: The cells of toy at scale smoke cannot be listed (KeyError")
+
+
+def test_a_store_of_an_unknown_scale_ends_in_one_sentence(toy_only, capsys, compute, tmp_path):
+    compute(tmp_path, cells_of(MEANS[:1]))
+    with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
+        connection.execute("UPDATE runs SET scale = 'tiny'")
+    connection.close()
+    for command in (["status", "toy"], ["export", "toy", str(tmp_path / "table.csv")], ["compare-paper", "toy"]):
+        assert main([*command, "--out", str(tmp_path)]) == 2
+        assert "was run at the scale 'tiny', which this version does not have" in capsys.readouterr().err
+
+
+def test_failures_come_with_what_to_do(compute, tmp_path):
+    cells = cells_of([Method("wrong", wrong)], replicates=1)
+    compute(tmp_path, cells)
+    with Store(tmp_path, "toy") as store:
+        lines = run.summary(cells, store.states(), 1).splitlines()
+    assert lines[1:] == [
+        "  1 failed: ValueError: this is wrong",
+        "The same command with --retry computes failed cells again.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--scale", "huge"], "Unknown scale 'huge': choose one of smoke, laptop, paper."),
+        (["--out", "somewhere"], "--out is the folder of one study: name the study too."),
+        (["--scale", "paper"], "There are no runs at scale paper in runs: "),
+    ],
+)
+def test_the_comparison_of_all_studies_checks_its_options(arguments, sentence, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compare-paper", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {sentence}")
+
+
+@pytest.mark.parametrize("command", ["run", "status", "report", "compare-paper"])
+def test_an_unknown_study_ends_in_one_sentence(command, capsys):
+    assert main([command, "nothing"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == f"error: Unknown study 'nothing': choose one of {', '.join(STUDIES)}.\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "toy", tmp_path], capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        code, _, err = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
+        assert code == 2
+        assert err.splitlines()[-1].startswith(f"error: The disk of {tmp_path} is full, or the quota on it used up: ")
+        assert len(err.splitlines()) == 2
+        assert not runs.living()
+        assert 0 < len(stored(tmp_path)) < 240
+        subprocess.run(["mount", "-o", "remount,size=10m", tmp_path], check=True)
+        code, out, _ = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
+        assert out.startswith("240 of 240 cells done")
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_the_list_of_studies(runs):
+    code, out, _ = runs.finish("list")
+    assert code == 0
+    assert "cells: smoke 25, laptop 240, paper 4" in out
+
+
+def test_cells_of_an_instance_stay_together_until_workers_are_idle():
+    schedule = Schedule(cells_of(MEANS, replicates=2), workers=3)
+    taken = [schedule.next(worker) for worker in (0, 1, 0, 2, 0, 1, 2)]
+    assert [cell and cell.instance.replicate for cell in taken] == [0, 1, 0, 1, 0, 1, None]
+
+
+def test_the_time_left_counts_methods_apart():
+    slow, fast = Method("slow", wrong), Method("fast", shifted_mean)
+    cells = cells_of([slow, fast], replicates=10)
+    progress = Progress(cells, len(cells), [])
+    progress.began -= 50.0
+    progress.tell(cells[0], Outcome("done", elapsed=99.0))
+    progress.tell(cells[1], Outcome("done", elapsed=1.0))
+    # 50 s on the clock for 100 s of methods, 9 pairs of 100 s are left
+    assert progress.time_left() == pytest.approx(450, abs=1)
+    assert duration(progress.time_left()) == "8 min"

@@ -1,0 +1,43 @@
+"""The benchmark measures what it says, on a small workload and without its optional peer."""
+
+import json
+
+import pytest
+
+from experiments.__main__ import build_parser
+from experiments.bench import elastic_net
+from experiments.bench.elastic_net import Workload, measure, report
+from experiments.bench.records import cached
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_small_workload(loss, tmp_path, monkeypatch):
+    monkeypatch.setattr(elastic_net, "PAIRS", 1)
+    monkeypatch.setattr(elastic_net, "N_LAMBDAS", 8)
+    monkeypatch.setattr(elastic_net, "ADAPTIVE_PENALTIES", (1.0, 4.0))
+    monkeypatch.setattr(elastic_net, "CVXPY_POINTS", 5)
+    monkeypatch.setattr(elastic_net.shutil, "which", lambda name: None)
+    workload = Workload(loss, "affine intercept", 100, 10)
+    result = measure(workload)
+    assert result["cvxpy_difference"] < 1e-6
+    assert result["admiss"] < result["cvxpy"]
+    assert "glmnet" not in result
+    (tmp_path / f"{workload.key}.json").write_text(json.dumps(result))
+    text = report(tmp_path, [workload])
+    assert "glmnet not installed" in text
+    assert f"| {loss} | affine intercept | 100 | 10 | 20 |" in text
+
+
+def test_finished_measurements_are_kept(tmp_path):
+    calls = []
+    for _ in range(2):
+        cached(tmp_path / "x.json", lambda: calls.append(1) or {"a": 1})
+    assert len(calls) == 1
+    assert json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
+
+
+def test_help(capsys):
+    with pytest.raises(SystemExit) as stop:
+        build_parser().parse_args(["bench", "elastic-net", "--help"])
+    assert stop.value.code == 0
+    assert "--out" in capsys.readouterr().out

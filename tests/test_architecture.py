@@ -1,0 +1,102 @@
+"""Imports go one way: between the three packages, and between folders and modules inside each of them."""
+
+import ast
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LAYERS = ("formulations", "admiss", "experiments")
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for layer in LAYERS:
+        for path in ROOT.joinpath(layer).rglob("*.py"):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            found[name.removesuffix(".__init__")] = path
+    return found
+
+
+def imported(tree: ast.AST, known: dict[str, Path]) -> set[str]:
+    """Modules of the project that a source imports anywhere, inside functions too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inside = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else node.module for name in inside}
+    return found & set(known)
+
+
+def edges() -> list[tuple[str, str]]:
+    known = modules()
+    return [
+        (name, other)
+        for name, path in known.items()
+        for other in sorted(imported(ast.parse(path.read_text(encoding="utf-8")), known))
+        if other != name
+    ]
+
+
+def children(importer: str, target: str) -> tuple[str, str, str]:
+    """The package that holds both modules, and its two children (folders or modules) that the import joins."""
+    a, b = importer.split("."), target.split(".")
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    package = ".".join(a[:shared])
+    first, second = (
+        ".".join(parts[: shared + 1]) if len(parts) > shared else f"{package}.__init__" for parts in (a, b)
+    )
+    return package, first, second
+
+
+def graphs() -> dict[str, dict[str, set[str]]]:
+    """For every package the graph of imports between its folders and modules."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for importer, target in edges():
+        package, first, second = children(importer, target)
+        if package and not first.endswith("__init__"):  # a package may gather names of its modules
+            found[package][first].add(second)
+    return found
+
+
+def cycle(graph: dict[str, set[str]]) -> str:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " is imported by ".join(error.args[1])
+    return ""
+
+
+@pytest.mark.parametrize("package", sorted(graphs()))
+def test_imports_inside_a_package_have_no_cycle(package: str) -> None:
+    found = cycle(graphs()[package])
+    assert not found, f"inside {package}: {found}"
+
+
+def test_layers_import_downwards() -> None:
+    upward = [
+        f"{importer} imports {target}"
+        for importer, target in edges()
+        if LAYERS.index(target.split(".")[0]) > LAYERS.index(importer.split(".")[0])
+    ]
+    assert not upward, "\n".join(upward)
+
+
+def test_a_cycle_is_found() -> None:
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) in {
+        "a is imported by c is imported by b is imported by a",
+        "b is imported by a is imported by c is imported by b",
+        "c is imported by b is imported by a is imported by c",
+    }
+    assert not cycle({"a": {"b", "c"}, "b": {"c"}})
+
+
+def test_no_folder_is_a_drawer() -> None:
+    folders = {part for name in modules() for part in name.split(".")}
+    assert not folders & {"utils", "util", "common", "helpers", "misc"}
