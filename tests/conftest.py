@@ -1,7 +1,8 @@
-"""Data that several tests share, and the tests that need the raw files of the real data sets."""
+"""Shared data, the tests that need the raw files of the real data sets, and a record of what was executed."""
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,27 @@ NO_DATA = (
     "ADMISS_DATA does not name a folder with the raw UCI files (uci/mushroom/agaricus-lepiota.data and so on): "
     "set it to run them too."
 )
-deselected: list[pytest.Item] = []
+# A file to which the names of executed tests are appended; a skipped test has not been executed.
+EXECUTED = os.environ.get("ADMISS_EXECUTED_TESTS")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if os.environ.get("ADMISS_DATA"):
-        return
-    deselected[:] = [item for item in items if item.get_closest_marker("data")]
-    if deselected:
-        config.hook.pytest_deselected(items=deselected)
+    if not os.environ.get("ADMISS_DATA"):
+        left_out = [item for item in items if item.get_closest_marker("data")]
         items[:] = [item for item in items if not item.get_closest_marker("data")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if deselected:
-        terminalreporter.write_line(f"{len(deselected)} tests deselected: {NO_DATA}")
+    if not os.environ.get("ADMISS_DATA"):
+        terminalreporter.write_line(f"Tests of the real data sets were left out: {NO_DATA}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    in_controller = "PYTEST_XDIST_WORKER" not in os.environ
+    if EXECUTED and in_controller and report.when == "call" and not report.skipped:
+        with Path(EXECUTED).open("a", encoding="utf-8") as file:
+            file.write(f"{report.nodeid}\n")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,7 +45,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def make_rows() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """Rows with missing values whose target depends on the values and on what is missing."""
+    """Rows with missing values whose target depends on the values and on the pattern."""
 
     def make(n: int = 120, d: int = 3, fraction: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(seed)
