@@ -1,19 +1,31 @@
-"""Colours and matplotlib, as all figures use them.
+"""Colours, line styles and matplotlib, shared by all figures.
 
-The colours are those of Okabe and Ito, which everyone can tell apart; markers, lines and words say the same without
-colour.
+The colours are those of Okabe and Ito, which are distinguishable for everyone; markers and lines repeat the distinction
+without colour.
 """
 
 from typing import Any
 
+from admiss.extras import optional_import
+
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
-NEEDS_MATPLOTLIB = "Figures need matplotlib: run 'pip install admiss[plots]', or 'pip install matplotlib'."
+PURPLE, SKY, AMBER, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
+DASHED, LONG, DASH_DOT, DASH_DOTS = (0, (4, 2)), (0, (8, 2)), (0, (6, 2, 1, 2)), (0, (6, 2, 1, 2, 1, 2))
+# Colour, marker and line.
+Style = tuple[str, str, Any]
+STYLES: tuple[Style, ...] = (
+    (BLUE, "o", "-"),
+    (ORANGE, "s", DASHED),
+    (PURPLE, "P", DASH_DOT),
+    (AMBER, "D", LONG),
+    (SKY, "v", DASH_DOTS),
+    (GREEN, "^", DASHED),
+    (BLACK, "X", DASH_DOT),
+)
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or one sentence on how to get it."""
-    try:
+    """Import ``matplotlib.pyplot``; without it, raise one sentence with the command that installs it."""
+    with optional_import("A figure", "plots"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(NEEDS_MATPLOTLIB) from error
     return plt

@@ -1,7 +1,8 @@
-"""Versions of everything that a result may depend on."""
+"""Versions of the packages that a result may depend on, and the processor that computed it."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PACKAGES = (
     "admiss", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "pyomo", "highspy", "numba", "xgboost", "narwhals",
@@ -30,3 +31,13 @@ def show_versions() -> None:
     """Print the versions, for bug reports and beside results."""
     for name, value in versions().items():
         print(f"{name:<13} {value}")
+
+
+def processor() -> str:
+    """Model name of the processor, or its architecture if the system does not report a name."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        models = [line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if "model name" in line]
+        if models:
+            return models[0]
+    return platform.processor() or platform.machine()

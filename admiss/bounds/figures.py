@@ -17,20 +17,9 @@ from admiss.bounds.bias import Bias
 from admiss.bounds.counts import ClassLike, class_name, read_class
 from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover
 from admiss.bounds.theorem import AS_PRINTED, Bound, generalization_bound, short
-from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
+from admiss.drawing import BLACK, BLUE, GREY, ORANGE, STYLES, pyplot
 from formulations.arrays import FloatArray
 
-PURPLE, SKY, AMBER, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
-DASHED, LONG, DASH_DOT, DASH_DOTS = (0, (4, 2)), (0, (8, 2)), (0, (6, 2, 1, 2)), (0, (6, 2, 1, 2, 1, 2))
-STYLES: tuple[tuple[str, str, Any], ...] = (
-    (BLUE, "o", "-"),
-    (ORANGE, "s", DASHED),
-    (PURPLE, "P", DASH_DOT),
-    (AMBER, "D", LONG),
-    (SKY, "v", DASH_DOTS),
-    (GREEN, "^", DASHED),
-    (BLACK, "X", DASH_DOT),
-)
 # Points of a curve, and how many of them have a marker.
 POINTS, MARKED = 241, 8
 SHADE = "#EEEEEE"
