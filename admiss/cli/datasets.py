@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from admiss.atomic_write import write_atomically
 from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_dataset, summary
 from admiss.datasets.real.registry import find_record
-from admiss.datasets.storage import write_whole
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 
@@ -55,7 +55,7 @@ def datasets_pages(names: list[str], everything: bool, encoding: str, out: str |
         yield _description(dataset)
         if out is not None:
             place = Path(out) / f"{name}.csv"
-            write_whole(place, _as_csv(dataset).encode())
+            write_atomically(place, _as_csv(dataset).encode())
             yield f"written to {place}\n"
     if unavailable:
         raise DataUnavailableError(f"{len(unavailable)} of {len(names)} could not be loaded: {', '.join(unavailable)}.")

@@ -9,8 +9,8 @@ from admiss.datasets.mechanisms.single import AtRandom, Censoring, CompletelyAtR
 from admiss.datasets.paper.instances import paper_instance, paper_instances
 from admiss.datasets.real.authors_encoding import real_target_rows, summary
 from admiss.datasets.real.load import list_datasets, load_dataset
+from admiss.datasets.real.storage import DataUnavailableError
 from admiss.datasets.semi_synthetic_designs import SemiSyntheticData, semi_synthetic
-from admiss.datasets.storage import DataUnavailableError
 
 __all__ = [
     "Adversarial",

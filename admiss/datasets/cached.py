@@ -1,7 +1,9 @@
-"""Results of long computations, kept in the cache folder so that they are computed once."""
+"""The cache folder, and results of long computations stored in it."""
 
 import hashlib
 import io
+import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,28 +11,46 @@ from typing import Any
 
 import numpy as np
 
-from admiss.datasets.storage import cache_folder, write_whole
+from admiss.atomic_write import write_atomically
 
 Array = np.ndarray[Any, Any]
+
+
+def cache_folder() -> Path:
+    """The folder named by ``ADMISS_CACHE``, or ``admiss`` among the user's caches; it need not exist.
+
+    Examples
+    --------
+    >>> cache_folder().is_absolute()
+    True
+    """
+    named = os.environ.get("ADMISS_CACHE")
+    if named:
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "admiss" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "admiss"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "admiss"
 
 
 def cached(
     kind: str, depends_on: Sequence[object], arrays: Sequence[Array], like: Array, compute: Callable[[], Array]
 ) -> Array:
-    """The array that ``compute`` returns, from the cache folder where it is there.
+    """The array returned by ``compute``, read from the cache folder if it is stored there.
 
-    A file that is damaged, or does not hold what it should, is replaced. Where none can be written, a warning says so.
+    A damaged file, or one with unexpected content, is replaced. A warning is issued if the result cannot be stored.
 
     Parameters
     ----------
     kind : str
-        A folder in the cache.
+        A subfolder of the cache.
     depends_on : sequence
-        All that the result depends on and that ``repr`` tells apart, versions of libraries among them.
+        Everything else that the result depends on, distinguished by ``repr``; includes versions of libraries.
     arrays : sequence of arrays
-        The arrays that it depends on.
+        The arrays that the result depends on.
     like : array
-        An array with the shape and the type of the result.
+        An array with the shape and dtype of the result.
     compute : callable
 
     Examples
@@ -50,9 +70,9 @@ def cached(
         buffer = io.BytesIO()
         np.savez(buffer, values=values)
         try:
-            write_whole(file, buffer.getvalue())
+            write_atomically(file, buffer.getvalue())
         except OSError as error:
-            warnings.warn(f"What was computed could not be kept in {file.parent}: {error}.", stacklevel=3)
+            warnings.warn(f"The result could not be stored in {file.parent}: {error}.", stacklevel=3)
     return values
 
 
@@ -65,11 +85,11 @@ def _key(depends_on: Sequence[object], arrays: Sequence[Array]) -> str:
 
 
 def _read(file: Path, like: Array) -> Array | None:
-    """What is stored, or None where there is nothing, or not what was written."""
+    """The stored array, or None if it is absent or not what was written."""
     try:
-        with np.load(file, allow_pickle=False) as stored:  # the checksum of the archive is compared
+        with np.load(file, allow_pickle=False) as stored:  # compares the checksum of the archive
             values = stored["values"]
-    except Exception:  # a damaged archive can raise nearly anything, and is computed again
+    except Exception:  # a damaged archive can raise nearly anything
         return None
     is_sound = values.dtype == like.dtype and values.shape == like.shape and bool(np.isfinite(values).all())
     return values if is_sound else None

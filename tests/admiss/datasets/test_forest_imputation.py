@@ -12,7 +12,7 @@ from admiss.datasets import forest_imputation
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import forest_size, full_matrix, impute_forest
 
-kept_module = sys.modules["admiss.datasets.cached"]
+cached_module = sys.modules["admiss.datasets.cached"]
 QUICK = {"n_trees": 10, "max_iterations": 3}
 
 
@@ -251,7 +251,7 @@ def test_a_damaged_file_is_never_believed(cached):
     believed = 0
     for damaged in [*flipped, *cut]:
         file.write_bytes(damaged)
-        read = kept_module._read(file, values)
+        read = cached_module._read(file, values)
         if read is not None:  # what was flipped is a date, or another field that says nothing of the values
             believed += 1
             np.testing.assert_array_equal(read, values)
@@ -269,14 +269,14 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(cached, monkeypatch
     first = full_matrix(dataset, n_trees=3)
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="could not be kept"):
+    with pytest.warns(UserWarning, match="could not be stored"):
         np.testing.assert_array_equal(full_matrix(dataset, n_trees=3), first)
 
     def no_space(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "full"))
-    monkeypatch.setattr(kept_module, "write_whole", no_space)
+    monkeypatch.setattr(cached_module, "write_atomically", no_space)
     with pytest.warns(UserWarning, match="No space left"):
         np.testing.assert_array_equal(full_matrix(dataset, n_trees=3), first)
 

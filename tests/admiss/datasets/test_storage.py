@@ -1,4 +1,4 @@
-"""Raw files from a folder, the cache and the network, with servers, disks and processes that fail."""
+"""Raw files from a folder, the cache and the network; failing servers, disks and processes."""
 
 import hashlib
 import io
@@ -15,23 +15,24 @@ import pooch
 import pytest
 
 import admiss.terminal.progress
-from admiss.datasets import storage
-from admiss.datasets.storage import DataFile, DataUnavailableError, cache_folder, read_file
+from admiss.datasets.cached import cache_folder
+from admiss.datasets.real import storage
+from admiss.datasets.real.storage import DataFile, DataUnavailableError, read_file
 
 CONTENT = b"1.0,?,e\r\n" * 5000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 PATH = "uci/mushroom/agaricus-lepiota.data"
-TREE = Path(storage.__file__).parents[2]
+ROOT = Path(storage.__file__).parents[3]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """What a server can do, by the first word of the address."""
+    """Responses of a server, by the path of the URL."""
 
     def do_GET(self):
         self.server.requested.append(self.path)
         getattr(self, "do_" + self.path.strip("/").replace("-", "_"))()
 
-    def answer(self, content, length=None, status=200):
+    def respond(self, content, length=None, status=200):
         self.send_response(status)
         self.send_header("Content-Length", str(len(content) if length is None else length))
         self.end_headers()
@@ -39,22 +40,22 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def do_good(self):
-        self.answer(CONTENT)
+        self.respond(CONTENT)
 
     def do_wrong(self):
-        self.answer(b"<html>Sign in to the wireless network</html>")
+        self.respond(b"<html>Sign in to the wireless network</html>")
 
     def do_cut(self):
-        self.answer(CONTENT[:20_000], length=len(CONTENT))
+        self.respond(CONTENT[:20_000], length=len(CONTENT))
 
     def do_absent(self):
-        self.answer(b"not found", status=404)
+        self.respond(b"not found", status=404)
 
     def do_broken(self):
-        self.answer(b"error", status=500)
+        self.respond(b"error", status=500)
 
     def do_broken_once(self):
-        self.answer(CONTENT, status=500 if len(self.server.requested) == 1 else 200)
+        self.respond(CONTENT, status=500 if len(self.server.requested) == 1 else 200)
 
     def do_moved(self):
         self.send_response(302)
@@ -66,19 +67,19 @@ class Handler(BaseHTTPRequestHandler):
         self.server.end.wait(20)
 
     def do_stalling(self):
-        self.answer(CONTENT[:20_000], length=len(CONTENT))
+        self.respond(CONTENT[:20_000], length=len(CONTENT))
         self.server.half_sent.set()
         self.server.end.wait(20)
 
     def do_together(self):
         self.server.barrier.wait(60)
-        self.answer(CONTENT)
+        self.respond(CONTENT)
 
     def do_large(self):
-        self.answer(bytes(2**20))
+        self.respond(bytes(2**20))
 
     def do_odd_length(self):
-        self.answer(CONTENT, length="many")
+        self.respond(CONTENT, length="many")
 
     def do_not_http(self):
         self.wfile.write(b"\x00\x01\x02 hello\r\n\r\n")
@@ -104,7 +105,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """An empty cache, no folder, no proxy, and no waiting."""
+    """An empty cache, no data folder, no proxy, no waiting."""
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ADMISS_DATA", raising=False)
     monkeypatch.setenv("NO_PROXY", "*")
@@ -115,14 +116,14 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def no_network(monkeypatch):
     def refuse(*arguments, **options):
-        raise AssertionError("the network was asked")
+        raise AssertionError("the network was used")
 
     monkeypatch.setattr(socket, "create_connection", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
-def asked_file(server, what):
+def requested_file(server, what):
     return DataFile(PATH, f"{server.address}/{what}", SHA256)
 
 
@@ -135,30 +136,30 @@ def put(folder, path, content):
     (folder / path).write_bytes(content)
 
 
-def test_a_download_is_kept_and_not_repeated(server, cache, capfd):
-    assert read_file(asked_file(server, "good")) == CONTENT
+def test_a_download_is_cached_and_not_repeated(server, cache, capfd):
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert files_of(cache) == {PATH: CONTENT}
-    assert read_file(asked_file(server, "good")) == CONTENT
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert server.requested == ["/good"]
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_file_of_the_cache_can_be_read_by_all_whom_the_umask_allows(server, cache):
+def test_permissions_in_the_cache_follow_the_umask(server, cache):
     before = os.umask(0o022)
     try:
-        read_file(asked_file(server, "good"))
+        read_file(requested_file(server, "good"))
     finally:
         os.umask(before)
     assert (cache / PATH).stat().st_mode & 0o777 == 0o644
 
 
-def test_another_address_is_followed(server):
-    assert read_file(asked_file(server, "moved")) == CONTENT
+def test_redirects_are_followed(server):
+    assert read_file(requested_file(server, "moved")) == CONTENT
     assert server.requested == ["/moved", "/good"]
 
 
-def test_a_failure_that_passes_is_overcome(server):
-    assert read_file(asked_file(server, "broken-once")) == CONTENT
+def test_a_temporary_failure_is_retried(server):
+    assert read_file(requested_file(server, "broken-once")) == CONTENT
     assert len(server.requested) == 2
 
 
@@ -185,11 +186,11 @@ def test_a_download_that_fails_leaves_the_cache_as_it_was(server, cache, monkeyp
         put(cache, PATH, CONTENT[:-1])
     before = files_of(cache)
     with pytest.raises(DataUnavailableError) as caught:
-        read_file(asked_file(server, what))
+        read_file(requested_file(server, what))
     sentence = str(caught.value)
     assert words in sentence
     assert sentence.startswith(f"{PATH} is needed from {server.address}/{what}, ")
-    assert sentence.endswith(f"put that file as {PATH} into a folder that ADMISS_DATA names, or as {cache / PATH}.")
+    assert sentence.endswith(f"put that file as {PATH} into a folder named by ADMISS_DATA, or as {cache / PATH}.")
     assert ("its copy in the cache is damaged" in sentence) == damaged
     assert "\n" not in sentence
     assert files_of(cache) == before
@@ -198,7 +199,7 @@ def test_a_download_that_fails_leaves_the_cache_as_it_was(server, cache, monkeyp
 
 def test_a_damaged_file_of_the_cache_is_replaced(server, cache):
     put(cache, PATH, CONTENT[:-1] + b"x")
-    assert read_file(asked_file(server, "good")) == CONTENT
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert files_of(cache) == {PATH: CONTENT}
 
 
@@ -211,7 +212,7 @@ def test_no_network(cache):
     assert not cache.exists()
 
 
-def test_the_folder_serves_without_network_and_cache(tmp_path, cache, monkeypatch, no_network):
+def test_the_folder_needs_neither_network_nor_cache(tmp_path, cache, monkeypatch, no_network):
     put(tmp_path / "data", PATH, CONTENT)
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
     assert read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256)) == CONTENT
@@ -229,10 +230,10 @@ def test_the_network_serves_what_folder_and_cache_lack(tmp_path, cache, monkeypa
     (tmp_path / "data").mkdir()
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
     with pytest.raises(DataUnavailableError) as caught:
-        read_file(asked_file(server, "absent"))
-    places = f"put that file as {tmp_path / 'data' / PATH} (ADMISS_DATA), or as {cache / PATH}."
-    assert str(caught.value).endswith(places)
-    assert read_file(asked_file(server, "good")) == CONTENT
+        read_file(requested_file(server, "absent"))
+    paths = f"put that file as {tmp_path / 'data' / PATH} (ADMISS_DATA), or as {cache / PATH}."
+    assert str(caught.value).endswith(paths)
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert files_of(tmp_path / "data") == {}
 
 
@@ -247,7 +248,7 @@ def test_another_file_in_the_folder_is_refused(tmp_path, cache, monkeypatch, no_
     assert f"its SHA-256 is {found} and not {SHA256}" in str(caught.value)
 
 
-def test_a_folder_that_does_not_exist_is_told(tmp_path, cache, monkeypatch, no_network):
+def test_a_folder_that_does_not_exist_is_an_error(tmp_path, cache, monkeypatch, no_network):
     put(cache, PATH, CONTENT)
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataUnavailableError, match="nowhere is not a folder: correct or unset it"):
@@ -265,39 +266,39 @@ def test_without_pooch(cache, monkeypatch, no_network):
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch, server):
-    # A file where the folder should be: permissions would not stop the super-user.
+    # A file where the folder should be: permissions would not stop root.
     (tmp_path / "file").write_bytes(b"mine")
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "file"))
-    with pytest.warns(UserWarning, match="set ADMISS_CACHE to a folder that can be written"):
-        assert read_file(asked_file(server, "good")) == CONTENT
+    with pytest.warns(UserWarning, match="set ADMISS_CACHE to a writable folder"):
+        assert read_file(requested_file(server, "good")) == CONTENT
     assert (tmp_path / "file").read_bytes() == b"mine"
 
 
-def test_a_file_that_another_process_has_put_and_holds_open_is_taken(server, cache, monkeypatch):
-    def replace(source, place):
-        Path(place).write_bytes(CONTENT)
+def test_a_file_that_another_process_has_stored_and_holds_open_is_used(server, cache, monkeypatch):
+    def replace(source, path):
+        Path(path).write_bytes(CONTENT)
         raise PermissionError(13, "another process has it open")
 
-    monkeypatch.setattr(storage.os, "replace", replace)
-    assert read_file(asked_file(server, "good")) == CONTENT
+    monkeypatch.setattr(os, "replace", replace)
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert files_of(cache) == {PATH: CONTENT}
 
 
 def test_many_threads_at_once(server, cache):
     server.barrier = threading.Barrier(8)
     with ThreadPoolExecutor(8) as pool:
-        contents = list(pool.map(lambda _: read_file(asked_file(server, "together")), range(8)))
+        contents = list(pool.map(lambda _: read_file(requested_file(server, "together")), range(8)))
     assert contents == [CONTENT] * 8
     assert files_of(cache) == {PATH: CONTENT}
 
 
-# A process of its own, which imports nothing of admiss but what it needs, as the whole takes seconds.
+# A separate process, which imports only what it needs of admiss, as the whole takes seconds.
 CHILD = """
 import hashlib, os, signal, sys, types
 for name in ("admiss", "admiss.datasets"):
     sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [os.path.join(os.environ["TREE"], *name.split("."))]
-from admiss.datasets import storage
+    sys.modules[name].__path__ = [os.path.join(os.environ["ROOT"], *name.split("."))]
+from admiss.datasets.real import storage
 prepare, path, address, sha256 = sys.argv[1:]
 exec(prepare)
 try:
@@ -311,12 +312,12 @@ else:
 
 def start_child(server, what, prepare=""):
     command = [sys.executable, "-c", CHILD, prepare, PATH, f"{server.address}/{what}", SHA256]
-    environment = {**os.environ, "TREE": str(TREE)}
+    environment = {**os.environ, "ROOT": str(ROOT)}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def test_two_processes_at_once(server, cache):
-    # Neither is answered before both have asked.
+    # Neither gets a response before both have sent a request.
     children = [start_child(server, "together") for _ in range(2)]
     assert [child.communicate(timeout=60)[0].strip() for child in children] == [SHA256] * 2
     assert files_of(cache) == {PATH: CONTENT}
@@ -334,13 +335,13 @@ def test_a_full_disk_and_processes_that_are_killed(server, cache):
     )
     said, warned = full.communicate(timeout=60)
     assert said.strip() == SHA256
-    assert "was downloaded and cannot be kept as" in warned
+    assert "was downloaded but cannot be stored as" in warned
     assert "(File too large)" in warned
     assert files_of(cache) == before
 
     in_transfer = start_child(server, "stalling")
-    # This one is killed when its file is written and not yet moved.
-    before_move = start_child(server, "good", "os.replace = lambda *places: os.kill(os.getpid(), signal.SIGKILL)")
+    # This one is killed after its file is written and before it is renamed.
+    before_move = start_child(server, "good", "os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)")
     assert server.half_sent.wait(60)
     in_transfer.kill()
     assert [child.wait(60) for child in (in_transfer, before_move)] == [-9, -9]
@@ -349,7 +350,7 @@ def test_a_full_disk_and_processes_that_are_killed(server, cache):
     left = files_of(cache)
     assert left.pop(PATH) == b"damaged"
     assert [Path(name).suffix for name in left] == [".part"]
-    assert read_file(asked_file(server, "good")) == CONTENT
+    assert read_file(requested_file(server, "good")) == CONTENT
     assert (cache / PATH).read_bytes() == CONTENT
 
 
@@ -360,13 +361,13 @@ def test_progress_on_a_terminal(server, monkeypatch):
 
     monkeypatch.setattr(admiss.terminal.progress, "PAUSE", -1.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    read_file(asked_file(server, "good"))
+    read_file(requested_file(server, "good"))
     assert f"downloading {PATH} 1,024/{len(CONTENT):,}, " in sys.stderr.getvalue()
     assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,}, 0 s left" in sys.stderr.getvalue()
 
 
 @pytest.mark.parametrize("home", ["", "/somewhere"])
-def test_the_cache_is_where_pooch_has_it(monkeypatch, home):
+def test_the_cache_folder_is_that_of_pooch(monkeypatch, home):
     monkeypatch.delenv("ADMISS_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", home)
     if sys.platform == "win32":
@@ -375,7 +376,7 @@ def test_the_cache_is_where_pooch_has_it(monkeypatch, home):
         assert cache_folder() == pooch.os_cache("admiss")
 
 
-def test_a_named_cache(monkeypatch):
+def test_the_cache_folder_can_be_named(monkeypatch):
     monkeypatch.setenv("ADMISS_CACHE", "~/mine")
     assert cache_folder() == Path.home() / "mine"
     monkeypatch.setenv("ADMISS_CACHE", "mine")
