@@ -88,6 +88,11 @@ def test_layers_import_downwards() -> None:
     assert not upward, "\n".join(upward)
 
 
+def test_formulations_know_nothing_of_scikit_learn() -> None:
+    users = [path.name for path in ROOT.joinpath("formulations").rglob("*.py") if "sklearn" in path.read_text()]
+    assert users == []
+
+
 def test_a_cycle_is_found() -> None:
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) in {
         "a is imported by c is imported by b is imported by a",

@@ -1,6 +1,5 @@
-"""The package as a whole: its layers, its imports, its command, its README."""
+"""The package as a whole: its imports, its command, its README."""
 
-import ast
 import csv
 import doctest
 import subprocess
@@ -14,25 +13,7 @@ import admiss
 from admiss.cli.main import main
 
 ROOT = Path(__file__).parents[1]
-LAYERS = ("formulations", "admiss", "experiments")
 SETTINGS = (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
-
-
-def imported_packages(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield (node.module or "").split(".")[0]
-
-
-@pytest.mark.parametrize("layer", [0, 1])
-def test_imports_go_one_way(layer):
-    files = list((ROOT / LAYERS[layer]).rglob("*.py"))
-    assert files
-    allowed_not = {*LAYERS[layer + 1 :], *({"sklearn"} if layer == 0 else ())}
-    wrong = [(path.name, package) for path in files for package in imported_packages(path) if package in allowed_not]
-    assert wrong == []
 
 
 def run(code, **kwargs):
