@@ -1,4 +1,16 @@
-"""Data with missing values: generated, real, and real features with generated targets."""
+"""Data with missing values: generated, real, and real features with generated targets.
+
+========================== ================================================================================
+``generated``              generated features and targets: ``make_synthetic``, ``make_interacting``, signals
+``mechanisms``             rules that remove values from a matrix
+``paper``                  the generated instances of the paper, draw for draw
+``real``                   the 63 real data sets of the paper: registry, files, encodings, ``load_dataset``
+``dataset``                a data set in memory
+``forest_imputation``      missing values filled in by random forests
+``semi_synthetic_designs`` real features with a generated target
+``cached``                 the cache folder, and results stored in it
+========================== ================================================================================
+"""
 
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import full_matrix, impute_forest

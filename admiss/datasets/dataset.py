@@ -1,8 +1,8 @@
-"""A data set in memory: what ``load_dataset`` returns.
+"""A data set in memory, as returned by ``load_dataset``.
 
-One column of X is a number, or the indicator of one level of a categorical variable. A missing number is NaN; a missing
-category is a level of its own, the column ``variable=missing``. ``without_missing_levels`` gives the other common form,
-in which that column is gone and all indicators of a missing category are NaN.
+A column of X is a number or the indicator of one level of a categorical variable. A missing number is NaN; a missing
+category is an additional level, the column ``variable=missing``. ``without_missing_levels`` gives the other common
+form, without that column and with NaN in all indicators of a missing category.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from formulations.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a column of X comes from.
+    """Origin of a column of X.
 
     Attributes
     ----------
@@ -25,7 +25,6 @@ class Origin:
     kind : {"number", "level", "missing"}
         The variable itself, the indicator of one of its levels, or the indicator that its category is missing.
     level : str or None
-        The level.
     """
 
     variable: str
@@ -50,17 +49,17 @@ class Dataset:
     X : array of shape (n, d)
         Features after one-hot encoding; NaN where a number is missing.
     origin : tuple of Origin
-        Where each column comes from.
+        The origin of each column.
     y : array of shape (n,), or None
-        The target: numbers, 0 and 1, or names of classes; None where the data set has none.
+        The target: numbers, 0 and 1, or names of classes; None if the data set has no target.
     task : {"regression", "binary", "multiclass", None}
     target : str or None
-        What y is, in words.
+        Description of y.
     encoding : {"clean", "authors"}
     cautions : tuple of str
-        What to know before using it.
+        Caveats to know before using the data.
     hidden : bool array of shape (n, number of columns without missing levels), or None
-        What counts as missing, where that is not what X says: in the authors' encoding.
+        The missing values, if they cannot be derived from X (in the authors' encoding).
     """
 
     name: str
@@ -85,7 +84,7 @@ class Dataset:
 
     @property
     def M(self) -> BoolArray:
-        """What is missing, in the columns that are not missing levels."""
+        """The missing values of the columns other than missing levels, a bool array."""
         if self.hidden is not None:
             return self.hidden
         M = np.isnan(self.X)
@@ -93,21 +92,21 @@ class Dataset:
             if origin.kind == "missing":
                 levels = [k for k, other in enumerate(self.origin) if _is_level_of(other, origin)]
                 M[np.ix_(self.X[:, j] == 1, levels)] = True
-        return M[:, self._kept]
+        return M[:, self._without_levels]
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
-        """X as a data frame of pandas, polars or pyarrow, with the names of its columns."""
+        """X as a data frame of pandas, polars or pyarrow."""
         columns = dict(zip(self.feature_names, self.X.T, strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
 
     def without_missing_levels(self) -> "Dataset":
-        """The same data with NaN in all indicators of a missing category instead of a level of its own."""
-        kept = self._kept
-        X = np.where(self.M, np.nan, self.X[:, kept])
-        return replace(self, X=X, origin=tuple(self.origin[j] for j in kept))
+        """The same data with NaN in all indicators of a missing category instead of a level for it."""
+        columns = self._without_levels
+        X = np.where(self.M, np.nan, self.X[:, columns])
+        return replace(self, X=X, origin=tuple(self.origin[j] for j in columns))
 
     @property
-    def _kept(self) -> list[int]:
+    def _without_levels(self) -> list[int]:
         return [j for j, origin in enumerate(self.origin) if origin.kind != "missing"]
 
 

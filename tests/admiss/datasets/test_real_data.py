@@ -210,7 +210,7 @@ def test_quirks_on_a_toy_table():
     np.testing.assert_array_equal(data.y, [1, 0, 1, 0, 1, 1])
     np.testing.assert_array_equal(data.X[:, -1], [1, 2.5, np.nan, 3, 4, 5])
     np.testing.assert_array_equal(data.M.astype(int)[1], [1, 1, 0, 0, 0])
-    with pytest.raises(ValueError, match="words for numbers"):
+    with pytest.raises(ValueError, match="words among its numbers"):
         encode_clean(record_of({"clean": clean}, positive="1"), table)
 
 
