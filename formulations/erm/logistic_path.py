@@ -3,14 +3,15 @@
     minimise over (w, f)   sum_i q_i log(1 + exp(-y_i z_i)) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ]
 
 with z = A w + E f, E the columns without penalty. At a point with gradient g and Hessian B = (A E)' D (A E),
-D = diag(q_i s_i (1 - s_i)), the quadratic model, with f eliminated, is that of :mod:`formulations.erm.quadratic_path` with H the
-Schur complement of B and b = H w - g_w + B_wf B_ff^-1 g_f. Its minimiser is the next point.
+D = diag(q_i s_i (1 - s_i)), s_i = 1 / (1 + exp(-z_i)), the quadratic model, with f eliminated, is the problem of
+:mod:`formulations.erm.quadratic_path` with H the Schur complement of B and b = H w - g_w + B_wf B_ff^-1 g_f. Its
+minimiser is the next point.
 
-Along the path the model of the last point is the first model of the next lambda, which predicts as well as it corrects.
-The Hessian is kept, rescaled to the curvature that the last step has seen, as long as steps with it converge fast. A
-step that does not reduce the violation of the conditions must decrease the objective; else it is taken again with a new
-Hessian, then halved. Many columns are screened first: the path is solved on those that may be active, and the
-conditions of the others are checked.
+Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it corrects.
+The Hessian is reused, rescaled to the curvature observed along the last step, as long as steps with it converge fast. A
+step that does not reduce the violation of the conditions must decrease the objective; otherwise it is repeated with a
+new Hessian, then halved. If there are many columns, they are screened first: the path is solved on those that may be
+active, and the conditions of the others are checked.
 """
 
 from typing import NamedTuple
@@ -19,22 +20,15 @@ import numpy as np
 from scipy.special import expit
 
 from formulations.arrays import FloatArray
-from formulations.erm.quadratic_path import (
-    CONDITION_TOLERANCE,
-    SMALL,
-    _largest,
-    _path,
-    _product,
-    _scale_penalty,
-    _solve,
-)
+from formulations.erm.active_set import CONDITION_TOLERANCE, largest_entry, set_product, solve_quadratic
+from formulations.erm.quadratic_path import SMALL, penalised_path, scale_penalty
 from formulations.jit import compiled
 
-# The conditions hold to this share of the root mean square of their column, which is what the gradient can be at most.
+# The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
 GRADIENT_TOLERANCE = 1e-9
-# A step must shrink the violation by this factor, or the Hessian is computed anew.
+# A step must shrink the violation to this share, or the Hessian is recomputed.
 SLOW = 0.3
-# Lambdas that are solved on one selection of columns.
+# Lambdas solved on one selection of columns.
 SCREENED_STEPS = 5
 MAX_STEPS = 100
 
@@ -66,7 +60,7 @@ def logistic_path(
     tolerance: float = GRADIENT_TOLERANCE,
     start: tuple[FloatArray, FloatArray] | None = None,
 ) -> LogisticPath:
-    """The path of the module; y is -1 or 1.
+    """Solve the path of the module; y is -1 or 1.
 
     Examples
     --------
@@ -129,7 +123,7 @@ def _screened_path(
 
 
 def _gradients(A: FloatArray, y: FloatArray, q: FloatArray, z: FloatArray) -> FloatArray:
-    """The gradient of the risk in each column, for one prediction or for several side by side."""
+    """Gradient of the risk in each column, for one vector of predictions or several side by side."""
     shape = (len(y), 1) if z.ndim == 2 else (len(y),)
     return np.asarray(A.T @ (-(q * y).reshape(shape) * expit(-y.reshape(shape) * z)))
 
@@ -147,9 +141,9 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
     g = np.dot(A.T, slope)
     _hessian(A, p, q, z, B, H, K)
     stale = False
-    one, everyone, F = np.zeros(1), np.arange(p), np.zeros(p, dtype=np.int64)
+    one, all_columns, F = np.zeros(1), np.arange(p), np.zeros(p, dtype=np.int64)
     L, l1, l2, x = np.empty((p, p)), np.zeros(p), np.zeros(p), np.zeros(p)
-    before, q_before = np.zeros(p), np.zeros(p)
+    product, before, q_before = np.zeros(p), np.zeros(p), np.zeros(p)
     for step in range(len(lambdas)):
         lam = lambdas[step]
         one[0] = lam
@@ -159,13 +153,14 @@ def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  #
                 break
             # the minimiser of the quadratic model, with the free columns eliminated
             target = w.copy()
-            product = _product(H, target[:p])
+            set_product(H, p, target, product)
             b = product - g[:p] + np.dot(K.T, g[p:])
             if p <= SMALL:
-                _scale_penalty(p, everyone, v1, v2, lam, l1, l2)
-                _solve(H, p, b, l1, l2, target, product, L, F, x, before, q_before, CONDITION_TOLERANCE * _largest(b))
+                scale_penalty(p, all_columns, v1, v2, lam, l1, l2)
+                accuracy = CONDITION_TOLERANCE * largest_entry(b)
+                solve_quadratic(H, p, b, l1, l2, target, product, L, F, x, before, q_before, accuracy)
             else:
-                target[:p] = _path(H, b, v1, v2, one, w[:p].copy())[0][0]
+                target[:p] = penalised_path(H, b, v1, v2, one, w[:p].copy())[0][0]
             target[p:] -= np.dot(K, target[:p] - w[:p])
             if width > p:
                 target[p:] -= np.linalg.solve(_free_block(B, p), g[p:])
@@ -244,7 +239,7 @@ def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
 
 @compiled
 def _free_block(B, p):  # type: ignore[no-untyped-def]
-    """B_ff, kept from being singular where all rows of a column are certain."""
+    """B_ff, regularised against being singular if all rows of a column are certain."""
     block = B[p:, p:].copy()
     for i in range(len(block)):
         block[i, i] = block[i, i] * (1.0 + 1e-12) + 1e-100
@@ -253,7 +248,7 @@ def _free_block(B, p):  # type: ignore[no-untyped-def]
 
 @compiled
 def _rescale(B, H, change, response):  # type: ignore[no-untyped-def]
-    """Give the Hessian the curvature that was seen along the last step."""
+    """Scale the Hessian to the curvature observed along the last step."""
     expected = np.dot(change, np.dot(B, change))
     if expected > 0.0:
         factor = min(max(np.dot(change, response) / expected, 0.2), 5.0)
@@ -289,7 +284,7 @@ def _conditions(p, v1, v2, lam, w, g, size):  # type: ignore[no-untyped-def]
 
 @compiled
 def _column_sizes(A, q):  # type: ignore[no-untyped-def]
-    """The root mean square of each column; 1 where it is 0."""
+    """Root mean square of each column, or 1 if it is 0."""
     n, width = A.shape
     size = np.zeros(width)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Optimality of a penalised empirical risk, checked without its solver.
+"""Optimality conditions and dual bound of a penalised empirical risk, checked independently of the solver.
 
     P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2
 
@@ -10,12 +10,12 @@
 
     D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k' theta| - l1_k)_+^2 / (2 l2_k),
 
-where a term with l2_k = 0 asks for |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
-optimal w a feasible theta is made by clipping it to the domain of the conjugate, projecting away the free columns
+where a term with l2_k = 0 requires |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
+optimal w, a feasible theta is obtained by clipping to the domain of the conjugate, projecting away the free columns
 (l1_k = l2_k = 0; for the logistic loss, whose domain ends at 0, by balancing the signs), and scaling towards 0.
 
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
-Newton) takes an interior-point solution to rounding error.
+Newton) brings an interior-point solution to rounding error.
 """
 
 import warnings
@@ -45,7 +45,7 @@ def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
 
 
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:
-    """The best lower bound on min P that ``theta``, made feasible, gives."""
+    """The best lower bound on min P from ``theta``, made feasible."""
     free = (l1 == 0) & (l2 == 0)
     low, high = risk.loss.domain(risk.y)
     theta = risk.q * np.clip(theta / risk.q, low, high)
@@ -62,12 +62,12 @@ def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: Float
 
 
 def _are_cells(A: Matrix) -> bool:
-    """Whether no row is in two columns, and no entry is negative."""
+    """Whether no row is in two columns and no entry is negative."""
     return A.shape[1] > 0 and A.min() >= 0 and int(np.max((A != 0).sum(axis=1))) <= 1
 
 
 def _balance(A: Matrix, theta: FloatArray) -> FloatArray:
-    """theta with A'theta = 0, made by shrinking its positive or its negative entries, which leaves no domain."""
+    """Shrink the positive or the negative entries of theta to A'theta = 0, which stays within any domain."""
     positive, negative = A.T @ np.maximum(theta, 0.0), A.T @ np.maximum(-theta, 0.0)
     shrink = [
         np.divide(other, own, out=np.zeros_like(own), where=own > 0)
@@ -91,7 +91,7 @@ def _project_away(A: Matrix, q: FloatArray, theta: FloatArray) -> FloatArray:
 
 
 def _largest_scale(u: FloatArray, limit: FloatArray, tolerance: float) -> float:
-    """The largest s <= 1 with s u <= limit, where u is above its limit by more than the tolerance."""
+    """The largest s <= 1 with s u <= limit for the entries above their limit by more than the tolerance."""
     over = u > limit + tolerance
     return float((limit[over] / u[over]).min(initial=1.0))
 
@@ -109,7 +109,7 @@ def _dual_value(
 
 
 def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, tolerance: float = 1e-12) -> FloatArray:
-    """A point at least as close to the optimality conditions as ``w``, by semi-smooth Newton steps; smooth losses."""
+    """A point at least as close to optimality as ``w``, by semi-smooth Newton steps; smooth losses only."""
     h = risk.column_curvature()
     scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
     best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
@@ -129,7 +129,7 @@ def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, t
 
 
 def _solve_symmetric(H: Matrix, diagonal: FloatArray, b: FloatArray) -> FloatArray:
-    """(H + diag)^-1 b, or a least-squares solution where that is singular."""
+    """(H + diag)^-1 b, or a least-squares solution if that is singular."""
     if sp.issparse(H):
         K = sp.csc_array(H + sp.diags_array(diagonal))
         with warnings.catch_warnings():

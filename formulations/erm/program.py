@@ -4,11 +4,11 @@ Data
     A in R^{n x p}            design: column (j, k) is x_j (1 - m_j) phi_k(m), with x_0 = 1 for the intercept
     y in R^n, s in R^n_+      target and sample weights, S = sum_i s_i, q_i = s_i / S
     l                         a convex loss
-    u1, u2 in R^p_+           weights of the penalty, 0 for the columns that are free of it (the intercept)
+    u1, u2 in R^p_+           weights of the penalty, 0 for free columns (the intercept)
 Parameters
     a1 = alpha lambda,  a2 = (1 - alpha) lambda
 Variables
-    w in R^p                  the coefficients, as a matrix W in R^{(d + 1) x K}: W_jk is that of column (j, k), else 0
+    w in R^p                  coefficients; as a matrix W in R^{(d + 1) x K}, W_jk is that of column (j, k), else 0
 Objective
     minimise  (1/S) sum_i s_i l(y_i, a_i' w)  +  sum_k [ a1 u1_k |w_k| + a2 u2_k w_k^2 / 2 ]  +  Omega(W)
 Constraints
@@ -16,8 +16,8 @@ Constraints
 
 With lambda_k = lambda u_k and u1 = u2 = u the penalty is the paper's, lambda_k [alpha |w_k| + (1 - alpha) w_k^2 / 2].
 Omega and C are the structure of an adaptivity class; the classes of the paper have none. The program is compiled once
-(it is DPP in a1 and a2) and solved again for new penalties. Inside, the free columns are projected out and y is
-measured in the units of what they leave, so that offsets and units do not matter.
+(it is DPP in a1 and a2) and solved again for new penalties. Internally, the free columns are projected out and y is
+measured in units of the residual that they leave: offsets and units do not matter.
 
 The squared loss has no 1/2. In the terms of glmnet, which minimises 1/(2n) |y - A w|^2 + lambda_g sum_k v_k [..] for
 squared loss and the mean of the logistic loss plus the same penalty, with penalty factors v_k rescaled to sum to p:
@@ -42,8 +42,7 @@ from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
-# Options that are tried in turn: an interior-point method may stall at the tightest tolerance, or give up at its first
-# short steps.
+# Options tried in turn: an interior-point method may stall at the tightest tolerance, or give up after short steps.
 SHORT_STEPS = {"min_switch_step_length": 1e-2, "min_terminate_step_length": 1e-6}
 SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
     "CLARABEL": [
@@ -54,13 +53,13 @@ SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
     "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
     "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
 }
-# What counts as solved: the gap as a share of the objective or of the risk of the null model.
+# A program counts as solved if its gap is below this share of the objective or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
-# The residual of the optimality conditions with which a fit of a smooth loss is returned though its gap is not closed.
+# Residual of the optimality conditions below which a smooth fit is returned even if its gap is not closed.
 RESIDUAL_TOLERANCE = 1e-7
-# A coefficient that moves no prediction by more than this share of the spread of y is 0.
+# A coefficient that moves predictions by less than this share of the spread of y is set to 0.
 ZERO_TOLERANCE = 1e-9
-# How far constraints of a structure may be violated.
+# Largest violation allowed in the constraints of a structure.
 FEASIBILITY_TOLERANCE = 1e-6
 
 
@@ -112,7 +111,7 @@ class CompiledERM:
 
 
 def compile_erm(erm: AdaptiveERM) -> CompiledERM:
-    """The program of the module, ready to be solved for any penalties."""
+    """Compile the program of the module, to be solved for any penalties."""
     projected = centred(erm.risk, erm.free)
     risk = projected.risk
     sigma = _spread(erm.risk, risk)
@@ -148,7 +147,7 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
 
 
 def _spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
-    """The size of what the free columns leave of y; 1 where that is rounding, and in classification."""
+    """Root mean square of the residual of y on the free columns; 1 in classification, or if that is rounding."""
     if original.loss.task != "regression":
         return 1.0
     size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
@@ -173,7 +172,7 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
     """
     if solver not in cp.installed_solvers():
         raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
-    began = time.perf_counter()
+    start = time.perf_counter()
     compiled.a1.value = a1 * compiled.sigma / compiled.factor
     compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor
     tried = []
@@ -185,7 +184,7 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             closed = abs(objective - bound) <= tolerance
             if closed or (stationary and bound <= objective + tolerance):
                 status = "optimal" if closed else "optimality conditions met, gap not closed"
-                seconds = time.perf_counter() - began
+                seconds = time.perf_counter() - start
                 return w, Certificate(objective, bound, status, solver, _solver_version(solver), seconds)
             status = "an unknown gap" if np.isinf(bound) else f"objective {objective:.6g} and bound {bound:.6g}"
         tried.append(f"{solver} {options or ''}".strip() + f" ended with {status}")
@@ -200,7 +199,7 @@ def _solver_version(solver: str) -> str:
 
 
 def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[str, float]:
-    """Status of a solve, and the solver's own gap between primal and dual where it tells it (else infinite)."""
+    """Status of a solve, and the solver's own gap between primal and dual (infinite if it reports none)."""
     try:
         data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
         raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
@@ -224,7 +223,7 @@ def _certify(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> tu
         stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
     else:
         size = np.sqrt(risk.column_squares())
-        if erm.structure is not None:  # a structure may want a coefficient of a column that is nearly 0 on the rows
+        if erm.structure is not None:  # it may need the coefficient of a column that is nearly 0 on these rows
             size = np.full_like(size, size.max(initial=0.0))
         v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
         stationary = False

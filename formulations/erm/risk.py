@@ -7,14 +7,14 @@ For the squared loss the rows can be replaced by p + 1 others without changing t
     R = [R_11  z]   of the rows sqrt(q_i) (a_i, y_i),       F(A w) = |R_11 w - z|^2 + rho^2.
         [ 0  rho]
 
-The factor is built from blocks of rows, so that the design is never held as a whole.
+The factor is built from blocks of rows, without ever holding the whole design in memory.
 
-Columns f that are free of penalty can be made to do all they can: with C the least-squares coefficients of the other
-columns on the free ones, and w_0 those of y,
+Columns f without penalty can be projected out: with C the least-squares coefficients of the other columns on the free
+ones, and w_0 those of y,
 
-    A w - y  =  (A - A_f C) w  +  A_f (w_f + C w - w_0)  -  (y - A_f w_0),
+    A w - y  =  (A - A_f C) w  +  A_f (w_f + C w - w_0)  -  (y - A_f w_0).
 
-so that the program in (w, w_f + C w - w_0) has centred columns and a centred target, whatever the units and offsets.
+The program in (w, w_f + C w - w_0) therefore has centred columns and a centred target, whatever the units and offsets.
 """
 
 from collections.abc import Iterable
@@ -27,8 +27,6 @@ from scipy.sparse.linalg import lsqr
 from formulations.arrays import BoolArray, FloatArray, Matrix
 from formulations.losses import Loss, Squared
 
-# A dense array or a csr_array; scipy has no types.
-
 
 @dataclass(frozen=True)
 class EmpiricalRisk:
@@ -37,7 +35,7 @@ class EmpiricalRisk:
     Attributes
     ----------
     A : array or csr_array of shape (n, p)
-        Design, one column a coefficient.
+        Design, one column per coefficient.
     y : array of shape (n,)
         Target; -1 or 1 for the logistic loss.
     q : array of shape (n,)
@@ -62,7 +60,7 @@ class EmpiricalRisk:
         return self.A.T @ (self.q * self.loss.derivative(self.y, self.A @ w))
 
     def hessian(self, w: FloatArray, columns: BoolArray) -> Matrix:
-        """The Hessian of F(A w) in the coefficients of ``columns``; sparse where A is."""
+        """The Hessian of F(A w) in the coefficients of ``columns``; sparse if A is."""
         part = self.A[:, columns]
         weight = self.q * self.loss.curvature(self.y, self.A @ w)
         if sp.issparse(part):
@@ -81,7 +79,7 @@ class EmpiricalRisk:
 
 @dataclass(frozen=True)
 class CentredRisk:
-    """A risk whose free columns are projected out of the others and, in regression, out of y.
+    """A risk with the free columns projected out of the others and, in regression, out of y.
 
     Attributes
     ----------
@@ -114,12 +112,12 @@ class CentredRisk:
         """The matrix T with  w = T v + (w0 on the free columns)."""
         p = len(self.free)
         columns = np.flatnonzero(self.free)
-        place = sp.csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))), shape=(p, len(columns)))
-        return sp.csr_array(sp.eye_array(p) - place @ sp.csr_array(self.C))
+        scatter = sp.csr_array((np.ones(len(columns)), (columns, np.arange(len(columns)))), shape=(p, len(columns)))
+        return sp.csr_array(sp.eye_array(p) - scatter @ sp.csr_array(self.C))
 
 
 def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
-    """Project the free columns out. A sparse design is left as it is, except where its free columns are cells."""
+    """Project the free columns out; in a sparse design only if they are indicators of disjoint cells."""
     p, n_free = risk.A.shape[1], int(free.sum())
     A_f, root = risk.A[:, free], np.sqrt(risk.q)
     if sp.issparse(risk.A):
@@ -132,9 +130,8 @@ def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
         A = sp.csr_array(risk.A - A_f @ C)
         fit = lsqr(sp.diags_array(root) @ A_f, root * risk.y, atol=1e-14, btol=1e-14)[0]
     else:
-        solutions = np.linalg.lstsq(root[:, None] * A_f, root[:, None] * np.column_stack([risk.A, risk.y]), rcond=None)[
-            0
-        ]
+        others = root[:, None] * np.column_stack([risk.A, risk.y])
+        solutions = np.linalg.lstsq(root[:, None] * A_f, others, rcond=None)[0]
         C, fit = np.where(free, 0.0, solutions[:, :-1]), solutions[:, -1]
         A = risk.A - A_f @ C
     w0 = fit if risk.loss.task == "regression" else np.zeros(n_free)
