@@ -4,6 +4,9 @@ Adaptive linear regression, pattern partitions, joint impute-then-regress and ge
 Delarue and Pauphilet, *Adaptive Optimization for Prediction with Missing Data*.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 import formulations
 
 if getattr(formulations, "DISTRIBUTION", None) != "admiss":
@@ -21,7 +24,7 @@ from admiss.laws.expected_features import ExpectedFeatures
 from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
 from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.stack.estimators import AdaptiveStack
+from admiss.stack.estimators import AdaptiveStackClassifier, AdaptiveStackRegressor
 from admiss.versions import show_versions
 
 __all__ = [
@@ -29,7 +32,8 @@ __all__ = [
     "AdaptiveClassifierCV",
     "AdaptiveRegressor",
     "AdaptiveRegressorCV",
-    "AdaptiveStack",
+    "AdaptiveStackClassifier",
+    "AdaptiveStackRegressor",
     "ExpectedFeatures",
     "ExpectedFeaturesClassifier",
     "ExpectedFeaturesRegressor",
@@ -43,3 +47,32 @@ __all__ = [
     "compare_classes",
     "show_versions",
 ]
+
+_SUBMODULES = (
+    "adaptivity",
+    "baselines",
+    "bounds",
+    "datasets",
+    "joint",
+    "laws",
+    "partition",
+    "plots",
+    "study",
+    "testing",
+)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_SUBMODULES])
+
+
+if not TYPE_CHECKING:  # type checkers would take every unknown name for an attribute
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return import_module(f"admiss.{name}")
+        if name == "AdaptiveStack":
+            raise ImportError(
+                "AdaptiveStack is now AdaptiveStackRegressor and AdaptiveStackClassifier: import one of these."
+            )
+        raise AttributeError(f"module 'admiss' has no attribute {name!r}")

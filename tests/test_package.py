@@ -41,6 +41,21 @@ def test_public_names():
     assert admiss.__version__ == version("admiss")
 
 
+def test_dir_shows_public_names_only():
+    submodules = ["adaptivity", "baselines", "bounds", "datasets", "joint", "laws", "partition", "plots"]
+    submodules += ["study", "testing"]
+    assert dir(admiss) == sorted([*admiss.__all__, *submodules])
+    found = run(f"import admiss; print([getattr(admiss, name).__name__ for name in {submodules}])")
+    assert found.stdout.strip() == str([f"admiss.{name}" for name in submodules]), found.stderr
+
+
+def test_the_old_name_of_the_stack_leads_to_the_new_ones():
+    with pytest.raises(ImportError, match="AdaptiveStackRegressor and AdaptiveStackClassifier"):
+        from admiss import AdaptiveStack  # noqa: F401
+    with pytest.raises(AttributeError, match="has no attribute 'Stack'"):
+        admiss.Stack  # noqa: B018
+
+
 def test_versions_are_shown(capsys):
     admiss.show_versions()
     shown = capsys.readouterr().out

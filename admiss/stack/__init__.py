@@ -1,1 +1,1 @@
-"""Stacks: convex combinations of models for incomplete data."""
+"""Stacks: estimators, their default candidates, and the candidates fitted on the same rows."""

@@ -1,9 +1,8 @@
-"""The models that a stack weighs by default, for numbers and for classes.
+"""The default models of a stack, for regression and classification.
 
-All of them take missing values as they are. Penalties are chosen by cross-validation or leave-one-out inside each fit;
-forest and boosting have fixed, moderate parameters, since tuning them would cost more than all the rest together.
-Affine weights are left out where they have more than ``AFFINE_COLUMNS`` coefficients: there they cost more than all
-others.
+All of them handle missing values. Penalties are selected by cross-validation or leave-one-out within each fit; forest
+and boosting have fixed, moderate parameters, since tuning them would cost more than everything else together. Affine
+weights are left out if they have more than ``AFFINE_COLUMNS`` coefficients, because they would then dominate the cost.
 """
 
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ PATHS = {"l1_ratios": (0.0, 0.5), "n_lambdas": 50, "stop_early": True}
 
 
 def candidate(name: str, task: str) -> Any:
-    """The estimator of a name.
+    """Estimator of a given name.
 
     Examples
     --------
@@ -49,7 +48,7 @@ def candidate(name: str, task: str) -> Any:
     if name == "forest":
         return (RandomForestClassifier if classes else RandomForestRegressor)(**FOREST)
     if name == "boosting":
-        from xgboost import XGBClassifier, XGBRegressor  # it is slow to import
+        from xgboost import XGBClassifier, XGBRegressor  # slow to import
 
         return (XGBClassifier if classes else XGBRegressor)(**BOOSTING)
     expected: Any = ExpectedFeaturesClassifier if classes else ExpectedFeaturesRegressor
@@ -58,7 +57,7 @@ def candidate(name: str, task: str) -> Any:
 
 
 def default_candidates(d: int, missable: int) -> list[str]:
-    """The names of the default candidates on d features, of which ``missable`` are missing somewhere.
+    """Names of the default candidates for d features, ``missable`` of which have missing values.
 
     Examples
     --------
@@ -70,14 +69,14 @@ def default_candidates(d: int, missable: int) -> list[str]:
 
 
 def read_candidates(candidates: Any, task: str) -> list[tuple[str, Any]]:
-    """Names and estimators of what a user listed."""
+    """Names and estimators of the candidates that a user listed."""
     if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not len(candidates):
         raise ValueError(f"candidates must be 'auto' or a list of names and (name, estimator), not {candidates!r}.")
     read = [_read_one(item, task) for item in candidates]
     names = [name for name, _ in read]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"Candidates must have different names: {', '.join(repeated)} is there twice.")
+        raise ValueError(f"Candidates must have different names, and {', '.join(repeated)} occurs more than once.")
     return read
 
 
@@ -87,7 +86,7 @@ def _read_one(item: Any, task: str) -> tuple[str, Any]:
             raise ValueError(f"Unknown candidate {item!r}: choose one of {', '.join(map(repr, CANDIDATES))}.")
         return item, candidate(item, task)
     if not isinstance(item, tuple) or len(item) != 2 or not hasattr(item[1], "fit"):
-        raise ValueError(f"A candidate of one's own is a pair of a name and an estimator, not {item!r}.")
+        raise ValueError(f"A candidate is a known name or a pair (name, estimator), not {item!r}.")
     name, estimator = item
     if is_classifier(estimator) != (task == "classification"):
         raise ValueError(f"The candidate {name!r} is not for {task}.")

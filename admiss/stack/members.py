@@ -1,8 +1,8 @@
 """The candidates of a stack, fitted on the same rows.
 
-They see features with observed mean 0 and deviation 1, NaN where missing: a feature that was never observed in the rows
-of a fit is left out, one that was never missing there is at its mean where it is missing later. Predictions of a number
-are cut to the range of y in training; of classes they are probabilities, 0 for a class that the rows do not have.
+Candidates see features with observed mean 0 and standard deviation 1, NaN where missing. A feature that is never
+observed in the rows of a fit is left out; one that is never missing there is set to its mean if it is missing later.
+Numeric predictions are clipped to the range of y in training; probabilities are 0 for a class absent from the rows.
 """
 
 import time
@@ -16,7 +16,7 @@ from admiss.estimator.notices import silence
 from admiss.estimator.rows import observed_moments, observed_scale
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Features are cut here, in standard deviations: forests count in single precision.
+# Features are clipped here, in standard deviations: forests use single precision.
 LARGEST = 1e30
 
 
@@ -29,15 +29,15 @@ class Members:
     models : dict
         From names to fitted estimators.
     features : int array
-        The features that they see.
+        The features that the candidates see.
     missable : bool array of shape (d,)
-        Which features were missing somewhere.
+        Which features are missing in some row.
     location, scale : arrays
-        Observed means and deviations of the features that they see.
+        Observed means and standard deviations of these features.
     classes : int array or None
-        The classes of the rows, as codes.
+        Codes of the classes among the rows.
     n_outputs : int
-        1 for numbers, else the number of all classes.
+        1 in regression, otherwise the number of classes.
     lowest, highest : float
         The range of y.
     """
@@ -62,30 +62,30 @@ class Members:
         prepared = self.prepare(X)
         predictions = np.zeros((len(X), self.n_outputs, len(self.models)))
         for k, (name, model) in enumerate(self.models.items()):
-            found = np.asarray(model.predict(prepared) if self.classes is None else model.predict_proba(prepared))
+            outputs = np.asarray(model.predict(prepared) if self.classes is None else model.predict_proba(prepared))
             expected = (len(X),) if self.classes is None else (len(X), len(self.classes))
-            if found.shape != expected:
-                raise ValueError(f"The candidate {name!r} predicts an array of shape {found.shape}, not {expected}.")
-            if not np.isfinite(found).all():
+            if outputs.shape != expected:
+                raise ValueError(f"The candidate {name!r} predicts an array of shape {outputs.shape}, not {expected}.")
+            if not np.isfinite(outputs).all():
                 raise ValueError(f"The candidate {name!r} predicts NaN or infinity: leave it out.")
             if self.classes is None:
-                predictions[:, 0, k] = np.clip(found, self.lowest, self.highest)
+                predictions[:, 0, k] = np.clip(outputs, self.lowest, self.highest)
             else:
-                predictions[:, self.classes, k] = found
+                predictions[:, self.classes, k] = outputs
         return predictions
 
 
 def fit_members(
     models: dict[str, Any], X: FloatArray, Y: FloatArray, weights: FloatArray | None, X_test: FloatArray
 ) -> tuple[Members, FloatArray, FloatArray]:
-    """The candidates fitted on some rows, their predictions of others, and the CPU seconds of each fit.
+    """Fit the candidates; return them with their predictions of other rows and the CPU seconds of each fit.
 
     Parameters
     ----------
     models : dict
-        From names to estimators, which are cloned.
+        From names to estimators; these are cloned.
     X, Y : arrays of shape (n, d) and (n, outputs)
-        Y has one column of numbers, or the indicators of all classes.
+        Y has one numeric column, or the indicators of all classes.
     weights : array of shape (n,), optional
     X_test : array of shape (m, d)
     """
@@ -101,13 +101,13 @@ def fit_members(
     prepared = members.prepare(X)
     arguments = {} if weights is None else {"sample_weight": weights}
     seconds = []
-    with silence():  # of what is rare in a fold
+    with silence():  # rare values may be absent from a fold
         for name, model in models.items():
-            began = time.thread_time()
+            start = time.thread_time()
             try:
                 members.models[name] = clone(model).fit(prepared, target, **arguments)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"The candidate {name!r} could not be fitted: {error}") from error
-            seconds.append(time.thread_time() - began)
-        held = members.predict(X_test) if len(X_test) else np.empty((0, Y.shape[1], len(models)))
-    return members, held, np.array(seconds)
+            seconds.append(time.thread_time() - start)
+        held_out = members.predict(X_test) if len(X_test) else np.empty((0, Y.shape[1], len(models)))
+    return members, held_out, np.array(seconds)

@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from admiss import AdaptiveRegressorCV, AdaptiveStack
+from admiss import AdaptiveRegressorCV, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
 from admiss.versions import versions
 from experiments.bench.records import cached, in_new_process, markdown, processor
@@ -45,13 +45,13 @@ def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:
     """Seconds of both on the same rows; the least of some repetitions."""
     data = paper_instance(n, mechanism, "nn", p, 1)
     few = data.X_train[:60], data.y_train[:60]
-    AdaptiveStack(random_state=0).fit(*few)
+    AdaptiveStackRegressor(random_state=0).fit(*few)
     AdaptiveRegressorCV("affine", random_state=0).fit(*few)
     affine, stacks = [], []
     for k in range(1, REPEATS + 1):
         rows = data.X_train[k:], data.y_train[k:]  # others each time: laws that were fitted last are remembered
         affine.append(_seconds(partial(AdaptiveRegressorCV("affine", random_state=0).fit, *rows))[0])
-        stacks.append(_seconds(partial(AdaptiveStack(random_state=0).fit, *rows)))
+        stacks.append(_seconds(partial(AdaptiveStackRegressor(random_state=0).fit, *rows)))
     stack, model = min(stacks, key=lambda result: result[0])
     seconds = dict(zip(model.weights_["candidate"], model.weights_["seconds"], strict=True))
     laws = sum(value for name, value in seconds.items() if "conditional" in name or "expected" in name)

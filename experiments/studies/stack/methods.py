@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from admiss import AdaptiveStack
+from admiss import AdaptiveStackClassifier, AdaptiveStackRegressor
 from admiss.stack.candidates import candidate
 from admiss.study.study import Scores
 from experiments.studies.methods.outcome import outcome
@@ -18,9 +18,10 @@ from formulations.arrays import FloatArray
 
 
 def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage: float) -> Scores:
-    """An ``AdaptiveStack``."""
+    """An ``AdaptiveStackRegressor`` or ``AdaptiveStackClassifier``."""
     began = time.process_time()
-    model = AdaptiveStack(_task(rows), candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
+    estimator = AdaptiveStackRegressor if _task(rows) == "regression" else AdaptiveStackClassifier
+    model = estimator(candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
     seconds = time.process_time() - began
     weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
     scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen=weights)

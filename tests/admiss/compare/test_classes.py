@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sklearn.metrics import r2_score
 
-from admiss import AdaptiveRegressor, AdaptiveRegressorCV, AdaptiveStack, FiniteRegressorCV, compare_classes
+from admiss import AdaptiveRegressor, AdaptiveRegressorCV, AdaptiveStackRegressor, FiniteRegressorCV, compare_classes
 from admiss.adaptivity import Adaptivity, Affine, Polynomial
 from admiss.bounds import bias_bound, generalization_bound
 from admiss.estimator.folds import make_folds
@@ -176,7 +176,10 @@ def test_errors_come_before_work(rows, monkeypatch):
         ({"classes": [Polynomial(3, max_columns=5)]}, "more than max_columns=5"),
         ({"classes": [FiniteRegressorCV(loss="absolute")]}, "must have the loss of the others"),
         ({"classes": None}, r"classes must be a list of names and of objects, .* not None"),
-        ({"classes": [AdaptiveStack()]}, r"takes adaptivity classes only, and AdaptiveStack\(\) is an estimator"),
+        (
+            {"classes": [AdaptiveStackRegressor()]},
+            r"takes adaptivity classes only, and AdaptiveStackRegressor\(\) is an estimator",
+        ),
         ({"classes": [Raises()]}, r"Raises\(\) raised KeyError \('key'\): check_adaptivity"),
         ({"lams": ["a"]}, r"lams must be a list of numbers above 0, not \['a'\]"),
         ({"lams": None}, "lams must be a list of numbers above 0, not None"),
