@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+# The processes of pytest-xdist share the cores: threads of BLAS that wait for each other would take most of the time.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import numpy as np
 import pytest
 
