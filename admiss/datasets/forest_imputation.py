@@ -1,22 +1,22 @@
-"""Missing values filled in by random forests, in the manner of missForest (Stekhoven and Buhlmann, 2012).
+"""Imputation of missing values by random forests, following missForest (Stekhoven and Buhlmann, 2012).
 
-    start at the means of the numbers and the most frequent levels of the categories
+    start with the means of numbers and the most frequent levels of categories
     repeat
-        for each variable with missing values, those with the fewest first
-            fit a forest to the rows that have it; predictors are all other variables, as filled in so far
+        for each variable with missing values, in increasing order of their number
+            fit a forest to the rows that have it; predictors are all other variables, as imputed so far
             predict the variable where it is missing
-    until what this changes is no longer less than in the round before, for numbers and for categories;
-    the matrix of the round before is the result
+    until the change is no longer smaller than in the previous iteration, neither for numbers nor for categories;
+    the result is the matrix of the previous iteration
 
     change of numbers      sum of (new - old)^2, in units of the standard deviations of the observed values
-    change of categories   number of missing categories that got another level
+    change of categories   number of missing categories whose level changes
 
 Forests are as in missForest: 100 trees on bootstrap samples, floor(sqrt(d)) columns tried at a split, nodes of up to 5
-rows not split in regression. There a category is one column of d, here each of its indicators is. Numbers are
-standardised on the way, which changes no split, so that a change means the same in all units.
+rows not split in regression. There a category is one of the d columns, here each of its indicators is. Numbers are
+standardised meanwhile, which does not affect splits but makes changes comparable across units.
 
-Above 10^6 cells (rows times columns) less is done, unless told otherwise: 10^8 / cells trees, but at least 10, on up to
-10,000 rows each, and at most 5 rounds instead of 10. ``full_matrix`` keeps what it has filled in on disk.
+Above 10^6 cells (rows times columns) the defaults are smaller: 10^8 / cells trees, but at least 10, on up to 10,000
+rows each, and at most 5 iterations instead of 10. ``full_matrix`` caches its result on disk.
 """
 
 from collections.abc import Hashable, Sequence
@@ -37,16 +37,16 @@ from admiss.estimator.validation import read_features
 from admiss.terminal.progress import counter
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Part of the key of a stored matrix: to be changed with anything that changes the values.
+# Part of the key of a cached matrix: change it with anything that changes the values.
 ALGORITHM = "forest 1"
 # Regression nodes with fewer rows are leaves: nodesize 5 of randomForest in R.
 ROWS_TO_SPLIT = 6
-# Trees that are in memory at a time; with a thousand levels one tree has tens of megabytes.
+# Trees in memory at a time; with a thousand levels a single tree takes tens of megabytes.
 TREES_AT_ONCE = 10
 
 
 class ForestSize(NamedTuple):
-    """How much work an imputation is: trees of a forest, and at most so many rounds, and rows drawn for a tree."""
+    """Trees per forest, maximum number of iterations, and maximum number of rows drawn for a tree."""
 
     n_trees: int
     max_iterations: int
@@ -56,7 +56,7 @@ class ForestSize(NamedTuple):
 def forest_size(
     n: int, d: int, n_trees: int | None = None, max_iterations: int | None = None, max_rows: int | None = None
 ) -> ForestSize:
-    """What was asked for, and for None what suits a matrix of n rows and d columns.
+    """The given sizes, with None replaced by the default for a matrix of n rows and d columns.
 
     Examples
     --------
@@ -65,12 +65,12 @@ def forest_size(
     >>> forest_size(20_000, 200, max_iterations=2)
     ForestSize(n_trees=25, max_iterations=2, max_rows=10000)
     """
-    usual = ForestSize(100, 10, n) if n * d <= 10**6 else ForestSize(max(10, 10**8 // (n * d)), 5, min(n, 10_000))
-    asked = ForestSize._fields, (n_trees, max_iterations, max_rows), usual
-    for name, value, _ in zip(*asked, strict=True):
+    defaults = ForestSize(100, 10, n) if n * d <= 10**6 else ForestSize(max(10, 10**8 // (n * d)), 5, min(n, 10_000))
+    given = ForestSize._fields, (n_trees, max_iterations, max_rows), defaults
+    for name, value, _ in zip(*given, strict=True):
         if value is not None and (not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name} must be a positive whole number or None, not {value!r}.")
-    return ForestSize(*(default if value is None else int(value) for _, value, default in zip(*asked, strict=True)))
+    return ForestSize(*(default if value is None else int(value) for _, value, default in zip(*given, strict=True)))
 
 
 def impute_forest(
@@ -83,7 +83,7 @@ def impute_forest(
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """A matrix without missing values; what was observed stays as it is.
+    """Impute missing values by random forests; observed values are unchanged.
 
     Parameters
     ----------
@@ -91,12 +91,13 @@ def impute_forest(
         Numbers and indicators of levels, NaN where missing.
     variables : sequence of d labels, optional
         Columns with the same label are the indicators of one categorical variable: 0 or 1, and missing together. A
-        column alone is a number, and so is every column by default.
+        column with a unique label is a number, as is every column by default.
     n_trees, max_iterations, max_rows : int, optional
-        Trees of a forest, rounds, and rows drawn for a tree, at most; see the module for what is usual.
+        Trees per forest, maximum number of iterations, and maximum number of rows drawn for a tree; see the module for
+        the defaults.
     random_state : int, RandomState or None
     n_jobs : int, optional
-        Threads; the result is the same with any number of them.
+        Threads; the result does not depend on their number.
 
     Examples
     --------
@@ -113,16 +114,16 @@ def impute_forest(
     Z = (X - centre) / scale
     incomplete = sorted((v for v in (_incomplete(Z, c) for c in groups) if v), key=lambda v: v.is_missing.sum())
     for variable in incomplete:
-        Z[variable.cells] = variable.most_usual
+        Z[variable.cells] = variable.start
     to_predict = [v for v in incomplete if v.varies and len(v.columns) < X.shape[1]]
     _iterate(Z, to_predict, size, check_random_state(random_state), n_jobs)
-    # An average is not outside of what was observed, rounding or not.
+    # Averages lie within the range of the observed values, even after rounding.
     filled = np.clip(centre + scale * Z, np.nanmin(X, axis=0), np.nanmax(X, axis=0))
     return np.where(np.isnan(X), filled, X)
 
 
 def check_matrix(X: Any) -> FloatArray:
-    """X as floats, with at least one observed value in each column."""
+    """X as floats; a column without an observed value is an error."""
     X = read_features(BaseEstimator(), X, reset=True)
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(empty):
@@ -131,7 +132,7 @@ def check_matrix(X: Any) -> FloatArray:
 
 
 def _columns_of_variables(variables: Sequence[Hashable] | None, d: int) -> list[IntArray]:
-    """The columns of each variable, in the order of their first columns."""
+    """The columns of each variable, ordered by their first column."""
     if variables is None:
         return [np.array([j]) for j in range(d)]
     if len(variables) != d:
@@ -143,7 +144,7 @@ def _columns_of_variables(variables: Sequence[Hashable] | None, d: int) -> list[
 
 
 def _units(X: FloatArray, groups: list[IntArray]) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of numbers; 0 and 1 for indicators, which stay as they are."""
+    """Means and standard deviations of numbers; 0 and 1 for indicators, which are not scaled."""
     mean, deviation, magnitude, _ = observed_moments(X, np.ones(len(X)))
     scale, _ = observed_scale(deviation, magnitude)
     indicators = np.concatenate([group for group in groups if len(group) > 1] or [np.array([], dtype=int)])
@@ -155,8 +156,8 @@ def _units(X: FloatArray, groups: list[IntArray]) -> tuple[FloatArray, FloatArra
 class _Incomplete:
     """A variable with missing values.
 
-    ``target`` has its observed values: numbers, or for a category the places of its levels in ``levels``, the distinct
-    observed rows of its indicators.
+    ``target`` holds its observed values: numbers, or for a category indices into ``levels``, the distinct observed rows
+    of its indicators.
     """
 
     columns: IntArray
@@ -173,12 +174,12 @@ class _Incomplete:
         return bool(self.target.max() > self.target.min())
 
     @property
-    def most_usual(self) -> float | FloatArray:
+    def start(self) -> float | FloatArray:
         return 0.0 if self.levels is None else self.levels[np.bincount(self.target).argmax()]
 
 
 def _incomplete(Z: FloatArray, columns: IntArray) -> _Incomplete | None:
-    """The variable in these columns of a standardised matrix, or None where nothing of it is missing."""
+    """The variable in these columns of a standardised matrix, or None if it is complete."""
     M = np.isnan(Z[:, columns])
     is_missing = M[:, 0]
     if len(columns) == 1:
@@ -187,7 +188,7 @@ def _incomplete(Z: FloatArray, columns: IntArray) -> _Incomplete | None:
     indicators = Z[np.ix_(~is_missing, columns)]
     if (M != M[:, :1]).any() or not np.isin(indicators, (0, 1)).all() or (indicators.sum(axis=1) > 1).any():
         raise ValueError(
-            f"Columns {', '.join(map(str, columns[:5]))} of X have one label and are not the indicators of one "
+            f"Columns {', '.join(map(str, columns[:5]))} of X share a label but are not the indicators of one "
             "category: they must be missing together, and otherwise 0 or 1 with at most one 1 in a row."
         )
     levels, target = np.unique(indicators, axis=0, return_inverse=True)
@@ -197,23 +198,23 @@ def _incomplete(Z: FloatArray, columns: IntArray) -> _Incomplete | None:
 def _iterate(
     Z: FloatArray, variables: list[_Incomplete], size: ForestSize, rng: np.random.RandomState, n_jobs: int | None
 ) -> None:
-    """Replace what is missing in Z until the changes no longer get smaller."""
-    change_before: dict[str, float] = {}
-    with counter("filling in missing values") as tell:
+    """Update the missing cells of Z until the changes no longer decrease."""
+    previous_change: dict[str, float] = {}
+    with counter("filling in missing values") as report:
         for iteration in range(size.max_iterations):
             before = Z.copy()
             for done, variable in enumerate(variables, start=1):
                 Z[variable.cells] = _predict(Z, variable, size, rng, n_jobs)
-                tell(iteration * len(variables) + done, size.max_iterations * len(variables))
+                report(iteration * len(variables) + done, size.max_iterations * len(variables))
             change = _change(before, Z, variables)
-            if not any(change[kind] < change_before.get(kind, np.inf) for kind in change):
+            if not any(change[kind] < previous_change.get(kind, np.inf) for kind in change):
                 Z[:] = before
                 return
-            change_before = change
+            previous_change = change
 
 
 def _change(before: FloatArray, after: FloatArray, variables: list[_Incomplete]) -> dict[str, float]:
-    """By how much numbers and categories have changed, for the kinds that there are."""
+    """The change of numbers and of categories, for the kinds that occur."""
     change: dict[str, float] = {}
     for v in variables:
         difference = after[v.cells] - before[v.cells]
@@ -228,7 +229,7 @@ def _change(before: FloatArray, after: FloatArray, variables: list[_Incomplete])
 def _predict(
     Z: FloatArray, variable: _Incomplete, size: ForestSize, rng: np.random.RandomState, n_jobs: int | None
 ) -> FloatArray:
-    """What a forest of all other variables says about the missing cells of one."""
+    """Predictions of the missing cells of a variable by a forest on all others."""
     others = np.delete(Z, variable.columns, axis=1).astype(np.float32)
     known, unknown = others[~variable.is_missing], others[variable.is_missing]
     settings = {
@@ -244,7 +245,7 @@ def _predict(
             forest = RandomForestRegressor(trees, min_samples_split=ROWS_TO_SPLIT, random_state=seed, **settings)
         else:
             forest = RandomForestClassifier(trees, random_state=seed, **settings)
-        # Summed here, tree by tree: a forest sums in the order in which its threads end, which changes the last digits.
+        # Summed tree by tree: a forest sums in the order in which its threads finish, which affects the last digits.
         for tree in forest.fit(known, variable.target).estimators_:
             total = total + (tree.predict(unknown) if variable.levels is None else tree.predict_proba(unknown))
     if variable.levels is None:
@@ -261,22 +262,22 @@ def full_matrix(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """The matrix of ``dataset.without_missing_levels()`` with its missing values filled in by ``impute_forest``.
+    """The matrix of ``dataset.without_missing_levels()`` with missing values imputed by ``impute_forest``.
 
-    What was filled in is kept in the cache folder, and read from there the next time; a file that is damaged is
-    replaced, and where none can be written a warning says so.
+    Imputed values are stored in the cache folder and read from there the next time. A damaged file is replaced; a
+    warning is issued if none can be written.
 
     Parameters
     ----------
     dataset : Dataset
     n_trees, max_iterations, max_rows, random_state, n_jobs
-        As in ``impute_forest``; ``random_state`` is a number, so that the result is always the same.
+        As in ``impute_forest``; ``random_state`` is an int, which makes the result reproducible.
     """
     if not isinstance(random_state, int | np.integer):
         raise ValueError(f"random_state of the imputation must be a whole number, not {random_state!r}.")
     if dataset.encoding == "authors":
         raise ValueError(
-            f"{dataset.name} is in the authors' encoding, where categories are missing in part: load it as 'clean'."
+            f"{dataset.name} is in the authors' encoding, where categories can be partly missing: load it as 'clean'."
         )
     plain = dataset.without_missing_levels()
     X = check_matrix(plain.X)
@@ -284,7 +285,7 @@ def full_matrix(
     if not missing.any():
         return X.copy()
     size = forest_size(len(X), X.shape[1], n_trees, max_iterations, max_rows)
-    # An indicator belongs to its variable; a number is a variable of its own.
+    # Indicators are grouped by variable; every number is a variable by itself.
     variables = [o.variable if o.kind == "level" else j for j, o in enumerate(plain.origin)]
     groups = [group.tolist() for group in _columns_of_variables(variables, X.shape[1])]
     depends_on = [ALGORITHM, sklearn.__version__, groups, tuple(size), int(random_state)]

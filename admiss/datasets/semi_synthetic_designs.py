@@ -1,19 +1,20 @@
 """Real features with a generated target (Section 4.1 of the paper, Appendix B.2, "Synthetic signal Y").
 
-    X_full    the features, missing values filled in by forests, standardised: mean 0 and variance 1 over all rows
-    M         what is missing in the source
+    X_full    the features, missing values imputed by forests, standardised to mean 0 and variance 1 over all rows
+    M         the missing values of the source
 
     mar       Y = f(x_A) + noise             A: k features, of which k_missing are missing in some rows
     nmar      Y = f(x_A, m_B) + noise        B: those k_missing features
-    am        Y as in mar; then the patterns change rows, so that the sum of all values that are missing is largest
+    am        Y as in mar; the patterns are then permuted over the rows to maximise the sum of all missing values
 
-Signals f and the scale of the noise are those of ``signals``. Standardising is not in the text, but in what its authors
-ran: units of real features differ by orders of magnitude, and one feature would be all of f. Indicators stay 0 and 1.
+Signals f and the scale of the noise are those of ``signals``. The text of the paper does not mention standardising, but
+the authors' code does it: units of real features differ by orders of magnitude, and one feature would dominate f.
+Indicators of missing stay 0 and 1.
 
-The adversary of ``am`` sums standardised values too. In raw units the feature of the largest unit would decide alone,
-and a category would not count, as its indicators, missing together, sum to 1 in every row. So values are high as
-against others of their feature, and levels are high where they are rare. The index of the paper moves y along with the
-pattern; here y stays with its x, as the setting is explained there.
+The adversary of ``am`` sums standardised values as well. In raw units the feature with the largest unit alone would
+decide, and categories would not count, since the indicators of a category are missing together and sum to 1 in every
+row. So a value is high relative to other values of its feature, and a level is high if it is rare. The formula in the
+paper moves y along with the pattern; here y stays with its x, as in the paper's description of the setting.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.linear_solver import highs_version
 
 DESIGNS = ("mar", "nmar", "am")
-# Part of the key of stored patterns: to be changed with anything that changes them.
+# Part of the key of cached patterns: change it with anything that changes them.
 REALLOCATION = "reallocation 1"
 
 
@@ -49,9 +50,9 @@ class SemiSyntheticData(SyntheticData):
     feature_names : list of str
         Names of the columns of X.
     active : int array of shape (k,)
-        Columns that the signal uses.
+        Columns used by the signal.
     active_indicators : int array
-        Columns whose indicators of missing the signal uses.
+        Columns whose missingness indicators are used by the signal.
     """
 
     feature_names: list[str]
@@ -76,25 +77,25 @@ def semi_synthetic(
     Parameters
     ----------
     dataset : str, Dataset or array of shape (n, d)
-        A name of ``list_datasets()``, a data set, or numbers with NaN where missing. Where a category is missing, all
-        its indicators are.
+        A name of ``list_datasets()``, a data set, or numbers with NaN for missing values. If a category is missing, all
+        its indicators are missing.
     design : {"mar", "nmar", "am"}
-        Whether the target depends on the values only, on what is missing too, or the patterns are reallocated, which
-        takes up to a minute at 25,000 rows.
+        The target depends on the values only ("mar"), on the missingness as well ("nmar"), or on the values only with
+        the patterns reallocated ("am"), which takes up to a minute for 25,000 rows.
     signal : {"linear", "nn", "tree"}
     k : int
-        Features that the signal uses: at most so many, or all that there are. A constant feature is never one of them.
+        Number of features used by the signal, at most all of them. Constant features are never used.
     k_missing : int, optional
         How many of these are missing in some rows; by default as many as possible.
     snr : float
         Var(f) / Var(noise).
     test_fraction : float
-        Share of the rows, drawn at random, that are test rows.
+        Share of test rows, drawn at random.
     random_state : int, RandomState or None
         Draws features, signal, noise and test rows.
     X_full : array of shape (n, d), optional
-        The features with their missing values filled in; by default ``full_matrix(dataset)``, which is computed once
-        for all signals and designs, and kept in the cache folder.
+        The features with imputed missing values; by default ``full_matrix(dataset)``, which is computed once for all
+        signals and designs and stored in the cache folder.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def _source(dataset: str | Dataset | Any) -> Dataset:
 def _count_test_rows(n: int, test_fraction: float) -> int:
     if not 0 < test_fraction < 1 or not 1 <= round(test_fraction * n) < n:
         raise ValueError(
-            f"test_fraction must be between 0 and 1 and leave rows on both sides, not {test_fraction!r} of {n} rows."
+            f"test_fraction must be between 0 and 1 and leave training and test rows, not {test_fraction!r} of {n}."
         )
     return round(test_fraction * n)
 
@@ -158,13 +159,13 @@ def _count_test_rows(n: int, test_fraction: float) -> int:
 def _draw_features(
     X: FloatArray, k: int, k_missing: int | None, rng: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
-    """Features of the signal: those that are missing in some rows, and those that never are."""
+    """Features of the signal: those missing in some rows, and those never missing."""
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a positive whole number, not {k!r}.")
     can_be_missing = np.isnan(X).any(axis=0)
     varies = ~_is_constant(X)
     if not varies.any():
-        raise ValueError("Every feature is constant where it is observed: there is nothing to draw a signal from.")
+        raise ValueError("Every feature is constant over its observed values: a signal needs one that varies.")
     candidates = np.flatnonzero(varies & can_be_missing), np.flatnonzero(varies & ~can_be_missing)
     k = min(int(k), int(varies.sum()))
     low, high = max(0, k - len(candidates[1])), min(k, len(candidates[0]))
@@ -191,18 +192,18 @@ def _checked_full(X_full: Any, X: FloatArray) -> FloatArray:
     full = np.array(X_full, dtype=float)
     if full.shape != X.shape or not np.isfinite(full).all() or not (np.isnan(X) | (full == X)).all():
         raise ValueError(
-            f"X_full must be a finite matrix of shape {X.shape} that has the features as they are where not missing."
+            f"X_full must be a finite matrix of shape {X.shape} that equals the features wherever they are observed."
         )
     return full
 
 
 def _standardised(full: FloatArray) -> FloatArray:
-    """The columns with mean 0 and variance 1; constant ones are 0."""
+    """The columns scaled to mean 0 and variance 1; constant ones are 0."""
     mean, deviation, magnitude, _ = observed_moments(full, np.ones(len(full)))
     scale, is_constant = observed_scale(deviation, magnitude)
     return np.where(is_constant, 0.0, (full - mean) / scale)
 
 
 def _adversarial(Z: FloatArray, M: BoolArray) -> BoolArray:
-    """The same patterns on the rows where they hide the largest values; kept, as all signals share them."""
+    """The same patterns, permuted over the rows to hide the largest values; cached, as all signals share them."""
     return cached("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))

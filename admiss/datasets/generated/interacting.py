@@ -1,11 +1,11 @@
-"""Generated data whose regression depends on how patterns interact, which no single split reveals.
+"""Generated data whose weights depend on an interaction of two indicators, which no single split reveals.
 
     X ~ N(0, I),   m_j ~ Bernoulli(fraction) independently,   parity = m_1 xor m_2
     y = sum_{j > 2} sign_j x_j (1 - m_j) + noise
-    sign_j = 1 where the parity is 0; where it is 1, -1 for every second j
+    sign_j = 1 if the parity is 0; if it is 1, -1 for every second j
 
-Splitting on m_1 alone, or on m_2 alone, explains nothing when fraction = 1/2: both sides hold both parities. The tree
-that splits on both explains everything. A greedy search has no reason to begin with them.
+If fraction = 1/2, splitting on m_1 alone or on m_2 alone explains nothing, as both sides contain both parities, while
+the tree that splits on both explains everything. A greedy search has no reason to start with them.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def make_interacting(
     snr : float
         Var(f) / Var(noise).
     missing_fraction : float
-        Share of missing values, completely at random.
+        Share of values that are missing completely at random.
     random_state : int, RandomState or None
 
     Examples

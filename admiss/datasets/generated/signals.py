@@ -4,11 +4,11 @@
     nn       f(x) = b + sum_h v_h max{0, c_h + u_h'x},  h = 1..10,  b, c_h ~ N(0, 1), v_h and u_hj ~ U[-1, 1]
     tree     f(x) = value of the leaf of x in a random binary tree of depth 4, values ~ N(0, 1)
 
-The paper names the tree and does not define it. Here a node splits on a feature drawn among those that still vary in
-it, at the value of a row drawn among the middle half of its rows (x_j <= value goes left), and a node in which nothing
-varies is a leaf: with 5 features and a few hundred rows all 16 leaves hold rows, whatever the units of the features.
+The paper names the tree without defining it. Here a node splits on a random feature among those that vary in it, at the
+value of a random row among the middle half of its rows (x_j <= value goes left); a node in which no feature varies is a
+leaf. With 5 features and a few hundred rows all 16 leaves contain rows, independently of the units of the features.
 
-Noise is scaled by what was drawn:
+Noise is scaled relative to the drawn signal:
 
     text      Var(noise) = Var(f) / SNR                       the R2 of f is at most SNR / (1 + SNR)
     authors   ||noise|| = ||f|| / SNR, f not centred          the R2 of f is at most Var(f) / (Var(f) + ||noise||^2 / n)
@@ -25,7 +25,7 @@ TREE_DEPTH = 4
 
 
 def check_signal(signal: str, snr: float) -> None:
-    """Raise where there is no such signal, or no such noise."""
+    """Raise an error if the signal is unknown or snr is not positive."""
     if signal not in SIGNALS:
         raise ValueError(f"Unknown signal {signal!r}: choose one of {', '.join(map(repr, SIGNALS))}.")
     if not 0 < snr < np.inf:
@@ -33,13 +33,13 @@ def check_signal(signal: str, snr: float) -> None:
 
 
 def check_protocol(protocol: str) -> None:
-    """Raise where there is no such protocol."""
+    """Raise an error if the protocol is unknown."""
     if protocol not in PROTOCOLS:
         raise ValueError(f"Unknown protocol {protocol!r}: choose one of {', '.join(map(repr, PROTOCOLS))}.")
 
 
 def draw_signal(signal: str, X: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    """The values of a random function on the rows of a full matrix, all of whose features it uses.
+    """The values of a random function of all features, on the rows of a full matrix.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def draw_signal(signal: str, X: FloatArray, rng: np.random.RandomState) -> Float
 def add_noise(
     f: FloatArray, snr: float, rng: np.random.RandomState, protocol: str = "text"
 ) -> tuple[FloatArray, float]:
-    """The target, and the R2 that f itself can have.
+    """The target, and the largest R2 that f can attain.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def _tree(X: FloatArray, rows: IntArray, depth: int, rng: np.random.RandomState)
     x = here[:, rng.choice(varies)]
     low, high = np.quantile(x, [0.25, 0.75], method="nearest")
     middle = x[(low <= x) & (x <= high) & (x < x.max())]
-    # Where more than three quarters of the rows have the largest value, the rest of them is one side.
+    # If more than three quarters of the rows have the largest value, all others go left.
     value = rng.choice(middle) if len(middle) else x[x < x.max()].max()
     f = np.empty(len(rows))
     for side in (x <= value, x > value):

@@ -3,12 +3,12 @@
     text      X ~ N(0, B B' + epsilon I),  B in R^{d x r} with standard normal entries         (rank r up to epsilon)
               Y = f(X) + noise,  f on a random subset of k features,  Var(noise) = Var(f) / SNR
 
-    authors   what their code draws: X ~ N(mu, B B' + epsilon I) with mu ~ N(0, I) and epsilon the machine's; f applied
-              to X standardised; ||noise|| = ||f|| / SNR with f not centred; a coin for each feature decides whether
+    authors   as in their code: X ~ N(mu, B B' + epsilon I) with mu ~ N(0, I) and epsilon the machine epsilon; f applied
+              to standardised X; ||noise|| = ||f|| / SNR with f not centred; for each feature a coin decides whether
               censoring hides its largest or its smallest values
 
-Variances, norms and quantiles are those of the rows drawn, training and test rows together. For signals and noise see
-``signals``; for the very instances of the authors see ``paper_instance``.
+Variances, norms and quantiles are those of the drawn rows, training and test rows together. For signals and noise see
+``signals``; for the exact instances of the authors see ``paper_instance``.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class SyntheticData:
     signal_train, signal_test : arrays
         Targets without noise.
     ceiling : float
-        The R2 that the signal itself can have.
+        The largest R2 that the signal can attain.
     """
 
     X_train: FloatArray
@@ -54,12 +54,12 @@ class SyntheticData:
 
     @property
     def M_train(self) -> BoolArray:
-        """What is missing in the training rows."""
+        """The missing values of the training rows."""
         return np.isnan(self.X_train)
 
     @property
     def M_test(self) -> BoolArray:
-        """What is missing in the test rows."""
+        """The missing values of the test rows."""
         return np.isnan(self.X_test)
 
 
@@ -76,7 +76,7 @@ def make_synthetic(
     protocol: str = "text",
     random_state: int | np.random.RandomState | None = None,
 ) -> SyntheticData:
-    """Training and test rows as the paper describes them, or as its authors drew them.
+    """Training and test rows as described in the paper, or as drawn by its authors.
 
     Parameters
     ----------
@@ -87,16 +87,16 @@ def make_synthetic(
     signal : {"linear", "nn", "tree"}
         See ``admiss.datasets.generated.signals``.
     n_active : int
-        Features that the signal uses.
+        Number of features used by the signal.
     snr : float
         Var(f) / Var(noise) under "text", ||f|| / ||noise|| under "authors".
     mechanism : {"mcar", "mar", "self_masking", "censoring", "blocks"} or callable
-        What makes values missing: see ``admiss.datasets.mechanisms.single`` and ``composed_mechanisms``.
+        Missingness mechanism, see ``admiss.datasets.mechanisms``.
     missing_fraction : float
-        Share of missing values of each feature, for a mechanism that is given by name; with "mar" the first feature
-        decides and is never missing.
+        Share of missing values of each feature, for a mechanism given by name; with "mar" the first feature is never
+        missing and determines the probabilities.
     protocol : {"text", "authors"}
-        The data as the text describes them, or as the authors' code draws them.
+        The data as described in the text, or as drawn by the authors' code.
     random_state : int, RandomState or None
 
     Examples
@@ -136,7 +136,7 @@ def make_synthetic(
 
 
 def _checked(M: object, X: FloatArray) -> BoolArray:
-    """What a mechanism returned, as a 0/1 matrix of the shape of X."""
+    """The result of a mechanism, checked to be a 0/1 matrix of the shape of X."""
     matrix = np.asarray(M)
     if matrix.shape != X.shape or not np.isin(matrix, (0, 1)).all():
         raise ValueError(f"The mechanism must return a 0/1 matrix of shape {X.shape}, not one of shape {matrix.shape}.")

@@ -1,9 +1,9 @@
-"""Mechanisms that are built from others.
+"""Missingness mechanisms built from others.
 
-Only(mechanism, columns)        in some columns
-Together(mechanism, blocks)     decided on the means of blocks of columns, which are missing together
-Either(mechanisms)              missing by one of them at least
-Adversarial(mechanism)          its patterns, given to those rows where they hide the largest sum of values
+Only(mechanism, columns)        restricted to some columns
+Together(mechanism, blocks)     applied to the means of blocks of columns, which are missing together
+Either(mechanisms)              missing by at least one of them
+Adversarial(mechanism)          its patterns, permuted over the rows to hide the largest sum of values
 """
 
 import warnings
@@ -28,13 +28,13 @@ from admiss.patterns import PatternTable
 from formulations.adversary import reallocate
 from formulations.arrays import BoolArray, FloatArray
 
-# Pairs of a row and a pattern beyond which the reallocation would take many minutes and gigabytes.
+# Pairs of a row and a pattern; beyond this the reallocation would take many minutes and gigabytes.
 LARGEST_REALLOCATION = 2 * 10**6
 
 
 @dataclass(frozen=True)
 class Only(Rule):
-    """A mechanism in some columns; the others are never missing. It sees all of them.
+    """A mechanism that sees all columns but removes values from some of them only.
 
     Attributes
     ----------
@@ -64,9 +64,10 @@ class Together(Rule):
     Attributes
     ----------
     mechanism : callable
-        Called with the means of the standardised columns of each block, one column a block.
+        Called with the means of the standardised columns of each block, one column per block.
     blocks : int or sequence of sequences of int
-        The columns of each block, or how many neighbouring columns are one. A column in no block is never missing.
+        The columns of each block, or the number of adjacent columns in a block. Columns outside of all blocks are never
+        missing.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class Together(Rule):
 
 @dataclass(frozen=True)
 class Either(Rule):
-    """Missing by one of several mechanisms at least.
+    """Missing by at least one of several mechanisms.
 
     Examples
     --------
@@ -116,15 +117,15 @@ class Either(Rule):
 
 @dataclass(frozen=True)
 class Adversarial(Rule):
-    """The patterns of a mechanism, reallocated so that the sum of the standardised hidden values is largest.
+    """The patterns of a mechanism, reallocated to maximise the sum of the standardised hidden values.
 
-    A linear program with a variable for each row and distinct pattern: thousands of rows take seconds with tens of
+    A linear program with one variable per row and distinct pattern: thousands of rows take seconds with tens of
     patterns, such as those of a few blocks.
 
     Attributes
     ----------
     mechanism : callable
-        Where the patterns come from; X must have no missing values.
+        The source of the patterns; X must have no missing values.
 
     Examples
     --------
@@ -141,19 +142,19 @@ class Adversarial(Rule):
 
 
 def reallocated(Z: FloatArray, M: BoolArray) -> BoolArray:
-    """The patterns M on the rows where they hide the largest sum of Z."""
+    """The patterns M, permuted over the rows to hide the largest sum of Z."""
     pairs = len(Z) * len(PatternTable.of(M).patterns)
     if pairs > LARGEST_REALLOCATION:
         raise ValueError(
-            f"The reallocation has {pairs:,} pairs of rows and patterns, and {LARGEST_REALLOCATION:,} are the most: "
-            "take fewer rows, or a mechanism with fewer patterns, such as blocks of columns."
+            f"The reallocation has {pairs:,} pairs of rows and patterns, more than {LARGEST_REALLOCATION:,}: "
+            "use fewer rows, or a mechanism with fewer patterns, such as blocks of columns."
         )
     found, certificate = reallocate(Z, M)
-    if certificate.status == "interrupted":  # the best so far is not what was asked for
+    if certificate.status == "interrupted":  # the incumbent is not optimal
         raise KeyboardInterrupt
     if certificate.status != "optimal":
         warnings.warn(
-            f"The reallocation may hide {certificate.relative_gap:.1e} less than the most: {certificate.status}.",
+            f"The reallocation may be suboptimal by {certificate.relative_gap:.1e}: {certificate.status}.",
             stacklevel=2,
         )
     return found
@@ -169,7 +170,7 @@ NAMED: dict[str, Callable[[float], Mechanism]] = {
 
 
 def resolve_mechanism(mechanism: str | Mechanism, fraction: float) -> Mechanism:
-    """The mechanism of a name at a missing fraction, or the callable itself.
+    """The named mechanism with a missing fraction, or the callable itself.
 
     Examples
     --------

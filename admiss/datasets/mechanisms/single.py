@@ -1,17 +1,16 @@
-"""Mechanisms that make values missing.
+"""Basic missingness mechanisms.
 
-A mechanism is called with a matrix and a random state and returns the 0/1 matrix M of what is missing. It never sees
-the target, and a function of a few lines is one. The ones below take any matrix or data frame of numbers; a value that
-is NaN already stays missing, and rates are shares of the others.
+A mechanism is called with a matrix and a random state and returns the 0/1 matrix M of missing values. It never sees the
+target; any function with this signature will do. Those below accept any matrix or data frame of numbers. Values that
+are NaN already stay missing, and rates are shares of the others.
 
     CompletelyAtRandom   M_ij ~ Bernoulli(p)                                                                    (MCAR)
-    AtRandom             M_ij ~ Bernoulli(sigmoid(a + strength s_i)), s_i the standardised mean of columns that are
-                         given and never missing                                                                 (MAR)
+    AtRandom             M_ij ~ Bernoulli(sigmoid(a + strength s_i)), s_i the standardised mean of given columns,
+                         which are never missing                                                                 (MAR)
     SelfMasking          M_ij ~ Bernoulli(sigmoid(a_j + strength z_ij)), z_j = x_j standardised                   (NMAR)
     Censoring            M_ij = 1 for the share p of the largest values of column j, the smallest, or both        (NMAR)
 
-The intercepts a are such that the mean probability over the rows is p. For mechanisms that are built from others see
-``composed_mechanisms``.
+The intercepts a make the mean probability over the rows equal to p.
 """
 
 from abc import ABC, abstractmethod
@@ -36,7 +35,7 @@ SIDES = ("above", "below", "both", "coin")
 
 
 class Rule(ABC):
-    """A mechanism of this module: it reads the matrix, and what was missing stays so."""
+    """Base of the mechanisms: validates the matrix and keeps missing values missing."""
 
     def __call__(self, X: Any, random_state: int | np.random.RandomState | None = None) -> BoolArray:
         matrix = read_features(BaseEstimator(), X, reset=True)
@@ -44,7 +43,7 @@ class Rule(ABC):
 
     @abstractmethod
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
-        """The 0/1 matrix of what is missing."""
+        """The 0/1 matrix of missing values."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class AtRandom(Rule):
     fraction : float
         Mean probability, in each of the other columns.
     given : sequence of int, or mask
-        The columns that decide.
+        The columns that determine the probability.
     strength : float
-        How much the log-odds grow with one standard deviation of their mean; negative: small values hide.
+        Increase of the log-odds per standard deviation of their mean; if negative, small values hide.
     """
 
     fraction: float
@@ -98,7 +97,7 @@ class SelfMasking(Rule):
     fraction : float
         Mean probability, in each column.
     strength : float
-        How much the log-odds grow with one standard deviation; negative: small values hide.
+        Increase of the log-odds per standard deviation; if negative, small values hide.
     """
 
     fraction: float
@@ -111,15 +110,15 @@ class SelfMasking(Rule):
 
 @dataclass(frozen=True)
 class Censoring(Rule):
-    """The most extreme values of each column are missing, a share ``fraction`` of them (NMAR).
+    """A share ``fraction`` of the most extreme values of each column is missing (NMAR).
 
     Attributes
     ----------
     fraction : float
-        Share of each column, to the nearest whole number of rows. Equal values are told apart at random.
+        Share of each column, rounded to a whole number of rows. Ties are broken at random.
     side : {"above", "below", "both", "coin"}
-        Which values: the largest, the smallest, half of each, or as a fair coin says for each column (as in the code of
-        the paper's authors).
+        The largest values, the smallest, half of each, or the largest or smallest by a fair coin for each column (as in
+        the code of the paper's authors).
     """
 
     fraction: float
@@ -144,25 +143,25 @@ class Censoring(Rule):
 
 
 def check_fraction(fraction: float) -> None:
-    """Raise where a number is not a share."""
+    """Raise an error if a number is not between 0 and 1."""
     if not 0 <= fraction <= 1:
         raise ValueError(f"The missing fraction must be between 0 and 1, not {fraction!r}.")
 
 
 def column_numbers(columns: ArrayLike, d: int) -> IntArray:
-    """Numbers of columns, which may be given as a mask."""
-    asked = np.atleast_1d(np.asarray(columns))
-    if asked.dtype == bool and asked.shape == (d,):
-        return np.flatnonzero(asked)
-    numbers = asked.astype(np.int64)
-    if asked.dtype == bool or not np.array_equal(numbers, asked) or not ((-d <= numbers) & (numbers < d)).all():
+    """Indices of columns that are given as integers or as a mask."""
+    given = np.atleast_1d(np.asarray(columns))
+    if given.dtype == bool and given.shape == (d,):
+        return np.flatnonzero(given)
+    numbers = given.astype(np.int64)
+    if given.dtype == bool or not np.array_equal(numbers, given) or not ((-d <= numbers) & (numbers < d)).all():
         raise ValueError(f"Columns must be numbers from 0 to {d - 1}, or a mask of {d}, not {columns!r}.")
     return numbers % d
 
 
 def standardise(X: FloatArray) -> FloatArray:
-    """Columns with mean 0 and standard deviation 1 over what is observed; a constant column is 0."""
-    # A column that is never observed has no mean, and stays NaN.
+    """Columns with mean 0 and standard deviation 1 over their observed values; constant columns are 0."""
+    # A column that is never observed has no mean and stays NaN.
     with np.errstate(invalid="ignore"):
         mean, deviation, size, _ = observed_moments(X, np.ones(len(X)))
     scale, is_constant = observed_scale(np.nan_to_num(deviation), size)
@@ -171,7 +170,7 @@ def standardise(X: FloatArray) -> FloatArray:
 
 
 def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArray:
-    """sigmoid(a_j + strength z_ij) with the mean ``fraction`` over the observed rows of each column."""
+    """sigmoid(a_j + strength z_ij), with mean ``fraction`` over the observed rows of each column."""
     if not np.isfinite(strength):
         raise ValueError(f"strength must be a finite number, not {strength!r}.")
     if fraction in (0.0, 1.0):
@@ -180,7 +179,7 @@ def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArra
     for j in range(Z.shape[1]):
         score = strength * Z[:, j]
         known = score[~np.isnan(score)]
-        # At the ends every probability is below, or above, the fraction asked for.
+        # At the ends all probabilities are below, or above, the fraction.
         centre = np.log(fraction / (1.0 - fraction))
         reach = np.abs(known).max(initial=0.0) + 1.0
         intercept = brentq(_excess, centre - reach, centre + reach, args=(known, fraction)) if len(known) else centre
@@ -193,7 +192,7 @@ def _excess(intercept: float, score: FloatArray, fraction: float) -> float:
 
 
 def _order(x: FloatArray, rng: np.random.RandomState) -> IntArray:
-    """Rows by increasing value, those with equal values in random order."""
+    """Rows in increasing order of value, ties in random order."""
     if len(np.unique(x)) == len(x):
         return np.asarray(np.argsort(x), dtype=np.int64)
     return np.asarray(np.lexsort((rng.uniform(size=len(x)), x)), dtype=np.int64)

@@ -1,36 +1,37 @@
-"""The generated data sets that the authors of the paper used, made again from their seeds.
+"""The generated data sets of the paper's authors, reproduced from their seeds.
 
-For each n there are 80 cells, p = 0.1, .., 0.8 and within each p the replicates 1, .., 10. All of them use one matrix,
+For each n there are 80 cells, p = 0.1, .., 0.8 and for each p the replicates 1, .., 10. All of them use one matrix,
 
     X = Z L' + mu in R^{10,000 x 10},      L L' = B B' + epsilon I,  B in R^{10 x 5},  epsilon = 2^-52,
 
-with Z, mu and B normal. A cell takes the rows that the one before left, in their order (the first of an n takes all
-10,000), and then
+with Z, mu and B normal. A cell takes the rows left by the previous one, in their order (the first cell of an n takes
+all 10,000), and then
 
     removes values   MCAR: each listed feature of each row with probability p.
                      Censoring: of each listed feature, by a coin, all values below its p quantile (a uniform below
                      0.5) or all above its 1 - p quantile.
-                     In the first cell of an n all features are listed. After it an Id column is an eleventh feature
-                     and ten of the eleven are listed, Id always and feature 4 never: the rate is 0.9 p
+                     In the first cell of an n all features are listed. In later ones an Id column is an eleventh
+                     feature and ten of the eleven are listed, Id always and feature 4 never: the rate is 0.9 p
     draws a target   f of 5 of the features, standardised (divisor N - 1); noise with norm(noise) = norm(f) / 2
-    splits           shuffles the rows and keeps 5,000 + n of them: n to train, 5,000 to test
+    splits           shuffles the rows and retains 5,000 + n of them: n training and 5,000 test rows
 
-in this order, so that means, quantiles and norms are those of the rows it took: for the first cell of an n all 10,000,
-for the others training and test rows. Each step has its own seed, which does not depend on n or p,
+in this order. Means, quantiles and norms are therefore those of the rows it took: for the first cell of an n all
+10,000, for the others training and test rows. Each step has its own seed, which does not depend on n or p,
 
     X and missingness   565
     target              565 + 3467 s,  s = (replicate - 1) mod 5       five signals of each kind
     split               565 + 7 t,     t = (replicate - 1) div 5       two shuffles
 
-so cells of an n share signals and missingness draws: they are not independent.
+so the cells of an n share signals and missingness draws: they are not independent.
 
 The draws, and with them M under MCAR, are exactly those of Julia 1.7 to 1.10. X agrees with that of the authors to
-about 1e-7 and not to the last bit: B B' + epsilon I is singular up to rounding, and the last five columns of L, of size
-1e-7 and less, are rounding errors of the library that made them. Here L is computed in 50 digits, and products are
-summed in a fixed order: X and y do not depend on the machine, up to the last bits of logarithms and sums.
+about 1e-7 but not to the last bit: B B' + epsilon I is singular up to rounding, and the last five columns of L, of size
+1e-7 and less, are rounding errors of the library that computed them. Here L is computed with 50 digits, and products
+are summed in a fixed order: X and y do not depend on the machine, up to the last bits of logarithms and sums.
 
-Which side of the coin means high is inferred: with this one a ridge regression on values and indicators has the mean R2
-.649 (linear) and .535 (nn) under censoring, the authors' affine intercept .647 and .537; with the other .648 and .524.
+Which side of the coin means high is inferred: with this choice a ridge regression on values and indicators has a mean
+R2 of .649 (linear) and .535 (nn) under censoring, the authors' affine intercept .647 and .537; with the other choice
+.648 and .524.
 """
 
 from collections.abc import Iterator
@@ -58,12 +59,12 @@ SEED, SIGNAL_SEED_STEP, SPLIT_SEED_STEP = 565, 3467, 7
 def paper_instance(
     n: int, mechanism: str = "mcar", signal: str = "linear", missing_fraction: float = 0.1, replicate: int = 1
 ) -> SyntheticData:
-    """A generated data set of the paper, as its authors had it.
+    """A generated data set of the paper, as used by its authors.
 
     Parameters
     ----------
     n : int
-        Training rows, from 1 to 5,000. The paper has n = 20, 40, .., 1000; other n are what its code would have made.
+        Training rows, from 1 to 5,000. The paper has n = 20, 40, .., 1000; for other n, what its code would generate.
     mechanism : {"mcar", "censoring"}
     signal : {"linear", "nn"}
     missing_fraction : {0.1, 0.2, .., 0.8}
@@ -72,7 +73,7 @@ def paper_instance(
     Returns
     -------
     SyntheticData
-        With 5,000 test rows. Its ceiling is 1 - Var(noise) / Var(y) over training and test rows.
+        With 5,000 test rows. The ceiling is 1 - Var(noise) / Var(y) over training and test rows.
 
     Examples
     --------
@@ -90,8 +91,8 @@ def paper_instance(
     M = _at_random(X, p, with_id) if mechanism == "mcar" else _censored(X, p, with_id)
     f, noise = draw_target(X, signal, replicate)
 
-    kept = _split(len(X), cell)[: n + TEST_ROWS]
-    full, observed, f, y = X[kept], np.where(M, np.nan, X)[kept], f[kept], (f + noise)[kept]
+    rows = _split(len(X), cell)[: n + TEST_ROWS]
+    full, observed, f, y = X[rows], np.where(M, np.nan, X)[rows], f[rows], (f + noise)[rows]
     return SyntheticData(
         X_train=observed[:n], X_test=observed[n:],
         y_train=y[:n], y_test=y[n:],
@@ -104,7 +105,7 @@ def paper_instance(
 def paper_instances(
     n: int, mechanism: str = "mcar", signal: str = "linear"
 ) -> Iterator[tuple[float, int, SyntheticData]]:
-    """The 80 data sets of one n, in the order in which they were made: missing fraction, replicate, data.
+    """The 80 data sets of one n, in the order of their generation: missing fraction, replicate, data.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def paper_instances(
 
 
 def _check(n: int, mechanism: str, signal: str, missing_fraction: float, replicate: int) -> int:
-    """The index of the missing fraction; raise where there is no such instance."""
+    """The index of the missing fraction; an unknown instance is an error."""
     if not isinstance(n, int | np.integer) or not 1 <= n <= ROWS - TEST_ROWS:
         raise ValueError(f"n must be a whole number from 1 to {ROWS - TEST_ROWS}, not {n!r}.")
     if mechanism not in ("mcar", "censoring"):
@@ -129,7 +130,7 @@ def _check(n: int, mechanism: str, signal: str, missing_fraction: float, replica
         raise ValueError(f"Unknown signal {signal!r}: choose 'linear' or 'nn'.")
     if not isinstance(replicate, int | np.integer) or not 1 <= replicate <= REPLICATES:
         raise ValueError(f"replicate must be a whole number from 1 to {REPLICATES}, not {replicate!r}.")
-    # Fractions that were computed, as 3 * 0.1, may be off by a rounding.
+    # Computed fractions, such as 3 * 0.1, may have rounding errors.
     near = [
         k
         for k, p in enumerate(MISSING_FRACTIONS)
@@ -166,7 +167,7 @@ def _factor(B: FloatArray) -> FloatArray:
 
 
 def _product(A: FloatArray, B: FloatArray) -> FloatArray:
-    """A B', summed from the first column to the last: a library's product differs from machine to machine."""
+    """A B', summed from the first column to the last: the product of a library depends on the machine."""
     total = np.zeros((len(A), len(B)))
     for a, b in zip(A.T, B.T, strict=True):
         total += a[:, None] * b
@@ -193,7 +194,7 @@ def _shuffle(n_rows: int, seed: int) -> IntArray:
 
 
 def _at_random(X: FloatArray, p: float, with_id: bool) -> BoolArray:
-    """The values that are missing completely at random."""
+    """Values missing completely at random."""
     rng = JuliaRandom(SEED)
     listed = _listed(rng, with_id)
     M = np.zeros((len(X), FEATURES + 1), dtype=bool)
@@ -202,7 +203,7 @@ def _at_random(X: FloatArray, p: float, with_id: bool) -> BoolArray:
 
 
 def _censored(X: FloatArray, p: float, with_id: bool) -> BoolArray:
-    """The values that are missing because they are high, or because they are low."""
+    """Values missing because they are high, or because they are low."""
     rng = JuliaRandom(SEED)
     listed = _listed(rng, with_id)
     M = np.zeros(X.shape, dtype=bool)
@@ -213,12 +214,12 @@ def _censored(X: FloatArray, p: float, with_id: bool) -> BoolArray:
 
 
 def _listed(rng: JuliaRandom, with_id: bool) -> IntArray:
-    """The ten features from which values are removed, in the order of the draws; number 10 is the Id column."""
+    """The ten features from which values are removed, in the order of the draws; index 10 is the Id column."""
     return rng.shuffled(FEATURES + with_id)[:FEATURES]
 
 
 def draw_target(X: FloatArray, signal: str, replicate: int) -> tuple[FloatArray, FloatArray]:
-    """The signal of a replicate on given rows, and its noise."""
+    """The signal of a replicate on the given rows, and its noise."""
     rng = JuliaRandom(SEED + SIGNAL_SEED_STEP * ((replicate - 1) % SIGNALS_OF_A_KIND))
     active = X[:, rng.shuffled(FEATURES)[:ACTIVE_FEATURES]]
     x = (active - active.mean(axis=0)) / active.std(axis=0, ddof=1)

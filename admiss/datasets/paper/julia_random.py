@@ -5,22 +5,22 @@ little-endian 32-bit words.
 
     uniform      the top 53 bits of a word, times 2^-53
     words        arrays of fewer than 8 are single words; longer ones come from 8 interleaved generators, whose states
-                 are single words times a constant (first word of each of the 8, second word of each, ..), and what is
-                 left after the last full 8 are single words again
+                 are single words times a constant (first word of each of the 8, second word of each, ..); the remainder
+                 after the last full 8 are single words again
     normal       ziggurat of 256 strips (Marsaglia and Tsang, 2000) on the top 52 bits of a word: the sign is the
-                 lowest bit, the strip the next 8, the place in the strip all 51 bits after the sign. Arrays of 7 and
-                 more take their words first, and what a rejected place needs beyond its word are single words
-    shuffle      for i = n, .., 2 swap i with the place of a 52-bit draw, masked by 2^k - 1 and redrawn while it is not
-                 below i. The mask is halved when its half equals i: for i a power of two it is one bit too wide, which
-                 costs draws, and these count
+                 lowest bit, the strip the next 8, the position in the strip all 51 bits after the sign. Arrays of 7 or
+                 more draw their words first; a rejected position draws further single words
+    shuffle      for i = n, .., 2 swap i with a 52-bit draw, masked by 2^k - 1 and redrawn while it is not below i. The
+                 mask is halved when its half equals i: for i a power of two it is one bit too wide, which costs
+                 draws, and these count
 
-Strips have the edges x_255 = r > x_254 > .. > x_1 and the same area v, with f(x) = exp(-x^2 / 2):
+Strips have edges x_255 = r > x_254 > .. > x_1 and equal areas v, with f(x) = exp(-x^2 / 2):
 
     v = r f(r) + int_r^inf f,      f(x_i) = f(x_{i+1}) + v / x_{i+1}
 
-Each edge inherits the errors of those before it, so the tables are evaluated in 50 digits and rounded once.
+Each edge inherits the errors of the previous ones, so the tables are evaluated with 50 digits and rounded once.
 
-Everything is exact but the normals beyond r, one in 3,700, which need a logarithm: there the last bit is that of the
+Everything is exact except normals beyond r, one in 3,700, which need a logarithm: their last bit depends on the
 machine's library.
 """
 
@@ -38,7 +38,7 @@ from formulations.arrays import FloatArray, IntArray
 
 STRIPS = 256
 LANES = 8
-# Normals from this many on are drawn as an array of words.
+# Arrays of at least this many normals are drawn from an array of words.
 ARRAY_OF_NORMALS = 7
 TAIL = Decimal("3.6541528853610087963519472518")
 TAIL_START, TAIL_SCALE = float(TAIL), float(1 / TAIL)
@@ -48,12 +48,12 @@ WordArray = NDArray[np.uint64]
 
 
 class JuliaRandom:
-    """A generator that was seeded as by Julia's `Random.seed!(seed)`.
+    """A generator seeded as by Julia's `Random.seed!(seed)`.
 
     Parameters
     ----------
     seed : int
-        Not negative.
+        Non-negative.
 
     Examples
     --------
@@ -66,20 +66,20 @@ class JuliaRandom:
 
     def __init__(self, seed: int) -> None:
         if seed < 0:
-            raise ValueError(f"A seed must be a whole number from 0 on, not {seed!r}.")
+            raise ValueError(f"A seed must be a non-negative whole number, not {seed!r}.")
         words = max(1, -(-seed.bit_length() // 32))
         self._state = np.frombuffer(sha256(seed.to_bytes(4 * words, "little")).digest(), "<u8").astype(np.uint64)
 
     def uniforms(self, size: int) -> FloatArray:
-        """An array as of `rand(size)`."""
+        """The array `rand(size)`."""
         return _as_uniforms(_words(self._state, size))
 
     def single_uniforms(self, size: int) -> FloatArray:
-        """As many calls of `rand()`."""
+        """The results of ``size`` calls of `rand()`."""
         return _as_uniforms(_single_words(self._state, size))
 
     def normals(self, size: int) -> FloatArray:
-        """An array as of `randn(size)`; for fewer than 7 the same as so many calls of `randn()`."""
+        """The array `randn(size)`; below 7 the same as ``size`` calls of `randn()`."""
         return _normals(self._state, size, *ziggurat_tables())
 
     def shuffled(self, size: int) -> IntArray:
@@ -93,7 +93,7 @@ def _as_uniforms(words: WordArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def ziggurat_tables() -> tuple[IntArray, FloatArray, FloatArray]:
-    """Per strip: the places that need no test, the width of a place, and f at the edge.
+    """For each strip: the number of positions that need no test, the width of a position, and f at the edge.
 
     Examples
     --------
@@ -101,19 +101,19 @@ def ziggurat_tables() -> tuple[IntArray, FloatArray, FloatArray]:
     >>> hex(inside[0]), float(width[1]), float(height[0])
     ('0x7799ec012f7b2', 9.558660351455634e-17, 1.0)
     """
-    places = Decimal(2**51)
+    positions = Decimal(2**51)
     inside, width, height = [0] * STRIPS, [Decimal(0)] * STRIPS, [Decimal(1)] * STRIPS
     with localcontext() as context:
         context.prec = 50
         x, f = TAIL, _density(TAIL)
         area = TAIL * f + f / _continued_fraction(TAIL)
         # Strip 0 is the rectangle of area v and height f(r): the tail is where it is wider than r.
-        inside[0], width[0] = int(TAIL * f / area * places), area / f / places
-        width[-1], height[-1] = x / places, f
+        inside[0], width[0] = int(TAIL * f / area * positions), area / f / positions
+        width[-1], height[-1] = x / positions, f
         for i in range(STRIPS - 2, 0, -1):
             edge = (-2 * (area / x + height[i + 1]).ln()).sqrt()
-            inside[i + 1] = int(edge / x * places)
-            width[i], height[i] = edge / places, _density(edge)
+            inside[i + 1] = int(edge / x * positions)
+            width[i], height[i] = edge / positions, _density(edge)
             x = edge
     tables = np.array(inside, dtype=np.int64), np.array(width, dtype=float), np.array(height, dtype=float)
     for table in tables:
@@ -134,7 +134,7 @@ def _continued_fraction(x: Decimal) -> Decimal:
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile without leave to reorder or fuse floating point operations: each has its own rounding, as in Julia."""
+    """Compile without reordering or fusing floating point operations, each of which is rounded as in Julia."""
     try:
         return numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # numba found no folder for its cache
@@ -186,21 +186,21 @@ def _uniform(state: Any) -> Any:
 
 @_compiled
 def _normal(state: Any, word: Any, inside: Any, width: Any, height: Any) -> float:
-    """The normal of a word, with further words from the state where its place is not inside its strip."""
+    """The normal of a word; further words are drawn from the state if its position is not inside its strip."""
     while True:
-        place = np.int64(word >> np.uint64(13))
+        position = np.int64(word >> np.uint64(13))
         negative = (word >> np.uint64(12)) & np.uint64(1) == np.uint64(1)
-        strip = place & 255
-        x = (-place if negative else place) * width[strip]
-        if place < inside[strip]:
+        strip = position & 255
+        x = (-position if negative else position) * width[strip]
+        if position < inside[strip]:
             return x
         if strip == 0:
             while True:
                 beyond = -TAIL_SCALE * np.log(_uniform(state))
                 height_drawn = -np.log(_uniform(state))
                 if height_drawn + height_drawn > beyond * beyond:
-                    # The sign of the tail is that of another bit.
-                    return -TAIL_START - beyond if (place >> 8) & 1 else TAIL_START + beyond
+                    # The sign of the tail is another bit.
+                    return -TAIL_START - beyond if (position >> 8) & 1 else TAIL_START + beyond
         if (height[strip - 1] - height[strip]) * _uniform(state) + height[strip] < np.exp(-0.5 * x * x):
             return x
         word = _word(state)

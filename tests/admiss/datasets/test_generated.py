@@ -52,7 +52,7 @@ def test_the_tree_is_a_tree():
     assert len(values) == 16
     used = DecisionTreeRegressor(random_state=0).fit(X, f).feature_importances_ > 1e-12
     assert used.sum() == 3
-    # The leaves are boxes: none holds a row of another one.
+    # The leaves are boxes: none contains a row of another one.
     for value in values:
         leaf = X[f == value][:, used]
         inside = ((leaf.min(axis=0) <= X[:, used]) & (X[:, used] <= leaf.max(axis=0))).all(axis=1)

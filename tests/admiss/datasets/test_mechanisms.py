@@ -1,6 +1,6 @@
-"""Rates of mechanisms, what they depend on, and how they are composed.
+"""Rates, dependence and composition of mechanisms.
 
-Statistical bounds are five standard errors of what is estimated: a right mechanism fails once in a million.
+Statistical tolerances are five standard errors: a correct mechanism fails once in a million.
 """
 
 import numpy as np
@@ -109,8 +109,8 @@ def test_censoring_hides_the_extremes(X):
     assert np.quantile(x, 0.124) <= x[~both].min()
     assert x[~both].max() <= np.quantile(x, 0.876)
     coin = draw(Censoring(0.25, "coin"), np.random.RandomState(3).normal(size=(200, 400)), seed=0)
-    kept = np.where(coin, np.nan, np.random.RandomState(3).normal(size=(200, 400)))
-    above = np.nanmean(kept, axis=0) < 0
+    observed = np.where(coin, np.nan, np.random.RandomState(3).normal(size=(200, 400)))
+    above = np.nanmean(observed, axis=0) < 0
     assert abs(above.mean() - 0.5) < five_errors(0.5, 400)
 
 
@@ -234,7 +234,10 @@ def test_one_row_and_empty_columns(mechanism):
     assert draw(mechanism, np.array([[1.0, 2.0]])).shape == (1, 2)
     M = draw(mechanism, np.column_stack([np.full(50, np.nan), np.arange(50.0)]))
     assert M[:, 0].all()
-    assert 0 < M[:, 1].mean() < 1 or isinstance(mechanism, Together)
+    if isinstance(mechanism, Censoring | Only | Together):  # rules on quantiles, exact
+        assert M[:, 1].sum() == 15
+    else:
+        assert 0.1 < M[:, 1].mean() < 0.6
 
 
 def test_masks_name_columns():

@@ -50,15 +50,15 @@ def normals(s, size):
 def normal(s, w):
     inside, width, height = ziggurat_tables()
     bits = w >> 12
-    place, strip = bits >> 1, bits >> 1 & 255
-    x = place * float(width[strip]) * (-1) ** (bits & 1)
-    if place < inside[strip]:
+    position, strip = bits >> 1, bits >> 1 & 255
+    x = position * float(width[strip]) * (-1) ** (bits & 1)
+    if position < inside[strip]:
         return x
     if strip == 0:
         while True:
             beyond, height_drawn = -math.log(uniform(s)) / TAIL_START, -math.log(uniform(s))
             if 2 * height_drawn > beyond**2:
-                return (TAIL_START + beyond) * (-1) ** (place >> 8 & 1)
+                return (TAIL_START + beyond) * (-1) ** (position >> 8 & 1)
     share = uniform(s)
     if share * float(height[strip - 1]) + (1 - share) * float(height[strip]) < math.exp(-x * x / 2):
         return x
@@ -87,7 +87,7 @@ def test_two_computations_of_the_draws_agree(size):
     np.testing.assert_array_equal(rng.single_uniforms(size), [uniform(s) for _ in range(size)])
     np.testing.assert_allclose(rng.normals(size), normals(s, size), rtol=1e-15)
     np.testing.assert_array_equal(rng.shuffled(size), shuffled(s, size))
-    # All of them took the same number of words.
+    # Both consumed the same number of words.
     assert rng.uniforms(1)[0] == uniform(s)
 
 
@@ -130,7 +130,7 @@ def test_strips_have_one_area_and_the_tables_need_extended_precision():
 def test_normals_are_normal():
     x = JuliaRandom(1).normals(400_000)
     assert stats.kstest(x, "norm").pvalue > 1e-4
-    # Beyond r are a share q of them, within five standard errors, and as many on either side.
+    # A share q lies beyond r, within five standard errors, and as many on either side.
     q = 2 * stats.norm.sf(TAIL_START)
     tail = x[np.abs(x) > TAIL_START]
     assert abs(len(tail) - q * len(x)) < 5 * math.sqrt(q * len(x))
@@ -142,7 +142,7 @@ def test_the_ends_of_the_strips():
     tables = ziggurat_tables()
     inside, width = tables[:2]
     for strip in (0, 1, 100, 255):
-        # The first place of a strip that needs a test; the last that needs none.
+        # The first position of a strip that needs a test; the last that needs none.
         first = int(inside[strip]) + (strip - int(inside[strip])) % 256
         for sign in (0, 1):
             state = JuliaRandom(3)._state
@@ -183,7 +183,7 @@ def test_ceilings_of_the_five_signals_on_all_rows(signal, ceilings):
         f, noise = draw_target(_population(), signal, replicate)
         assert 1 - np.var(noise) / np.var(f + noise) == pytest.approx(ceiling, abs=5.1e-4)
         assert np.linalg.norm(noise) == pytest.approx(np.linalg.norm(f) / 2)
-        # On 5,000 + n of these rows it is much the same, and that is what an instance tells.
+        # On 5,000 + n of these rows it is nearly the same, and this is the ceiling of an instance.
         data = paper_instance(40, signal=signal, replicate=replicate)
         assert data.ceiling == pytest.approx(ceiling, abs=0.03)
         y, g = np.append(data.y_train, data.y_test), np.append(data.signal_train, data.signal_test)
@@ -211,7 +211,7 @@ def test_feature_four_is_missing_in_the_first_cell_only(mechanism):
         first = (p, replicate) == (0.1, 1)
         expected = np.full(10, p)
         expected[3] = p if first else 0.0
-        # In the first cell quantiles are those of 10,000 rows, of which 5,200 are kept.
+        # In the first cell quantiles are those of 10,000 rows, of which 5,200 are retained.
         exact = mechanism == "censoring" and not first
         np.testing.assert_allclose(M.mean(axis=0), expected, atol=2e-4 if exact else 5 * np.sqrt(p * (1 - p) / 5200))
         np.testing.assert_array_equal(np.vstack([data.X_train, data.X_test])[~M], full[~M])
@@ -228,7 +228,7 @@ def test_cells_of_one_n_permute_the_same_rows():
         assert np.vstack([data.X_full_train, data.X_full_test])[:, 0].sum() == pytest.approx(
             _population()[rows, 0].sum()
         )
-    # Missingness by place is that of the second cell throughout, for a larger p of more places.
+    # Missingness by position is that of the second cell throughout, with more positions for a larger p.
     few = paper_instance(60, replicate=2, missing_fraction=0.2)
     many = paper_instance(60, replicate=2, missing_fraction=0.3)
     assert (np.isnan(few.X_test) <= np.isnan(many.X_test)).all()

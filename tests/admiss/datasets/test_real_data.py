@@ -1,4 +1,4 @@
-"""The 63 data sets: the printed tables, the encodings, and what a user gets."""
+"""The 63 data sets: the printed tables, the encodings, and the user interface."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ NAMES = [
     pytest.param(name, marks=[pytest.mark.data] if record.source == "uci" else [])
     for name, record in registry().items()
 ]
-# Rows that the authors' filter leaves, where it drops some.
+# Rows left by the authors' filter, if it drops some.
 REAL_TARGET_ROWS = {
     "MASS-Cars93": 91, "MASS-Pima.tr2": 298, "Ecdat-RetSchool": 3076, "survival-mgus": 237, "car-Chile": 2531,
     "survival-cancer": 226, "arrhythmia": 450, "heart-disease-hungarian": 293, "heart-disease-switzerland": 121,
@@ -24,7 +24,7 @@ REAL_TARGET_ROWS = {
     "thyroid-disease-sick": 2794, "thyroid-disease-sick-euthyroid": 3159, "horse-colic": 287,
     "communities-and-crime": 1993, "communities-and-crime-2": 1993, "wiki4he": 775,
 }  # fmt: skip
-# (missing categorical, patterns) counted by variable, where the printed ones differ.
+# (missing categorical, patterns) counted by variable, if the printed ones differ.
 BY_VARIABLE = {
     "heart-disease-cleveland": (7, 3), "COUNT-loomis": (9, 6), "shuttle-landing-control": (14, 7),
     "congressional-voting-records": (32, 76), "lung-cancer": (6, 3), "soybean-large": (96, 8), "rpart-stagec": (2, 4),
@@ -61,6 +61,7 @@ def test_the_clean_encoding(name):
         columns = [j for j, origin in enumerate(data.origin) if origin.variable == variable]
         np.testing.assert_array_equal(data.X[:, columns].sum(axis=1), 1.0)
         assert np.isin(data.X[:, columns], (0, 1)).all()
+    check_both_forms(data)
     if data.task is None:
         assert data.y is None
         return
@@ -74,16 +75,14 @@ def test_the_clean_encoding(name):
         assert len(set(data.y)) > 2
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_both_forms_say_the_same(name):
-    data = load_dataset(name)
-    other = data.without_missing_levels()
-    np.testing.assert_array_equal(np.isnan(other.X), data.M)
-    np.testing.assert_array_equal(other.M, data.M)
-    kept = [j for j, origin in enumerate(data.origin) if origin.kind != "missing"]
-    assert other.feature_names == [data.feature_names[j] for j in kept]
-    known = ~data.M
-    np.testing.assert_array_equal(other.X[known], data.X[:, kept][known])
+def check_both_forms(data):
+    """With and without levels for missing, the data are the same."""
+    M, other = data.M, data.without_missing_levels()
+    np.testing.assert_array_equal(np.isnan(other.X), M)
+    np.testing.assert_array_equal(other.M, M)
+    columns = [j for j, origin in enumerate(data.origin) if origin.kind != "missing"]
+    assert other.feature_names == [data.feature_names[j] for j in columns]
+    np.testing.assert_array_equal(other.X[~M], data.X[:, columns][~M])
 
 
 @pytest.mark.data
@@ -104,7 +103,7 @@ def test_targets_that_the_authors_got_wrong():
 
 
 @pytest.mark.data
-def test_what_the_cautions_say():
+def test_cautions_are_true():
     def both(name):
         return load_dataset(name), load_dataset(name, "authors")
 
@@ -155,7 +154,7 @@ def test_frames_keep_the_names():
     assert "153 rows, 4 features, no target" in repr(data)
 
 
-def test_sentences():
+def test_error_messages():
     with pytest.raises(ValueError, match="did you mean 'mushroom'"):
         load_dataset("mushrom")
     with pytest.raises(ValueError, match="choose 'clean' or 'authors'"):
@@ -174,7 +173,7 @@ def record_of(encodings, **facts):
 
 
 def test_quirks_on_a_toy_table():
-    """Prefixes, joins by id, words among numbers and missing targets, on a table small enough to see through."""
+    """Prefixes, joins by id, words among numbers and missing targets, on a table small enough to check by eye."""
     words = np.array(["a", None, "b", "b", "a", "a", "b"], dtype=object)
     flags = np.array([1.0, 0.0, np.nan, 1.0, 0.0, 1.0, 1.0])
     numbers = np.array(["1", "2.5", "rotary", None, "3", "4", "5"], dtype=object)
@@ -198,7 +197,7 @@ def test_quirks_on_a_toy_table():
     ]
     # Rows 3 and 4 share an id: both are a and b, and both flags.
     np.testing.assert_array_equal(data.X[3:5, :5], [[1, 1, 0, 1, 1], [1, 1, 0, 1, 1]])
-    # words (CC) is missing in row 1: all indicators are; flags (CC_1) in row 2: only its own are. The word is no hole.
+    # words (CC) is missing in row 1, so all indicators are; flags (CC_1) in row 2, so only its own. A word is not NaN.
     M = data.M.astype(int)
     np.testing.assert_array_equal(M[1], [1, 1, 1, 1, 0])
     np.testing.assert_array_equal(M[2], [0, 0, 1, 1, 0])

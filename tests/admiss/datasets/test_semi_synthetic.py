@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from admiss.datasets import forest_imputation
 from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.forest_imputation import full_matrix
+from admiss.datasets.forest_imputation import ForestSize, full_matrix
 from admiss.datasets.semi_synthetic_designs import semi_synthetic
 
 CAN_BE_MISSING = [0, 2, 4, 6, 8]
@@ -16,15 +17,16 @@ CAN_BE_MISSING = [0, 2, 4, 6, 8]
 
 @pytest.fixture(autouse=True, scope="module")
 def cache(tmp_path_factory):
-    """A cache of these tests."""
+    """A cache for these tests; small forests fill it."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forest_imputation, "forest_size", lambda n, d, *_: ForestSize(5, 2, n))
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("ADMISS_CACHE", str(folder))
         yield folder
 
 
 def numbers(n=300, d=12, seed=0, units=True):
-    """Features of different units, of which every second of the first ten can be missing; and the full matrix."""
+    """Features in different units, of which every second of the first ten can be missing, and the full matrix."""
     rng = np.random.RandomState(seed)
     full = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
     if units:
@@ -46,7 +48,7 @@ def with_category(n=80, seed=0):
 
 
 def whole(data):
-    """Training and test rows of everything, in the order of the full matrix's first column and then the others."""
+    """Training and test rows together, sorted by the columns of the full matrix."""
     pairs = [("X_train", "X_test"), ("X_full_train", "X_full_test"), ("signal_train", "signal_test")]
     X, full, f, y = (np.concatenate([getattr(data, a), getattr(data, b)]) for a, b in [*pairs, ("y_train", "y_test")])
     order = np.lexsort(full.T)
@@ -95,7 +97,7 @@ def test_nmar_uses_the_indicators_of_its_missing_features():
 
 
 @pytest.mark.parametrize("signal", ["linear", "nn", "tree"])
-def test_what_is_missing_matters_under_nmar_only(signal):
+def test_missingness_matters_under_nmar_only(signal):
     X, full = numbers()
     M = np.isnan(X)[::-1]  # other rows, the same columns
     other = np.where(M, np.nan, full)
@@ -117,7 +119,7 @@ def test_the_adversary_hides_the_largest_values_and_leaves_the_target():
     best = gain[linear_sum_assignment(gain, maximize=True)].sum()
     assert Z[moved].sum() == pytest.approx(best, rel=1e-9)
     assert best > Z[M].sum() + 10
-    # In the unit of each feature alone most of what is hidden is high, also of those with a small unit.
+    # Hidden values are high relative to their own feature, whatever its unit.
     assert all(Z[moved[:, j], j].mean() > 0.1 for j in CAN_BE_MISSING)
 
 
@@ -216,7 +218,7 @@ def test_few_features_and_constant_ones():
         ({"k": 10, "k_missing": 2}, "from 3 to 5, not 2"),
         ({"k": 10, "k_missing": 3.5}, "from 3 to 5, not 3.5"),
         ({"test_fraction": 0.0}, "test_fraction must be"),
-        ({"test_fraction": 0.001}, "leave rows on both sides"),
+        ({"test_fraction": 0.001}, "leave training and test rows"),
         ({"X_full": np.zeros((300, 12))}, "X_full must be"),
         ({"X_full": np.zeros((3, 12))}, "X_full must be"),
         ({"dataset": [["a", "b"]]}, "number"),
