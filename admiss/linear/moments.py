@@ -2,14 +2,19 @@
 
     G = sum_i s_i a_i a_i',   c = sum_i s_i a_i y_i,   r = sum_i s_i y_i^2,   a = sum_i s_i a_i,   S = sum_i s_i
 
-over the columns a of a design. They add over rows, so that those of a training fold are the total minus the held-out
-ones. The columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free
-coefficients take back; that keeps the differences accurate wherever the data lie. The shift is the same for all folds.
+over the columns a of a design. They add over rows: those of a training fold are the total minus the held-out ones. The
+columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free coefficients
+compensate; this keeps the differences accurate wherever the data lie. The shift is the same for all folds.
 
 With f the free columns and k the others, the risk as a function of w_k alone, at the best w_f, is
 
     w'H w / 2 - b'w + rho,     H = 2 (G_kk - G_kf G_ff^+ G_fk) / S,   b = 2 (c_k - G_kf G_ff^+ c_f) / S,
                                rho = (r - c_f' G_ff^+ c_f) / S.
+
+With penalty weights l1 and l2, the gradient g = H w - b and the risk R at w, every tau <= 1 with tau |g_k| <= l1_k
+wherever l2_k = 0 gives the lower bound (:mod:`formulations.erm.optimality`)
+
+    D(tau) = 2 tau (rho - b'w / 2) - tau^2 R - sum_k (tau |g_k| - l1_k)_+^2 / (2 l2_k).
 """
 
 from dataclasses import dataclass, replace
@@ -23,21 +28,25 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
-# Free columns up to which they are eliminated in one pass over the matrix.
+# Up to this many free columns are eliminated in one pass over the matrix.
 FEW = 4
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A_f C is subtracted from the columns, where C has a row for each free column, and a number from y."""
+    """A_f C is subtracted from the columns (C has one row per free column), and a number from y."""
 
     C: sp.csr_array
     y: float
 
+    def selected(self, columns: IntArray) -> "Shift":
+        """The shift of some of the columns."""
+        return Shift(self.C[:, columns], self.y)
+
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows, of shifted columns."""
+    """Sums over rows of shifted columns."""
 
     S: float
     G: FloatArray
@@ -64,9 +73,9 @@ class Moments:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The risk w'H w / 2 - b'w + rho of the penalised columns, and how the free ones follow.
+    """The risk w'H w / 2 - b'w + rho of the penalised columns, and how the free coefficients follow.
 
-    w_f = at_zero - response @ w, in shifted columns; ``one`` are the free coefficients of the constant 1.
+    w_f = at_zero - response @ w in shifted columns; ``one`` are the free coefficients of the constant 1.
     """
 
     H: FloatArray
@@ -75,21 +84,48 @@ class Quadratic:
     at_zero: FloatArray
     response: FloatArray
     one: FloatArray
+    free: BoolArray
+    shift: Shift
 
-    def free_coefficients(self, W: FloatArray, columns: slice | IntArray = slice(None)) -> FloatArray:
-        """The free coefficients for rows of penalised ones (only ``columns`` of them), in shifted columns."""
+    def shifted_free_coefficients(self, W: FloatArray, columns: slice | IntArray = slice(None)) -> FloatArray:
+        """The free coefficients in shifted columns for rows of penalised ones (only ``columns`` of these)."""
         return np.asarray(self.at_zero - W @ self.response[:, columns].T)
 
+    def free_coefficients(self, W: FloatArray, columns: slice | IntArray = slice(None)) -> FloatArray:
+        """The free coefficients in the columns as they are."""
+        C = self.shift.C[:, ~self.free][:, columns]
+        return self.shifted_free_coefficients(W, columns) + self.shift.y * self.one - (C @ W.T).T
+
+    def restore(self, w: FloatArray) -> FloatArray:
+        """The coefficients of all columns from the penalised ones."""
+        full = np.empty(len(self.free))
+        full[~self.free], full[self.free] = w, self.free_coefficients(w)
+        return full
+
     def in_units(self, factor: FloatArray) -> "Quadratic":
-        """The quadratic of columns that are multiplied by ``factor``; it takes over the memory of this one."""
-        H = self.H
-        H *= factor[:, None]
-        H *= factor
-        return replace(self, H=H, b=self.b * factor, response=self.response * factor)
+        """The quadratic of columns multiplied by ``factor``; it takes over the memory of this one."""
+        H, k = self.H, factor[~self.free]
+        H *= k[:, None]
+        H *= k
+        shift = Shift(self.shift.C @ sp.diags_array(factor), self.shift.y)
+        return replace(self, H=H, b=self.b * k, response=self.response * k, shift=shift)
+
+    def objective_and_bound(self, l1: FloatArray, l2: FloatArray, w: FloatArray) -> tuple[float, float]:
+        """The penalised risk at w, and the dual bound D(tau) of the module docstring."""
+        Hw, linear = self.H @ w, float(self.b @ w)
+        risk = max(0.0, self.rho - linear + float(w @ Hw) / 2.0)
+        g = np.abs(Hw - self.b)
+        soft = l2 > 0
+        hard = (g > l1) & ~soft
+        tau = min(1.0, float(np.min(l1[hard] / g[hard], initial=1.0)))
+        excess = np.maximum(tau * g - l1, 0.0)[soft]
+        objective = risk + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
+        dual = 2 * tau * (self.rho - linear / 2) - tau**2 * risk - float(np.sum(excess**2 / (2 * l2[soft])))
+        return objective, dual
 
 
 def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
-    """Means on the first rows where there is one intercept, means of the features where cells have their own."""
+    """Means on the first block of rows for a single intercept, means of the features if cells have their own."""
     free = np.flatnonzero(design.free)
     shape = (len(free), len(design.pairs))
     if len(free) == 0:
@@ -105,12 +141,12 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
     else:
         owner = np.zeros(len(k), dtype=int)
         values = np.zeros(len(k)) if sp.issparse(A) else (q @ A)[k] / (q @ A)[free[0]]
-    middle = float(y[0]) if np.ptp(y) == 0 else float(q @ y[rows])  # of a constant y exactly nothing is left
+    middle = float(y[0]) if np.ptp(y) == 0 else float(q @ y[rows])  # exactly 0 is left of a constant y
     return Shift(sp.csr_array((values, (owner, k)), shape=shape), middle)
 
 
 def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shift: Shift) -> Moments:
-    """The moments of rows, block by block."""
+    """The moments of the rows, block by block."""
     p = len(design.pairs)
     G: FloatArray | None = None
     c, r, a = np.zeros(p), 0.0, np.zeros(p)
@@ -135,7 +171,7 @@ def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shif
     return Moments(float(s.sum()), G, c, r, a)
 
 
-def eliminate(moments: Moments, free: BoolArray) -> Quadratic:
+def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     """The quadratic in the penalised columns, at the best free coefficients."""
     G, c, S = moments.G, moments.c, moments.S
     f, k = np.flatnonzero(free), np.flatnonzero(~free)
@@ -152,11 +188,11 @@ def eliminate(moments: Moments, free: BoolArray) -> Quadratic:
     gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)
     H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
     rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
-    return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f])
+    return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift)
 
 
 def linear_term(moments: Moments, free: BoolArray) -> FloatArray:
-    """b, which needs no H."""
+    """b alone, without the cost of H."""
     f, k = np.flatnonzero(free), np.flatnonzero(~free)
     at_zero = _pseudo_inverse(moments.G[np.ix_(f, f)]) @ moments.c[f]
     return np.asarray(2.0 * (moments.c[k] - at_zero @ moments.G[f][:, k]) / moments.S)

@@ -97,7 +97,7 @@ def test_moments_of_folds_are_total_minus_held_out(make_rows):
         direct = moments_of(design, X[rest], y[rest], s[rest], shift)
         difference = total - out
         np.testing.assert_allclose(difference.G, direct.G, atol=1e-9 * np.abs(total.G).max())
-        quadratic, expected = eliminate(difference, design.free), eliminate(direct, design.free)
+        quadratic, expected = eliminate(difference, design.free, shift), eliminate(direct, design.free, shift)
         np.testing.assert_allclose(quadratic.H, expected.H, atol=1e-9)
         np.testing.assert_allclose(quadratic.b, expected.b, atol=1e-8)
         # the residuals of a least-squares fit, computed from the rows
