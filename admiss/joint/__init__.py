@@ -1,4 +1,4 @@
-"""Joint impute-then-regress: imputed values and predictor learned together (Section 3.2 of the paper)."""
+"""Joint impute-then-regress (Section 3.2 of the paper): estimators, problem, and searches for imputed values."""
 
 from admiss.joint.closed_form import ClosedForm
 from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor

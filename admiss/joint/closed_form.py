@@ -1,22 +1,20 @@
 """Imputed values in closed form, from a linear model of the target (Section 3.1 of the paper).
 
-A ridge on z, which is x minus its observed mean in standard deviations and 0 where missing, and on m, the indicators of
-what is missing, predicts a + w'z + b'm (:mod:`admiss.joint.indicator_ridge`). Missing values are imputed by what makes
-w_j z_j + b_j m_j one linear term:
+A ridge on z, the standardised observed values with 0 where missing, and on the indicators m of missing values predicts
+a + w'z + b'm (:mod:`admiss.joint.indicator_ridge`). The imputed values make w_j z_j + b_j m_j one linear term:
 
-    mu_j = mean_j + deviation_j delta_j,   delta_j = b_j / w_j  kept within -4 and 4,   delta_j = 0 where w_j = 0.
+    mu_j = mean_j + deviation_j delta_j,   delta_j = b_j / w_j  clipped to [-4, 4],   delta_j = 0 if w_j = 0.
 
-b = 0, an infinite penalty of m, is mean imputation. Several classes are fitted one against the rest with the same
+b = 0, an infinite penalty on m, is mean imputation. Several classes are fitted one against the rest with the same
 penalties and share one mu: delta_j = sum_k w_kj b_kj / sum_k w_kj^2, the least squares solution of b_kj = w_kj delta_j.
 
-Both penalties are chosen by cross-validation of this linear model. Whether f gains by mu is another question; a second
-cross-validation answers it, that of f, with everything recomputed in each fold: means, deviations, penalties, mu and f.
-mu is kept if its held-out error is below that of the means. The folds of the first cross-validation are, within a fold
-of the second, the other folds: every training set is all rows without one fold or without two.
+Both penalties are selected by cross-validation of this linear model. A second cross-validation decides whether f gains
+by mu; it recomputes means, deviations, penalties, mu and f in each fold, and mu is used if its held-out error is below
+that of the means. Within a fold of the second cross-validation, the folds of the first are the other folds: every
+training set is all rows without one fold or without two.
 """
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -24,6 +22,7 @@ from itertools import product
 import numpy as np
 
 from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.notices import warn
 from admiss.joint.indicator_ridge import Cell, IndicatorRidge, LogisticRidge, Parts, SquaredRidge
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
 from admiss.joint.row_ridge import RowRidge
@@ -31,36 +30,36 @@ from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 from formulations.jit import is_interrupt
 
-# A coefficient below this share of the largest is 0, and so is a move of fewer standard deviations.
+# A coefficient below this share of the largest counts as 0, and so does a move of fewer standard deviations.
 ZERO = 1e-10
 
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """The search of the module.
+    """The closed form as an ``ImputationSearch``.
 
     Parameters
     ----------
     penalties : sequence of float
-        Choices for the penalty of the indicators; infinity is mean imputation.
+        Candidates for the penalty on the indicators; infinity is mean imputation.
     feature_penalties : sequence of float
-        Choices for the penalty of the features.
+        Candidates for the penalty on the features.
     limit : float
-        How many standard deviations mu may lie from the mean.
+        Largest distance of mu from the mean, in standard deviations.
     folds : int
-        Folds of both cross-validations, at least 3; as many as rows where there are fewer.
+        Number of folds of both cross-validations, at least 3, and at most the number of rows.
     gate : bool
-        Whether mu is kept only if cross-validation of f prefers it to the means, which takes two fits of f a fold.
+        Whether mu is used only if cross-validation of f prefers it to the means; this takes two fits of f per fold.
 
     Notes
     -----
-    Under the squared loss the linear model is fitted to 15 training sets with five folds, each in time of the order of
-    the cube of min(n, d): on one core all of them take 1 s for 300 rows and 800 features, 7 s for 1000 rows and 800
-    features, and 4 s for 400,000 rows and 40 features. The rows are read in blocks and not copied.
+    With the squared loss and five folds, the linear model is fitted to 15 training sets, each in O(min(n, d)^3) time:
+    on one core all of them take 1 s for 300 rows and 800 features, 7 s for 1000 rows and 800 features, and 4 s for
+    400,000 rows and 40 features. The rows are read in blocks and not copied.
 
     Examples
     --------
-    Where x is observed y is 2x; where it is missing y is 10 on average, as if x were 5.
+    y is 2x if x is observed, and 10 on average if it is missing, as if x were 5.
 
     >>> from sklearn.linear_model import LinearRegression
     >>> X = np.array([[0.0], [1.0], [2.0], [np.nan], [np.nan]])
@@ -78,10 +77,10 @@ class ClosedForm:
     gate: bool = True
 
     def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
-        """The imputed values of a problem."""
+        """Impute by the closed form, or by the means."""
         self._check()
         if not (problem.sample_weight > 0).all():
-            raise ValueError("Weights of rows must be positive: take problem.weighted_rows().")
+            raise ValueError("Weights of rows must be positive: use problem.weighted_rows().")
         means = problem.means()
         if not np.isnan(problem.X).any():
             return Imputation(means, note="the mean: nothing is missing")
@@ -92,39 +91,37 @@ class ClosedForm:
         splits = make_folds(problem.X, problem.y, labels, problem.sample_weight, n_folds, random_state)
         ridge = self._ridge(problem, splits)
         mu, (alpha, beta) = self._imputation(ridge, frozenset(range(n_folds)), means)
-        chosen = f"penalty {beta:g} of the indicators and {alpha:g} of the features"
+        selected = f"penalty {beta:g} of the indicators and {alpha:g} of the features"
         if np.array_equal(mu, means):
-            return Imputation(means, note=f"the mean: the closed form agrees with it, {chosen}")
+            return Imputation(means, note=f"the mean: the closed form agrees with it, {selected}")
         moves = tuple((int(j), float(mu[j] - means[j])) for j in np.flatnonzero(mu != means))
         if not self.gate:
-            return Imputation(mu, (Round(math.nan, moves),), f"the closed form, not compared with the mean, {chosen}")
-
+            return Imputation(mu, (Round(math.nan, moves),), f"the closed form, not compared with the mean, {selected}")
         try:
             at_mean, at_mu = self._held_out_errors(problem, splits, ridge)
         except _PredictorError as failure:
-            # of whoever called ``fit`` of the estimator
-            warnings.warn(f"{failure}; missing values are set to the mean.", stacklevel=4)
+            warn(f"{failure}; missing values are set to the mean.")
             return Imputation(means, note=f"the mean: {failure}")
         if not at_mu < at_mean:
-            note = f"the mean: cross-validated error {at_mean:.6g} against {at_mu:.6g} for the closed form, {chosen}"
+            note = f"the mean: cross-validated error {at_mean:.6g} against {at_mu:.6g} for the closed form, {selected}"
             return Imputation(means, (Round(at_mean),), note)
-        note = f"kept: cross-validated error {at_mu:.6g} against {at_mean:.6g} for the mean, {chosen}"
+        note = f"kept: cross-validated error {at_mu:.6g} against {at_mean:.6g} for the mean, {selected}"
         return Imputation(mu, (Round(at_mean, moves), Round(at_mu)), note)
 
     def _check(self) -> None:
         for name in ("penalties", "feature_penalties"):
             values = np.asarray(getattr(self, name), dtype=float)
             if values.ndim != 1 or not len(values) or not (values >= 0).all():
-                raise ValueError(f"{name} must be a list of numbers from 0 on, not {getattr(self, name)!r}.")
+                raise ValueError(f"{name} must be a list of non-negative numbers, not {getattr(self, name)!r}.")
         if not np.isfinite(np.asarray(self.feature_penalties, dtype=float)).all():
-            raise ValueError("feature_penalties must be finite; only those of the indicators may be infinite.")
+            raise ValueError("feature_penalties must be finite; only penalties may be infinite.")
         if not self.limit >= 0:
-            raise ValueError(f"limit must be a number from 0 on, not {self.limit!r}.")
+            raise ValueError(f"limit must be a non-negative number, not {self.limit!r}.")
         if not isinstance(self.folds, int | np.integer) or self.folds < 3:
-            raise ValueError(f"folds must be an integer from 3 on, not {self.folds!r}.")
+            raise ValueError(f"folds must be an integer of at least 3, not {self.folds!r}.")
 
     def _ridge(self, problem: JointProblem, splits: list[Split]) -> IndicatorRidge:
-        # the largest penalties come first, so that they win ties
+        # the largest penalties come first and win ties
         grids = [sorted(map(float, grid), reverse=True) for grid in (self.feature_penalties, self.penalties)]
         cells = [(alpha, beta) for alpha, beta in product(*grids)]
         held_out = [held for _, held in splits]
@@ -135,7 +132,7 @@ class ClosedForm:
         return kind(X, y.astype(float), s, held_out, cells)
 
     def _imputation(self, ridge: IndicatorRidge, parts: Parts, means: FloatArray) -> tuple[FloatArray, Cell]:
-        """mu from the rows of some folds, with the penalties that cross-validation over these folds prefers."""
+        """mu from the rows of some folds, with the penalties selected by cross-validation over these folds."""
         best = 0
         if len(ridge.cells) > 1:
             best = int(np.argmin(np.sum([ridge.errors(parts - {held}, held) for held in sorted(parts)], axis=0)))
@@ -147,7 +144,7 @@ class ClosedForm:
         return means + deviations * delta, ridge.cells[best]
 
     def _held_out_errors(self, problem: JointProblem, splits: list[Split], ridge: IndicatorRidge) -> tuple[float, ...]:
-        """The cross-validated errors of f, with the means and with mu."""
+        """Cross-validated errors of f with the means and with mu."""
         parts = frozenset(range(len(splits)))
         at_mean, at_mu = (np.zeros((len(problem.X), max(problem.n_classes, 1))) for _ in range(2))
         for part, (rows, held) in enumerate(progress(splits, len(splits), "comparing imputed values")):
@@ -161,11 +158,11 @@ class ClosedForm:
 
 
 class _PredictorError(Exception):
-    """f could not be fitted, or did not predict."""
+    """f could not be fitted, or failed to predict."""
 
 
 def _outputs(training: JointProblem, mu: FloatArray, X: FloatArray) -> FloatArray:
-    """What f, fitted with mu, says of other rows: a column, or one for each class."""
+    """Outputs for other rows of f fitted with mu: one column, or one per class."""
     try:
         outputs = training.outputs(training.fit(mu), imputed(X, mu))
         return outputs.reshape(len(X), max(training.n_classes, 1))

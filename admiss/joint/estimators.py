@@ -1,13 +1,13 @@
-"""Joint impute-then-regress (Section 3.2 of the paper): any predictor of scikit-learn, with learned imputed values.
+"""Joint impute-then-regress (Section 3.2 of the paper): any scikit-learn predictor, with learned imputed values.
 
     prediction = f(x^mu),      x_j^mu = x_j where observed, mu_j where missing
 
-A search finds mu (see :mod:`admiss.joint.problem`), then f is fitted to x^mu. f sees a plain matrix without missing
-values, and classes as codes 0 .. K - 1; random states that it leaves open are set once, so that it is a function of mu.
+A search finds mu (see :mod:`admiss.joint.problem`), then f is fitted to x^mu. f sees a complete matrix, and classes as
+codes 0 .. K - 1. Its random states that are None are set once, so that the fit is a function of mu.
 """
 
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.notices import warn_never_missing
+from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
 from admiss.estimator.validation import (
     feature_names,
     read_classes,
@@ -27,24 +27,24 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
-from admiss.joint.last_fit import fit_at
 from admiss.joint.paper_search import PaperSearch
 from admiss.joint.predictor import check_predictor, prepared
 from admiss.joint.problem import Imputation, ImputationSearch, JointProblem, imputed
-from formulations.arrays import FloatArray
+from formulations.arrays import BoolArray, FloatArray
+from formulations.jit import is_interrupt
 
 ERRORS = ("log_loss", "auc")
 
 
 class _JointImpute(BaseEstimator):
-    """What the regressor and the classifier share."""
+    """Shared by the regressor and the classifier."""
 
     estimator: Any
     algorithm: str | ImputationSearch
     random_state: int | np.random.RandomState | None
 
     def _predictor(self) -> Any:
-        """f, as it was given or by default."""
+        """f, given or by default."""
         if self.estimator is not None:
             return self.estimator
         return LogisticRegression() if is_classifier(self) else LinearRegression()
@@ -63,23 +63,21 @@ class _JointImpute(BaseEstimator):
     ) -> None:
         self.missable_, observed = problem.M.any(axis=0), (~problem.M).any(axis=0)
         self.observed_ = observed
-        if not observed.all():
-            listed = ", ".join(np.array(feature_names(self))[~observed])
-            warnings.warn(f"Never observed in training, and set to 0 throughout: {listed}.", stacklevel=3)
+        warn_set_to_zero(feature_names(self), np.flatnonzero(~observed))
         if self.missable_.any():
-            f, found = fit_at(problem, search(problem, random_state), np.asarray(self.missable_ & observed))
+            f, found = _fit_at(problem, search(problem, random_state), np.asarray(self.missable_ & observed))
         else:
             found = Imputation(problem.means(), (), "nothing is missing")
             f = problem.fit(found.mu)
         self.imputation_, self.estimator_, self.history_, self.note_ = found.mu, f, found.history, found.note
 
     def _ask(self, method: str, X: Any) -> Any:
-        """What f says about rows, by one of its methods."""
+        """Result of a method of f on the completed rows."""
         check_is_fitted(self)
         return getattr(self.estimator_, method)(self._complete(X))
 
     def _complete(self, X: Any) -> FloatArray:
-        """x^mu, having told of values that are missing for the first time."""
+        """x^mu, with a warning about features that were never missing in training."""
         X = read_features(self, X, reset=False)
         surprising = np.isnan(X).any(axis=0) & ~self.missable_
         warn_never_missing(feature_names(self), np.flatnonzero(surprising))
@@ -91,26 +89,63 @@ class _JointImpute(BaseEstimator):
         return tags
 
 
+def _fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tuple[Any, Imputation]:
+    """f fitted at the values that a search found, or at the means if it fails there.
+
+    Features that do not matter, since they are never missing or never observed, have their means.
+    """
+    means = problem.means()
+    found = replace(found, mu=_checked(found.mu, means, matters), history=tuple(found.history))
+    failures: list[str] = []
+    for mu in (found.mu, means):
+        try:
+            f = problem.fit(mu)
+            break
+        except Exception as failure:
+            if is_interrupt(failure):
+                raise
+            failures.append(f"{type(failure).__name__}: {failure}")
+            if np.array_equal(mu, means):
+                name = type(problem.estimator).__name__
+                message = f"{name} cannot be fitted: it fails with the means imputed, too ({failures[-1]})."
+                raise RuntimeError(message) from failure
+    if not failures:
+        return f, found
+    reason = f"the predictor failed at the values found ({failures[0]})"
+    warn(f"The means are imputed, since {reason}.")
+    return f, Imputation(means, tuple(replace(entry, moves=()) for entry in found.history), f"the mean: {reason}")
+
+
+def _checked(mu: Any, means: FloatArray, matters: BoolArray) -> FloatArray:
+    """The values returned by a search, as d numbers."""
+    values = np.asarray(mu, dtype=float)
+    if values.shape == means.shape:
+        values = np.where(matters, values, means)
+    if values.shape != means.shape or not np.isfinite(values).all():
+        raise ValueError(f"The search must return {len(means)} finite imputed values, not {mu!r}.")
+    return values
+
+
 class JointImputeRegressor(RegressorMixin, _JointImpute):
-    """A regressor of any kind, with imputed values that are learned for it.
+    """Any regressor, with imputed values that are learned for it.
 
     Parameters
     ----------
     estimator : scikit-learn regressor, optional
-        f; least squares by default. Pipelines work.
+        f; least squares by default. It may be a pipeline.
     algorithm : {"auto", "paper"} or ImputationSearch
-        How mu is found: ``"auto"`` is :class:`admiss.joint.ClosedForm`, a ridge on values and indicators that is kept
-        where cross-validation prefers it to the mean; ``"paper"`` is :class:`admiss.joint.PaperSearch`, the local
-        search of the paper, which moves mu for linear f and hardly ever for trees, forests and boosting; or any
-        function that takes a ``JointProblem`` and a random state and returns an ``Imputation``. A grid search can
-        swap whole searches only: ``algorithm=[ClosedForm(..), PaperSearch(..)]``.
+        How mu is found: ``"auto"`` is :class:`admiss.joint.ClosedForm`, a ridge on values and indicators that is used
+        if cross-validation prefers it to the mean; ``"paper"`` is :class:`admiss.joint.PaperSearch`, the local search
+        of the paper, which moves mu for linear f and hardly ever for trees, forests and boosting; or any function of a
+        ``JointProblem`` and a random state that returns an ``Imputation``. A grid search can only vary whole searches:
+        ``algorithm=[ClosedForm(..), PaperSearch(..)]``.
     random_state : int, RandomState or None
-        For the search, and for random states that f leaves open.
+        Seed of the search, and of random states of f that are None.
 
     Attributes
     ----------
     imputation_ : array of shape (n_features_in_,)
-        mu. A feature that was never missing has its mean, one that was never observed has 0.
+        mu; the mean of a feature that was never missing, 0 for one that was never observed.
     estimator_ : regressor
         f, fitted to x^mu.
     history_ : tuple of Round
@@ -118,9 +153,9 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
     note_ : str
         How the search ended.
     missable_, observed_ : bool arrays of shape (n_features_in_,)
-        Features that were missing somewhere, and observed somewhere, in training.
+        Features with missing values, and with observed values, in training.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X had names
+    feature_names_in_ : array of str, if X has column names
 
     Examples
     --------
@@ -154,8 +189,8 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
         y : array of shape (n,)
             Target.
         sample_weight : array of shape (n,), optional
-            For an estimator that takes weights. The steps of ``algorithm="paper"`` depend on their scale, since it
-            reads the weight of the rows as their number.
+            For an estimator that takes weights. The steps of ``algorithm="paper"`` depend on their scale, because the
+            total weight counts as the number of rows.
         """
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
@@ -174,23 +209,23 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
 
 
 def _has(method: str) -> Callable[[Callable[..., FloatArray]], Any]:
-    """For a method that is there where f has it."""
+    """Decorator of a method that exists if f has it."""
     return available_if(lambda self: hasattr(getattr(self, "estimator_", self._predictor()), method))
 
 
 class JointImputeClassifier(ClassifierMixin, _JointImpute):
-    """A classifier of any kind, with imputed values that are learned for it.
+    """Any classifier, with imputed values that are learned for it.
 
     Parameters
     ----------
     estimator : scikit-learn classifier, optional
-        f; ``LogisticRegression`` by default. It needs ``predict_proba``, or, for ``error="auc"``, at least
-        ``decision_function``.
+        f; ``LogisticRegression`` by default. It needs ``predict_proba``; for ``error="auc"``, ``decision_function``
+        suffices.
     algorithm, random_state
         As in :class:`JointImputeRegressor`.
     error : {"log_loss", "auc"}
-        What the search lowers: the log-loss, which is a sum over rows, or, as in the paper, 1 - AUC (with several
-        classes the mean over one class against the rest).
+        Error minimised by the search: the log-loss, or, as in the paper, 1 - AUC (with several classes the mean over
+        each class against the rest).
 
     Attributes
     ----------
@@ -221,11 +256,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y.
-
-        As there, the steps of ``algorithm="paper"`` depend on the scale of the weights, which it reads as numbers of
-        rows.
-        """
+        """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
         if self.error not in ERRORS:
             raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
         search = self._check_parameters(sample_weight)
@@ -253,7 +284,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
 
     @_has("decision_function")
     def decision_function(self, X: Any) -> FloatArray:
-        """The scores of f."""
+        """Decision function of f."""
         return np.asarray(self._ask("decision_function", X))
 
     def predict(self, X: Any) -> Any:

@@ -1,10 +1,10 @@
-"""Ridge regression on features and indicators of what is missing, on unions of folds, over a grid of penalties.
+"""Ridge regression on features and indicators of missing values, on unions of folds, over a grid of penalties.
 
-With z_j = (x_j - mean_j) / deviation_j where x_j is observed and 0 where it is missing, both over the observed values,
+With z_j = (x_j - mean_j) / deviation_j if x_j is observed, else 0, mean and deviation over the observed values,
 
     min over a, w, b    (1/S) sum_i s_i l(y_i, a + w'z_i + b'm_i)  +  alpha |w|^2  +  beta |b|^2
 
-with l the squared loss, or the logistic loss of each class against the rest, with half of the penalty. A cell of the
+with l the squared loss, or the logistic loss of each class against the rest (then with half the penalty). A cell of the
 grid is a pair (alpha, beta); beta = infinity is b = 0.
 
 Squared loss: with u = (1, x, m, y), the moments Q = sum_i s_i u_i u_i' of the folds add up to those of any training
@@ -13,8 +13,8 @@ set. They give its means and deviations, and those of (1, z, m, y), because z is
     b = (G_mm - G_mx (G_xx + alpha)^-1 G_xm + beta)^-1 (c_m - G_mx (G_xx + alpha)^-1 c_x),
     w = (G_xx + alpha)^-1 (c_x - G_xm b),
 
-where one eigendecomposition of G_xx serves all alpha, and one of the matrix of b for each alpha serves all beta. The
-error of held-out rows is a quadratic form in their moments. So the rows are read once, whatever the grid.
+where one eigendecomposition of G_xx serves all alpha, and for each alpha one of the matrix of b serves all beta. The
+error of held-out rows is a quadratic form in their moments, so the rows are read once, whatever the grid.
 """
 
 import math
@@ -27,17 +27,17 @@ from admiss.estimator.rows import observed_moments, observed_scale
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 
-# An eigenvalue below this share of the largest is 0.
+# An eigenvalue below this share of the largest counts as 0.
 ZERO = 1e-10
-# A feature whose deviation in some rows is below this share of that in all of them is constant there.
+# A feature is constant in some rows if its deviation there is below this share of that in all rows.
 CONSTANT = 1e-7
-# Rows whose columns are held at once while moments are summed.
+# Rows per block when moments are summed.
 BLOCK_ROWS = 4096
-# Rows from which the penalties of the logistic loss are chosen; more would hardly change the choice.
-CHOICE_ROWS = 20_000
-# Tolerances of the logistic path while penalties are chosen, and of the coefficients that mu is made of.
-CHOICE_TOLERANCE, TOLERANCE = 1e-5, 1e-9
-# Log-odds of a class that all rows have, or none.
+# Rows from which the penalties of the logistic loss are selected; more would hardly matter.
+SELECTION_ROWS = 20_000
+# Tolerances of the logistic path when penalties are selected, and of the final coefficients.
+SELECTION_TOLERANCE, TOLERANCE = 1e-5, 1e-9
+# Log-odds of a class that all rows have, or that none has.
 CERTAIN = 30.0
 
 Parts = frozenset[int]
@@ -46,10 +46,10 @@ Cell = tuple[float, float]
 
 @dataclass(frozen=True)
 class Solutions:
-    """Coefficients for each cell and target, and the means and deviations that z is made with.
+    """Coefficients for each cell and target, and the means and deviations that define z.
 
     ``w`` and ``b`` have shape (cells, targets, d), ``a`` (cells, targets). Means and deviations are in the units of the
-    columns x; the deviation of a feature that is constant is 0, and so is its z.
+    columns x; a constant feature has deviation 0 and z = 0.
     """
 
     w: FloatArray
@@ -59,13 +59,13 @@ class Solutions:
     deviation: FloatArray
 
     def of_columns(self) -> FloatArray:
-        """The coefficients of the columns (1, x, m), of shape (cells, targets, 1 + 2d)."""
+        """Coefficients of the columns (1, x, m), of shape (cells, targets, 1 + 2d)."""
         slope = self.w * _reciprocal(self.deviation)
         return np.concatenate([(self.a - slope @ self.mean)[..., None], slope, self.b + slope * self.mean], axis=-1)
 
 
 class IndicatorRidge(ABC):
-    """The ridge of the module.
+    """Base class of the ridge for a loss.
 
     Parameters
     ----------
@@ -85,18 +85,18 @@ class IndicatorRidge(ABC):
         self._solved: dict[Parts, FloatArray] = {}
 
     def errors(self, training: Parts, held: int) -> FloatArray:
-        """Error of each cell, fitted to the rows of some folds, on another fold; a sum over its rows."""
+        """Summed error on a fold of each cell, fitted to the rows of other folds."""
         if training not in self._solved:
-            self._solved[training] = self._solve(training, self.cells, choosing=True).of_columns()
+            self._solved[training] = self._solve(training, self.cells, selecting=True).of_columns()
         return self._errors(self._solved[training], held)
 
     def coefficients(self, training: Parts, cell: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """w and b of shape (targets, d) in one cell, and the deviations in the units of X."""
-        found = self._solve(training, [self.cells[cell]], choosing=False)
+        found = self._solve(training, [self.cells[cell]], selecting=False)
         return found.w[0], found.b[0], found.deviation * self.unit
 
     def _columns(self, X: FloatArray) -> FloatArray:
-        """(1, x, m): x is shifted by the mean and in units of the deviation of what is observed, 0 where missing."""
+        """(1, x, m), with x standardised by its observed values, 0 where missing."""
         M = np.isnan(X)
         columns = np.empty((len(X), 1 + 2 * self.d))
         columns[:, 0] = 1.0
@@ -105,12 +105,12 @@ class IndicatorRidge(ABC):
         return columns
 
     @abstractmethod
-    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
-        """The solutions on the rows of some folds."""
+    def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
+        """Solutions on the rows of some folds."""
 
     @abstractmethod
     def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
-        """The errors on a fold, from the coefficients of the columns."""
+        """Errors on a fold, from the coefficients of the columns."""
 
 
 class SquaredRidge(IndicatorRidge):
@@ -137,7 +137,7 @@ class SquaredRidge(IndicatorRidge):
                 u = np.column_stack([self._columns(X[rows]), target[rows]])
                 self.moments[part] += (u * s[rows, None]).T @ u
 
-    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+    def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
         Q = np.sum([self.moments[part] for part in sorted(training)], axis=0)
         d, total = self.d, Q[0, 0]
         x, m = slice(1, 1 + d), slice(1 + d, 1 + 2 * d)
@@ -177,13 +177,13 @@ def _ridge_solutions(G: FloatArray, d: int, cells: list[Cell]) -> tuple[FloatArr
 
 
 def penalised_inverse(roots: FloatArray, penalty: float) -> FloatArray:
-    """1 / (roots + penalty), and 0 for directions without variation or penalty."""
+    """1 / (roots + penalty), or 0 for directions without variation and penalty."""
     sums = np.maximum(roots, 0.0) + penalty
     return np.where(sums > ZERO * max(roots[-1], ZERO), 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
 
 
 class LogisticRidge(IndicatorRidge):
-    """The logistic loss of each class against the rest, or of the second class where there are two.
+    """The logistic loss of each class against the rest, or of the second of two classes.
 
     Examples
     --------
@@ -200,13 +200,13 @@ class LogisticRidge(IndicatorRidge):
         super().__init__(X, s, held_out, cells)
         self.columns = self._columns(X)
         self.targets = [np.where(y == k, 1.0, -1.0) for k in (range(n_classes) if n_classes > 2 else [1])]
-        self.stride = math.ceil(len(X) / CHOICE_ROWS)
+        self.stride = math.ceil(len(X) / SELECTION_ROWS)
 
-    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+    def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
         rows = np.sort(np.concatenate([self.held_out[part] for part in training]))
         tolerance = TOLERANCE
-        if choosing:
-            rows, tolerance = rows[:: self.stride], CHOICE_TOLERANCE
+        if selecting:
+            rows, tolerance = rows[:: self.stride], SELECTION_TOLERANCE
         d, q = self.d, self.s[rows] / self.s[rows].sum()
         A, mean, deviation = standardised_columns(self.columns[rows], q)
         found = np.stack([_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets], axis=1)
@@ -241,14 +241,14 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
 
 
 def standardised(y: FloatArray, s: FloatArray) -> FloatArray:
-    """A target without its mean, in units of its deviation; 0 where it is constant."""
+    """A target with mean 0 and deviation 1; 0 if it is constant."""
     mean, deviation, size, _ = observed_moments(y[:, None], s)
     unit, is_constant = observed_scale(deviation, size)
     return np.where(is_constant[0], 0.0, (y - mean[0]) / unit[0])
 
 
 def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(z, m) from (1, x, m) of the rows of a training set, whose weights q sum to 1; and their means and deviations."""
+    """(z, m) from (1, x, m) of training rows with weights q that sum to 1, and the means and deviations of z."""
     d = columns.shape[1] // 2
     x, m = columns[:, 1 : 1 + d], columns[:, 1 + d :]
     observed = q @ (1.0 - m)
@@ -265,5 +265,5 @@ def _deviation(variance: FloatArray) -> FloatArray:
 
 
 def _reciprocal(deviation: FloatArray) -> FloatArray:
-    """1 / deviation, 0 of 0."""
+    """1 / deviation, or 0 if it is 0."""
     return np.where(deviation > 0, 1.0 / np.where(deviation > 0, deviation, 1.0), 0.0)

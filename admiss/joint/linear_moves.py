@@ -1,4 +1,4 @@
-"""The moves of the plain search for linear and logistic predictors, without a prediction for any candidate.
+"""The moves of Algorithm 2 for linear and logistic predictors, without predicting any candidate.
 
 linear, squared error
     With weights w, residuals r and total weight S, a step delta of mu_j lowers the error by
@@ -8,8 +8,8 @@ linear, squared error
     and g becomes g - delta w_j H_j: a move costs d operations, whatever the number of rows.
 
 logistic, log-loss
-    A step shifts the margins of the rows in which j is missing. The loss is convex in the shift, so that only the step
-    against the slope can pay, and one pass over these rows decides.
+    A step shifts the margins of the rows in which j is missing. The loss is convex in the shift, so only the step
+    against the slope can lower it, and one pass over these rows decides.
 """
 
 import math
@@ -23,7 +23,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
-from admiss.joint.moves import rounding_scale, sign_of_move
+from admiss.joint.moves import Moves, rounding_scale, sign_of_move
 from admiss.joint.problem import SMALLEST_PROBABILITY, JointProblem
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
@@ -31,18 +31,24 @@ from formulations.jit import compiled
 LARGEST_LOSS = -math.log(SMALLEST_PROBABILITY)
 
 
-def linear_steps(
-    problem: JointProblem, f: Any, X: FloatArray, outputs: FloatArray, step: FloatArray, orders: IntArray
-) -> IntArray | None:
-    """The moves of the inner loop as rows (feature, sign); None where f is not known to be linear or logistic.
+def linear_moves(
+    problem: JointProblem,
+    f: Any,
+    X: FloatArray,
+    outputs: FloatArray,
+    mu: FloatArray,
+    step: FloatArray,
+    orders: IntArray,
+) -> Moves | None:
+    """The moves of the inner loop; None unless f is known to be linear or logistic.
 
     Parameters
     ----------
     problem : JointProblem
     f : fitted predictor
     X, outputs : arrays
-        x^mu, and what f says about it.
-    step : array of shape (d,)
+        x^mu, and the outputs of f there.
+    mu, step : arrays of shape (d,)
     orders : array of shape (rounds, features that can move)
     """
     weights = linear_weights(f)
@@ -51,15 +57,21 @@ def linear_steps(
         return None
     error = problem.total_error(outputs)
     if problem.error == "squared":
-        return _squared_steps(problem, margins, error, weights[0], step, orders)
-    return _logistic_steps(problem, margins, error, weights, step, orders)
+        signs = _squared_steps(problem, margins, error, weights[0], step, orders)
+    else:
+        signs = _logistic_steps(problem, margins, error, weights, step, orders)
+    mu = mu.copy()
+    moves = [(int(j), float(sign * step[j])) for j, sign in signs]
+    for j, delta in moves:
+        mu[j] += delta
+    return Moves(mu, tuple(moves), 1, len(X))
 
 
 def linear_weights(f: Any) -> FloatArray | None:
-    """Weights of shape (margins, d) where f is linear in x, or logistic; None where that is not known.
+    """Weights of shape (margins, d) if f is known to be linear in x, or logistic; otherwise None.
 
-    Known are the linear models of scikit-learn whose predictions are X w + b, ``LogisticRegression``, either of them
-    after scalers in a pipeline, and what a search by cross-validation found among them.
+    Recognised are linear models of scikit-learn with predictions X w + b, ``LogisticRegression``, pipelines of scalers
+    and either of them, and searches by cross-validation over these.
 
     Examples
     --------
@@ -87,7 +99,7 @@ def linear_weights(f: Any) -> FloatArray | None:
 def _margins(
     problem: JointProblem, f: Any, X: FloatArray, outputs: FloatArray, weights: FloatArray
 ) -> FloatArray | None:
-    """Predictions, or the log-odds behind them, of shape (n, margins); None where f is not what its weights say."""
+    """Predictions, or their log-odds, of shape (n, margins); None if they do not agree with the weights."""
     if problem.error == "auc" or len(weights) != (1 if problem.n_classes <= 2 else problem.n_classes):
         return None
     if problem.error == "squared":
@@ -117,7 +129,7 @@ def _squared_steps(
 def _squared_loop(
     g: FloatArray, H: FloatArray, shift: FloatArray, orders: IntArray, error: float, a: float, b: float
 ) -> IntArray:
-    """Moves as rows (feature, sign); ``shift`` is what one step up does to the predictions."""
+    """Moves as rows (feature, sign); ``shift`` is the change of the predictions by one step up."""
     moves = np.empty((orders.size, 2), dtype=np.int64)
     count = 0
     for order in orders:
@@ -162,7 +174,7 @@ def _logistic_loop(
     b: float,
 ) -> IntArray:
     """Moves as rows (feature, sign); the rows in which j is missing are ``row[starts[j]:starts[j + 1]]``."""
-    P, loss = np.empty(Z.shape), np.empty(len(y))  # probabilities, and -log that of the row's own class
+    P, loss = np.empty(Z.shape), np.empty(len(y))  # probabilities, and -log of that of the own class
     new_P, new_loss = np.empty(Z.shape), np.empty(len(y))
     _probabilities(Z, y, np.arange(len(y)), shifts[0], 0.0, P, loss)
     moves = np.empty((orders.size, 2), dtype=np.int64)
@@ -173,7 +185,7 @@ def _logistic_loop(
             rows, shift = row[starts[j] : starts[j + 1]], shifts[j]
             slope, largest = _slope(P, y, loss, share, rows, shift)
             gain_down = gain_up = -np.inf
-            # Where the bound on probabilities may be at work the loss is not convex.
+            # The loss is not convex if the bound on probabilities may be active.
             convex = largest < LARGEST_LOSS
             if not convex or slope > 0:
                 _probabilities(Z, y, rows, shift, -1.0, new_P, new_loss)
@@ -230,7 +242,7 @@ def _probabilities(
 def _slope(
     P: FloatArray, y: IntArray, loss: FloatArray, share: FloatArray, rows: IntArray, shift: FloatArray
 ) -> tuple[float, float]:
-    """The derivative of the error towards a step up, and a bound on the losses of the rows after a step."""
+    """Derivative of the error in the direction of a step up, and a bound on the losses of the rows after a step."""
     slope, largest, step = 0.0, 0.0, 0.0
     for c in range(len(shift)):
         step = max(step, abs(shift[c]))
@@ -246,7 +258,7 @@ def _slope(
 
 @compiled
 def _fall(loss: FloatArray, new_loss: FloatArray, share: FloatArray, rows: IntArray) -> float:
-    """By how much the error falls."""
+    """Decrease of the error."""
     fall = 0.0
     for k in range(len(rows)):
         fall += share[rows[k]] * (loss[rows[k]] - new_loss[k])

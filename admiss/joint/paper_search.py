@@ -1,37 +1,36 @@
-"""Algorithm 2 of the paper: a local search over the imputed values, in turn with fits of f.
+"""Algorithm 2 of the paper: a local search over the imputed values that alternates with fits of f.
 
     mu_j = mean of the observed x_j,   sigma_j = std of the observed x_j / sqrt(number of observed rows)
     repeat   f = the predictor fitted to (x^mu, y)
              repeat   for each j:   epsilon = argmin over {-1, 0, 1} of error(y, f(x^(mu + epsilon sigma_j e_j)))
                                     mu_j = mu_j + epsilon sigma_j
 
-The inner loop ends after 20 rounds, or after a round that moved nothing. The outer loop ends after 10 rounds, when a
-round moved nothing (f would be the same again), or when the error of the new f, at the mu it was fitted to, is not
-below that of the f before it by a share of 1e-4. mu is the last one, even where the new f is worse. The estimator then
-fits f once more. The weight of the rows is read as their number: weights that are ten times as large make the steps
+The inner loop ends after 20 rounds, or after a round without moves. The outer loop ends after 10 rounds, after a round
+without moves (f would be the same again), or when the error of the new f, at the mu it was fitted to, is not below that
+of the previous f by a share of 1e-4. The last mu is returned, even if the new f is worse. The estimator then fits f
+once more. The total weight of the rows counts as their number: weights that are ten times as large make the steps
 smaller by sqrt(10), as ten copies of each row would.
 
-Ties stay: a step must lower the error by more than rounding can, and where both steps lower it alike the step down is
-taken; see :mod:`admiss.joint.moves`. The plain search predicts every row for every candidate;
-:mod:`admiss.joint.fast_moves` makes the same moves with less work.
+A step must lower the error by more than rounding can, and the step down wins ties. :mod:`admiss.joint.moves` has the
+rule, the plain search, which predicts every row for every candidate, and a search that makes the same moves with fewer
+predictions; :mod:`admiss.joint.linear_moves` needs none for linear and logistic predictors.
 
-What the authors ran differs in three points (``variant="authors"``): mu and sigma from training and test rows together
-(``reference``), coordinates in random order, and an outer loop without a tolerance.
+The authors' implementation differs in three points (``variant="authors"``): mu and sigma come from training and test
+rows together (``reference``), coordinates are in random order, and the outer loop has no tolerance.
 
-Trees, forests and boosting grow leaves around the imputed spike, so that small steps of mu change no prediction for the
-better and the search hardly ever moves: ``python -m experiments bench joint`` (``make_synthetic``, 1000 rows, 10 and 30
-features, MCAR and censoring, seed 0) counts 90 to 3,575 moves for least squares, none for trees and forests, and 5 once
-for XGBoost.
+Trees, forests and boosting grow leaves around the imputed spike, so small steps of mu improve no prediction and the
+search hardly ever moves: ``python -m experiments bench joint`` (``make_synthetic``, 1000 rows, 10 and 30 features, MCAR
+and censoring, seed 0) counts 90 to 3,575 moves for least squares, none for trees and forests, and 5 once for XGBoost.
 """
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from admiss.joint.fast_moves import fast_moves
-from admiss.joint.moves import Moves, rounding_scale, sign_of_move
+from admiss.estimator.notices import warn
+from admiss.joint.linear_moves import linear_moves
+from admiss.joint.moves import Moves, batched_moves, plain_moves
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
 from admiss.terminal.progress import counter
 from formulations.arrays import FloatArray, IntArray
@@ -41,27 +40,27 @@ ORDERS = ("cyclic", "shuffled")
 VARIANTS = ("text", "authors")
 
 
-@dataclass(frozen=True, eq=False)  # an array of rows has no truth value to compare searches by
+@dataclass(frozen=True, eq=False)  # arrays of reference rows cannot be compared by ==
 class PaperSearch:
     """Algorithm 2 of the paper, as an ``ImputationSearch``.
 
-    Its steps depend on the scale of the weights, which are read as numbers of rows.
+    The steps depend on the scale of the weights, which are taken as numbers of rows.
 
     Parameters
     ----------
     order : {"cyclic", "shuffled"}
-        Features from first to last, or in a random order that is drawn anew for every inner round.
+        Features from first to last, or in a new random order in every inner round.
     variant : {"text", "authors"}
-        The algorithm of the text, or what the authors ran: always shuffled, the tolerance never active.
+        The algorithm of the text, or the authors' implementation: always shuffled, without a tolerance.
     inner_rounds, outer_rounds : int
-        Most rounds of each loop.
+        Largest number of rounds of each loop.
     tolerance : float
         The outer loop ends when the error falls by less than this share.
     reference : array of shape (rows, d), optional
-        Under "authors": rows, training and test rows together, that give the first mu and the steps.
+        For "authors": training and test rows, from which the first mu and the steps are computed.
     accelerated : bool
-        Make the same moves without predicting all rows for every candidate. f must predict a row alike, up to rounding,
-        whatever other rows it predicts with it.
+        Make the same moves without predicting all rows for every candidate. The prediction of a row must not depend, up
+        to rounding, on the rows predicted with it.
 
     Examples
     --------
@@ -83,12 +82,12 @@ class PaperSearch:
     accelerated: bool = True
 
     def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
-        """The imputed values that the search ends with."""
+        """Run the search."""
         self._check(problem)
         mu, step = self.start(problem)
         history: list[Round] = []
         best = (np.inf, mu)
-        with counter("outer rounds") as tell:
+        with counter("outer rounds") as report:
             for number in range(1, self.outer_rounds + 1):
                 try:
                     f = problem.fit(mu)
@@ -102,12 +101,11 @@ class PaperSearch:
                     if not history or is_interrupt(failure):
                         raise
                     note = f"the predictor failed in round {number} ({type(failure).__name__}: {failure})"
-                    # of whoever called ``fit`` of the estimator
-                    warnings.warn(f"The search ended early, with its best imputed values so far: {note}.", stacklevel=4)
+                    warn(f"The search ended early, with its best imputed values so far: {note}.")
                     return Imputation(best[1], tuple(history), note)
                 history[-1] = Round(error, found.moves)
                 mu = found.mu
-                tell(number, self.outer_rounds)
+                report(number, self.outer_rounds)
                 if not found.moves:
                     return Imputation(mu, tuple(history), "no step lowers the error")
         return Imputation(mu, tuple(history), f"{self.outer_rounds} outer rounds")
@@ -125,16 +123,16 @@ class PaperSearch:
         for name in ("inner_rounds", "outer_rounds"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1 on, not {value!r}.")
+                raise ValueError(f"{name} must be a positive integer, not {value!r}.")
         if not 0 <= self.tolerance < np.inf:
-            raise ValueError(f"tolerance must be a number from 0 on, not {self.tolerance!r}.")
+            raise ValueError(f"tolerance must be a non-negative number, not {self.tolerance!r}.")
         if self.reference is not None and self.variant != "authors":
-            raise ValueError("reference rows belong to variant='authors': the text takes the training rows.")
+            raise ValueError("reference is for variant='authors' only: the text takes the training rows.")
         if self.reference is not None and np.shape(self.reference)[1:] != problem.X.shape[1:]:
-            raise ValueError(f"reference must have rows of {problem.X.shape[1]} features, as X has.")
+            raise ValueError(f"reference must have {problem.X.shape[1]} features, like X.")
 
     def start(self, problem: JointProblem) -> tuple[FloatArray, FloatArray]:
-        """The first mu, and the steps."""
+        """The initial mu, and the steps."""
         if self.reference is not None:
             reference = np.asarray(self.reference, dtype=float)
             problem = JointProblem(reference, np.zeros(len(reference)), np.ones(len(reference)), None, "squared")
@@ -159,7 +157,7 @@ def inner_search(
     problem : JointProblem
     f : fitted predictor
     mu, step : arrays of shape (d,)
-        Where to start, and sigma.
+        The initial values, and sigma.
     orders : array of shape (rounds, d)
         The order of the features in each round.
     accelerated : bool
@@ -176,32 +174,11 @@ def inner_search(
     >>> plain.moves == fast.moves, plain.moves, plain.predicted_rows, fast.predicted_rows
     (True, ((0, 0.25), (0, 0.25)), 28, 4)
     """
-    search = fast_moves if accelerated else _plain_moves
-    return search(problem, f, mu, step, orders)
-
-
-def _plain_moves(problem: JointProblem, f: Any, mu: FloatArray, step: FloatArray, orders: IntArray) -> Moves:
-    """Every row is predicted for every candidate."""
-    calls = 0
-
-    def error_at(candidate: FloatArray) -> float:
-        nonlocal calls
-        calls += 1
-        return problem.total_error(problem.outputs(f, imputed(problem.X, candidate)))
-
-    a, b = rounding_scale(problem)
-    moves: list[tuple[int, float]] = []
-    mu, error = mu.copy(), error_at(mu)
-    for order in orders:
-        before = len(moves)
-        for j in order:
-            down, up = mu.copy(), mu.copy()
-            down[j], up[j] = mu[j] - step[j], mu[j] + step[j]
-            errors = {-1: error_at(down), 1: error_at(up)}
-            sign = sign_of_move(error - errors[-1], error - errors[1], error, a, b)
-            if sign:
-                mu, error = (down if sign < 0 else up), errors[sign]
-                moves.append((int(j), float(sign * step[j])))
-        if len(moves) == before:
-            break
-    return Moves(mu, tuple(moves), calls, calls * len(problem.X))
+    if not accelerated:
+        return plain_moves(problem, f, mu, step, orders)
+    X = imputed(problem.X, mu)
+    outputs = problem.outputs(f, X)
+    can_move = problem.M.any(axis=0) & (step > 0)
+    orders = orders[can_move[orders]].reshape(len(orders), -1)
+    found = linear_moves(problem, f, X, outputs, mu, step, orders)
+    return batched_moves(problem, f, X, outputs, mu, step, orders) if found is None else found

@@ -1,7 +1,7 @@
-"""What is asked of the predictor f: to be one of scikit-learn's kind, to take weights, and to say something of classes.
+"""Requirements on the predictor f: a scikit-learn estimator that takes weights and has scores of classes.
 
-f sees classes as codes 0, 1, .. without gaps, which some predictors insist on. So its weights of classes go by code,
-and what it says of codes is put into the columns of the classes that these are.
+f sees classes as consecutive codes 0, 1, .., which some predictors require. Its class weights are therefore given by
+code, and its outputs are put into the columns of the classes with these codes.
 """
 
 from typing import Any
@@ -19,10 +19,10 @@ from formulations.arrays import FloatArray, IntArray
 
 
 def check_predictor(f: Any, kind: str, weighted: bool) -> None:
-    """Refuse what is no regressor or classifier, or takes no weights where there are some."""
+    """Refuse anything but a regressor or classifier that takes weights if there are some."""
     is_one = all(hasattr(f, name) for name in ("fit", "get_params")) and not isinstance(f, type)
     if not is_one or _kind(f) not in (kind, None):
-        raise ValueError(f"estimator must be a {kind} of scikit-learn's kind, not {f!r}.")
+        raise ValueError(f"estimator must be a {kind} with the interface of scikit-learn, not {f!r}.")
     if weighted and weight_parameter(f) is None:
         raise ValueError(
             f"{type(f).__name__} is not known to take sample_weight: fit without weights, or use another estimator."
@@ -30,12 +30,12 @@ def check_predictor(f: Any, kind: str, weighted: bool) -> None:
 
 
 def _kind(f: Any) -> str | None:
-    """What f says that it is: "classifier", "regressor", something else or nothing."""
+    """Estimator type in the tags of f, or None."""
     return f.__sklearn_tags__().estimator_type if hasattr(f, "__sklearn_tags__") else None
 
 
 def prepared(estimator: Any, random_state: np.random.RandomState, classes: Any = None) -> Any:
-    """A copy of f whose open random states are set, and whose class weights go by code."""
+    """A copy of f with its unset random states set, and with class weights by code."""
     f = clone(estimator)
     seed = int(random_state.randint(np.iinfo(np.int32).max))
     parameters = f.get_params(deep=True).items()
@@ -45,7 +45,7 @@ def prepared(estimator: Any, random_state: np.random.RandomState, classes: Any =
 
 
 def class_weights_by_code(f: Any, classes: Any) -> Any:
-    """f, whose weights of classes are now given by the index of the class.
+    """f with class weights given by the index of the class.
 
     Examples
     --------
@@ -62,10 +62,9 @@ def class_weights_by_code(f: Any, classes: Any) -> Any:
 
 
 def weight_parameter(estimator: Any) -> str | None:
-    """The name by which ``fit`` of f takes weights of the rows; None where it is not known to take any.
+    """Name of the argument of ``fit`` for sample weights; None if f is not known to take any.
 
-    With scikit-learn's metadata routing, what is made of other predictors takes ``sample_weight`` and hands it to those
-    that request it.
+    With metadata routing of scikit-learn, meta-estimators pass ``sample_weight`` to the parts that request it.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def weight_parameter(estimator: Any) -> str | None:
     handing_on = isinstance(estimator, Pipeline | BaseSearchCV | TransformedTargetRegressor)
     if get_config()["enable_metadata_routing"] and (joined or handing_on):
         return "sample_weight"
-    if joined:  # they hand it to all their parts
+    if joined:  # passed on to all parts
         parts = [part for _, part in estimator.estimators if part != "drop"]
         parts += [part for part in [getattr(estimator, "final_estimator", None)] if part is not None]
         return "sample_weight" if {weight_parameter(part) for part in parts} == {"sample_weight"} else None
@@ -95,27 +94,27 @@ def weight_parameter(estimator: Any) -> str | None:
 
 
 def one_against_one(f: Any) -> bool:
-    """Whether the decision function of f has a column for each pair of classes; three pairs look like three classes."""
+    """Whether the decision function has a column per pair of classes; three pairs look like three classes."""
     parts = [f, f.best_estimator_] if hasattr(f, "best_estimator_") else [f]
     parameters = [item for part in parts for item in part.get_params(deep=True).items()]
     return any(name.rpartition("__")[2] == "decision_function_shape" and value == "ovo" for name, value in parameters)
 
 
 ONE_AGAINST_ONE = (
-    "error='auc' needs a score for each class, and decision_function_shape='ovo' gives one for each pair of classes: "
+    "error='auc' needs a score per class, and decision_function_shape='ovo' gives one per pair of classes: "
     "use decision_function_shape='ovr'."
 )
 
 
 def class_probabilities(f: Any, X: FloatArray, present: IntArray, n_classes: int) -> FloatArray:
-    """Probabilities of shape (n, n_classes) from f, which knows the classes ``present`` by their index there."""
+    """Probabilities of shape (n, n_classes) from f, whose codes are indices into ``present``."""
     outputs = np.zeros((len(X), n_classes))
     outputs[:, _columns(f, present)] = _of_shape(f, f.predict_proba(X), len(X), "predict_proba")
     return outputs
 
 
 def class_decisions(f: Any, X: FloatArray, present: IntArray, n_classes: int) -> FloatArray:
-    """As :func:`class_probabilities`, the decision function; a class that f does not know has its smallest value."""
+    """The same for the decision function; a class unknown to f has its smallest value."""
     scores = np.asarray(f.decision_function(X), dtype=float)
     if scores.ndim == 1:
         scores = np.column_stack([-scores, scores])
@@ -131,11 +130,11 @@ def _columns(f: Any, present: IntArray) -> IntArray:
 
 
 def _of_shape(f: Any, outputs: Any, n: int, method: str) -> FloatArray:
-    """Outputs that have one column for each class of f."""
+    """Outputs, checked to have one column per class of f."""
     values = np.asarray(outputs, dtype=float)
     if values.shape != (n, len(f.classes_)):
         raise ValueError(
-            f"{method} of {type(f).__name__} must have a column for each of its {len(f.classes_)} classes, "
+            f"{method} of {type(f).__name__} must have one column per class, {len(f.classes_)} in all, "
             f"and has shape {values.shape} for {n} rows."
         )
     return values

@@ -1,11 +1,10 @@
-"""Imputed values and predictor learned together (Section 3.2 of the paper): the problem, and what a search is.
+"""Joint learning of imputed values and predictor (Section 3.2 of the paper): the problem, and the protocol of a search.
 
     min over mu, f  (1/S) sum_i s_i l(y_i, f(x_i^mu)),      x_ij^mu = x_ij where observed, mu_j where missing
 
-f is any predictor of scikit-learn; l is the squared loss, or the log-loss of the probabilities of classes. The area
-under the curve, the error that the paper takes for classes, is no sum over rows; its error here is 1 - AUC.
-
-A search is a function of the problem and a random state that returns mu: see ``ImputationSearch``.
+f is any scikit-learn predictor; l is the squared loss, or the log-loss of class probabilities. The paper's error for
+classes, 1 - AUC, is not a sum over rows. A search is a function of the problem and a random state that returns mu: see
+``ImputationSearch``.
 """
 
 from dataclasses import dataclass, replace
@@ -25,16 +24,15 @@ from admiss.joint.predictor import (
 )
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Probabilities are kept so far from 0, so that one sure mistake does not make the error infinite; smaller ones, which f
-# may have found as 1 - p, are rounding.
+# Smaller probabilities, which f may have computed as 1 - p, are rounding, and would make the error infinite.
 SMALLEST_PROBABILITY = 1e-12
-# Scores that differ by a share of 2^-40 are ties in the area under the curve: rounding must not rank rows.
+# Scores that differ by a share of 2^-40 are ties in the area under the curve, lest rounding rank rows.
 SCORE_BITS = 40
 
 
 @dataclass(frozen=True)
 class JointProblem:
-    """Rows, and the predictor to be fitted to them.
+    """Rows, and the predictor to fit to them.
 
     Attributes
     ----------
@@ -44,12 +42,12 @@ class JointProblem:
         Numbers, or the codes 0 .. K - 1 of classes.
     sample_weight : array of shape (n,)
     estimator : scikit-learn regressor or classifier
-        f; it is cloned and never fitted itself.
+        f; it is cloned for every fit.
     error : {"squared", "log_loss", "auc"}
     n_classes : int
         K; 0 in regression.
     pass_weights : bool
-        Whether f is fitted with the weights; in a pipeline its last step is.
+        Whether f is fitted with the weights (the last step of a pipeline).
     """
 
     X: FloatArray
@@ -62,7 +60,7 @@ class JointProblem:
 
     @property
     def M(self) -> BoolArray:
-        """What is missing."""
+        """Indicators of missing values."""
         return np.isnan(self.X)
 
     def means(self) -> FloatArray:
@@ -78,20 +76,17 @@ class JointProblem:
         squares = np.where(self.M, 0.0, (self.X - self.means()) ** 2 * weight)
         return np.sqrt(squares.sum(axis=0) / np.where(total > 0, total, 1.0))
 
-    def rows(self, chosen: IntArray | BoolArray) -> "JointProblem":
-        """The problem on some of its rows."""
-        return replace(self, X=self.X[chosen], y=self.y[chosen], sample_weight=self.sample_weight[chosen])
+    def rows(self, selected: IntArray | BoolArray) -> "JointProblem":
+        """The problem on a subset of its rows."""
+        return replace(self, X=self.X[selected], y=self.y[selected], sample_weight=self.sample_weight[selected])
 
     def weighted_rows(self) -> "JointProblem":
-        """The problem without rows of weight 0, which are no rows."""
+        """The problem without rows of weight zero."""
         used = self.sample_weight > 0
         return self if used.all() else self.rows(used)
 
     def fit(self, mu: FloatArray) -> Any:
-        """f, fitted to the rows with mu in the place of what is missing.
-
-        It knows the classes of these rows by their index among them, which is their code where all classes are there.
-        """
+        """f fitted to x^mu; it sees the classes that occur as consecutive codes."""
         name = weight_parameter(self.estimator)
         weights = {name: self.sample_weight} if self.pass_weights and name is not None else {}
         f, y = clone(self.estimator), self.y
@@ -101,14 +96,13 @@ class JointProblem:
         return f.fit(imputed(self.X, mu), y, **weights)
 
     def _present(self) -> IntArray:
-        """The codes among these rows, in order."""
+        """Sorted codes of the classes that occur."""
         return np.flatnonzero(np.bincount(self.y.astype(int), minlength=self.n_classes))
 
     def outputs(self, f: Any, X: FloatArray) -> FloatArray:
-        """What the error is about: predictions of shape (n,), or probabilities of shape (n, K) by code.
+        """Predictions of shape (n,), or probabilities of shape (n, K) by code, of f fitted to this problem.
 
-        f must have been fitted to the rows of this problem. For the area under the curve, f without probabilities gives
-        the values of its decision function.
+        For the area under the curve the decision function stands in for probabilities if f has none.
         """
         if not self.n_classes:
             outputs = np.asarray(f.predict(X), dtype=float).reshape(len(X))
@@ -121,28 +115,28 @@ class JointProblem:
         return outputs
 
     def require_scores(self) -> None:
-        """Refuse f that has nothing of which the error of classes could be taken."""
+        """Refuse f without the scores that the error of classes needs."""
         needed = ["predict_proba"] if self.error == "log_loss" else ["predict_proba", "decision_function"]
         f = self.estimator
         if not any(hasattr(f, name) for name in needed):
-            f = self.fit(self.means())  # some have it only once fitted
+            f = self.fit(self.means())  # some predictors have it only once fitted
         if not any(hasattr(f, name) for name in needed):
             raise ValueError(
-                f"error={self.error!r} needs an estimator with {' or '.join(needed)}, which {type(f).__name__} has "
-                f"not: take one that has, for instance by wrapping it in CalibratedClassifierCV."
+                f"error={self.error!r} needs an estimator with {' or '.join(needed)}, and {type(f).__name__} has none: "
+                "use another one, or wrap it in CalibratedClassifierCV."
             )
         if self.n_classes > 2 and not hasattr(f, "predict_proba") and one_against_one(f):
             raise ValueError(ONE_AGAINST_ONE)
 
     def losses(self, outputs: FloatArray, rows: IntArray | slice = slice(None)) -> FloatArray:
-        """s_i l(y_i, output_i) of rows; not for the area under the curve."""
+        """s_i l(y_i, output_i) of some rows; undefined for the area under the curve."""
         y, s = self.y[rows], self.sample_weight[rows]
         if self.error == "squared":
             return s * (y - outputs) ** 2
         return s * log_losses(y.astype(int), outputs, SMALLEST_PROBABILITY)
 
     def total_error(self, outputs: FloatArray) -> float:
-        """The error of all rows: a weighted mean of losses, or 1 - AUC, with several classes one against the rest."""
+        """Weighted mean of the losses, or 1 - AUC, averaged over each of several classes against the rest."""
         if self.error != "auc":
             return float(self.losses(outputs).sum() / self.sample_weight.sum())
         mantissa, exponent = np.frexp(outputs)
@@ -157,7 +151,7 @@ class JointProblem:
 
 
 def imputed(X: FloatArray, mu: FloatArray) -> FloatArray:
-    """x^mu: mu_j in the place of what is missing.
+    """x^mu: missing values replaced by mu.
 
     Examples
     --------
@@ -169,7 +163,7 @@ def imputed(X: FloatArray, mu: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Round:
-    """One outer round of a search: the error of the fitted f before mu is moved, and the moves.
+    """One outer round of a search: the error of the fitted f before mu moves, and the moves.
 
     Attributes
     ----------
@@ -184,14 +178,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Imputation:
-    """What a search found.
+    """Result of a search.
 
     Attributes
     ----------
     mu : array of shape (d,)
     history : tuple of Round
     note : str
-        Why it ended as it did, in words.
+        Reason for the result, in words.
     """
 
     mu: FloatArray
@@ -200,15 +194,15 @@ class Imputation:
 
 
 class ImputationSearch(Protocol):
-    """How mu is found.
+    """Protocol of a search for mu.
 
-    A search has parameters only (a dataclass will do) and is called with the problem and a random state. It may fit f
-    as often as it likes by ``problem.fit(mu)``; the estimator that called it refits f once more with what it returns.
-    Values of features that are never missing, or never observed, do not matter: the estimator takes their means.
+    A search is called with the problem and a random state. It may fit f any number of times by ``problem.fit(mu)``; the
+    estimator fits f once more to the result. The estimator replaces values of features that are never missing, or never
+    observed, by their means.
 
     Examples
     --------
-    Imputation by the medians:
+    Imputation by medians:
 
     >>> from admiss.joint import Imputation, JointImputeRegressor
     >>> def medians(problem, random_state):

@@ -1,22 +1,29 @@
-"""The ridge of :mod:`admiss.joint.indicator_ridge` under the squared loss, where features are more than rows.
+"""The ridge of :mod:`admiss.joint.indicator_ridge` for the squared loss, with fewer rows than features.
 
-With A, B and t the centred z, m and y of a training set, rows times the roots of their shares of the weight, its
-solution is the same in the space of rows: with P = 1 - A (A'A + alpha)^-1 A', which has the eigenvectors of AA',
+Let A, B and t be the centred z, m and y of a training set, rows times the roots of their shares of the weight. With
+P = 1 - A (A'A + alpha)^-1 A', which has the eigenvectors of AA', the solution in the space of rows is
 
     b = B' P^(1/2) (P^(1/2) BB' P^(1/2) + beta)^-1 P^(1/2) t,      w = A' (AA' + alpha)^-1 (t - B b),
 
-so that all decompositions are of matrices of rows by rows.
+and all decompositions are of n x n matrices.
 """
 
 import numpy as np
 
-from admiss.joint.indicator_ridge import Cell, IndicatorRidge, Parts, Solutions, penalised_inverse, standardised
-from admiss.joint.indicator_ridge import standardised_columns as z_and_m
+from admiss.joint.indicator_ridge import (
+    Cell,
+    IndicatorRidge,
+    Parts,
+    Solutions,
+    penalised_inverse,
+    standardised,
+    standardised_columns,
+)
 from formulations.arrays import FloatArray, IntArray
 
 
 class RowRidge(IndicatorRidge):
-    """The squared loss of a numeric target, from rows; parameters as those of ``SquaredRidge``.
+    """The squared loss of a numeric target, from rows; parameters as in ``SquaredRidge``.
 
     Examples
     --------
@@ -33,10 +40,10 @@ class RowRidge(IndicatorRidge):
         super().__init__(X, s, held_out, cells)
         self.columns, self.target = self._columns(X), standardised(y, s)
 
-    def _solve(self, training: Parts, cells: list[Cell], choosing: bool) -> Solutions:
+    def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
         rows = np.sort(np.concatenate([self.held_out[part] for part in training]))
         d, q = self.d, self.s[rows] / self.s[rows].sum()
-        zm, mean, deviation = z_and_m(self.columns[rows], q)
+        zm, mean, deviation = standardised_columns(self.columns[rows], q)
         y = self.target[rows]
         level, y_level = q @ zm, q @ y
         root = np.sqrt(q)
@@ -60,7 +67,7 @@ def _row_solutions(A: FloatArray, B: FloatArray, t: FloatArray, cells: list[Cell
     for alpha in {alpha for alpha, _ in cells}:
         shrunk = penalised_inverse(roots, alpha)
         half = np.sqrt(np.maximum(1.0 - roots * shrunk, 0.0))  # P^(1/2), in the coordinates of U
-        half[half < 1e-7] = 0.0  # the root of what rounding leaves of 0
+        half[half < 1e-7] = 0.0  # the root of a rounded 0
         left, V = np.linalg.eigh(half[:, None] * K * half)
         unexplained = V.T @ (half * (U.T @ t))
         for i, cell in enumerate(cells):

@@ -118,22 +118,22 @@ def test_logistic_ridge_is_that_of_scikit_learn():
     assert ridge.errors(frozenset([1, 2, 3]), 0)[1] == pytest.approx(loss, rel=1e-5)
 
 
-def test_penalties_of_the_logistic_loss_are_chosen_from_some_rows_and_mu_found_from_all(monkeypatch):
+def test_penalties_of_the_logistic_loss_come_from_some_rows_and_mu_from_all(monkeypatch):
     _, problem = censored(n=150, d=4, n_active=2, rank=3)
     X, y, s = problem.X, (problem.y > 0).astype(int), seed().uniform(0.1, 2.0, 150)
     held_out, cells = folds_and_cells(X, y, s, y)
     training = frozenset([1, 2, 3])
     full = LogisticRidge(X, y, 2, s, held_out, cells)
-    monkeypatch.setattr("admiss.joint.indicator_ridge.CHOICE_ROWS", 50)
+    monkeypatch.setattr("admiss.joint.indicator_ridge.SELECTION_ROWS", 50)
     thinned = LogisticRidge(X, y, 2, s, held_out, cells)
     for found, expected in zip(thinned.coefficients(training, 1), full.coefficients(training, 1), strict=True):
         assert np.array_equal(found, expected)
 
     monkeypatch.undo()
     rows, held = np.sort(np.concatenate(held_out[1:]))[::3], held_out[0][::3]
-    kept = np.concatenate([rows, held])
-    parts = [np.arange(len(rows)), np.arange(len(rows), len(kept))]
-    by_hand = LogisticRidge(X[kept], y[kept], 2, s[kept], parts, cells).errors(frozenset([0]), 1)
+    subset = np.concatenate([rows, held])
+    parts = [np.arange(len(rows)), np.arange(len(rows), len(subset))]
+    by_hand = LogisticRidge(X[subset], y[subset], 2, s[subset], parts, cells).errors(frozenset([0]), 1)
     assert thinned.errors(training, 0) == pytest.approx(by_hand, rel=1e-3)
     assert np.abs(full.errors(training, 0) - by_hand).max() > 0.5 * by_hand.max()
 
@@ -167,7 +167,7 @@ def test_moments_are_sums_over_blocks(monkeypatch):
 
 
 def test_gate_is_the_cross_validation_done_plainly():
-    """Penalties, mu and f again in each fold: the same searches, on the training rows and folds given by hand."""
+    """Penalties, mu and f are recomputed in each fold; here with training rows and folds made by hand."""
     _, problem = censored(n=150)
     problem = replace(problem, estimator=DecisionTreeRegressor(max_depth=4, random_state=0))
     found = ClosedForm()(problem, seed())
@@ -200,7 +200,7 @@ def test_linear_model_gains_what_indicators_give():
     assert joint > plain + 0.1
 
 
-def test_moves_lead_from_the_means_to_mu_and_errors_are_told():
+def test_moves_lead_from_the_means_to_mu_and_errors_are_in_the_note():
     _, problem = censored()
     found = ClosedForm()(problem, seed())
     mu = problem.means()
@@ -231,7 +231,6 @@ def test_units_and_shifts_move_along():
 
 
 def test_weights_are_repeated_rows_and_rows_of_weight_zero_are_refused():
-    """The estimators leave them out; a fold cannot count them."""
     _, problem = censored(n=80)
     counts = seed().randint(0, 3, 80)
     search = ClosedForm(penalties=[0.1], feature_penalties=[0.01], gate=False)
@@ -255,7 +254,7 @@ def test_same_seed_same_result():
 
 
 class Counting(BaseEstimator, RegressorMixin):
-    """Counts its fits; fails, or predicts NaN, when told to."""
+    """Counts its fits; raises a given error, or predicts a given value."""
 
     fits = 0
 
@@ -273,7 +272,7 @@ class Counting(BaseEstimator, RegressorMixin):
 
 
 @pytest.mark.parametrize("case", ["nothing missing", "two rows", "constant y", "no gate"])
-def test_no_fits_where_there_is_nothing_to_compare(case):
+def test_no_fits_without_anything_to_compare(case):
     _, problem = censored(n=60)
     X, y = problem.X, problem.y
     if case == "nothing missing":
@@ -289,7 +288,7 @@ def test_no_fits_where_there_is_nothing_to_compare(case):
     assert np.array_equal(found.mu, problem.means()) == (case != "no gate")
 
 
-def test_a_tie_goes_to_the_mean_after_two_fits_a_fold():
+def test_a_tie_goes_to_the_mean_after_two_fits_per_fold():
     _, problem = censored()
     Counting.fits = 0
     found = ClosedForm()(replace(problem, estimator=Counting()), seed())
@@ -310,13 +309,13 @@ def test_a_predictor_that_fails_leaves_the_mean_and_a_warning(f):
 
 def test_the_warning_points_to_the_call_of_fit():
     _, problem = censored()
-    with pytest.warns(UserWarning, match="failed in cross-validation") as told:
+    with pytest.warns(UserWarning, match="failed in cross-validation") as warned:
         JointImputeRegressor(Counting(value=np.nan)).fit(problem.X, problem.y)
-    assert [warning.filename for warning in told] == [__file__]
+    assert [warning.filename for warning in warned] == [__file__]
 
 
 def test_a_class_that_a_fold_lacks_leaves_no_gap_in_the_codes():
-    """Class 1 has one row: XGBoost, which wants the codes 0 and 1 there, is given them, and the weights of classes."""
+    """Class 1 has one row: XGBoost, which requires the codes 0 and 1, gets them, and so do class weights."""
     data, problem = censored(n=200)
     labels = np.array(["a", "c"])[(data.y_train > 0).astype(int)]
     labels[7] = "b"
@@ -335,7 +334,7 @@ def test_a_class_that_a_fold_lacks_leaves_no_gap_in_the_codes():
     assert not found[:, 1].any()
 
 
-def test_an_interrupt_goes_out():
+def test_an_interrupt_is_not_caught():
     _, problem = censored()
     with pytest.raises(KeyboardInterrupt):
         ClosedForm()(replace(problem, estimator=Counting(error=KeyboardInterrupt())), seed())
@@ -374,7 +373,7 @@ def test_few_rows_and_more_features_than_rows(shape, kind):
 
 
 def test_two_classes_of_one_feature_without_penalty():
-    """Unpenalised, the rows with a missing value have their own log-odds, and mu is where the model predicts them."""
+    """Without penalty, rows with a missing value have their own log-odds, and the model predicts these at mu."""
     rng = seed(2)
     x = rng.normal(size=400)
     y = (rng.random(400) < 1 / (1 + np.exp(-2 * x))).astype(int)

@@ -1,4 +1,4 @@
-"""Algorithm 2: against its statement, the accelerated search against the plain one, and predictors that misbehave."""
+"""Algorithm 2: against its statement, the accelerated against the plain search, and predictors that misbehave."""
 
 import re
 import warnings
@@ -75,7 +75,7 @@ def assert_same_moves(plain, fast, at_least=1):
 
 
 def literal_algorithm(X, y, estimator, error, inner=20, outer=10, tolerance=1e-4):
-    """Algorithm 2 as it is printed, with means and errors written anew."""
+    """Algorithm 2 as printed, independent of the package."""
     mu = np.nanmean(X, axis=0)
     sigma = np.nanstd(X, axis=0) / np.sqrt(np.sum(~np.isnan(X), axis=0))
     previous = None
@@ -106,7 +106,7 @@ def literal_algorithm(X, y, estimator, error, inner=20, outer=10, tolerance=1e-4
 
 @pytest.mark.parametrize("mechanism", ["mcar", "censoring"])
 def test_the_search_is_algorithm_2_as_printed(mechanism):
-    data = make_synthetic(n=120, d=5, mechanism=mechanism, n_test=1, random_state=3)
+    data = make_synthetic(n=80, d=5, mechanism=mechanism, n_test=1, random_state=3)
     X, y = data.X_train, data.y_train
     expected = literal_algorithm(X, y, LinearRegression(), lambda f, Z: mean_squared_error(y, f.predict(Z)))
     found = JointImputeRegressor(algorithm="paper").fit(X, y)
@@ -149,7 +149,7 @@ LINEAR = [
 
 @pytest.mark.parametrize("estimator", LINEAR, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_other_linear_predictors_predict_once_a_round(estimator, weighted):
+def test_other_linear_predictors_predict_once_per_round(estimator, weighted):
     classes = 2 if "Logistic" in str(estimator) else 0
     problem = problem_of(estimator, classes=classes, weighted=weighted, mechanism="mcar")
     plain, fast = both(problem, order="shuffled", outer_rounds=2)
@@ -167,8 +167,8 @@ def test_several_classes():
             assert_same_moves(*both(problem, outer_rounds=2), at_least=at_least)
 
 
-def test_logistic_moves_where_probabilities_are_cut_off():
-    """With margins in the hundreds the log-loss is not convex, and both steps are looked at."""
+def test_logistic_moves_with_clipped_probabilities():
+    """With margins in the hundreds the log-loss is not convex, and both steps are tried."""
     for classes in (2, 3):
         problem = problem_of(LogisticRegression(), n=200, d=6, classes=classes)
         f = problem.fit(problem.means())
@@ -200,7 +200,7 @@ OTHERS = [
 @pytest.mark.parametrize("mechanism", ["mcar", "censoring"])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_moves_of_any_predictor_are_those_of_the_plain_search(estimator, mechanism):
-    """With the steps of the paper, and with larger ones from values that are off, from where trees move too."""
+    """With the steps of the paper, and with larger ones from poor initial values, from which trees move too."""
     classes = 2 if isinstance(estimator, ClassifierMixin) else 0
     weighted = not isinstance(estimator, KNeighborsRegressor | MLPRegressor)
     problem = problem_of(estimator, n=200, d=6, mechanism=mechanism, classes=classes, weighted=weighted)
@@ -230,14 +230,14 @@ def test_a_tree_that_does_not_move_is_asked_once():
     assert fast.predicted_rows == 1000 + 2 * problem.M.sum()
 
 
-def test_calls_are_split_where_rows_are_many(monkeypatch):
+def test_calls_with_many_rows_are_split(monkeypatch):
     problem = problem_of(KNeighborsRegressor(), n=150, d=5)
     expected = both(problem, outer_rounds=1)[0]
-    monkeypatch.setattr("admiss.joint.fast_moves.CALL_ROWS", 1)
+    monkeypatch.setattr("admiss.joint.moves.CALL_ROWS", 1)
     assert_same_moves(expected, both(problem, outer_rounds=1)[1])
 
 
-def test_what_is_not_linear_is_not_taken_for_it():
+def test_nonlinear_predictors_are_not_taken_for_linear():
     class Clipped(LinearRegression):
         def predict(self, X):
             return np.clip(super().predict(X), -1, 1)
@@ -254,8 +254,8 @@ def test_what_is_not_linear_is_not_taken_for_it():
     np.testing.assert_array_equal(linear_weights(model)[0], model[-1].coef_)
 
 
-def test_exact_fits_and_constant_features_do_not_wander():
-    """Where the error is rounding, or a step is 0, nothing moves, in either search."""
+def test_exact_fits_and_constant_features_do_not_move():
+    """Nothing moves in either search if the error is rounding, or the step 0."""
     rng = np.random.default_rng(0)
     X = 1e4 + rng.normal(size=(60, 3))
     y = X @ [1.0, 2.0, 3.0]
@@ -304,7 +304,7 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn():
 
 def test_scores_that_differ_by_rounding_are_ties_in_the_area():
     problem = JointProblem(np.zeros((2, 1)), np.array([0, 1]), np.ones(2), None, "auc", n_classes=2)
-    above, below = 0.1 + 0.2, 0.3  # one number, but for rounding
+    above, below = 0.1 + 0.2, 0.3  # equal up to rounding
     assert above > below
     for scores in ([above, below], [below, above], [1e9 * above, 1e9 * below]):
         assert problem.total_error(np.column_stack([np.zeros(2), scores])) == 0.5
@@ -314,7 +314,7 @@ def test_scores_that_differ_by_rounding_are_ties_in_the_area():
 # Rounds
 
 
-def test_rounds_end_by_the_tolerance_the_limit_or_for_want_of_moves():
+def test_rounds_end_by_the_tolerance_the_limit_or_without_moves():
     problem = problem_of(LinearRegression())
     errors = [round.error for round in PaperSearch()(problem, np.random.RandomState(0)).history]
     assert all(after < before for before, after in pairwise(errors))
@@ -359,11 +359,11 @@ def test_searches_with_other_reference_rows_are_not_equal():
     [
         ({"order": "random"}, "order must be one of 'cyclic', 'shuffled'"),
         ({"variant": "paper"}, "variant must be one of 'text', 'authors'"),
-        ({"inner_rounds": 0}, "inner_rounds must be a whole number"),
-        ({"outer_rounds": 2.5}, "outer_rounds must be a whole number"),
-        ({"tolerance": -1.0}, "tolerance must be a number from 0 on"),
-        ({"reference": np.ones((3, 10))}, "reference rows belong to variant='authors'"),
-        ({"variant": "authors", "reference": np.ones((3, 4))}, "rows of 10 features"),
+        ({"inner_rounds": 0}, "inner_rounds must be a positive integer"),
+        ({"outer_rounds": 2.5}, "outer_rounds must be a positive integer"),
+        ({"tolerance": -1.0}, "tolerance must be a non-negative number"),
+        ({"reference": np.ones((3, 10))}, "reference is for variant='authors' only"),
+        ({"variant": "authors", "reference": np.ones((3, 4))}, "reference must have 10 features"),
     ],
 )
 def test_parameters_of_the_search(given, message):
@@ -375,7 +375,7 @@ def test_parameters_of_the_search(given, message):
 
 
 class Moody(RegressorMixin, BaseEstimator):
-    """Fails in its third fit, or predicts NaN, or is interrupted."""
+    """Fails in its third fit, predicts NaN, or is interrupted."""
 
     fits = 0
 
@@ -397,12 +397,14 @@ class Moody(RegressorMixin, BaseEstimator):
         return self.inner_.predict(X) * (np.nan if self.bad_ else 1.0)
 
 
-@pytest.mark.parametrize(("mood", "told"), [("raise", "FloatingPointError: too hot"), ("nan", "Moody predicts NaN")])
-def test_a_predictor_that_fails_in_mid_search_keeps_the_best_values_so_far(mood, told):
+@pytest.mark.parametrize(("mood", "message"), [("raise", "FloatingPointError: too hot"), ("nan", "Moody predicts NaN")])
+def test_a_predictor_that_fails_during_the_search_leaves_the_best_values_so_far(mood, message):
     problem = problem_of(LinearRegression())
     expected = PaperSearch(outer_rounds=1)(problem, np.random.RandomState(0))
     Moody.fits = 0
-    with pytest.warns(UserWarning, match=f"ended early, with its best imputed values so far: .* in round 3 .*{told}"):
+    with pytest.warns(
+        UserWarning, match=f"ended early, with its best imputed values so far: .* in round 3 .*{message}"
+    ):
         model = JointImputeRegressor(Moody(mood), algorithm="paper").fit(problem.X, problem.y)
     np.testing.assert_array_equal(model.imputation_, expected.mu)
     assert Moody.fits == 4
@@ -428,12 +430,12 @@ def test_a_last_fit_that_fails_falls_back_to_the_means():
     problem = problem_of(LinearRegression())
     Moody.fits = 0
     model = JointImputeRegressor(Moody("raise", at=2), algorithm=PaperSearch(outer_rounds=1))
-    told = "the predictor failed at the values found (FloatingPointError: too hot)"
-    with pytest.warns(UserWarning, match="The means are imputed, since " + re.escape(told)) as warned:
+    reason = "the predictor failed at the values found (FloatingPointError: too hot)"
+    with pytest.warns(UserWarning, match="The means are imputed, since " + re.escape(reason)) as warned:
         model.fit(problem.X, problem.y)
     assert [warning.filename for warning in warned] == [__file__]
     np.testing.assert_array_equal(model.imputation_, problem.means())
-    assert model.note_ == f"the mean: {told}"
+    assert model.note_ == f"the mean: {reason}"
     assert [round.moves for round in model.history_] == [()]
 
 
@@ -468,7 +470,7 @@ def test_the_best_values_so_far_are_those_of_the_smallest_error():
 
 
 @pytest.mark.parametrize("search", [PaperSearch(), PaperSearch(outer_rounds=1), ClosedForm()], ids=str)
-def test_a_predictor_that_keeps_failing_is_said_to(search):
+def test_a_predictor_that_fails_at_the_means_too_is_reported(search):
     problem = problem_of(LinearRegression())
     Worsening.fits = 0
     with warnings.catch_warnings(record=True) as warned:
@@ -485,10 +487,10 @@ def test_scores_of_pairs_of_classes_are_refused(classes):
     problem = problem_of(SVC(decision_function_shape="ovo"), n=120, d=5, classes=classes, error="auc")
     for search in ("paper", "auto"):
         for f in (problem.estimator, make_pipeline(StandardScaler(), problem.estimator)):
-            with pytest.raises(ValueError, match="error='auc' needs a score for each class, and .*use .*='ovr'"):
+            with pytest.raises(ValueError, match="error='auc' needs a score per class, and .*use .*='ovr'"):
                 JointImputeClassifier(f, search, error="auc").fit(problem.X, problem.y)
     X = imputed(problem.X, problem.means())
-    with pytest.raises(ValueError, match="gives one for each pair"):
+    with pytest.raises(ValueError, match="gives one per pair"):
         problem.outputs(problem.fit(problem.means()), X)
     by_class = replace(problem, estimator=SVC())
     f = by_class.fit(problem.means())
@@ -511,16 +513,14 @@ def test_scores_go_by_the_classes_of_the_predictor():
     np.testing.assert_array_equal(two.outputs(two.fit(two.means()), X), np.tile([0.0, 0.0, 1.0], (60, 1)))
     f.classes_ = np.arange(2)
     f.decision_function = lambda X: np.zeros((len(X), 3))
-    with pytest.raises(ValueError, match="decision_function of Backwards must have a column for each of its 2 classes"):
+    with pytest.raises(ValueError, match="decision_function of Backwards must have one column per class, 2 in all"):
         problem.outputs(f, X)
 
 
-def test_what_the_predictor_lacks_is_said():
+def test_missing_methods_of_the_predictor_are_named():
     problem = problem_of(LogisticRegression(), n=120, d=5, classes=2)
     X, y = problem.X, problem.y
-    with pytest.raises(
-        ValueError, match="error='log_loss' needs an estimator with predict_proba, which LinearSVC has not"
-    ):
+    with pytest.raises(ValueError, match="error='log_loss' needs an estimator with predict_proba, and LinearSVC has"):
         JointImputeClassifier(LinearSVC(), "paper").fit(X, y)
     ranked = JointImputeClassifier(LinearSVC(), PaperSearch(outer_rounds=1), error="auc").fit(X, y)
     assert ranked.score(X, y) > 0.6
@@ -547,7 +547,7 @@ def test_what_the_predictor_lacks_is_said():
             return self
 
     for wrong in (LogisticRegression(), Foreign(), Ridge):
-        with pytest.raises(ValueError, match="estimator must be a regressor of scikit-learn's kind"):
+        with pytest.raises(ValueError, match="estimator must be a regressor with the interface of scikit-learn"):
             JointImputeRegressor(wrong).fit(X, y)
     with pytest.raises(ValueError, match="estimator must be a classifier"):
         JointImputeClassifier(LinearRegression()).fit(X, y)
@@ -567,7 +567,7 @@ def test_weights_reach_the_last_step_of_a_pipeline():
     assert np.abs(plain.estimator_.coef_ - unweighted.estimator_.coef_).max() > 1e-4
 
 
-def test_weights_reach_what_is_made_of_predictors():
+def test_weights_reach_the_parts_of_meta_estimators():
     problem = problem_of(LinearRegression(), n=120, d=5, weighted=True)
     X = imputed(problem.X, problem.means())
     made = [
@@ -611,7 +611,7 @@ def test_any_function_can_be_the_search():
     X[:, 1] = np.arange(120)
     assert JointImputeRegressor(algorithm=search).fit(X, problem.y).imputation_[:2].tolist() == [2.5, 59.5]
     X[:, 0] = np.nan
-    beside = np.array([np.inf, np.nan, 2.0, 3.0, 4.0])  # never observed and never missing: they do not matter
+    beside = np.array([np.inf, np.nan, 2.0, 3.0, 4.0])  # the first two, never observed and never missing, do not matter
     with pytest.warns(UserWarning, match="Never observed"):
         model = JointImputeRegressor(algorithm=lambda p, r: Imputation(beside)).fit(X, problem.y)
     assert model.imputation_.tolist() == [0.0, 59.5, 2.0, 3.0, 4.0]
@@ -630,7 +630,7 @@ def test_labels_and_class_weights_go_by_label():
     expected = LogisticRegression(class_weight=weight).fit(X, labels)
     np.testing.assert_allclose(model.predict_proba(problem.X), expected.predict_proba(X), atol=1e-6)
     assert (model.predict(problem.X) == expected.predict(X)).all()
-    s = (labels != "c").astype(float)  # a class without weight is no class
+    s = (labels != "c").astype(float)  # a class without weight is dropped
     assert JointImputeClassifier(algorithm="paper").fit(problem.X, labels, s).classes_.tolist() == ["a", "b"]
     boosted = JointImputeClassifier(XGBClassifier(n_estimators=3, n_jobs=1), "paper").fit(problem.X, labels)
     assert set(boosted.predict(problem.X)) <= set("abc")
