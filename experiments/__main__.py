@@ -6,14 +6,16 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Before numpy is imported: benchmarks compare single threads.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from admiss.cli.study_commands import add_study_commands  # noqa: E402
-from admiss.study.errors import EngineError  # noqa: E402
-from admiss.study.outcome import encodable  # noqa: E402
+from admiss.cli.study.commands import add_reader, add_study_commands, run_command  # noqa: E402
+
+if TYPE_CHECKING:
+    from admiss.study.report.presentation import Catalogue
 
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
@@ -25,12 +27,14 @@ TOPICS = {
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
+    """Build the commands and their options."""
     parser = argparse.ArgumentParser(
         prog="python -m experiments", description="Research runs and benchmarks of admiss."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_study_commands(commands)
+    add_study_commands(commands, catalogue)
+    words = "the numbers beside those of the paper (without a study: of all that were run)"
+    add_reader(commands, "compare-paper", words, compare_paper, catalogue, nargs="?")
     bench = commands.add_parser("bench", help="benchmarks against the best peers, in CPU time of one thread")
     topics = bench.add_subparsers(dest="topic", required=True, metavar="TOPIC")
     for topic, words in TOPICS.items():
@@ -41,6 +45,20 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def catalogue() -> "Catalogue":
+    """Import the studies, which takes seconds."""
+    from experiments.catalogue import CATALOGUE
+
+    return CATALOGUE
+
+
+def compare_paper(options: argparse.Namespace) -> str:
+    """Compare studies with the paper."""
+    from experiments.paper.commands import compare_studies
+
+    return compare_studies(options)
+
+
 def run_bench(options: argparse.Namespace) -> str:
     """Run the benchmarks of a topic."""
     topic = import_module(f"experiments.bench.{options.topic.replace('-', '_')}")
@@ -48,21 +66,8 @@ def run_bench(options: argparse.Namespace) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
-    options = build_parser().parse_args(arguments)
-    options.arguments = arguments
-    try:
-        print(encodable(options.handler(options)), flush=True)
-    except BrokenPipeError:  # the reader, head for instance, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (EngineError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt as interruption:
-        print(str(interruption) or "interrupted", file=sys.stderr)
-        return 130
-    return 0
+    """Run the command line and return its exit code."""
+    return run_command(build_parser(), arguments)
 
 
 if __name__ == "__main__":

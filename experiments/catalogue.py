@@ -1,15 +1,70 @@
-"""The studies by name."""
+"""The studies by name, each bound to its tables, claims and figures."""
 
-from admiss.study.study import Study
-from experiments.studies import bounds, grids, partitions, real_design, stack, synthetic
+from typing import Any
 
-STUDIES: dict[str, Study] = {
-    module.STUDY.name: module.STUDY for module in (synthetic, grids, real_design, partitions, bounds, stack)
+import polars as pl
+
+from admiss.study.report.dots import time_drawing
+from admiss.study.report.drawing import Drawing
+from admiss.study.report.presentation import Catalogue, Presentation
+from admiss.study.sections import Section
+from experiments.paper.figures import paper_drawings
+from experiments.paper.labels import LABELS, authors_r2, by_signal_and_design, r2_words
+from experiments.paper.real_design.claims import REAL_DESIGN_CLAIMS
+from experiments.paper.real_design.tables import real_design_comparison, real_design_sections
+from experiments.paper.sections import claims_section
+from experiments.paper.synthetic.appendix_claims import APPENDIX_CLAIMS
+from experiments.paper.synthetic.claims import SYNTHETIC_CLAIMS
+from experiments.paper.synthetic.tables import synthetic_comparison, synthetic_sections
+from experiments.studies.bounds.figures import plot_bounds_study
+from experiments.studies.bounds.grid import STUDY as BOUNDS
+from experiments.studies.bounds.tables import bounds_sections
+from experiments.studies.grids.grid import STUDY as GRIDS
+from experiments.studies.grids.tables import grids_sections
+from experiments.studies.partitions.figures import partition_drawings
+from experiments.studies.partitions.grid import STUDY as PARTITIONS
+from experiments.studies.partitions.tables import partition_sections
+from experiments.studies.real_design.grid import STUDY as REAL_DESIGN
+from experiments.studies.stack.grid import STUDY as STACK
+from experiments.studies.stack.tables import stack_sections
+from experiments.studies.synthetic.grid import STUDY as SYNTHETIC
+
+# Studies with the methods and instances of the paper.
+OF_PAPER: dict[str, Any] = {
+    "drawings": paper_drawings,
+    "labels": LABELS,
+    "value": authors_r2,
+    "refine": by_signal_and_design,
 }
 
 
-def find_study(name: str) -> Study:
-    """The study of a name."""
-    if name not in STUDIES:
-        raise ValueError(f"Unknown study {name!r}: choose one of {', '.join(STUDIES)}.")
-    return STUDIES[name]
+def _synthetic(table: pl.DataFrame) -> list[Section]:
+    claims = claims_section([*SYNTHETIC_CLAIMS, *APPENDIX_CLAIMS], table)
+    return [*synthetic_sections(table, SYNTHETIC.best), claims]
+
+
+def _real_design(table: pl.DataFrame) -> list[Section]:
+    claims = claims_section(REAL_DESIGN_CLAIMS, table, clipped=True)
+    return [*real_design_sections(table, REAL_DESIGN.best), claims]
+
+
+def _seconds(rows: pl.DataFrame) -> list[Drawing]:
+    drawing = time_drawing(rows, LABELS)
+    return [drawing] if drawing else []
+
+
+def _partitions(rows: pl.DataFrame) -> list[Drawing]:
+    return [*partition_drawings(rows), *_seconds(rows)]
+
+
+CATALOGUE: Catalogue = {
+    presentation.study.name: presentation
+    for presentation in (
+        Presentation(SYNTHETIC, _synthetic, synthetic_comparison, score_words=r2_words, **OF_PAPER),
+        Presentation(GRIDS, grids_sections, **OF_PAPER),
+        Presentation(REAL_DESIGN, _real_design, real_design_comparison, score_words=r2_words, **OF_PAPER),
+        Presentation(PARTITIONS, partition_sections, drawings=_partitions, labels=LABELS, score_words=r2_words),
+        Presentation(BOUNDS, bounds_sections, drawings=_seconds, plot=plot_bounds_study, labels=LABELS),
+        Presentation(STACK, stack_sections, score_words=r2_words, **OF_PAPER),
+    )
+}

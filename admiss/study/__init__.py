@@ -1,1 +1,1 @@
-"""Studies: instances, methods, and the cells in which they meet, computed in processes and kept in a store."""
+"""Studies: grids of instances and methods, run in processes, stored, tabulated and reported."""

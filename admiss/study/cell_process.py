@@ -1,16 +1,16 @@
-"""A child process that computes cells, seen from its parent: limits, deaths and new starts.
+"""A child process that computes cells, seen from its parent: limits, deaths and restarts.
 
 Every cell ends in an outcome:
 
-    done or failed      as the child said
+    done or failed      as reported by the child
     time limit          the child is killed
-    death               of the child by itself or from outside; the cell is tried once more in a new child
+    death               the child ended by itself or was killed; the cell is tried once more in a new child
     no start            what the cell needs was not imported in time; the child is killed
-    memory limit        the child is killed; where it had computed other cells before, which may have left something in
-                        its memory, the cell is tried once more in a new child
+    memory limit        the child is killed; if it had computed other cells before, which may have left something in its
+                        memory, the cell is tried once more in a new child
 
 A cell process is used from one thread, and may be closed from any other. On Linux the child dies with the thread that
-started it; where another thread goes on, it starts another child.
+started it; another thread starts another child.
 """
 
 import contextlib
@@ -23,18 +23,16 @@ import sys
 import tempfile
 import threading
 import time
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from admiss.study.digest import origin
-from admiss.study.errors import EngineError
-from admiss.study.frames import read_frame, write_frame
 from admiss.study.outcome import Outcome
-from admiss.study.study import Cell
-from admiss.study.worker import DETAILS, memory_reason
+from admiss.study.study import Cell, EngineError
+from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
 
-# Seconds in which a child must be there, and in which it must have imported what a cell needs.
+# Seconds within which a child must be ready, and within which it must have imported what a cell needs.
 START_SECONDS = 300.0
-# Seconds in which a child that has closed its output ends by itself.
+# Seconds within which a child that has closed its output ends by itself.
 END_SECONDS = 2.0
 SAME_SOURCES = "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version"
 SINGLE_THREAD = (
@@ -53,58 +51,68 @@ class ClosedError(Exception):
     """The process was closed while it computed: the cell has no outcome."""
 
 
+class _Attempt(NamedTuple):
+    outcome: Outcome
+    again: bool = False
+
+
 class CellProcess:
-    """Computes cells in a child process that is started when it is needed.
+    """Computes cells in a child process, which is started on demand.
 
     Parameters
     ----------
     seconds, gigabytes : float
-        Limits of a cell.
+        Limits per cell.
+    sources : tuple of str
+        Packages of the study, which the digest of a cell covers.
     digest : str, optional
-        Of the sources that the child must have.
+        Digest of the sources that the child must have.
     """
 
-    def __init__(self, seconds: float, gigabytes: float, digest: str | None = None) -> None:
+    def __init__(
+        self, seconds: float, gigabytes: float, sources: tuple[str, ...] = (), digest: str | None = None
+    ) -> None:
         self.seconds = seconds
         self.gigabytes = gigabytes
+        self.sources = sources
         self.digest = digest
         self.closed = False
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
     def run(self, cell: Cell | bytes) -> Outcome:
-        """The outcome of a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` without a child."""
+        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
         first = self._attempt(cell)
         return self._attempt(cell).outcome if first.again else first.outcome
 
     def close(self) -> None:
-        """Kill the child; a cell that it computes has no outcome."""
+        """Kill the child; the cell that it is computing has no outcome."""
         with self._lock:
             self.closed = True
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes) -> "_Attempt":
+    def _attempt(self, cell: Cell | bytes) -> _Attempt:
         child = self._living_child()
-        began = time.monotonic()
+        start = time.monotonic()
         try:
             pickled = cell if isinstance(cell, bytes) else pickle.dumps(cell)
         except Exception as error:  # a lambda, for instance
-            return _Attempt(self._failed(cannot_be_sent(error), began, child))
+            return _Attempt(self._failed(cannot_be_sent(error), start, child))
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
-            child.answer("started", START_SECONDS)
+            child.report("started", START_SECONDS)
             limit = f"time limit of {self.seconds:g} s"
-            began = time.monotonic()
-            outcome: Outcome = child.answer("ended", self.seconds)
+            start = time.monotonic()
+            outcome: Outcome = child.report("ended", self.seconds)
         except queue.Empty:
             self._drop(child)
-            return _Attempt(self._failed(limit, began, child))
+            return _Attempt(self._failed(limit, start, child))
         except (EOFError, OSError):
             child.let_end()
             self._drop(child)
-            return _Attempt(self._failed(child.death(), began, child), again=True)
+            return _Attempt(self._failed(child.death(), start, child), again=True)
         used, child.cells = child.cells > 0, child.cells + 1
         if outcome.reason == memory_reason(self.gigabytes):
             self._drop(child)
@@ -116,11 +124,11 @@ class CellProcess:
             if self.closed:
                 raise ClosedError
             if self._child is None or self._child.process.poll() is not None:
-                self._child = _Child()
+                self._child = _Child(self.sources)
             child = self._child
         if not child.ready:
             try:
-                child.origin = child.answer("ready", START_SECONDS)
+                child.origin = child.report("ready", START_SECONDS)
                 child.ready = True
             except queue.Empty:
                 self._drop(child)
@@ -128,7 +136,7 @@ class CellProcess:
             except EOFError:
                 child.let_end()
                 self._drop(child)
-                last = child.said().strip().splitlines()[-1:]
+                last = child.printed().strip().splitlines()[-1:]
                 raise EngineError(f"A worker could not start: {' '.join([child.death(), *last])}.") from None
         if self.digest not in (None, child.origin["digest"]):
             raise EngineError(
@@ -143,80 +151,74 @@ class CellProcess:
             if self.closed:
                 raise ClosedError
 
-    def _failed(self, reason: str, began: float, child: "_Child") -> Outcome:
-        elapsed = time.monotonic() - began
-        return Outcome("failed", reason, child.said(), elapsed=elapsed, origin=child.origin, pid=child.process.pid)
+    def _failed(self, reason: str, start: float, child: "_Child") -> Outcome:
+        elapsed = time.monotonic() - start
+        return Outcome("failed", reason, child.printed(), elapsed=elapsed, origin=child.origin, pid=child.process.pid)
 
 
 def cannot_be_sent(error: Exception) -> str:
-    """How a cell is said to fail that cannot be pickled."""
+    """Reason of a cell that cannot be pickled."""
     return f"the cell cannot be sent to a worker: {error}"
 
 
-class _Attempt:
-    def __init__(self, outcome: Outcome, again: bool = False) -> None:
-        self.outcome = outcome
-        self.again = again
-
-
 class _Child:
-    """The process, a thread that reads its answers, and a file with what it says on standard error."""
+    """The process, a thread that reads its reports, and a file with its standard error."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: tuple[str, ...]) -> None:
         self.ready = False
-        self.origin = origin()  # until it has said its own
+        self.origin = origin(sources)  # until it reports its own
         self.cells = 0
-        self.answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "admiss.study.worker"],
+            [sys.executable, "-P", "-m", "admiss.study.worker", *sources],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
             env=_environment(),
-            # A group of its own: Ctrl-C of the terminal does not reach it, and it is killed with its own children.
+            # A process group of its own: Ctrl-C in the terminal does not reach it, and it is killed with its children.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.stdin: IO[bytes] = self.process.stdin
-        threading.Thread(target=_pass_on, args=(self.process.stdout, self.answers), daemon=True).start()
+        threading.Thread(target=_pass_on, args=(self.process.stdout, self.reports), daemon=True).start()
 
     def send(self, job: Any) -> None:
         self.errors.truncate(0)
         write_frame(self.stdin, job)
 
-    def answer(self, kind: str, seconds: float) -> Any:
-        """What the next answer of a kind says; ``queue.Empty`` after so many seconds, ``EOFError`` at its death."""
+    def report(self, kind: str, seconds: float) -> Any:
+        """Wait for a report of a kind; raises ``queue.Empty`` after so many seconds, ``EOFError`` if the child dies."""
         deadline = time.monotonic() + seconds
         while True:
-            answer = self.answers.get(timeout=max(0.0, deadline - time.monotonic()))
-            if answer is None:
+            report = self.reports.get(timeout=max(0.0, deadline - time.monotonic()))
+            if report is None:
                 raise EOFError
-            if answer[0] == kind:
-                return answer[1]
-            if answer[0] == "ended":  # before it started: the cell could not be read
-                self.answers.put(answer)
+            if report[0] == kind:
+                return report[1]
+            if report[0] == "ended":  # before it started: the cell could not be unpickled
+                self.reports.put(report)
                 return None
 
     def let_end(self) -> None:
-        """Wait a little for the end of a child that has closed its output, so that it is not the kill that is told.
+        """Give a child that has closed its output time to end, so that its own death is reported and not the kill.
 
-        It stays unwaited for: its group, with the processes that it has started, keeps its number.
+        The process is not reaped: its group, which includes the processes that it has started, keeps its number.
         """
         if not hasattr(os, "waitid"):
             time.sleep(END_SECONDS / 4)
             return
         deadline = time.monotonic() + END_SECONDS
-        with contextlib.suppress(ChildProcessError):  # waited for by a thread that closes
+        with contextlib.suppress(ChildProcessError):  # reaped by a thread that closes
             while os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 if time.monotonic() > deadline:
                     return
                 time.sleep(0.01)
 
     def kill(self) -> None:
-        if self.process.returncode is not None:  # waited for: its number may be another process by now
+        if self.process.returncode is not None:  # reaped: its number may belong to another process by now
             return
         try:
             if hasattr(os, "killpg"):
@@ -226,32 +228,32 @@ class _Child:
         except (ProcessLookupError, PermissionError):  # it has ended
             self.process.kill()
         self.process.wait()
-        with contextlib.suppress(OSError):  # what was not sent stays unsent
+        with contextlib.suppress(OSError):  # unsent input is lost
             self.stdin.close()
 
     def death(self) -> str:
         code = self.process.returncode
         return f"the worker died ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
 
-    def said(self) -> str:
-        """The end of what it said on standard error."""
+    def printed(self) -> str:
+        """The end of its standard error."""
         self.errors.seek(0, os.SEEK_END)
         self.errors.seek(max(0, self.errors.tell() - DETAILS))
         return self.errors.read().decode(errors="replace")
 
 
-def _pass_on(pipe: IO[bytes], answers: "queue.SimpleQueue[Any]") -> None:
+def _pass_on(pipe: IO[bytes], reports: "queue.SimpleQueue[Any]") -> None:
     try:
         while True:
-            answers.put(read_frame(pipe))
+            reports.put(read_frame(pipe))
     except (EOFError, OSError, pickle.UnpicklingError):
-        answers.put(None)
+        reports.put(None)
     finally:
         pipe.close()
 
 
 def _environment() -> dict[str, str]:
-    """Single threads, a fixed order of sets, and the modules that this process finds."""
-    path = os.pathsep.join(os.path.abspath(place) for place in sys.path)
+    """Environment of the child: single threads, fixed hashes, and the import path of this process."""
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
     threads = dict.fromkeys(SINGLE_THREAD, "1")
     return {**os.environ, **threads, "PYTHONHASHSEED": "0", "PYTHONPATH": path}

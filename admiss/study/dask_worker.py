@@ -1,4 +1,4 @@
-"""What Dask workers do in a run: the child processes that they keep, and the task that computes cells in one."""
+"""Dask workers in a run: their child processes, and the task that computes cells in one of them."""
 
 import pickle
 import signal
@@ -12,31 +12,35 @@ from admiss.study.outcome import Outcome
 
 
 class CellProcesses(distributed.WorkerPlugin):
-    """The child processes of a Dask worker, one for each of its threads.
+    """The child processes of a Dask worker, one per thread.
 
     Parameters
     ----------
     seconds, gigabytes : float
-        Limits of a cell.
+        Limits per cell.
+    sources : tuple of str
+        Packages of the study, which the digest of a cell covers.
+    digest : str or None
+        Digest of the sources that the children must have.
     local : bool
         Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
-    digest : str or None
-        Of the sources that the children must have.
     """
 
-    def __init__(self, seconds: float, gigabytes: float, local: bool, digest: str | None) -> None:
-        self.conditions = (seconds, gigabytes, digest)
+    def __init__(
+        self, seconds: float, gigabytes: float, sources: tuple[str, ...], digest: str | None, *, local: bool
+    ) -> None:
+        self.conditions = (seconds, gigabytes, sources, digest)
         self.local = local
 
     def setup(self, worker: Any) -> None:
-        """At the start of the run or of the worker."""
+        """Called when the run or the worker starts."""
         if self.local and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.threads: dict[int, CellProcess] = {}
         self.tasks: dict[Any, CellProcess] = {}
 
     def take(self, task: Any) -> CellProcess:
-        """The process for a task in this thread."""
+        """Return the process for a task in this thread."""
         process = self.threads.get(threading.get_ident())
         if process is None or process.closed:
             process = self.threads[threading.get_ident()] = CellProcess(*self.conditions)
@@ -44,18 +48,18 @@ class CellProcesses(distributed.WorkerPlugin):
         return process
 
     def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
-        """Kill the process of a task that nobody waits for any more, since Dask cannot stop a thread."""
+        """Kill the process of a released task, since Dask cannot stop a thread."""
         if finish == "released" and key in self.tasks:
             self.tasks.pop(key).close()
 
     def teardown(self, worker: Any) -> None:
-        """At the end of the run or of the worker."""
+        """Called when the run or the worker ends."""
         for process in list(self.threads.values()):
             process.close()
 
 
 def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcome]:
-    """The outcomes of pickled cells by key, in a thread of a Dask worker; each is also an event as soon as it ends."""
+    """Compute pickled cells in a thread of a Dask worker: outcomes by key, each also logged as an event at once."""
     worker = distributed.get_worker()
     task = worker.get_current_task()
     processes = cast(CellProcesses, worker.plugins[name])
@@ -65,7 +69,7 @@ def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcom
         for key, pickled in cells:
             outcomes[key] = process.run(pickled)
             worker.log_event(name, pickle.dumps((key, outcomes[key])))
-    except ClosedError:  # the worker ends, or nobody waits for the task
+    except ClosedError:  # the worker ends, or the task was released
         raise distributed.Reschedule from None
     finally:
         processes.tasks.pop(task, None)

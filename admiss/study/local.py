@@ -1,7 +1,7 @@
-"""A run on this machine: cells go to child processes, and the coordinator hears of each as soon as it ends.
+"""A run on this machine: cells go to child processes, and the coordinator receives each outcome at once.
 
-The cells of an instance go to one worker, which makes its rows once; a worker that has nothing left takes cells from
-the end of the longest list of another. Each worker is a thread here that waits for its child.
+The cells of an instance go to one worker, which makes its rows once; an idle worker takes cells from the end of the
+longest list of another. Each worker is a thread of this process that waits for its child.
 """
 
 import queue
@@ -15,19 +15,27 @@ from admiss.study.outcome import Outcome
 from admiss.study.study import Cell
 
 Finished = Callable[[Cell, Outcome], None]
-# Seconds after which waiting is interrupted, so that Ctrl-C is heard on systems where a wait cannot be.
+# Seconds after which a wait is interrupted, for Ctrl-C on systems that cannot interrupt it.
 PATIENCE = 0.5
 
 
-def run_locally(cells: Iterable[Cell], finished: Finished, *, workers: int, seconds: float, gigabytes: float) -> None:
+def run_locally(
+    cells: Iterable[Cell],
+    finished: Finished,
+    *,
+    workers: int,
+    seconds: float,
+    gigabytes: float,
+    sources: tuple[str, ...] = (),
+) -> None:
     """Compute cells in processes, and call ``finished`` in this thread for each.
 
-    However it ends, by an error in ``finished`` or Ctrl-C too, the processes are killed; outcomes that are here by then
-    are passed on first, unless ``finished`` itself has raised.
+    However it ends, by Ctrl-C or an error in ``finished`` too, the processes are killed; outcomes that have arrived by
+    then are passed on first, unless ``finished`` itself has raised.
     """
     schedule = Schedule(cells, workers)
-    processes = [CellProcess(seconds, gigabytes) for _ in range(workers)]
-    # Bounded, so that workers do not run ahead of a slow disk.
+    processes = [CellProcess(seconds, gigabytes, sources) for _ in range(workers)]
+    # Bounded, to keep workers from running ahead of a slow disk.
     outcomes: queue.Queue[tuple[Cell, Outcome] | Exception | None] = queue.Queue(maxsize=workers)
     for index, process in enumerate(processes):
         threading.Thread(target=_work, args=(index, process, schedule, outcomes), daemon=True).start()
@@ -70,7 +78,7 @@ def _work(index: int, process: CellProcess, schedule: "Schedule", outcomes: "que
 
 
 class Schedule:
-    """Which cell a worker takes next."""
+    """The order in which workers take cells."""
 
     def __init__(self, cells: Iterable[Cell], workers: int) -> None:
         self._lock = threading.Lock()
@@ -78,7 +86,7 @@ class Schedule:
         self._taken: list[deque[Cell]] = [deque() for _ in range(workers)]
 
     def next(self, worker: int) -> Cell | None:
-        """A cell of the same instance, of the next instance, or of the instance of another worker."""
+        """Take a cell of the same instance, of the next instance, or of the instance of another worker."""
         with self._lock:
             if not self._taken[worker] and self._waiting:
                 self._taken[worker] = self._waiting.popleft()
@@ -88,7 +96,7 @@ class Schedule:
             return longest.pop() if longest else None
 
     def stop(self) -> None:
-        """Nothing is left."""
+        """Drop all remaining cells."""
         with self._lock:
             self._waiting.clear()
             for cells in self._taken:

@@ -1,11 +1,11 @@
-"""What a cell gave: scores, or the reason why there are none."""
+"""The outcome of a cell: scores, or the reason why there are none."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Numbers that are compared: where one of them is not finite, the cell has failed.
+# Numbers that are compared: a cell with one that is not finite has failed. ``r2_authors`` is an optional second score.
 NUMBERS = ("score", "r2_authors", "cv_score", "seconds")
 
 
@@ -15,20 +15,19 @@ class Outcome:
 
     Attributes
     ----------
-    status : str
-        ``"done"`` or ``"failed"``.
+    status : {"done", "failed"}
     reason : str or None
         One line that says why it failed.
     details : str or None
-        The last lines of the traceback, or of what a worker said before it died.
+        The last lines of the traceback, or of the worker's output before it died.
     scores : dict
-        Plain values; empty where it failed.
+        Plain values; empty if it failed.
     elapsed : float
-        Seconds on the clock.
+        Seconds of wall-clock time.
     origin : dict
-        Version, digest of the sources and machine of the process that computed.
+        Version, digest of the sources, and machine of the process that computed it.
     pid : int
-        That process.
+        Number of that process.
     """
 
     status: str
@@ -41,9 +40,9 @@ class Outcome:
 
 
 def plain_scores(scores: Any) -> dict[str, Any]:
-    """The scores of a method in values that JSON has; raises ``ValueError`` where they are not scores.
+    """Convert the scores of a method to values of JSON; raises ``ValueError`` if they are not scores.
 
-    A number that is not finite is an error among the compared ones and None among the others. Text is made encodable.
+    A number that is not finite is an error among the compared ones, and None otherwise. Text is made encodable.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def _plain(name: Any, value: Any) -> Any:
 
 
 def encodable(text: str) -> str:
-    """A text that files and terminals take: what UTF-8 does not have, parts of names of files mostly, is spelled out.
+    """Escape characters that UTF-8 cannot encode, such as undecodable bytes of file names.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A run of a study: which cells are pending, their computation, and what is said about it.
+"""A run of a study: the pending cells, their computation, and its progress.
 
-Cells that are done are not computed again, failed ones only on demand, and those of other sources only on demand; an
-old row stays until the new one is there.
+Cells that are done are not computed again; failed cells and cells of other sources only on request. An old row stays
+until the new one replaces it.
 """
 
 import contextlib
@@ -12,14 +12,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from admiss.study.digest import origin, versions
-from admiss.study.errors import EngineError
+from admiss._version import __version__
+from admiss.study.digest import origin
 from admiss.study.local import Finished
 from admiss.study.outcome import Outcome
 from admiss.study.store import Store
-from admiss.study.study import SCALES, Cell, Study
+from admiss.study.study import SCALES, Cell, EngineError, Study
+from admiss.versions import versions
 
-# Seconds between two messages on a terminal, and elsewhere.
+# Seconds between two messages on a terminal and elsewhere.
 PAUSE, LONG_PAUSE = 0.2, 60.0
 Runner = Callable[[Sequence[Cell], Finished], None]
 
@@ -27,7 +28,7 @@ Runner = Callable[[Sequence[Cell], Finished], None]
 def pending_cells(
     cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], digest: str, *, retry: bool, stale: bool
 ) -> list[Cell]:
-    """The cells that are to be computed, in their order."""
+    """Select the cells to compute, in their order."""
 
     def wanted(cell: Cell) -> bool:
         state = states.get(cell.key)
@@ -39,12 +40,12 @@ def pending_cells(
 
 
 def matching(cells: Sequence[Cell], text: str | None) -> list[Cell]:
-    """The cells whose recipe contains a text, in the form in which the store has it."""
+    """Select the cells whose recipe, as JSON in the form of the store, contains a text."""
     return [cell for cell in cells if text is None or text in json.dumps(cell.recipe)]
 
 
 def grid_keys(store: Store, study: Study) -> set[str]:
-    """The keys of all cells that the study has at the scales at which a store was run."""
+    """Keys of all cells of a study at the scales at which a store was run."""
     scales = store.scales()
     for scale in scales:
         if scale not in SCALES:
@@ -63,7 +64,7 @@ def grid(study: Study, scale: str) -> list[Cell]:
 
 @contextlib.contextmanager
 def listed(study: Study, scale: str) -> Iterator[None]:
-    """What goes wrong in the code of a study while its cells are listed, in one sentence."""
+    """Turn an error in the code of a study that lists its cells into one sentence."""
     try:
         yield
     except Exception as error:
@@ -78,10 +79,11 @@ def run_cells(
     *,
     scale: str,
     command: str,
+    sources: tuple[str, ...] = (),
     retry: bool = False,
     stale: bool = False,
 ) -> str:
-    """Compute what is pending, and return a summary; Ctrl-C is passed on when all that was finished is written."""
+    """Compute the pending cells and return a summary; Ctrl-C is passed on once all outcomes are written."""
     known = store.scales()
     if known and scale not in known:
         raise EngineError(
@@ -89,11 +91,11 @@ def run_cells(
             f"--out, or none for that of the scale."
         )
     states = store.states()
-    here = origin()
+    here = origin(sources)
     pending = pending_cells(cells, states, here["digest"], retry=retry, stale=stale)
     if pending:
         run = {"command": command, "scale": scale, "digest": here["digest"], "machine": here["machine"]}
-        store.add_run({**run, "versions": json.dumps(versions())})
+        store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
         before = [(cell.method.name, states[cell.key]["elapsed"]) for cell in cells if cell.key in states]
         again = {cell.key for cell in pending}
         failed = sum(
@@ -103,7 +105,7 @@ def run_cells(
 
         def finished(cell: Cell, outcome: Outcome) -> None:
             store.add(cell, outcome)
-            progress.tell(cell, outcome)
+            progress.report(cell, outcome)
 
         try:
             runner(pending, finished)
@@ -113,7 +115,7 @@ def run_cells(
 
 
 def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], computed: int) -> str:
-    """What there is of some cells, with failures by reason."""
+    """Count the cells that are done and failed, with failures by reason."""
     known = [states[cell.key] for cell in cells if cell.key in states]
     done = sum(state["status"] == "done" for state in known)
     lines = [f"{done:,} of {len(cells):,} cells done, {len(known) - done:,} failed ({computed:,} computed now)"]
@@ -124,16 +126,16 @@ def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], comp
 
 
 def failures(states: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each reason, the most frequent first."""
+    """One line per reason, the most frequent first."""
     reasons = Counter(state["reason"] for state in states if state["status"] == "failed")
     return [f"  {count:,} failed: {reason}" for reason, count in reasons.most_common()]
 
 
 class Progress:
-    """Says how much is done and how long the rest may take: on a terminal in one line, elsewhere every minute.
+    """Reports how much is done and how long the rest may take: on a terminal in one line, elsewhere every minute.
 
-    The time left is the sum over pending cells of the mean time of their method, multiplied by what a second of a
-    method has cost on the clock so far, with all workers at once.
+    The time left is the sum over pending cells of the mean time of their method, times the wall-clock seconds that one
+    second of a method has taken so far, with all workers at once.
     """
 
     def __init__(
@@ -147,17 +149,17 @@ class Progress:
         for name, elapsed in before:
             self._count(name, elapsed)
         self.spent = 0.0
-        self.began = time.monotonic()
+        self.start = time.monotonic()
         self.terminal = sys.stderr.isatty()
-        self.shown = self.began
+        self.shown = self.start
         self.width = 0
 
     def _count(self, name: str, elapsed: float) -> None:
         self.times[name][0] += elapsed
         self.times[name][1] += 1
 
-    def tell(self, cell: Cell, outcome: Outcome) -> None:
-        """Count a cell, and say so if it is time."""
+    def report(self, cell: Cell, outcome: Outcome) -> None:
+        """Count a cell, and print a message if the last one is old enough."""
         self.done += 1
         self.failed += outcome.status == "failed"
         self.left[cell.method.name] -= 1
@@ -169,13 +171,13 @@ class Progress:
             self._show(f"{self.done:,}/{self.total:,} cells, {self.failed:,} failed, {duration(self.time_left())} left")
 
     def time_left(self) -> float:
-        """Seconds."""
+        """Estimate the seconds until all cells are computed."""
         seconds, cells = (sum(parts) for parts in zip(*self.times.values(), strict=True))
         left = 0.0
         for name, count in self.left.items():
             own_seconds, own_cells = self.times.get(name, (seconds, cells))
             left += count * own_seconds / own_cells
-        return left * (time.monotonic() - self.began) / self.spent if self.spent else left
+        return left * (time.monotonic() - self.start) / self.spent if self.spent else left
 
     def _show(self, text: str) -> None:
         if self.terminal:
@@ -185,7 +187,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Leave an empty line on a terminal."""
+        """Clear the line on a terminal."""
         if self.width:
             print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
 

@@ -1,16 +1,16 @@
-"""The store of a run: one SQLite file with a row for every cell that has ended.
+"""The store of a run: one SQLite file with one row per cell that has ended.
 
-    meta        the study, and the number of this layout
-    runs        the commands that wrote, with the scale, the versions and the machine
-    cells       a row for each cell: recipe, seed, status, reason, scores, and where they come from
+    meta        the study, and the version of this layout
+    runs        the commands that wrote, with scale, versions and machine
+    cells       one row per cell: recipe, seed, status, reason, scores, and their provenance
 
-Only the coordinator writes, each cell in a transaction of its own. In WAL mode with ``synchronous = FULL`` a commit is
-on the disk when it returns: neither ``kill -9`` nor a power failure loses a cell that was written. Readers do not wait
-for the writer, nor it for them.
+Only the coordinator writes, one transaction per cell. In WAL mode with ``synchronous = FULL`` a commit is on the disk
+when it returns: neither ``kill -9`` nor a power failure loses a cell that was written. Readers and the writer do not
+wait for each other.
 
-A writer holds a lock on a second file as long as it lives. The system takes the lock away when the process dies, so
-that no lock is left behind. WAL needs memory that processes share: the folder must be on a disk of the machine on which
-the coordinator runs if others are to read at the same time.
+A writer holds a lock on a second file as long as it lives; the system releases it when the process dies. WAL needs
+memory that processes share: for others to read during a run, the folder must be on a local disk of the coordinator's
+machine.
 """
 
 import contextlib
@@ -21,10 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from admiss.study.errors import EngineError
 from admiss.study.outcome import Outcome, encodable
 from admiss.study.store_errors import companions, damaged, explained, forbidden, move
-from admiss.study.study import Cell
+from admiss.study.study import Cell, EngineError
 
 LAYOUT = 1
 FILE, LOCK = "cells.sqlite", "lock.sqlite"
@@ -62,9 +61,9 @@ class Store:
     ----------
     folder : path
     study : str, optional
-        The study whose store it must be; needed for a new one.
+        Name of the study whose store it must be; required for a new store.
     write : bool
-        Whether cells will be added. The folder and the store are made where they are not there.
+        Whether cells will be added. The folder and the store are created if they do not exist.
     """
 
     def __init__(self, folder: str | Path, study: str | None = None, *, write: bool = False) -> None:
@@ -107,7 +106,7 @@ class Store:
             )
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
-        """Write how a cell ended, in place of how it ended before."""
+        """Write the outcome of a cell, replacing an earlier one."""
         recipe = cell.recipe
         row = {
             "key": cell.key,
@@ -126,34 +125,34 @@ class Store:
         self._write("cells", row)
 
     def add_run(self, run: dict[str, str]) -> None:
-        """Write what is about to write: command, scale, digest, machine, versions."""
+        """Record a run that is about to write: command, scale, digest, machine, versions."""
         self._write("runs", {"started": now(), **run})
 
     def _write(self, table: str, row: dict[str, Any]) -> None:
         row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
-        places = ", ".join(f":{name}" for name in row)
+        values = ", ".join(f":{name}" for name in row)
         with explained(self.path):
-            # Without an explicit BEGIN a statement is a transaction.
-            self._ask(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({places})", row)
+            # Without an explicit BEGIN every statement is a transaction.
+            self._ask(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
 
     def rows(self) -> list[dict[str, Any]]:
-        """All cells, in an order that does not depend on when they ended; instance, method and scores as values."""
+        """All cells, in an order independent of when they ended; instance, method and scores are decoded."""
         return [
             {**row, **{name: json.loads(row[name]) for name in ("instance", "method", "scores")}}
             for row in self._dicts("SELECT * FROM cells ORDER BY instance, key")
         ]
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Status, reason, digest and elapsed time of each cell, by key."""
+        """Status, reason, digest and elapsed time of every cell, by key."""
         return {row["key"]: row for row in self._dicts("SELECT key, status, reason, digest, elapsed FROM cells")}
 
     def runs(self) -> list[dict[str, Any]]:
-        """The commands that wrote, the first one first; versions as a dict."""
+        """The commands that wrote, in their order; versions as a dict."""
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
         return [{**run, "versions": json.loads(run["versions"])} for run in runs]
 
     def scales(self) -> list[str]:
-        """The scales of those commands, each once."""
+        """The distinct scales of those commands."""
         return list(dict.fromkeys(run["scale"] for run in self.runs()))
 
     def _dicts(self, question: str) -> list[dict[str, Any]]:
@@ -167,7 +166,7 @@ class Store:
         return self._connection.execute(question, values)
 
     def close(self) -> None:
-        """Close the store, and give the lock back."""
+        """Close the store and release the lock."""
         for connection in (self._connection, self._lock):
             if connection is not None:
                 with contextlib.suppress(sqlite3.Error):
@@ -182,21 +181,21 @@ class Store:
 
 
 def now() -> str:
-    """The time, as ISO text."""
+    """Current time as ISO text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _locked(folder: Path) -> sqlite3.Connection:
-    """A connection that holds the lock of a folder until it is closed or its process dies."""
+    """Open a connection that holds the lock of a folder until it is closed or its process dies."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EngineError(
             f"The folder {folder} cannot be made ({error.strerror}): choose another with --out."
         ) from None
-    place = folder / LOCK
-    with explained(place):
-        connection = sqlite3.connect(place, timeout=0, isolation_level=None, check_same_thread=False)
+    path = folder / LOCK
+    with explained(path):
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("BEGIN EXCLUSIVE")
         except BaseException:
@@ -206,7 +205,7 @@ def _locked(folder: Path) -> sqlite3.Connection:
 
 
 def _refuse_remains(path: Path) -> None:
-    """SQLite would write what other files of a store still hold into a new one."""
+    """Refuse files left over from a lost store: SQLite would write their content into a new one."""
     remains = [str(other) for other in companions(path) if other.exists()]
     if remains:
         raise EngineError(
@@ -216,7 +215,7 @@ def _refuse_remains(path: Path) -> None:
 
 
 def _create(path: Path, study: str) -> None:
-    """An empty store, made under another name and moved in one step: a store that is there is whole."""
+    """Create an empty store under another name and move it in one step: a store that exists is complete."""
     unfinished = path.with_name(f"{path.name}.new")
     for leftover in path.parent.glob(f"{unfinished.name}*"):
         leftover.unlink()
@@ -228,14 +227,14 @@ def _create(path: Path, study: str) -> None:
 
 
 def _opened(path: Path, write: bool) -> sqlite3.Connection:
-    """A connection to a store that is not damaged."""
+    """Open a store and check that it is not damaged."""
     if path.stat().st_size == 0:
         raise EngineError(damaged(path, "it is empty"))
     with explained(path):
         try:
             connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
         except sqlite3.OperationalError as error:
-            # A reader makes a file beside the store; in a folder that cannot be written, the store is all there is.
+            # A reader creates a file beside the store; in a read-only folder the store alone must do.
             wal, _ = companions(path)
             if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
                 raise
@@ -249,7 +248,7 @@ def _opened(path: Path, write: bool) -> sqlite3.Connection:
 
 
 def _checked(path: Path, options: str) -> tuple[sqlite3.Connection, str]:
-    """A connection, and what SQLite finds wrong with the file (``ok`` if nothing)."""
+    """Open a connection, and return it with the result of SQLite's check (``ok`` if nothing is wrong)."""
     address = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
     try:

@@ -1,4 +1,4 @@
-"""What goes wrong with the files of a store, in sentences."""
+"""Problems with the files of a store, each in one sentence."""
 
 import contextlib
 import errno
@@ -7,15 +7,15 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from admiss.study.errors import EngineError
+from admiss.study.study import EngineError
 
-# Bytes below which a disk on which writing fails is called full.
+# A disk with fewer free bytes on which writing fails is called full.
 FULL_DISK = 2**20
 
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """What SQLite and the system say about a file, in one sentence."""
+    """Turn errors of SQLite and the system about a file into one sentence."""
     try:
         yield
     except sqlite3.Error as error:
@@ -32,20 +32,20 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
         return f"Another run is writing to {path.parent}: wait until it ends, or choose another folder with --out."
     if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _free(path) < FULL_DISK):
         return _full(path)
-    if name.startswith("SQLITE_IOERR"):  # a quota that is used up has no name of its own
+    if name.startswith("SQLITE_IOERR"):  # an exhausted quota has no error name of its own
         return (
             f"{path} cannot be read or written ({error}): the quota may be used up, or the disk fails; the cells that "
             f"were finished are safe, and the same command continues."
         )
     if forbidden(error):
-        return f"{path} cannot be opened or written ({error}): check the rights, or choose another folder with --out."
+        return f"{path} cannot be opened or written ({error}): check permissions, or choose another folder with --out."
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return damaged(path, str(error))
     return f"The store {path} cannot be used: {error}."
 
 
 def forbidden(error: sqlite3.Error) -> bool:
-    """Whether rights are missing."""
+    """Whether permissions are missing."""
     name = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"))
 
@@ -58,16 +58,16 @@ def _full(path: Path) -> str:
 
 
 def damaged(path: Path, words: str) -> str:
-    """What is said of a file that cannot be read."""
+    """Sentence about a file that cannot be read."""
     return (
         f"{path} is truncated, damaged or no store of cells ({words}): restore a copy, or {move(path)}, and run again."
     )
 
 
 def move(path: Path) -> str:
-    """What to do with it: SQLite would add what the other files hold to the next store."""
+    """Advice to move a file with its companions, whose content SQLite would add to the next store."""
     wal, shm = companions(path)
-    return f"move it away together with {wal.name} and {shm.name} where they are there"
+    return f"move it away together with {wal.name} and {shm.name} if they exist"
 
 
 def _free(path: Path) -> float:
@@ -78,5 +78,5 @@ def _free(path: Path) -> float:
 
 
 def companions(path: Path) -> list[Path]:
-    """The files that SQLite has beside a store: what is not yet moved into it, and memory that processes share."""
+    """The files that SQLite keeps beside a store: the write-ahead log, and memory shared by processes."""
     return [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm")]

@@ -1,15 +1,15 @@
-"""What a study is: instances, methods, and the cells in which they meet.
+"""Studies: instances, methods, and the cells in which they meet.
 
-    instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass whose fields are plain
-                values, with a method ``make()`` that gives the rows.
+    instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass with fields of plain values
+                and a method ``make()`` that returns the rows.
     method      a name, a function of the rows and a seed that returns scores, and its parameters.
     study       a union of products of instances and methods, at each of three scales.
 
-A cell is known by the hash of its instance and its method with its parameters, and its seed is a hash of the instance
+A cell is identified by the hash of its instance and its method with its parameters. Its seed is a hash of the instance
 alone: all methods see the same rows and folds, and a cell has the same numbers on any worker, in any order.
 
-Some methods are choices among others, by the score in cross-validation that these have: they cost nothing, and are rows
-of the table (:class:`Best`), not cells.
+Some methods are choices among others by their score in cross-validation. They cost nothing, and are rows of the table
+(:class:`Best`), not cells.
 """
 
 import hashlib
@@ -23,11 +23,18 @@ SCALES = ("smoke", "laptop", "paper")
 Scores = dict[str, Any]
 
 
+class EngineError(Exception):
+    """A run, a store or a worker that cannot continue, in one sentence that says what to do.
+
+    A cell that fails is not an error but a row of the table.
+    """
+
+
 class Instance(Protocol):
     """A recipe for rows: a frozen dataclass with fields of plain values."""
 
     def make(self) -> Any:
-        """The rows."""
+        """Make the rows."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +44,10 @@ class Method:
     Attributes
     ----------
     name : str
-        What tables call it.
+        Name in tables.
     run : callable
-        A function of a module, so that other processes find it: ``run(rows, seed, **parameters)`` returns a dict of
-        plain values, ``score`` and ``seconds`` (CPU) among them.
+        A function of a module, which other processes can import: ``run(rows, seed, **parameters)`` returns a dict of
+        plain values with at least ``score`` and ``seconds`` (CPU).
     parameters : dict
         Plain values.
     """
@@ -74,12 +81,12 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """The hash of the recipe."""
-        return _digest(self.recipe).hex()[:32]
+        """Hash of the recipe."""
+        return _hash(self.recipe).hex()[:32]
 
     @cached_property
     def seed(self) -> int:
-        """A hash of the instance, as a seed."""
+        """Hash of the instance, as a seed."""
         return instance_seed(self.instance)
 
 
@@ -101,16 +108,16 @@ def instance_recipe(instance: Any) -> dict[str, Any]:
 
 def instance_seed(instance: Any) -> int:
     """A number below 2^32 that depends on the recipe alone."""
-    return int.from_bytes(_digest(instance_recipe(instance))[:4], "little")
+    return int.from_bytes(_hash(instance_recipe(instance))[:4], "little")
 
 
-def _digest(recipe: Mapping[str, Any]) -> bytes:
+def _hash(recipe: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).digest()
 
 
 @dataclass(frozen=True)
 class Product:
-    """Every one of some instances with every one of some methods."""
+    """All pairs of some instances and some methods."""
 
     instances: Sequence[Any]
     methods: Sequence[Method]
@@ -128,9 +135,9 @@ class Study:
     best : tuple of Best
         Choices among methods.
     settings : tuple of str
-        Fields of instances by which tables and filters are made, the most important first.
+        Fields of instances by which tables are grouped and filtered, the most important first.
     seconds, gigabytes : float
-        Limits of a cell.
+        Limits per cell.
     """
 
     name: str
@@ -143,7 +150,7 @@ class Study:
     gigabytes: float = 8.0
 
     def cells(self, scale: str) -> Iterator[Cell]:
-        """The cells of a scale, each once, those of an instance one after the other."""
+        """Iterate over the distinct cells of a scale; cells of one instance are consecutive."""
         if scale not in SCALES:
             raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(SCALES)}.")
         seen: set[str] = set()

@@ -1,15 +1,13 @@
-"""The table of a study: a row for each cell of a store that has ended, and for each choice among methods.
+"""The table of a study: one row per cell of a store that has ended, and one per choice among methods.
 
-Columns: those of ``FIXED``, then a column for each field of the instances, then a column for each other score; null
-where a row has no such value, and JSON text where values are lists or dicts. Rows of cells that the study no longer has
-at the scales that were run are left out.
+Columns: those of ``FIXED``, then one per field of the instances, then one per other score. A value that a row does not
+have is null; lists and dicts are JSON text. Cells that the study no longer has at the scales run are left out.
 
-The row of a :class:`~admiss.study.study.Best` has the scores of the member with the largest ``cv_score``, the earlier
-one of equals, the seconds of all members (work that members share and have all counted, ``shared_seconds``, counted
-once), and all their versions, sources and machines (``a + b``). It is there when all members are: where one has failed,
-it has failed.
+The row of a :class:`~admiss.study.study.Best` has the scores of the member with the largest ``cv_score`` (the first
+among equals), the seconds of all members (``shared_seconds``, work that all of them report, is counted once), and all
+their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one of them has.
 
-Where a model has a ``depth``, ``selected_depth`` is the limit of it that was chosen, which it need not reach.
+For models with a ``depth``, ``selected_depth`` is the selected limit, which the model need not reach.
 """
 
 import json
@@ -46,7 +44,7 @@ Row = dict[str, Any]
 
 
 def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
-    """The table of a store, or of the folder or file of one."""
+    """Read the table of a store, given as such or by its folder or file."""
     if not isinstance(store, Store):
         path = Path(store)
         with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
@@ -58,7 +56,7 @@ def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
 
 
 def with_selected_depth(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with the limit that was chosen, where models have a depth."""
+    """Add the selected limit of models that have a depth."""
     if not {"chosen", "depth"} <= set(table.columns):
         return table
     limit = pl.col("chosen").str.json_path_match("$.max_depth").cast(pl.Int64, strict=False)
@@ -66,7 +64,7 @@ def with_selected_depth(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:
-    """The rows of choices among methods, in the form of those of the store."""
+    """Rows of choices among methods, in the form of the rows of the store."""
     instances: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         members = instances.setdefault(json.dumps(row["instance"], sort_keys=True), {})
@@ -98,19 +96,19 @@ def _best_row(best: Best, members: Sequence[Row]) -> Row:
     }
     if failures:
         return {**shared, "status": "failed", "reason": "; ".join(failures), "scores": {}}
-    chosen = max(members, key=lambda row: row["scores"]["cv_score"])  # the first of equals
+    best_member = max(members, key=lambda row: row["scores"]["cv_score"])  # the first among equals
     times = [row["scores"].get("seconds") for row in members]
-    repeated = sum(row["scores"].get("shared_seconds") or 0.0 for row in members if row is not chosen)
+    repeated = sum(row["scores"].get("shared_seconds") or 0.0 for row in members if row is not best_member)
     scores = {
-        **chosen["scores"],
+        **best_member["scores"],
         "seconds": None if None in times else sum(times) - repeated,
-        "chosen_method": chosen["method"]["name"],
+        "chosen_method": best_member["method"]["name"],
     }
     return {**shared, "status": "done", "reason": None, "scores": scores}
 
 
 def _flat(row: Row, fields: set[str]) -> Row:
-    """A row of the store as a row of the table; a name that is taken gets a prefix."""
+    """Convert a row of the store to a row of the table; a name already in use gets a prefix."""
     instance: Mapping[str, Any] = row["instance"]
     flat = {name: row[name] for name in COPIED}
     flat.update(kind=instance["kind"], method=row["method"]["name"])
@@ -139,7 +137,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
 
 
 def _type(kinds: set[type]) -> Any:
-    """The type that holds values of some kinds; text where there is no other."""
+    """The type that holds values of some kinds; text if no other does."""
     if kinds == {bool}:
         return pl.Boolean
     if kinds == {int}:

@@ -1,16 +1,16 @@
-"""The process in which cells are computed, one at a time: ``python -m admiss.study.worker``.
+"""The process in which cells are computed one at a time: ``python -m admiss.study.worker SOURCE ..``.
 
-It reads cells from its standard input and answers on its standard output, in frames. What libraries print goes to
-standard error. For every cell it says that it has started, then how it ended.
+It reads cells from standard input and reports on standard output, in frames: eight bytes with the length, then a
+pickled object. Whatever libraries print goes to standard error. For every cell it reports the start, then the outcome.
 
-Rows are made once for consecutive cells of an instance, and every method gets a copy of its own: whatever it writes
-into them, the next one sees the rows as they were made.
+Rows are made once for consecutive cells of an instance, and every method receives its own copy: whatever it writes into
+them, the next one sees the rows as they were made.
 
-The memory limit is on the private memory (``RLIMIT_DATA``) on Linux and on the address space (``RLIMIT_AS``) on other
-systems that have one; there is none on Windows. The time limit is kept by the parent, which kills.
+The memory limit applies to private memory (``RLIMIT_DATA``) on Linux and to the address space (``RLIMIT_AS``) on other
+systems that support it; Windows has none. The time limit is enforced by the parent, which kills this process.
 
-When the parent dies, Linux kills the process. Elsewhere standard input ends, and a thread ends the process; where
-compiled code does not let that thread run, a timer without Python ends it some time after the time limit.
+When the parent dies, Linux kills this process. Elsewhere standard input ends, and a thread ends the process; if
+compiled code does not let that thread run, a timer outside Python ends the process some time after the time limit.
 """
 
 import contextlib
@@ -22,44 +22,70 @@ import os
 import pickle
 import queue
 import signal
+import struct
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from typing import IO, Any
 
 from admiss.study.digest import origin
-from admiss.study.frames import read_frame, write_frame
 from admiss.study.outcome import Outcome, plain_scores
 
+LENGTH = struct.Struct("<Q")
 # Seconds after the time limit at which a process that its parent has not killed ends by itself.
 GRACE = 30.0
-# Characters of a traceback that are kept.
+# Characters of a traceback that are stored.
 DETAILS = 2000
 
 
+def write_frame(pipe: IO[bytes], message: Any) -> None:
+    """Send a message."""
+    content = pickle.dumps(message)
+    pipe.write(LENGTH.pack(len(content)) + content)
+    pipe.flush()
+
+
+def read_frame(pipe: IO[bytes]) -> Any:
+    """Receive the next message; raises ``EOFError`` at the end of the pipe, even in the middle of a message."""
+    (length,) = LENGTH.unpack(_read(pipe, LENGTH.size))
+    return pickle.loads(_read(pipe, length))
+
+
+def _read(pipe: IO[bytes], size: int) -> bytes:
+    pieces = []
+    while size:
+        piece = pipe.read(size)
+        if not piece:
+            raise EOFError("the other end of the pipe was closed")
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
 def main() -> None:
-    """Answer until standard input ends."""
+    """Compute cells until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
     faulthandler.enable()
-    answers = _protected_output()
+    reports = _protected_output()
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    write_frame(answers, ("ready", origin()))
-    computer = Computer()
+    computer = Computer(tuple(sys.argv[1:]))
+    write_frame(reports, ("ready", origin(computer.sources)))
     while True:
         pickled, seconds, gigabytes = jobs.get()
-        outcome = computer.outcome(pickled, gigabytes, partial(_start, answers, seconds))
+        outcome = computer.outcome(pickled, gigabytes, partial(_start, reports, seconds))
         faulthandler.cancel_dump_traceback_later()
-        write_frame(answers, ("ended", outcome))
+        write_frame(reports, ("ended", outcome))
 
 
-def _start(answers: IO[bytes], seconds: float) -> None:
-    """From here on time counts: what the cell needs is imported."""
+def _start(reports: IO[bytes], seconds: float) -> None:
+    """Start the clock, after everything that the cell needs has been imported."""
     faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-    write_frame(answers, ("started", None))
+    write_frame(reports, ("started", None))
 
 
 def _die_with_parent() -> None:
@@ -70,61 +96,61 @@ def _die_with_parent() -> None:
 
 
 def _protected_output() -> IO[bytes]:
-    """Standard output as it was; from now on, what is printed goes to standard error, also from compiled code."""
-    answers = os.fdopen(os.dup(1), "wb")
+    """Return standard output; from now on, printed text goes to standard error, from compiled code too."""
+    reports = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    return answers
+    return reports
 
 
 def _listen(pipe: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
-    """Pass jobs on; at the end of the pipe the parent has closed it or is dead, and nobody waits for an answer."""
+    """Pass jobs on; the pipe ends when the parent has closed it or is dead, and nobody waits for a report."""
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             jobs.put(read_frame(pipe))
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(0, signal.SIGKILL)  # with the processes that methods have started
+        os.killpg(0, signal.SIGKILL)  # together with the processes that methods have started
     os._exit(1)
 
 
 class Computer:
-    """Computes cells, and keeps the rows of the last instance."""
+    """Computes cells, and caches the rows of the last instance."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: tuple[str, ...]) -> None:
+        self.sources = sources
         self.instance: Any = None
         self.rows: Any = None
 
-    def outcome(self, pickled: bytes, gigabytes: float, started: Any) -> Outcome:
-        """The outcome of a pickled cell; nothing that it raises is passed on."""
-        began = time.monotonic()
+    def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[], None]) -> Outcome:
+        """Compute a pickled cell; every exception becomes a failed outcome."""
+        start = time.monotonic()
         try:
             cell = pickle.loads(pickled)
             started()
-            began = time.monotonic()
+            start = time.monotonic()
             _limit_memory(gigabytes)
             if self.instance != cell.instance:
                 self.instance, self.rows = None, None
                 self.rows = cell.instance.make()
                 self.instance = cell.instance
             rows = copy.deepcopy(self.rows)
-            began = time.monotonic()
+            start = time.monotonic()
             scores = plain_scores(cell.method.run(rows, cell.seed, **cell.method.parameters))
-            return self._ended("done", began, scores=scores)
+            return self._ended("done", start, scores=scores)
         except MemoryError:
             self.instance, self.rows = None, None
-            return self._ended("failed", began, reason=memory_reason(gigabytes), details=_last_lines())
-        except BaseException as error:  # SystemExit too: the cell has failed, the worker goes on
+            return self._ended("failed", start, reason=memory_reason(gigabytes), details=_last_lines())
+        except BaseException as error:  # SystemExit too: the cell has failed, the worker continues
             words = " ".join(str(error).split())
             reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-            return self._ended("failed", began, reason=reason, details=_last_lines())
+            return self._ended("failed", start, reason=reason, details=_last_lines())
 
-    @staticmethod
-    def _ended(status: str, began: float, **parts: Any) -> Outcome:
-        elapsed = time.monotonic() - began
-        return Outcome(status, elapsed=elapsed, origin=origin(), pid=os.getpid(), **parts)
+    def _ended(self, status: str, start: float, **parts: Any) -> Outcome:
+        elapsed = time.monotonic() - start
+        return Outcome(status, elapsed=elapsed, origin=origin(self.sources), pid=os.getpid(), **parts)
 
 
 def memory_reason(gigabytes: float) -> str:
-    """How a cell is said to fail that wanted more memory than it may have."""
+    """Reason of a cell that needed more memory than allowed."""
     return f"memory limit of {gigabytes:g} GB"
 
 
@@ -138,7 +164,7 @@ def _limit_memory(gigabytes: float) -> None:
     size = int(gigabytes * 1e9)
     if hard != resource.RLIM_INFINITY:
         size = min(size, hard)
-    with contextlib.suppress(ValueError, OSError):  # systems that know the limit and refuse it
+    with contextlib.suppress(ValueError, OSError):  # systems that define the limit but refuse to set it
         resource.setrlimit(limit, (size, hard))
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from admiss.versions import versions
-from experiments.bench.records import cached, in_new_process, markdown, processor
+from admiss.study.sections import markdown
+from admiss.versions import processor, versions
+from experiments.bench.records import cached, in_new_process
 from formulations.adversary import reallocate
 
 FEATURES = 10

@@ -34,10 +34,11 @@ from admiss.datasets import make_synthetic
 from admiss.estimator.folds import make_folds
 from admiss.linear.design import fit_design
 from admiss.linear.penalty import penalty_weights
-from admiss.versions import versions
+from admiss.study.sections import markdown
+from admiss.versions import processor, versions
 from experiments.bench.glmnet import Glmnet, glmnet_version
 from experiments.bench.path_problem import ACCURACY, PathProblem
-from experiments.bench.records import cached, markdown, processor
+from experiments.bench.records import cached
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
 from formulations.losses import Logistic, Squared

@@ -32,8 +32,9 @@ from admiss.baselines import GRIDS, TunedRegressor
 from admiss.datasets import make_synthetic
 from admiss.joint import JointProblem, PaperSearch
 from admiss.joint.paper_search import inner_search
-from admiss.versions import versions
-from experiments.bench.records import cached, in_new_process, markdown, processor
+from admiss.study.sections import markdown
+from admiss.versions import processor, versions
+from experiments.bench.records import cached, in_new_process
 
 PREDICTORS: dict[str, Callable[[], Any]] = {
     "linear": LinearRegression,

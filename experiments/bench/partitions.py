@@ -27,8 +27,9 @@ from admiss.datasets import make_synthetic
 from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
-from admiss.versions import versions
-from experiments.bench.records import cached, in_new_process, markdown, processor
+from admiss.study.sections import markdown
+from admiss.versions import processor, versions
+from experiments.bench.records import cached, in_new_process
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets
 from formulations.leaves.boxes import count_boxes

@@ -13,8 +13,9 @@ from typing import Any
 
 from admiss import AdaptiveRegressorCV, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
-from admiss.versions import versions
-from experiments.bench.records import cached, in_new_process, markdown, processor
+from admiss.study.sections import markdown
+from admiss.versions import processor, versions
+from experiments.bench.records import cached, in_new_process
 
 SIZES = (200, 800)
 FRACTIONS = (0.3, 0.6)

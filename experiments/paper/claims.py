@@ -1,4 +1,4 @@
-"""The paper's claims, one by one, and what a table says about each.
+"""The claims of the paper, and their verdicts on a table of results.
 
 A claim has a quantity g that is measured on units (signals in the synthetic study, data sets in the other), and a rule
 that gives the values of g for which the claim is true:
@@ -9,18 +9,18 @@ that gives the values of g for which the claim is true:
     2 to 10 %          .02 <= g <= .10
 
 The verdict comes from the 95 % interval g - t s, g + t s, with s the standard error over units and t the quantile of
-Student's distribution with units - 1 degrees of freedom (Welch's where two strata are averaged): confirmed where all
-of the interval is in the values of the rule, not confirmed where none of it is, undecided otherwise or where one unit
-leaves no standard error. A claim whose methods were not run, or whose cells do not give the average that it is about,
-is not measured.
+Student's distribution with units - 1 degrees of freedom (Welch's if two strata are averaged): confirmed if all of the
+interval satisfies the rule, not confirmed if none of it does, undecided otherwise or if a single unit gives no standard
+error. A claim whose methods were not run, or whose average the cells do not determine, is not measured.
 
 Standard errors are the jackknife's (:func:`jackknife`): g is computed without each unit in turn. For a mean this is the
-usual standard error; where g is a ratio, or picks the strongest of several methods, the pick is made anew each time.
+usual standard error; if g is a ratio or picks the strongest of several methods, the pick is repeated each time.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ Units = npt.NDArray[np.int_]
 
 @dataclass(frozen=True)
 class Measured:
-    """A quantity with its standard error over units; ``freedom`` is units - 1 where it is not given."""
+    """A quantity with its standard error over units; ``freedom`` is units - 1 by default."""
 
     value: float
     error: float | None
@@ -45,7 +45,7 @@ class Measured:
     freedom: float | None = None
 
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval, or ``None`` where there is no standard error.
+        """The 95 % interval, or ``None`` without a standard error.
 
         Examples
         --------
@@ -65,22 +65,22 @@ Measure = Callable[[pl.DataFrame], Measured]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, where, and the quantity that decides it.
+    """A statement of the paper, and the quantity that decides it.
 
     Attributes
     ----------
-    place, words, quantity : str
-        Where the paper says it, what it says, and what is measured, in words.
+    location, words, quantity : str
+        Location in the paper, the statement, and the quantity in words.
     rule : {"greater", "at least", "comparable", "2 to 10 %"}
     measure : callable
-        From the table to the quantity; raises ``NotCoveredError`` where the table does not give it.
+        From the table to the quantity; raises ``NotCoveredError`` if the table does not determine it.
     margin : float
-        Of the rules that have one.
+        Margin of the rules that have one.
     note : str
-        What to know when reading the verdict.
+        Caution about the verdict.
     """
 
-    place: str
+    location: str
     words: str
     quantity: str
     rule: str
@@ -89,9 +89,8 @@ class Claim:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A claim with what was measured."""
+class Judged(NamedTuple):
+    """A claim with its measured quantity and verdict."""
 
     claim: Claim
     measured: Measured | None
@@ -99,7 +98,7 @@ class Judged:
 
 
 def judge(claims: Sequence[Claim], table: pl.DataFrame) -> list[Judged]:
-    """Each claim with its verdict."""
+    """Measure and judge each claim."""
     judged = []
     for claim in claims:
         try:
@@ -112,7 +111,7 @@ def judge(claims: Sequence[Claim], table: pl.DataFrame) -> list[Judged]:
 
 
 def verdict(rule: str, margin: float, measured: Measured) -> str:
-    """What a measured quantity says about a claim.
+    """Verdict on a claim from its measured quantity.
 
     Examples
     --------
@@ -143,7 +142,7 @@ def jackknife(units: int, statistic: Callable[[Units], float]) -> Measured:
     ----------
     units : int
     statistic : callable
-        From the places of the units that count to the number.
+        From the indices of the units that count to the number.
     """
     if units == 0:
         raise NotCoveredError("No unit has all of the methods.")
@@ -158,19 +157,19 @@ def jackknife(units: int, statistic: Callable[[Units], float]) -> Measured:
 
 def over_units(by_unit: Numbers) -> Measured:
     """The mean over units."""
-    return jackknife(len(by_unit), lambda kept: float(by_unit[kept].mean()))
+    return jackknife(len(by_unit), lambda units: float(by_unit[units].mean()))
 
 
-def picked_lead(ours: Sequence[Numbers], rivals: Sequence[Numbers], kept: Units) -> float:
-    """The smallest mean of ours less the largest mean of the rivals, over some units."""
-    return min(float(each[kept].mean()) for each in ours) - max(float(each[kept].mean()) for each in rivals)
+def picked_lead(ours: Sequence[Numbers], rivals: Sequence[Numbers], units: Units) -> float:
+    """The smallest mean of ours minus the largest mean of the rivals, over some units."""
+    return min(float(each[units].mean()) for each in ours) - max(float(each[units].mean()) for each in rivals)
 
 
-def relative_gain(ours: Numbers, base: Numbers, less: float = 0.0) -> Measured:
-    """mean(ours) / mean(base) - 1 - less."""
+def relative_gain(ours: Numbers, base: Numbers, claimed: float = 0.0) -> Measured:
+    """mean(ours) / mean(base) - 1 - claimed."""
     if len(base) and base.mean() == 0:
         raise NotCoveredError("A gain over zero has no percentage.")
-    return jackknife(len(ours), lambda kept: float(ours[kept].mean() / base[kept].mean() - 1 - less))
+    return jackknife(len(ours), lambda units: float(ours[units].mean() / base[units].mean() - 1 - claimed))
 
 
 def combined(parts: Sequence[Measured], weights: Sequence[float]) -> Measured:
@@ -185,12 +184,3 @@ def combined(parts: Sequence[Measured], weights: Sequence[float]) -> Measured:
     below = sum(variance**2 / (part.units - 1) for variance, part in zip(variances, parts, strict=True))
     freedom = total**2 / below if below > 0 else float(units - len(parts))
     return Measured(value, math.sqrt(total), units, freedom)
-
-
-def claims_of(study: str) -> list[Claim]:
-    """The claims that a study decides."""
-    from experiments.paper.real_design.claims import REAL_DESIGN_CLAIMS
-    from experiments.paper.synthetic.appendix_claims import APPENDIX_CLAIMS
-    from experiments.paper.synthetic.claims import SYNTHETIC_CLAIMS
-
-    return {"synthetic": [*SYNTHETIC_CLAIMS, *APPENDIX_CLAIMS], "real-design": REAL_DESIGN_CLAIMS}.get(study, [])

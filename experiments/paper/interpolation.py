@@ -1,4 +1,4 @@
-"""Averages over the paper's grid of sizes and missing fractions, from the cells that were run.
+"""Averages over the paper's grid of sizes and missing fractions, interpolated from the cells run.
 
 The paper averages over n = 40, 60, .., 1000 and p = .1, .2, .., .8. A run has some of these (n, p). With r(n, p) the
 mean over what was run at (n, p), r is interpolated linearly in p at each n that was run, and then linearly in log n:
@@ -7,19 +7,18 @@ mean over what was run at (n, p), r is interpolated linearly in p at each n that
     r(., p)  = piecewise linear in log n through the sizes run
     average  = mean of r over the targets (49 sizes x 8 fractions) = sum over cells run of w(n, p) r(n, p)
 
-so that the average is a weighted sum of the cells, with weights that sum to one and depend on the cells alone:
+The average is a weighted sum of the cells, with weights that sum to one and depend on the cells alone:
 w(n, p) = a(n) b_n(p), where a(n) is the mean over target sizes of the hat function of n (in log n), b_n(p) that over
 target fractions of the hat function of p among the fractions run at n. On a tensor of sizes and fractions this is
-bilinear interpolation. There is no extrapolation: a size whose fractions do not reach from the smallest to the
-largest target is left out, and where the remaining sizes do not reach from the smallest to the largest target
-:class:`NotCoveredError` says so.
+bilinear interpolation. There is no extrapolation: a size whose fractions do not span the targets is left out, and
+:class:`NotCoveredError` is raised if the remaining sizes do not span the targets.
 
 Standard errors. Cells are not independent: in the authors' instances five signals (replicate - 1 mod 5) of each kind
 are used again at every n and p, with one or two shuffles each. The unit is therefore the signal. With A_s the
 weighted sum over the cells of signal s alone, the average is mean_s A_s and its standard error sd_s(A_s) / sqrt(5);
-that of a difference between two methods is computed from the five differences. Every (n, p) has to have all five, of
-any of the shuffles, for every method that is compared: an (n, p) that lacks one (not run yet, or failed) is left out
-for all of them, because a mean over fewer signals would be one of another level.
+that of a difference between two methods is computed from the five differences. An (n, p) counts only if it has all
+five, of any shuffle, for every method that is compared (one may be failed or not run yet): a mean over fewer signals
+would be at another level.
 """
 
 import math
@@ -48,9 +47,9 @@ class Averages:
     Attributes
     ----------
     by_unit : dict
-        From a method to one average for each signal.
+        From a method to one average per signal.
     cells : int
-        Number of (n, p) that they are computed from.
+        Number of (n, p) used.
     """
 
     by_unit: Mapping[str, Numbers]
@@ -100,7 +99,7 @@ def grid_averages(
 def _cells_with_all_signals(
     rows: pl.DataFrame, methods: Sequence[str], value: str
 ) -> dict[tuple[int, float], dict[tuple[str, int], float]]:
-    """The mean over shuffles of each (n, p), method and signal, where none of these is missing."""
+    """The mean over shuffles by (n, p), method and signal, for the (n, p) that have them all."""
     if value not in rows.columns:
         raise NotCoveredError(f"The table has no column {value!r}.")
     if rows.is_empty():
@@ -108,11 +107,9 @@ def _cells_with_all_signals(
     unit = ((pl.col("replicate") - 1) % SIGNALS).alias("unit")
     number = pl.col(value).cast(pl.Float64)
     done = rows.filter(pl.col("method").is_in(list(methods)), pl.col("status") == "done", number.is_finite())
-    place = ["n", pl.col("missing_fraction").round(6), "method", unit]
+    by = ["n", pl.col("missing_fraction").round(6), "method", unit]
     cells: dict[tuple[int, float], dict[tuple[str, int], float]] = {}
-    for n, p, method, index, mean in (
-        done.group_by(place).agg(number.mean()).sort(["n", "missing_fraction"]).iter_rows()
-    ):
+    for n, p, method, index, mean in done.group_by(by).agg(number.mean()).sort(["n", "missing_fraction"]).iter_rows():
         cells.setdefault((n, p), {})[method, index] = mean
     wanted = len(set(methods)) * SIGNALS
     return {cell: means for cell, means in cells.items() if len(means) == wanted}
@@ -121,7 +118,7 @@ def _cells_with_all_signals(
 def grid_weights(
     cells: Iterable[tuple[int, float]], sizes: Sequence[int] = SIZES, fractions: Sequence[float] = FRACTIONS
 ) -> dict[tuple[int, float], float]:
-    """Weights of the cells run in the average over the targets; those left out have none.
+    """Weights of the cells run in the average over the targets; cells left out have none.
 
     Examples
     --------
@@ -135,7 +132,7 @@ def grid_weights(
     if not _reaches(list(by_fraction), sizes):
         raise NotCoveredError(
             f"The average needs cells at n from {min(sizes)} to {max(sizes)}, each with missing fractions from "
-            f"{min(fractions)} to {max(fractions)} and all signals, and such are there only at n = "
+            f"{min(fractions)} to {max(fractions)} and all signals, but has them only at n = "
             f"{', '.join(map(str, by_fraction)) or '(none)'}: run more cells."
         )
     by_size = hat_weights(np.log(list(by_fraction)), np.log(sizes))

@@ -1,9 +1,9 @@
-"""The numbers that the paper prints, under this project's names of methods.
+"""Numbers printed in the paper, under the method names of this project.
 
-The files in ``experiments/paper`` keep the paper's names; :data:`METHODS` translates them. Beside the printed tables
-there are the authors' averages over n >= 40 (``synthetic_r2_from_40_rows.csv``): the printed main table also averages
-n = 20, which the text does not have. Its column ``compared`` is what a reproduction is held to; it is empty where
-some of the authors' runs exploded, so that their average says nothing.
+The files in ``experiments/paper`` keep the paper's names; :data:`METHODS` translates them. Besides the printed tables
+they hold the authors' averages over n >= 40 (``synthetic_r2_from_40_rows.csv``): the printed main table also averages
+n = 20, which the text excludes. A reproduction is compared with the column ``compared``, which is empty if some of the
+authors' runs exploded and made their average meaningless.
 """
 
 import csv
@@ -40,7 +40,7 @@ FORESTS = ("RF MIA", "Joint - best", "Mean - best", "mice - best")
 
 @dataclass(frozen=True)
 class Printed:
-    """A number of a table, with its standard error where one is printed."""
+    """A printed number, with its standard error if one is printed."""
 
     value: float
     error: float | None
@@ -48,7 +48,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Reference:
-    """The authors' average over n >= 40, and what a reproduction is compared with (``None``: it is not)."""
+    """The authors' average over n >= 40, and the number to compare a reproduction with (``None`` if there is none)."""
 
     value: float
     compared: float | None
@@ -56,7 +56,7 @@ class Reference:
 
 
 def tolerance(method: str) -> float:
-    """How far from the authors' average a reproduction may be.
+    """Tolerated difference between a reproduction and the authors' average.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Averages over data sets: instances of one set are averaged first, and sets are the units.
 
-Methods are compared on the instances that all of them have. The standard error of a mean, or of a difference between
-methods, is the standard deviation over sets of the set's own mean, or mean difference, over the square root of the
-number of sets: instances of one set share its rows and are not independent.
+Methods are compared on their common instances. The standard error of a mean, or of a difference between methods, is the
+standard deviation over sets of the set's mean, or mean difference, divided by the square root of the number of sets:
+instances of one set share its rows and are not independent.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import polars as pl
 
 DESIGNS = ("mar", "nmar", "am", "real")
-# The signals of the paper's averages; "tree" is apart.
+# Signals of the paper's averages, which exclude "tree".
 SIGNALS = ("linear", "nn")
 TASKS = ("regression", "binary")
 INSTANCE = ("kind", "dataset", "design", "signal", "k_missing", "split", "max_rows")
@@ -31,7 +31,7 @@ def _where(rows: pl.DataFrame, column: str, values: Sequence[str]) -> pl.DataFra
 
 
 def on_common_instances(rows: pl.DataFrame, methods: Sequence[str], value: str) -> pl.DataFrame:
-    """One row for each instance that all methods have done, with a column for each method."""
+    """One row per instance on which all methods are done, with one column per method."""
     if "dataset" not in rows.columns:  # no cell has ended
         rows = rows.with_columns(pl.lit(None, pl.String).alias("dataset"))
     identity = [column for column in INSTANCE if column in rows.columns]
@@ -45,7 +45,7 @@ def on_common_instances(rows: pl.DataFrame, methods: Sequence[str], value: str) 
 
 
 def by_set(rows: pl.DataFrame, methods: Sequence[str], value: str = "score") -> pl.DataFrame:
-    """The mean of each method on each data set, over the instances that all methods have done."""
+    """The mean of each method on each data set, over the instances on which all methods are done."""
     names = list(dict.fromkeys(methods))
     return on_common_instances(rows, names, value).group_by("dataset").agg(pl.col(names).mean()).sort("dataset")
 

@@ -1,9 +1,8 @@
-"""Figures with lines: the value against the missing fraction (of entries, or of features with signal) or the rows n.
+"""Figures with lines: the mean value against a setting, such as the missing fraction or the rows n.
 
-A point is the mean over the instances of a panel at that place, and its bar the standard error over units: signals,
-data sets, or instances where these are independent. The methods of a figure
-are compared on the same instances, those on which each of them is done; a method that is done on less than half of
-the instances is left out, and the caption says so.
+A point is the mean over the instances of a panel at that setting, and its bar the standard error over units. Methods of
+a figure are compared on the instances on which all of them are done; a method that is done on less than half of the
+instances is left out, as the caption says.
 """
 
 from collections.abc import Sequence
@@ -11,49 +10,29 @@ from typing import Any
 
 import polars as pl
 
-from admiss.study.report.drawing import STYLES, Drawing, Style, legend, looks, panels
-from admiss.study.report.rows import ADAPTIVE, MAIN, OUTSIDE, levels, unit_words, words
+from admiss.drawing import Style
+from admiss.study.report.drawing import Drawing, legend, panels
+from admiss.study.report.labels import Labels
+from admiss.study.report.rows import unit_words
 
 COMMON = "Means over the instances on which all methods shown are done"
-# Means below are outside the axes.
+# Means below are outside the axes, unless all are.
 FLOOR = -0.1
-# Bars that are longer do not stretch the axes.
+# Longer bars do not stretch the axes.
 LONG_BAR = 0.1
 # Lines with more points have no bars, and markers at this share of the diagonal.
 MOST_BARS, MARKER_SPACING = 12, 0.1
-# Panels that a figure has at most.
 MOST_PANELS = 8
-# Figures that have more places than this on the horizontal axis leave its ticks to matplotlib.
+# With more positions on the horizontal axis, matplotlib chooses the ticks.
 MOST_TICKS = 11
-# Words that are too long for the axis of a panel stand below all of them; of more ticks every second is named.
+# A label too long for the axis of a panel is put below all of them; among more ticks every second is named.
 LONG_LABEL = 30
 MANY_TICKS = 6
-GROUPS = {"": (MAIN, ""), "adaptive-": (ADAPTIVE, ", by level of adaptivity")}
-
-
-def curve_drawings(rows: pl.DataFrame) -> list[Drawing]:
-    """Every figure with lines for which the rows have the columns."""
-    found = []
-    for place, kind in enumerate(levels(rows, "kind")):
-        mine = rows.filter(pl.col("kind") == kind)
-        suffix = f"-{str(kind).lower()}" if place else ""
-        for prefix, (methods, group) in GROUPS.items():
-            for x in ("missing_fraction", "n"):
-                name = f"{prefix}value-by-{x.replace('_', '-')}{suffix}"
-                title = f"Score against {words(x)} on {words(kind)}{group}"
-                found.append(value_curves(mine, methods, x, ("mechanism", "signal"), name, title))
-            inside = mine.filter(~pl.col("signal").is_in(OUTSIDE["signal"])) if "signal" in mine.columns else mine
-            if "fraction_missing" in inside.columns:
-                inside = inside.with_columns(pl.col("fraction_missing").round(1))
-            name = f"{prefix}value-by-fraction-missing{suffix}"
-            title = f"Score against the {words('fraction_missing')}{group}"
-            found.append(value_curves(inside, methods, "fraction_missing", ("design",), name, title))
-        found.append(depth_curves(mine, f"depth-by-n{suffix}"))
-    return [drawing for drawing in found if drawing is not None]
+SIZE_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 def comparable(rows: pl.DataFrame, methods: Sequence[str]) -> tuple[pl.DataFrame, list[str], str]:
-    """Rows of the instances on which all methods are done, these methods, and words on what was left out."""
+    """Rows of the instances on which all methods are done, these methods, and a note on what was left out."""
     counts = {name: rows.filter(pl.col("method") == name)["instance"].n_unique() for name in methods}
     counts = {name: count for name, count in counts.items() if count}
     if not counts:
@@ -62,15 +41,15 @@ def comparable(rows: pl.DataFrame, methods: Sequence[str]) -> tuple[pl.DataFrame
     left_out = [name for name in counts if name not in shown]
     mine = rows.filter(pl.col("method").is_in(shown))
     complete = mine.group_by("instance").agg(pl.col("method").n_unique()).filter(pl.col("method") == len(shown))
-    kept = mine.filter(pl.col("instance").is_in(complete["instance"].to_list()))
+    common = mine.filter(pl.col("instance").is_in(complete["instance"].to_list()))
     text = f"{complete.height:,} of {mine['instance'].n_unique():,} instances"
     if left_out:
         text += f" (left out, as done on less than half of them: {', '.join(left_out)})"
-    return kept, shown, text
+    return common, shown, text
 
 
 def mean_rows(rows: pl.DataFrame, by: Sequence[str], value: str = "value") -> pl.DataFrame:
-    """Mean over the cells of groups, its standard error over units, and the cells.
+    """Mean over the cells of each group, its standard error over units, and the number of cells.
 
     With m_u the mean over the cells of unit u, the standard error is sd(m_u) / sqrt(units).
     """
@@ -83,62 +62,66 @@ def mean_rows(rows: pl.DataFrame, by: Sequence[str], value: str = "value") -> pl
 
 
 def value_curves(
-    rows: pl.DataFrame, methods: Sequence[str], x: str, across: Sequence[str], name: str, title: str
+    rows: pl.DataFrame, methods: Sequence[str], x: str, across: Sequence[str], name: str, title: str, labels: Labels
 ) -> Drawing | None:
-    """The value against x for some methods, a panel for each of the values of ``across``."""
+    """Draw the value against x for some methods, with one panel per combination of values of ``across``."""
     if not {x, *across} <= set(rows.columns):
         return None
     rows = rows.drop_nulls([x, *across])
-    # a panel with one place has no line
-    kept, shown, text = comparable(rows.filter(pl.col(x).n_unique().over(across) > 1), methods)
-    if len(shown) < 2 or kept[x].n_unique() < 2:
+    # a panel with one position has no line
+    common, shown, text = comparable(rows.filter(pl.col(x).n_unique().over(across) > 1), methods)
+    if len(shown) < 2 or common[x].n_unique() < 2:
         return None
-    means = mean_rows(kept, [*across, "method", x]).sort(x)
-    places = _panel_values(kept, across)[:MOST_PANELS]
-    figure, axes = panels(len(places), sharey=True)
-    style, said = looks(shown), []
-    for ax, place in zip(axes, places, strict=True):
-        panel = means.filter(pl.all_horizontal(pl.col(c) == v for c, v in zip(across, place, strict=True)))
-        heading = ", ".join(map(words, place))
+    means = mean_rows(common, [*across, "method", x]).sort(x)
+    values = panel_values(common, across, labels)[:MOST_PANELS]
+    figure, axes = panels(len(values), sharey=True)
+    styles, said, floor = labels.styles_of(shown), [], _floor(means["mean"].to_list())
+    for ax, panel_value in zip(axes, values, strict=True):
+        panel = means.filter(matches(across, panel_value))
+        heading = ", ".join(map(labels.word, panel_value))
         for method in shown:
             line = panel.filter(pl.col("method") == method)
-            draw_line(ax, line[x].to_list(), line["mean"].to_list(), line["error"].to_list(), style[method], method)
-        set_axis(ax, x, heading)
+            draw_line(ax, line, x, styles[method], method, floor)
+        set_axis(ax, x, heading, labels)
         said.append(f"{heading}: {_ends(panel, x)}")
-    for ax in axes[:: 2 if len(places) == 4 else len(axes)]:
+    for ax in axes[:: 2 if len(values) == 4 else len(axes)]:
         ax.set_ylabel("mean score")
-    if len(words(x)) > LONG_LABEL:
-        figure.supxlabel(words(x), fontsize=10)
+    if len(labels.word(x)) > LONG_LABEL:
+        figure.supxlabel(labels.word(x), fontsize=10)
     below = _limit(axes, means)
     legend(figure, axes[0])
-    caption = f"{COMMON}: {text}. {bar_words(kept, x)}{below}"
+    caption = f"{COMMON}: {text}. {bar_words(common, x)}{below}"
     alternative = f"{title}: a line for each of {', '.join(shown)}. " + " ".join(said)
-    header = [*map(words, across), "method", words(x), "mean", "standard error", "cells"]
-    order = {method: place for place, method in enumerate(shown)}
+    header = [*map(labels.word, across), "method", labels.word(x), "mean", "standard error", "cells"]
     numbers = [list(row) for row in means.select(*across, "method", x, "mean", "error", "cells").iter_rows()]
-    numbers.sort(
-        key=lambda row: (places.index(tuple(row[: len(across)])), order[row[len(across)]], row[len(across) + 1])
-    )
-    return Drawing(name, title, caption, alternative, figure, header, [[*map(words, r[:-5]), *r[-5:]] for r in numbers])
+    first = len(across)
+    numbers.sort(key=lambda row: (values.index(tuple(row[:first])), shown.index(row[first]), row[first + 1]))
+    numbers = [[*map(labels.word, row[:first]), *row[first:]] for row in numbers]
+    return Drawing(name, title, caption, alternative, figure, header, numbers)
 
 
-def _panel_values(rows: pl.DataFrame, across: Sequence[str]) -> list[tuple[Any, ...]]:
-    present = set(rows.select(across).unique().iter_rows())
-    places: list[tuple[Any, ...]] = [()]
-    for name in across:
-        places = [(*place, value) for place in places for value in levels(rows, name)]
-    return [place for place in places if place in present]
+def panel_values(rows: pl.DataFrame, across: Sequence[str], labels: Labels) -> list[tuple[Any, ...]]:
+    """Combinations of values of some columns that occur, in the order of the labels."""
+    order = [labels.levels(rows, name) for name in across]
+    present = list(rows.select(across).unique().iter_rows())
+    return sorted(present, key=lambda values: [at.index(value) for at, value in zip(order, values, strict=True)])
 
 
-def draw_line(ax: Any, x: list[Any], y: list[float], errors: list[Any], style: Style, label: str) -> None:
-    """A line with markers and bars."""
+def matches(columns: Sequence[str], values: Sequence[Any]) -> pl.Expr:
+    """Whether columns have given values."""
+    return pl.all_horizontal(pl.col(column) == value for column, value in zip(columns, values, strict=True))
+
+
+def draw_line(ax: Any, means: pl.DataFrame, x: str, style: Style, label: str, floor: float = FLOOR) -> None:
+    """Draw the means of :func:`mean_rows` as a line with markers and bars."""
     colour, marker, line = style
-    many = len(x) > MOST_BARS
-    # where a mean is outside the axes its bar would cross them
-    bars = [0.0 if error is None or mean < FLOOR else error for mean, error in zip(y, errors, strict=True)]
+    many = means.height > MOST_BARS
+    # the bar of a mean outside the axes would cross them
+    pairs = means.select("mean", "error").iter_rows()
+    bars = [0.0 if error is None or mean < floor else error for mean, error in pairs]
     ax.errorbar(
-        x,
-        y,
+        means[x].to_list(),
+        means["mean"].to_list(),
         yerr=None if many else bars,
         color=colour,
         marker=marker,
@@ -153,33 +136,33 @@ def draw_line(ax: Any, x: list[Any], y: list[float], errors: list[Any], style: S
 
 
 def bar_words(rows: pl.DataFrame, x: str) -> str:
-    """What a caption says of standard errors."""
+    """Sentence of a caption about standard errors."""
     many, over = rows[x].n_unique() > MOST_BARS, unit_words(rows)
     return f"Standard errors, over {over}, are among the numbers." if many else f"Bars are standard errors over {over}."
 
 
-def set_axis(ax: Any, x: str, heading: str) -> None:
-    """Title and horizontal axis of a panel; n is on a logarithmic one."""
+def set_axis(ax: Any, x: str, heading: str, labels: Labels) -> None:
+    """Set the title and the horizontal axis of a panel, which is logarithmic for the rows n."""
     ax.set_title(heading, fontsize=10, parse_math=False)
-    if len(words(x)) <= LONG_LABEL:
-        ax.set_xlabel(words(x))
-    places = sorted({float(value) for line in ax.lines for value in line.get_xdata()})
-    if x != "n" and len(places) <= MOST_TICKS:
-        shown = places[:: 2 if len(places) > MANY_TICKS else 1]
-        ax.set_xticks(shown, [f"{place:g}" for place in shown])
+    if len(labels.word(x)) <= LONG_LABEL:
+        ax.set_xlabel(labels.word(x))
+    positions = sorted({float(value) for line in ax.lines for value in line.get_xdata()})
+    if x != "n" and len(positions) <= MOST_TICKS:
+        shown = positions[:: 2 if len(positions) > MANY_TICKS else 1]
+        ax.set_xticks(shown, [f"{position:g}" for position in shown])
     if x == "n":
         ax.set_xscale("log")
         low, high = ax.get_xlim()
-        ticks = [n for n in (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000) if low <= n <= high]
+        ticks = [n for n in SIZE_TICKS if low <= n <= high]
         ticks = ticks[::-2] if len(ticks) > 5 else ticks
         ax.set_xticks(ticks, [f"{n:,}" for n in ticks], minor=False)
         ax.minorticks_off()
 
 
 def _limit(axes: Sequence[Any], means: pl.DataFrame) -> str:
-    """Set the axes, and say how many means are outside."""
+    """Set the vertical limits, and return a sentence about the means outside."""
     axes[0].set_ylim(*value_limits(means["mean"].to_list(), means["error"].to_list()))
-    below = means.filter(pl.col("mean") < FLOOR)
+    below = means.filter(pl.col("mean") < _floor(means["mean"].to_list()))
     if not below.height:
         return ""
     names = ", ".join(sorted(set(below["method"].to_list())))
@@ -187,60 +170,29 @@ def _limit(axes: Sequence[Any], means: pl.DataFrame) -> str:
 
 
 def value_limits(values: Sequence[float], errors: Sequence[float | None]) -> tuple[float, float]:
-    """Limits of an axis: those of the values and of short bars with a margin, and never below FLOOR."""
+    """Limits of an axis: those of the values and of short bars with a margin, not below the floor."""
+    floor = _floor(values)
     bars = [error if error is not None and error <= LONG_BAR else 0.0 for error in errors]
     ends = [value + sign * bar for value, bar in zip(values, bars, strict=True) for sign in (-1, 1)]
-    low, high = max(FLOOR, min(ends)), max(FLOOR, *ends)
+    low, high = max(floor, min(ends)), max(floor, *ends)
     margin = 0.06 * (high - low) or 0.05
-    return max(FLOOR, low - margin), high + margin
+    return max(floor, low - margin), high + margin
+
+
+def _floor(values: Sequence[float]) -> float:
+    """The lowest value shown; scores that are all negative, such as minus an error, have no floor."""
+    return FLOOR if max(values, default=0.0) >= FLOOR else float("-inf")
 
 
 def _ends(panel: pl.DataFrame, x: str) -> str:
-    """The best and the worst method at the first and at the last place."""
+    """The best and the worst method at the first and at the last position."""
     texts = []
-    places = panel[x].sort().to_list()
-    for place in (places[0], places[-1]):
-        there = panel.filter(pl.col(x) == place).sort("mean", "method")
+    positions = panel[x].sort().to_list()
+    for position in (positions[0], positions[-1]):
+        there = panel.filter(pl.col(x) == position).sort("mean", "method")
         best, worst = there.row(-1, named=True), there.row(0, named=True)
         texts.append(
-            f"at {place} the best is {best['method']} with {best['mean']:.3f}, "
+            f"at {position} the best is {best['method']} with {best['mean']:.3f}, "
             f"the worst {worst['method']} with {worst['mean']:.3f}"
         )
     return "; ".join(texts) + "."
-
-
-def depth_curves(rows: pl.DataFrame, name: str) -> Drawing | None:
-    """The depth limit that cross-validation selects against n: a line a mechanism and signal, a panel a method."""
-    across = ("mechanism", "signal")
-    if not {"selected_depth", "n", *across} <= set(rows.columns):
-        return None
-    deep = rows.drop_nulls(["selected_depth", "n", *across]).with_columns(pl.col("selected_depth").cast(pl.Float64))
-    methods = [method for method in (*ADAPTIVE[:3], "CART MIA") if method in set(deep["method"].to_list())]
-    deep = deep.filter(pl.col("method").is_in(methods))
-    if not methods or deep["n"].n_unique() < 2:
-        return None
-    means = mean_rows(deep, ["method", *across, "n"], "selected_depth").sort("n")
-    figure, axes = panels(len(methods), height=3.4)
-    said, places = [], _panel_values(deep, across)
-    for ax, method in zip(axes, methods, strict=True):
-        for place, style in zip(places, STYLES, strict=False):
-            is_here = pl.all_horizontal(pl.col(c) == v for c, v in zip(across, place, strict=True))
-            line = means.filter((pl.col("method") == method) & is_here)
-            if line.height:
-                label, y = ", ".join(map(words, place)), line["mean"].to_list()
-                draw_line(ax, line["n"].to_list(), y, line["error"].to_list(), style, label)
-                said.append(f"{method}, {label}: {y[0]:.2f} at n = {line['n'][0]}, {y[-1]:.2f} at n = {line['n'][-1]}.")
-        set_axis(ax, "n", method)
-    axes[0].set_ylabel("mean depth selected")
-    legend(figure, axes[0])
-    kind = rows["kind"][0]
-    title = f"Depth that cross-validation selects against {words('n')}, on {words(kind)}"
-    caption = f"Means over {deep.height:,} cells. {bar_words(deep, 'n')}"
-    header = ["method", *map(words, across), words("n"), "mean depth", "standard error", "cells"]
-    numbers = [
-        list(row)
-        for row in means.select("method", *across, "n", "mean", "error", "cells")
-        .sort("method", *across, "n")
-        .iter_rows()
-    ]
-    return Drawing(name, title, caption, f"{title}. " + " ".join(said), figure, header, numbers)

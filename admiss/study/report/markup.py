@@ -1,4 +1,4 @@
-"""Pieces of the page as HTML. Everything that comes from data goes through :func:`text`."""
+"""Parts of the page as HTML; all data pass through :func:`text`."""
 
 import math
 from collections.abc import Sequence
@@ -7,12 +7,11 @@ from html import escape
 from typing import Any
 
 from admiss.study.report.drawing import Drawing, inline_svg
-from admiss.study.report.rows import words
+from admiss.study.report.presentation import ReferenceTable
 from admiss.study.report.summary import Filter, Line
-from experiments.paper.averages import PaperTable
 
 NOTHING = "-"
-# Text of more letters may be broken; a table of more rows scrolls.
+# Longer text may be broken; a table of more rows scrolls.
 LONG_TEXT, MOST_ROWS = 30, 30
 SUMMARY_HEADER = (
     ("method", "Method"),
@@ -27,7 +26,7 @@ SUMMARY_HEADER = (
 
 
 def text(value: object) -> str:
-    """A value as it may stand in an element or an attribute; numbers with three digits after the point.
+    """Escape a value for an element or an attribute; numbers have three decimals.
 
     Examples
     --------
@@ -44,7 +43,7 @@ def text(value: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with fixed digits, with the sign of what is shown; halves are rounded up, as in JavaScript.
+    """Format a number with fixed decimals, and the sign of what is shown; halves are rounded up, as in JavaScript.
 
     Examples
     --------
@@ -59,7 +58,7 @@ def number(value: float, digits: int = 3) -> str:
 
 def plain_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A table whose first column names the rows."""
-    kinds = [_kind([row[place] for row in rows]) for place in range(len(header))]
+    kinds = [_kind([row[column] for row in rows]) for column in range(len(header))]
     head = "".join(f'<th scope="col"{kind}>{text(name)}</th>' for name, kind in zip(header, kinds, strict=True))
     body = ""
     for row in rows:
@@ -70,49 +69,50 @@ def plain_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any
 
 
 def scrolling(label: str, content: str, kind: str = "wide") -> str:
-    """A frame that scrolls, also with the keyboard."""
+    """A frame that scrolls, with the keyboard too."""
     return f'<div class="{kind}" role="region" tabindex="0" aria-label="{text(label)}">{content}</div>'
 
 
 def _kind(values: Sequence[Any]) -> str:
-    """The class of a column: words are text that does not begin like a number, and long ones may be broken."""
+    """Class of a column: text that does not begin like a number, and long text that may be broken."""
     texts = [value.lstrip("+-. ") for value in values if isinstance(value, str)]
     if not any(value and not value[0].isdigit() for value in texts):
         return ""
     return ' class="text long"' if max(map(len, texts)) > LONG_TEXT else ' class="text"'
 
 
-def paper_table(table: PaperTable) -> str:
-    """Means beside the paper's numbers: three columns for each setting; only the text where there are no rows."""
+def reference_table(table: ReferenceTable) -> str:
+    """Means beside published ones, with three columns per setting; only the text if there are no rows."""
     if not table.rows:
         return f"<p>{text(table.text)}</p>"
     groups = "".join(f'<th scope="colgroup" colspan="3">{text(name)}</th>' for name in table.settings)
-    columns = '<th scope="col">here</th><th scope="col">paper</th><th scope="col">difference</th>' * len(table.settings)
+    names = ("here", table.source, "difference")
+    columns = "".join(f'<th scope="col">{text(name)}</th>' for name in names) * len(table.settings)
     body = ""
     for method, cells in table.rows:
         body += f'<tr><th scope="row">{text(method)}</th>'
-        for place, value in enumerate(cells):
-            kind = ("here", "paper", "difference")[place % 3]
+        for column, value in enumerate(cells):
+            kind = ("here", "published", "difference")[column % 3]
             shown = text(value) if value is None or kind != "difference" else signed(value)
             body += f'<td class="{kind}">{shown}</td>'
         body += "</tr>"
     spans = "<colgroup></colgroup>" + '<colgroup span="3"></colgroup>' * len(table.settings)
     head = f'<tr><th scope="col" rowspan="2">Method</th>{groups}</tr><tr>{columns}</tr>'
     caption = f"<caption>{text(table.title)}</caption>"
-    whole = f"<table class='paper'>{caption}{spans}<thead>{head}</thead><tbody>{body}</tbody></table>"
+    whole = f"<table class='reference'>{caption}{spans}<thead>{head}</thead><tbody>{body}</tbody></table>"
     return f"<p>{text(table.text)}</p>" + scrolling(table.title, whole)
 
 
 def signed(value: float) -> str:
-    """A difference with its sign."""
+    """Format a difference with its sign."""
     shown = number(value)
     return f"+{shown}" if value > 0 and shown.strip("0.") else shown
 
 
 def filter_controls(filters: Sequence[Filter], methods: Sequence[str], reference: str) -> str:
     """The controls above the table of means."""
-    parts = [_control(place, each) for place, each in enumerate(filters)]
-    options = "".join(_option(place, name, name == reference) for place, name in enumerate(methods))
+    parts = [_control(setting, each) for setting, each in enumerate(filters)]
+    options = "".join(_option(method, name, name == reference) for method, name in enumerate(methods))
     parts.append(f'<label class="control">Reference <select id="reference">{options}</select></label>')
     parts.append(
         '<label class="control"><input type="checkbox" id="common"> '
@@ -123,24 +123,24 @@ def filter_controls(filters: Sequence[Filter], methods: Sequence[str], reference
 
 
 def _control(setting: int, each: Filter) -> str:
-    name = text(words(each.name))
+    name = text(each.title)
     if each.control == "boxes":
         boxes = "".join(
             f'<label><input type="checkbox" data-setting="{setting}" data-level="{level}"'
-            f"{' checked' if chosen else ''}> {text(words(value))}</label>"
-            for level, (value, chosen) in enumerate(zip(each.levels, each.chosen, strict=True))
+            f"{' checked' if selected else ''}> {text(word)}</label>"
+            for level, (word, selected) in enumerate(zip(each.words, each.selected, strict=True))
         )
         return f"<fieldset><legend>{name}</legend>{boxes}</fieldset>"
     if each.control == "range":
-        levels = [value for value in each.levels if value is not None]
+        levels = [word for word, value in zip(each.words, each.levels, strict=True) if value is not None]
         selects = "".join(
-            f'<label>{word} <select data-setting="{setting}" data-end="{word}">'
-            + "".join(_option(level, words(value), level == start) for level, value in enumerate(levels))
+            f'<label>{end} <select data-setting="{setting}" data-end="{end}">'
+            + "".join(_option(level, word, level == start) for level, word in enumerate(levels))
             + "</select></label>"
-            for word, start in (("from", 0), ("to", len(levels) - 1))
+            for end, start in (("from", 0), ("to", len(levels) - 1))
         )
         return f"<fieldset><legend>{name}</legend>{selects}</fieldset>"
-    options = _option("", "all", True) + "".join(_option(i, words(v), False) for i, v in enumerate(each.levels))
+    options = _option("", "all", True) + "".join(_option(i, word, False) for i, word in enumerate(each.words))
     return f'<label class="control">{name} <select data-setting="{setting}">{options}</select></label>'
 
 
@@ -149,7 +149,7 @@ def _option(value: object, shown: str, selected: bool) -> str:
 
 
 def summary_table(lines: Sequence[Line]) -> str:
-    """The table of means as it is before any click; ``script.js`` writes its body anew."""
+    """The table of means before any click; ``script.js`` rewrites its body."""
     head = "".join(
         f'<th scope="col" data-column="{name}"><button type="button">{title}</button></th>'
         for name, title in SUMMARY_HEADER
@@ -170,7 +170,7 @@ def _summary_row(line: Line) -> str:
 
 
 def figure_element(drawing: Drawing) -> str:
-    """A figure with its caption, and its numbers to unfold."""
+    """A figure with its caption, and its numbers in a collapsed table."""
     numbers = plain_table(f"{drawing.title}: numbers", drawing.header, drawing.rows)
     return (
         f'<figure id="{text(drawing.name)}">{scrolling(drawing.title, inline_svg(drawing), "picture")}'

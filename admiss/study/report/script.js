@@ -1,26 +1,26 @@
 "use strict";
 
-// The table of means, computed anew from the cells inside the page whenever a filter changes.
-// data.cells has one entry a cell in each of its lists; data.instances[s][i] is the position, among the values of
-// setting s, of the value that instance i has.
+// The table of means, recomputed from the cells embedded in the page whenever a filter changes.
+// The lists of data.cells have one entry per cell; data.instances[s][i] is the position of instance i's value among the
+// values of setting s.
 
 const data = JSON.parse(document.getElementById("cells").textContent);
 const form = document.getElementById("filters");
 const order = { column: null, ascending: true };
 
-// For every setting, which of its values count.
-function chosenLevels() {
+// For every setting, which of its values are selected.
+function selectedLevels() {
   return data.settings.map((setting, s) => {
     const controls = [...form.querySelectorAll(`[data-setting="${s}"]`)];
     if (setting.control === "boxes") {
-      const chosen = setting.levels.map(() => false);
-      for (const box of controls) chosen[Number(box.dataset.level)] = box.checked;
-      return chosen;
+      const selected = setting.levels.map(() => false);
+      for (const box of controls) selected[Number(box.dataset.level)] = box.checked;
+      return selected;
     }
     if (setting.control === "range") {
       const [from, to] = controls.map((control) => Number(control.value));
       const last = controls[0].options.length - 1;
-      // an instance without this setting counts only while the range is the whole one
+      // an instance without this setting passes only while the range is complete
       return setting.levels.map((_, level) => (level > last ? from === 0 && to === last : from <= level && level <= to));
     }
     const value = controls[0].value;
@@ -30,13 +30,13 @@ function chosenLevels() {
 
 // For every instance, whether it passes all filters.
 function passingInstances() {
-  const chosen = chosenLevels();
-  // cells are in the order of their instances
+  const selected = selectedLevels();
+  // cells are ordered by instance
   const count = data.cells.instance[data.cells.instance.length - 1] + 1;
-  return Array.from({ length: count }, (_, i) => chosen.every((levels, s) => levels[data.instances[s][i]]));
+  return Array.from({ length: count }, (_, i) => selected.every((levels, s) => levels[data.instances[s][i]]));
 }
 
-// Keep only the instances that have every method which occurs at all.
+// Keep only the instances that have every method that occurs.
 function keepCommon(passes) {
   const { instance, method } = data.cells;
   const methods = new Set();
@@ -104,7 +104,7 @@ function sorted(lines) {
   const direction = order.ascending ? 1 : -1;
   return [...lines].sort((a, b) => {
     const [x, y] = [a[order.column], b[order.column]];
-    // what has no number is last in both directions
+    // missing numbers come last in both directions
     if (x === null || y === null) return (x === null) - (y === null);
     return direction * (typeof x === "string" ? x.localeCompare(y) : x - y);
   });
@@ -123,7 +123,7 @@ function show() {
     : "No cell passes the filters: choose at least one value of each setting.";
 }
 
-// A row; cells keep the whole number in an attribute.
+// A row; its cells hold the exact number in an attribute.
 function row(line) {
   const element = document.createElement("tr");
   element.dataset.method = line.method;
@@ -152,7 +152,7 @@ function row(line) {
 
 function sortBy(header) {
   const column = header.dataset.column;
-  // numbers begin with the largest, names with the first
+  // numbers start with the largest, names with the first
   order.ascending = order.column === column ? !order.ascending : column === "method";
   order.column = column;
   for (const other of document.querySelectorAll("#summary thead th")) other.removeAttribute("aria-sort");
@@ -162,7 +162,7 @@ function sortBy(header) {
 
 if (data !== null) {
   form.addEventListener("change", show);
-  // the values are back only after the event
+  // the values are reset only after the event
   form.addEventListener("reset", () => setTimeout(show));
   form.addEventListener("submit", (event) => event.preventDefault());
   for (const header of document.querySelectorAll("#summary thead th")) {

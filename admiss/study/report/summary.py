@@ -1,9 +1,9 @@
-"""Means by method, with filters: what the page holds for the browser, and the same numbers before any click.
+"""Means by method, with filters: the data of the page for the browser, and the same numbers before any click.
 
-Over the instances that pass the filters, for each method: the cells, the mean value and its standard error
-(deviation / sqrt(cells), cells taken as independent), the mean difference to a reference method on the instances that
-both have, with its standard error, the share of these on which it is better (a tie counts one half), and the mean CPU
-seconds. ``script.js`` computes them again, in the same way, whenever a filter changes.
+For each method, over the instances that pass the filters: the cells, the mean value and its standard error
+(deviation / sqrt(cells), cells taken as independent), the mean difference to a reference method on the instances of
+both, with its standard error, the share of these on which it is better (a tie counts one half), and the mean CPU
+seconds. ``script.js`` computes the same whenever a filter changes.
 """
 
 import json
@@ -15,28 +15,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from admiss.study.report.rows import OUTSIDE, REFERENCE, filter_names, levels, method_order, words
+from admiss.study.report.labels import Labels
+from admiss.study.report.rows import filter_names
 from admiss.study.study import Study
 
-# A setting with at most this many values has a box for each; with more, a range (numbers) or a list (text).
+# A setting with at most this many values has one box per value; with more, a range (numbers) or a list (text).
 MOST_BOXES = 12
-# Digits of a value and of seconds that the page holds.
+# Significant digits of values and of seconds in the page.
 VALUE_DIGITS, SECONDS_DIGITS = 9, 5
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A setting, its values, which of them count at first, and the control it has: boxes, range or list."""
+    """A setting with its values, both also in words, the values selected at first, and boxes, a range or a list."""
 
     name: str
+    title: str
     levels: list[Any]
-    chosen: list[bool]
+    words: list[str]
+    selected: list[bool]
     control: str
 
 
 @dataclass(frozen=True)
 class Line:
-    """The numbers of a method; None where there are none."""
+    """The numbers of a method, None if undefined."""
 
     method: str
     cells: int
@@ -48,37 +51,33 @@ class Line:
     seconds: float | None
 
 
-def make_filters(rows: pl.DataFrame, study: Study) -> list[Filter]:
-    """The filters of a page."""
+def make_filters(rows: pl.DataFrame, study: Study, labels: Labels) -> list[Filter]:
+    """Make the filters of a page."""
     filters = []
     for name in filter_names(rows, study):
-        values = levels(rows, name)
+        values = labels.levels(rows, name)
         numeric = not any(isinstance(value, str) for value in values)
         control = "boxes" if len(values) <= MOST_BOXES else "range" if numeric else "list"
-        chosen = [control != "boxes" or value not in OUTSIDE.get(name, ()) for value in values]
-        filters.append(Filter(name, values, chosen if any(chosen) else [True] * len(values), control))
+        inside = [control != "boxes" or value not in labels.outside.get(name, ()) for value in values]
+        selected = inside if any(inside) else [True] * len(values)
+        filters.append(Filter(name, labels.word(name), values, list(map(labels.word, values)), selected, control))
     return filters
 
 
-def reference_method(methods: Sequence[str]) -> str:
-    """The method that others are compared with at first."""
-    return REFERENCE if REFERENCE in methods else methods[0]
-
-
-def summarise(rows: pl.DataFrame, filters: Sequence[Filter]) -> list[Line]:
-    """Means by method over the rows that count at first, for the table before any click."""
-    methods = method_order(rows["method"].to_list())
-    reference = reference_method(methods)
-    kept = rows
+def summarise(rows: pl.DataFrame, filters: Sequence[Filter], labels: Labels) -> list[Line]:
+    """Means by method over the rows selected at first, for the table before any click."""
+    methods = labels.ordered(rows["method"].to_list())
     for each in filters:
-        values = [value for value, chosen in zip(each.levels, each.chosen, strict=True) if chosen]
+        values = [value for value, selected in zip(each.levels, each.selected, strict=True) if selected]
         passes = pl.col(each.name).is_in([value for value in values if value is not None])
-        kept = kept.filter(passes | pl.col(each.name).is_null() if None in values else passes)
-    base = dict(kept.filter(pl.col("method") == reference).select("instance", "value").iter_rows())
+        rows = rows.filter(passes | pl.col(each.name).is_null() if None in values else passes)
+    base = dict(
+        rows.filter(pl.col("method") == labels.reference_among(methods)).select("instance", "value").iter_rows()
+    )
     return [
         _line(method, mine, base)
         for method in methods
-        if (mine := kept.filter(pl.col("method") == method)).height
+        if (mine := rows.filter(pl.col("method") == method)).height
     ]  # fmt: skip
 
 
@@ -102,26 +101,23 @@ def _line(method: str, mine: pl.DataFrame, base: dict[int, float]) -> Line:
 
 
 def standard_error(values: Any) -> float | None:
-    """Of a mean; None for fewer than two values."""
+    """Standard error of a mean, or None for fewer than two values."""
     return float(np.std(values, ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
 
-def embedded_data(rows: pl.DataFrame, filters: Sequence[Filter]) -> str:
-    """The cells as JSON that can stand inside a script element.
+def embedded_data(rows: pl.DataFrame, filters: Sequence[Filter], labels: Labels) -> str:
+    """Encode the cells as JSON that can be embedded in a script element.
 
-    Settings are kept once for an instance, as positions among their values: ``instances[s][i]`` is that of setting s in
-    instance i.
+    Settings are stored once per instance, as positions among their values: ``instances[s][i]`` is the position of
+    setting s in instance i.
     """
-    methods = method_order(rows["method"].to_list())
+    methods = labels.ordered(rows["method"].to_list())
     firsts = rows.unique("instance", keep="first", maintain_order=True).sort("instance")
     ordered = rows.sort("instance", maintain_order=True)
     data = {
         "methods": methods,
-        "reference": methods.index(reference_method(methods)),
-        "settings": [
-            {"name": each.name, "levels": [words(value) for value in each.levels], "control": each.control}
-            for each in filters
-        ],
+        "reference": methods.index(labels.reference_among(methods)),
+        "settings": [{"name": each.name, "levels": each.words, "control": each.control} for each in filters],
         "instances": [_positions(firsts[each.name].to_list(), each.levels) for each in filters],
         "cells": {
             "instance": ordered["instance"].to_list(),
@@ -136,8 +132,8 @@ def embedded_data(rows: pl.DataFrame, filters: Sequence[Filter]) -> str:
 
 
 def _positions(values: Sequence[Any], among: Sequence[Any]) -> list[int]:
-    places = {value: place for place, value in enumerate(among)}
-    return [places[value] for value in values]
+    positions = {value: position for position, value in enumerate(among)}
+    return [positions[value] for value in values]
 
 
 def _rounded(values: Sequence[float | None], digits: int) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""Quantities of the study on real design matrices that claims are decided by.
+"""Quantities of the study on real design matrices that decide claims.
 
 Units are data sets: instances of a set are averaged first, on those that all methods of the claim have done. Signals
 are linear and NN ones. Changes between designs are paired by set. "Strongest" and "weakest" are the methods with the
@@ -12,9 +12,8 @@ import polars as pl
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.claims import Measure, Measured, combined, jackknife, over_units, picked_lead, relative_gain
 from experiments.paper.interpolation import NotCoveredError
+from experiments.paper.labels import REFERENCE
 from experiments.paper.sets import SIGNALS, TASKS, by_set, of_design, on_common_instances, wins_by_set
-
-MEAN = "Mean - best"
 
 
 def lead(
@@ -25,18 +24,18 @@ def lead(
     signals: Sequence[str] = SIGNALS,
     tasks: Sequence[str] = TASKS,
 ) -> Measure:
-    """The weakest of ours less the strongest of the rivals, over sets."""
+    """The weakest of ours minus the strongest of the rivals, over sets."""
 
     def measure(table: pl.DataFrame) -> Measured:
         sets = by_set(of_design(table, design, signals, tasks), [*ours, *rivals], value)
         mine, theirs = ([sets[name].to_numpy() for name in names] for names in (ours, rivals))
-        return jackknife(len(sets), lambda kept: picked_lead(mine, theirs, kept))
+        return jackknife(len(sets), lambda units: picked_lead(mine, theirs, units))
 
     return measure
 
 
 def change(ours: Sequence[str], rivals: Sequence[str], design: str, base: str) -> Measure:
-    """The lead in one design less that in another, on the sets that both have."""
+    """The lead in one design minus that in another, on the sets of both."""
 
     def measure(table: pl.DataFrame) -> Measured:
         there, before = (by_set(of_design(table, name), [*ours, *rivals]) for name in (design, base))
@@ -45,17 +44,17 @@ def change(ours: Sequence[str], rivals: Sequence[str], design: str, base: str) -
             [sets[name].to_numpy() for name in names] for sets in (there, before) for names in (ours, rivals)
         )
         return jackknife(
-            len(there), lambda kept: picked_lead(mine, theirs, kept) - picked_lead(mine_before, theirs_before, kept)
+            len(there), lambda units: picked_lead(mine, theirs, units) - picked_lead(mine_before, theirs_before, units)
         )
 
     return measure
 
 
 def win_change(method: str, design: str, base: str) -> Measure:
-    """The win rate against mean imputation in one design less that in another, on the sets that both have."""
+    """The win rate against mean imputation in one design minus that in another, on the sets of both."""
 
     def measure(table: pl.DataFrame) -> Measured:
-        there, before = (wins_by_set(of_design(table, name), method, MEAN) for name in (design, base))
+        there, before = (wins_by_set(of_design(table, name), method, REFERENCE) for name in (design, base))
         both = there.join(before, on="dataset")
         return over_units((both["wins"] - both["wins_right"]).to_numpy())
 
@@ -63,17 +62,17 @@ def win_change(method: str, design: str, base: str) -> Measure:
 
 
 def task_change(method: str) -> Measure:
-    """The lead over mean imputation in regression less that in classification; the sets are different ones."""
+    """The lead over mean imputation in regression minus that in classification, on different sets."""
 
     def measure(table: pl.DataFrame) -> Measured:
-        regression, classes = (lead([method], [MEAN], "real", tasks=[task])(table) for task in TASKS)
+        regression, classes = (lead([method], [REFERENCE], "real", tasks=[task])(table) for task in TASKS)
         return combined([regression, classes], [1.0, -1.0])
 
     return measure
 
 
 def drop_with_missing_features(method: str, rival: str, design: str) -> Measure:
-    """The lead of a method where most features of the signal can be missing less that where none can, set by set."""
+    """The lead where most features of the signal can be missing minus that where none can, set by set."""
 
     def measure(table: pl.DataFrame) -> Measured:
         both = on_common_instances(of_design(table, design), [method, rival], "score")
@@ -93,15 +92,15 @@ def drop_with_missing_features(method: str, rival: str, design: str) -> Measure:
 
 
 def less_acute_than_synthetic(ours: str) -> Measure:
-    """The authors' change of the lead over mean imputation from MCAR to censoring (linear) less ours from MAR to AM."""
+    """The authors' change of the lead from MCAR to censoring (linear signals) minus ours from MAR to AM."""
     reference = paper_numbers.synthetic_references()
 
     def measure(table: pl.DataFrame) -> Measured:
         censored, random = (
-            reference[ours, mechanism, "linear"].value - reference[MEAN, mechanism, "linear"].value
+            reference[ours, mechanism, "linear"].value - reference[REFERENCE, mechanism, "linear"].value
             for mechanism in ("censoring", "mcar")
         )
-        found = change([ours], [MEAN], "am", "mar")(table)
+        found = change([ours], [REFERENCE], "am", "mar")(table)
         return Measured(censored - random - found.value, found.error, found.units)
 
     return measure
@@ -111,16 +110,16 @@ def gain(
     method: str,
     base: str,
     design: str,
-    less: float = 0.0,
+    claimed: float = 0.0,
     value: str = "score",
     sign: int = 1,
     signals: Sequence[str] = SIGNALS,
 ) -> Measure:
-    """``sign`` times (the relative gain of a method over another less a claimed one)."""
+    """``sign`` times (the relative gain of a method over another minus a claimed one)."""
 
     def measure(table: pl.DataFrame) -> Measured:
         sets = by_set(of_design(table, design, signals), [method, base], value)
-        found = relative_gain(sets[method].to_numpy(), sets[base].to_numpy(), less)
+        found = relative_gain(sets[method].to_numpy(), sets[base].to_numpy(), claimed)
         return Measured(sign * found.value, found.error, found.units)
 
     return measure

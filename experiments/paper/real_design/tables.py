@@ -2,32 +2,43 @@
 
 Averages by design are given twice: over instances, as the paper does (a data set with many features that can be
 missing counts more often), and over data sets, each counted once. Standard errors are over sets
-(:mod:`experiments.paper.sets`). Tree signals are in a table of their own and in no average.
+(:mod:`experiments.paper.sets`). Tree signals have a table of their own and enter no average.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
 
-from admiss.study.study import Study
+from admiss.study.report.presentation import ReferenceTable
+from admiss.study.sections import ABSENT, Section, choices_section, digits, signed
+from admiss.study.study import Best
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import mean_and_error
+from experiments.paper.labels import LABELS, PAPER_METHODS, REFERENCE
+from experiments.paper.sections import moves_section
 from experiments.paper.sets import DESIGNS, TASKS, by_set, of_design, on_common_instances, wins_by_set
-from experiments.tables import ABSENT, Section, choices_section, digits, moves_section, signed
 
-LEARNERS = ("linear", "tree", "forest", "XGBoost", "best")
-METHODS = (
-    *("Affine intercept", "Affine", "Finite", "Adaptive LR - best"),
-    *(f"{family} - {learner}" for family in ("Joint", "Mean", "mice") for learner in LEARNERS),
-    *("CART MIA", "RF MIA", "XGBoost"),
-    *(f"{family} - {learner}" for family in ("Complete features", "Oracle") for learner in LEARNERS),
-)
 IN_FIGURES = tuple(dict.fromkeys(method for method, _ in paper_numbers.real_design_accuracy()))
-REFERENCE = "Mean - best"
+BY_DESIGN = (
+    "Plain means over the instances done here (linear and NN signals; R2, or 2 AUC - 1 for classes), the paper's "
+    "printed number, and the difference. The paper has 10 splits and more shares of missing features."
+)
 
 
-def real_design_sections(table: pl.DataFrame, study: Study) -> list[Section]:
+def real_design_comparison(rows: pl.DataFrame) -> list[ReferenceTable]:
+    """Means over instances by design, beside the printed ones."""
+    printed = {key: number.value for key, number in paper_numbers.real_design_accuracy().items()}
+    inside = rows.filter(~pl.col("signal").is_in(list(LABELS.outside["signal"])).fill_null(False))
+    groups = inside.group_by("method", "design").agg(pl.col("value").mean()).iter_rows()
+    means = {(method, design): mean for method, design, mean in groups if (method, design) in printed}
+    designs = [(design,) for design in DESIGNS]
+    return [ReferenceTable.of("By design", BY_DESIGN, "paper", means, printed, designs, LABELS)] if means else []
+
+
+def real_design_sections(table: pl.DataFrame, choices: Sequence[Best]) -> list[Section]:
     """All tables of the study."""
-    methods = [name for name in METHODS if name in IN_FIGURES or name in table["method"].unique().to_list()]
+    methods = [name for name in PAPER_METHODS if name in IN_FIGURES or name in table["method"].unique().to_list()]
     return [
         _accuracy(table, methods),
         _differences(table, methods),
@@ -37,12 +48,12 @@ def real_design_sections(table: pl.DataFrame, study: Study) -> list[Section]:
         _win_rates(table),
         _seconds(table, methods),
         *moves_section(_with_design(table)),
-        choices_section(_with_design(table), study, ["design"]),
+        choices_section(_with_design(table), choices, ["design"]),
     ]
 
 
 def _with_design(table: pl.DataFrame) -> pl.DataFrame:
-    """The rows that averages count, with the design of real targets as ``"real"``."""
+    """The rows that averages count; the design of real targets is ``"real"``."""
     named = [of_design(table, name).with_columns(pl.lit(name).alias("design")) for name in DESIGNS]
     return pl.concat(named, how="diagonal_relaxed")
 
@@ -122,18 +133,18 @@ def _by_missing_features(table: pl.DataFrame) -> Section:
     printed = paper_numbers.semi_synthetic_by_fraction()
     rows = []
     for design in DESIGNS[:3] if "fraction_missing" in table.columns else ():
-        tenth = (10 * pl.col("fraction_missing")).round().cast(pl.Int64)
-        instances = of_design(table, design).with_columns(tenth.alias("tenth"))
-        for place in instances["tenth"].drop_nulls().unique().sort().to_list():
+        rounded = (10 * pl.col("fraction_missing")).round().cast(pl.Int64)
+        instances = of_design(table, design).with_columns(rounded.alias("tenth"))
+        for tenth in instances["tenth"].drop_nulls().unique().sort().to_list():
             for method in IN_FIGURES:
-                counts, over_instances, _, error = _levels(instances.filter(pl.col("tenth") == place), method)
+                counts, over_instances, _, error = _levels(instances.filter(pl.col("tenth") == tenth), method)
                 if over_instances is None:
                     continue
-                paper = printed.get((method, design, place))
+                paper = printed.get((method, design, tenth))
                 difference = over_instances - paper.value if paper else None
                 theirs = [digits(paper.value if paper else None), signed(difference)]
                 rows.append(
-                    [design, digits(place / 10, 1), method, *counts, digits(over_instances), digits(error), *theirs]
+                    [design, digits(tenth / 10, 1), method, *counts, digits(over_instances), digits(error), *theirs]
                 )
     text = (
         "R2 by the share of the signal's features that can be missing (k_missing / k, rounded to a tenth, as in the "

@@ -1,4 +1,4 @@
-"""Quantities of the synthetic study that claims are decided by.
+"""Quantities of the synthetic study that decide claims.
 
 All are of the authors' instances, averaged over the 49 x 8 grid by interpolation, with R2 in their form. Units are
 signals: five linear and five NN ones. A quantity over both kinds is the mean of those of the kinds, with the standard
@@ -14,7 +14,8 @@ import polars as pl
 
 from experiments.paper.claims import Measure, Measured, Units, combined, jackknife, picked_lead, relative_gain
 from experiments.paper.interpolation import FRACTIONS, SIGNALS, SIZES, NotCoveredError, Numbers, grid_averages
-from experiments.paper.synthetic.tables import AUTHORS, REFERENCE, of_kind, of_setting
+from experiments.paper.labels import AUTHORS, REFERENCE
+from experiments.paper.synthetic.tables import of_kind, of_setting
 
 
 def lead(
@@ -26,7 +27,7 @@ def lead(
     sizes: Sequence[int] = SIZES,
     fractions: Sequence[float] = FRACTIONS,
 ) -> Measure:
-    """The weakest of ours less the strongest of the rivals."""
+    """The weakest of ours minus the strongest of the rivals."""
 
     def measure(table: pl.DataFrame) -> Measured:
         return _over_kinds(
@@ -51,20 +52,20 @@ def _lead_of(
     table: pl.DataFrame,
     ours: Sequence[str],
     rivals: Sequence[str],
-    place: tuple[str, str],
+    setting: tuple[str, str],
     *,
     value: str = "r2_authors",
     sizes: Sequence[int] = SIZES,
     fractions: Sequence[float] = FRACTIONS,
 ) -> Statistic:
     """The lead at a mechanism and a kind of signal, over the signals that count."""
-    by_unit = grid_averages(of_setting(table, AUTHORS, *place), [*ours, *rivals], value, sizes, fractions).by_unit
+    by_unit = grid_averages(of_setting(table, AUTHORS, *setting), [*ours, *rivals], value, sizes, fractions).by_unit
     mine, theirs = [by_unit[name] for name in ours], [by_unit[name] for name in rivals]
-    return lambda kept: picked_lead(mine, theirs, kept)
+    return lambda units: picked_lead(mine, theirs, units)
 
 
 def change(ours: Sequence[str], rivals: Sequence[str], signals: Sequence[str]) -> Measure:
-    """The lead under censoring less that under MCAR, paired by signal."""
+    """The lead under censoring minus that under MCAR, paired by signal."""
 
     def measure(table: pl.DataFrame) -> Measured:
         return _over_kinds([_change_of(table, ours, rivals, signal) for signal in signals])
@@ -74,11 +75,11 @@ def change(ours: Sequence[str], rivals: Sequence[str], signals: Sequence[str]) -
 
 def _change_of(table: pl.DataFrame, ours: Sequence[str], rivals: Sequence[str], signal: str) -> Statistic:
     censored, random = (_lead_of(table, ours, rivals, (mechanism, signal)) for mechanism in ("censoring", "mcar"))
-    return lambda kept: censored(kept) - random(kept)
+    return lambda units: censored(units) - random(units)
 
 
 def level_change(method: str, signals: Sequence[str]) -> Measure:
-    """The level under censoring less that under MCAR, paired by signal."""
+    """The level under censoring minus that under MCAR, paired by signal."""
 
     def measure(table: pl.DataFrame) -> Measured:
         return _over_kinds([_mean_of(_level_change(table, method, signal)) for signal in signals])
@@ -95,24 +96,24 @@ def _level_change(table: pl.DataFrame, method: str, signal: str) -> Numbers:
 
 
 def _mean_of(by_signal: Numbers) -> Statistic:
-    return lambda kept: float(by_signal[kept].mean())
+    return lambda units: float(by_signal[units].mean())
 
 
-def gain(method: str, signal: str, less: float = 0.0) -> Measure:
-    """The relative gain of a method over mean imputation under censoring, less a claimed one."""
+def gain(method: str, signal: str, claimed: float = 0.0) -> Measure:
+    """The relative gain of a method over mean imputation under censoring, minus a claimed one."""
 
     def measure(table: pl.DataFrame) -> Measured:
         rows = of_setting(table, AUTHORS, "censoring", signal)
         by_unit = grid_averages(rows, [method, REFERENCE], "r2_authors").by_unit
-        return relative_gain(by_unit[method], by_unit[REFERENCE], less)
+        return relative_gain(by_unit[method], by_unit[REFERENCE], claimed)
 
     return measure
 
 
 def extreme_lead(
-    method: str, rival: str, along: str, pick: Callable[[Sequence[float]], float], less: float = 0.0
+    method: str, rival: str, along: str, pick: Callable[[Sequence[float]], float], claimed: float = 0.0
 ) -> Measure:
-    """The largest (``pick=max``) or smallest lead under censoring, linear signals, along p, or along n at p = .3."""
+    """The largest (``pick=max``) or smallest lead under censoring, linear signals, along p or along n at p = .3."""
 
     def measure(table: pl.DataFrame) -> Measured:
         targets: list[tuple[Sequence[int], Sequence[float]]]
@@ -124,17 +125,18 @@ def extreme_lead(
             targets = [([n], [0.3]) for n in run if SIZES[0] <= n <= SIZES[-1]]
             if len(targets) < 2:
                 raise NotCoveredError("Two sizes are needed.")
-        place = ("censoring", "linear")
+        setting = ("censoring", "linear")
         leads = [
-            _lead_of(table, [method], [rival], place, sizes=sizes, fractions=fractions) for sizes, fractions in targets
+            _lead_of(table, [method], [rival], setting, sizes=sizes, fractions=fractions)
+            for sizes, fractions in targets
         ]
-        return jackknife(SIGNALS, lambda kept: pick([each(kept) for each in leads]) - less)
+        return jackknife(SIGNALS, lambda units: pick([each(units) for each in leads]) - claimed)
 
     return measure
 
 
 def depth_change(mechanism: str) -> Measure:
-    """Depth that is selected for the finite model at n = 40 .. 200 less that at n = 800 .. 1000, linear, p = .3."""
+    """Depth selected for the finite model at n = 40 .. 200 minus that at n = 800 .. 1000, linear, p = .3."""
 
     def measure(table: pl.DataFrame) -> Measured:
         rows = of_setting(table, AUTHORS, mechanism, "linear")

@@ -2,7 +2,7 @@
 
 Levels are those of the authors' instances, in their form of R2, averaged over the 49 x 8 grid by interpolation
 (:mod:`experiments.paper.interpolation`). Fresh draws of the text have other signals, whose levels differ by more
-than methods do: for them only paired differences between methods are given.
+than methods do: they only have paired differences between methods.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from admiss.study.study import Study
+from admiss.study.report.presentation import ReferenceTable
+from admiss.study.sections import ABSENT, Section, choices_section, digits, signed
+from admiss.study.study import Best
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import (
     FRACTIONS,
@@ -21,13 +23,13 @@ from experiments.paper.interpolation import (
     grid_weights,
     mean_and_error,
 )
-from experiments.tables import ABSENT, Section, choices_section, digits, moves_section, signed
+from experiments.paper.labels import AUTHORS, LABELS, REFERENCE
+from experiments.paper.sections import moves_section
 
 SETTINGS = (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
 MAIN = ("Adaptive LR - best", "Joint - best", "Mean - best", "mice - best", "CART MIA", "RF MIA", "XGBoost")
 LEVELS = ("Affine intercept", "Affine", "Finite")
-REFERENCE = "Mean - best"
-AUTHORS, TEXT = "AuthorsInstance", "TextInstance"
+TEXT = "TextInstance"
 CONTAMINATED = (
     "The authors' .531 of Adaptive LR - best under censoring with NN signals contains the one run of the affine model "
     "at about -105 that the average of Affine is compared without (.535 with it, .562 without); with the same "
@@ -36,7 +38,28 @@ CONTAMINATED = (
 Given = tuple[str, tuple[str, str], Averages]
 
 
-def synthetic_sections(table: pl.DataFrame, study: Study) -> list[Section]:
+GRID = (
+    "R2 averaged over the paper's grid (n = 40, 60, .., 1000; missing fractions .1 to .8), interpolated from the cells "
+    "run, beside the authors' average over the same grid without runs that exploded. An average is empty where the "
+    "authors' runs exploded, or where the cells run do not give it."
+)
+NO_GRID = (
+    "The cells run do not reach the ends of the paper's grid with all signals: there is no average to compare yet."
+)
+
+
+def synthetic_comparison(rows: pl.DataFrame) -> list[ReferenceTable]:
+    """Interpolated averages beside the authors' over n >= 40; without averages only a sentence."""
+    averages = {
+        (method, *setting): grid_means(rows, setting, [method]) for method in (*LEVELS, *MAIN) for setting in SETTINGS
+    }
+    means = {key: mean_and_error(each.by_unit[key[0]])[0] for key, each in averages.items() if each}
+    authors = {key: each.compared for key, each in paper_numbers.synthetic_references().items()}
+    text = GRID if means else NO_GRID
+    return [ReferenceTable.of("Main table", text, "paper", means, authors, SETTINGS, LABELS)]
+
+
+def synthetic_sections(table: pl.DataFrame, choices: Sequence[Best]) -> list[Section]:
     """All tables of the study."""
     others = [name for name in _methods(table) if name not in (*MAIN, *LEVELS)]
     return [
@@ -48,7 +71,7 @@ def synthetic_sections(table: pl.DataFrame, study: Study) -> list[Section]:
         *_depths(table),
         *moves_section(of_kind(table, AUTHORS)),
         _seconds(table, others),
-        choices_section(of_kind(table, AUTHORS), study, ["mechanism", "signal"]),
+        choices_section(of_kind(table, AUTHORS), choices, ["mechanism", "signal"]),
         _fresh_draws(table),
     ]
 
@@ -70,32 +93,32 @@ def _methods(table: pl.DataFrame) -> list[str]:
 
 def grid_means(
     table: pl.DataFrame,
-    place: tuple[str, str],
+    setting: tuple[str, str],
     methods: Sequence[str],
     value: str = "r2_authors",
     sizes: Sequence[int] = SIZES,
     fractions: Sequence[float] = FRACTIONS,
 ) -> Averages | None:
-    """Averages on the authors' instances, or ``None`` where the cells run do not give them."""
+    """Averages on the authors' instances, or ``None`` if the cells run do not determine them."""
     try:
-        return grid_averages(of_setting(table, AUTHORS, *place), methods, value, sizes, fractions)
+        return grid_averages(of_setting(table, AUTHORS, *setting), methods, value, sizes, fractions)
     except NotCoveredError:
         return None
 
 
 def _levels(table: pl.DataFrame, title: str, methods: Sequence[str]) -> Section:
-    """Our averages, the printed ones, the authors' over n >= 40, and whether the difference is within the tolerance."""
+    """Averages here, printed ones, the authors' over n >= 40, and whether the difference is within the tolerance."""
     printed, references = paper_numbers.synthetic_r2(), paper_numbers.synthetic_references()
     rows = []
-    for method, place, averages in _given(table, methods):
-        reference = references[method, *place]
+    for method, setting, averages in _given(table, methods):
+        reference = references[method, *setting]
         value, error = mean_and_error(averages.by_unit[method])
         compared, allowed = reference.compared, paper_numbers.tolerance(method)
         difference = None if compared is None else value - compared
         verdict = "not compared" if difference is None else "yes" if abs(difference) <= allowed else "no"
         ours = [str(averages.cells), digits(value), digits(error)]
-        theirs = [digits(printed[method, *place].value), digits(reference.value), digits(compared)]
-        rows.append([method, *place, *ours, *theirs, signed(difference), digits(allowed), verdict])
+        theirs = [digits(printed[method, *setting].value), digits(reference.value), digits(compared)]
+        rows.append([method, *setting, *ours, *theirs, signed(difference), digits(allowed), verdict])
     text = (
         "Averages over n = 40, 60, .., 1000 and missing fractions .1, .., .8 on the authors' instances, interpolated "
         "from the cells (n, p) that were run; R2 in the authors' form. The printed main table also averages n = 20; "
@@ -111,9 +134,11 @@ def _levels(table: pl.DataFrame, title: str, methods: Sequence[str]) -> Section:
 
 
 def _given(table: pl.DataFrame, methods: Sequence[str], value: str = "r2_authors") -> list[Given]:
-    """The averages that the cells run give: method, mechanism and signal, averages."""
-    found = [(method, place, grid_means(table, place, [method], value)) for method in methods for place in SETTINGS]
-    return [(method, place, averages) for method, place, averages in found if averages]
+    """The averages that the cells run determine: method, mechanism and signal, averages."""
+    found = [
+        (method, setting, grid_means(table, setting, [method], value)) for method in methods for setting in SETTINGS
+    ]
+    return [(method, setting, averages) for method, setting, averages in found if averages]
 
 
 def _left_out(count: int) -> str:
@@ -124,8 +149,8 @@ def _left_out(count: int) -> str:
 
 def _other_methods(table: pl.DataFrame, methods: Sequence[str]) -> Section:
     rows = [
-        [method, *place, str(averages.cells), *map(digits, mean_and_error(averages.by_unit[method]))]
-        for method, place, averages in _given(table, methods)
+        [method, *setting, str(averages.cells), *map(digits, mean_and_error(averages.by_unit[method]))]
+        for method, setting, averages in _given(table, methods)
     ]
     text = "Averages as in the table above, of methods for which the paper prints none."
     text += _left_out(len(methods) * len(SETTINGS) - len(rows))
@@ -134,7 +159,7 @@ def _other_methods(table: pl.DataFrame, methods: Sequence[str]) -> Section:
 
 
 def _depths(table: pl.DataFrame) -> list[Section]:
-    """The depth limit that cross-validation selects, where it is stored, and the depth of the tree that was grown."""
+    """The depth limit that cross-validation selects, if stored, and the depth of the tree that was grown."""
     kinds = {
         "selected_depth": ("Selected depth of the finite model by n", "The depth limit chosen by cross-validation. "),
         "depth": ("Grown depth of the finite model by n", "The depth of the tree grown within the chosen limit. "),
@@ -148,11 +173,11 @@ def _by_size(
 ) -> Section:
     """Averages over missing fractions at each n that was run."""
     rows = []
-    for place in SETTINGS:
-        for n in _run(table, place, "n"):
-            found = [grid_means(table, place, [method], value, sizes=[int(n)]) for method in methods]
+    for setting in SETTINGS:
+        for n in _run(table, setting, "n"):
+            found = [grid_means(table, setting, [method], value, sizes=[int(n)]) for method in methods]
             if any(found):
-                rows.append([*place, str(int(n)), _cells(found), *_means(found, methods, places)])
+                rows.append([*setting, str(int(n)), _cells(found), *_means(found, methods, places)])
     text = f"{note}Averages over missing fractions .1, .., .8 on the authors' instances, interpolated linearly in p."
     return Section(title, text, ["mechanism", "signal", "n", "cells", *methods], rows)
 
@@ -161,22 +186,22 @@ def _by_fraction(table: pl.DataFrame) -> Section:
     """Averages over n at each missing fraction that was run."""
     methods = (*LEVELS, *MAIN)
     rows = []
-    for place in SETTINGS:
-        for p in _run(table, place, "missing_fraction"):
-            found = [grid_means(table, place, [method], "r2_authors", fractions=[p]) for method in methods]
+    for setting in SETTINGS:
+        for p in _run(table, setting, "missing_fraction"):
+            found = [grid_means(table, setting, [method], "r2_authors", fractions=[p]) for method in methods]
             if any(found):
-                rows.append([*place, digits(p, 1), _cells(found), *_means(found, methods, 3)])
+                rows.append([*setting, digits(p, 1), _cells(found), *_means(found, methods, 3)])
     text = "Averages over n = 40, 60, .., 1000 on the authors' instances, interpolated linearly in log n."
     return Section("R2 by missing fraction", text, ["mechanism", "signal", "p", "cells", *methods], rows)
 
 
-def _run(table: pl.DataFrame, place: tuple[str, str], column: str) -> list[float]:
-    rows = of_setting(table, AUTHORS, *place)
+def _run(table: pl.DataFrame, setting: tuple[str, str], column: str) -> list[float]:
+    rows = of_setting(table, AUTHORS, *setting)
     return sorted(rows[column].unique().to_list()) if len(rows) else []
 
 
 def _cells(found: Sequence[Averages | None]) -> str:
-    """The number of (n, p) of the averages in a row; a range where methods differ."""
+    """The number of (n, p) of the averages in a row; a range if methods differ."""
     counts = sorted({averages.cells for averages in found if averages})
     return "0" if not counts else str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
@@ -192,11 +217,11 @@ def _seconds(table: pl.DataFrame, others: Sequence[str]) -> Section:
     printed = paper_numbers.synthetic_seconds()
     rows = []
     methods = (*LEVELS, *MAIN, *others)
-    for method, place, averages in _given(table, methods, "seconds"):
+    for method, setting, averages in _given(table, methods, "seconds"):
         ours = mean_and_error(averages.by_unit[method])[0]
-        theirs = printed[method, *place].value if (method, *place) in printed else None
+        theirs = printed[method, *setting].value if (method, *setting) in printed else None
         ratio = theirs / ours if ours and theirs else None
-        rows.append([method, *place, str(averages.cells), digits(ours), digits(theirs), digits(ratio, 1)])
+        rows.append([method, *setting, str(averages.cells), digits(ours), digits(theirs), digits(ratio, 1)])
     text = (
         "CPU seconds of one thread for a fit with its search, averaged over the grid as R2 is, beside the seconds that "
         "the paper prints. They are of reduced grids, this engine and another machine: a ratio is no speed-up of an "
@@ -235,7 +260,7 @@ def _paired(drawn: pl.DataFrame, method: str) -> tuple[int, float | None, float 
     """Instances that both methods have, the mean difference, its standard error, and what it is averaged over.
 
     Draws are independent. With weights w_i that sum to one, the standard error of sum_i w_i g_i is
-    sd(g) sqrt(sum_i w_i^2); sd(g) includes what differs from cell to cell, so that it is rather too large.
+    sd(g) sqrt(sum_i w_i^2); sd(g) includes differences between cells, which makes it rather too large.
     """
     columns = ["n", "missing_fraction", "replicate"]
     done = drawn.filter(pl.col("status") == "done", pl.col("score").is_finite())

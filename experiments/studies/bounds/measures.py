@@ -209,24 +209,6 @@ def plain(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def chosen_constant(
-    records: list[Record], rule: str, L: float = 1.0, constant: str = "proved"
-) -> tuple[Record, list[Record], int]:
-    """The record of one half that needs the largest c, those of the other half that need more, and their number."""
-    needed = {half: [r for r in records if r.half == half] for half in HALVES}
-    worst = max(needed["choose"], key=lambda r: r.needed(rule, L, constant))
-    c = worst.needed(rule, L, constant)
-    return worst, [r for r in needed["check"] if r.needed(rule, L, constant) > c], len(needed["check"])
-
-
-def by_class(records: list[Record]) -> dict[str, list[Record]]:
-    """The records of each class, poorest class first."""
-    groups: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda record: (-record.d, record.p, record.n)):
-        groups.setdefault(record.name, []).append(record)
-    return groups
-
-
 @dataclass(frozen=True)
 class DrawnTruths:
     """Truths whose biases are known exactly; x_j = +-1 of mean 0, independent of each other and of M.

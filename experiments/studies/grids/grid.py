@@ -10,21 +10,19 @@ were not nested.
 
 from typing import Any
 
-import polars as pl
-
 from admiss.baselines import GRIDS
 from admiss.study.study import Method, Product, Study
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
-from experiments.studies.synthetic.grid import (
+from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
     PENALTIES,
     REDUCED,
     adaptive_methods,
     joint_methods,
     native_methods,
-    spread_instances,
     tuned_methods,
 )
+from experiments.studies.synthetic.grid import spread_instances
 
 
 def _named(methods: list[Method], grid: str) -> list[Method]:
@@ -77,31 +75,3 @@ STUDY = Study(
     settings=("mechanism", "signal", "n"),
     seconds=1800.0,
 )
-
-
-def sections(table: pl.DataFrame) -> list[Any]:
-    """Differences in R2 between grids over the same instances, and CPU seconds of each."""
-    from experiments.tables import Section
-
-    done = table.filter(pl.col("status") == "done").select("method", "r2_authors", "seconds", *_FIELDS)
-    split = done.with_columns(
-        pl.col("method").str.replace(r" \[.*\]$", "").alias("name"),
-        pl.col("method").str.extract(r"\[(.*)\]$").alias("grid"),
-    )
-    rows = []
-    for name in sorted(split["name"].unique()):
-        by_grid = {grid: split.filter((pl.col("name") == name) & (pl.col("grid") == grid)) for grid in GRID_NAMES}
-        both = by_grid["reduced"].join(by_grid["authors"], on=_FIELDS, suffix="_authors")
-        difference = (both["r2_authors"] - both["r2_authors_authors"]).to_numpy()
-        seconds = [by_grid[grid]["seconds"].to_numpy() for grid in GRID_NAMES]
-        times = [round(float(values.mean()), 2) if len(values) else None for values in seconds]
-        mean = round(float(difference.mean()), 4) if len(both) else None
-        error = round(float(difference.std(ddof=1)) / len(both) ** 0.5, 4) if len(both) > 1 else None
-        rows.append([name, len(both) or None, mean, error, *times])
-    text = "R2 with the reduced grid minus R2 with the authors', over the same instances, and mean CPU seconds."
-    header = ["method", "instances", "difference", "standard error", *(f"seconds, {grid}" for grid in GRID_NAMES)]
-    return [Section("Reduced grids against the authors'", text, header, rows)]
-
-
-GRID_NAMES = ("reduced", "authors", "nested")
-_FIELDS = ["n", "mechanism", "signal", "missing_fraction", "replicate"]

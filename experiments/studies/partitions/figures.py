@@ -1,7 +1,7 @@
-"""Figures of greedy against exact partitions: scores on test rows, and the training cost that greedy has too much.
+"""Figures of greedy against exact partitions: scores on test rows, and the excess training cost of greedy.
 
-The loss of greedy on an instance is (cost of greedy) / (cost of exact) - 1, both in training at the same leaf cost;
-only instances whose exact cost is proven count, where the rows say what is proven.
+The loss of greedy on an instance is (cost of greedy) / (cost of exact) - 1, both in training at the same leaf cost.
+Only instances with a proven exact cost count, if the rows have a proof.
 """
 
 from typing import Any
@@ -9,15 +9,17 @@ from typing import Any
 import polars as pl
 
 from admiss.study.report.curves import draw_line, mean_rows, set_axis, value_curves
-from admiss.study.report.drawing import STYLES, Drawing, legend, panels
-from admiss.study.report.rows import levels, words
+from admiss.study.report.drawing import Drawing, legend, panels
+from admiss.study.report.labels import LINE_STYLES
+from experiments.paper.labels import LABELS
 
 METHODS = ("none", "greedy", "exact")
-PLACES = ("n", "missing_fraction", "max_depth")
+AGAINST = ("n", "missing_fraction", "max_depth")
+word = LABELS.word
 
 
 def partition_drawings(rows: pl.DataFrame) -> list[Drawing]:
-    """The figures, where there are both methods."""
+    """The figures; none without both methods."""
     if not {"greedy", "exact"} <= set(rows["method"].to_list()):
         return []
     across = ("source",) if "source" in rows.columns else ("kind",)
@@ -27,19 +29,19 @@ def partition_drawings(rows: pl.DataFrame) -> list[Drawing]:
             ("", ", depth and penalty given", rows.filter(~pl.col("tuned"))),
             ("-tuned", ", tuned by cross-validation", rows.filter(pl.col("tuned"))),
         ]
-    found = [
+    drawn = [
         value_curves(mine, METHODS, x, across, f"partitions-by-{x.replace('_', '-')}{suffix}",
-                     f"Score on test rows against {words(x)}{text}")
+                     f"Score on test rows against {word(x)}{text}", LABELS)
         for suffix, text, mine in parts
-        for x in PLACES
+        for x in AGAINST
         if not (suffix and x != "n")
     ]  # fmt: skip
-    found.append(loss_drawing(parts[0][2], across[0]))
-    return [drawing for drawing in found if drawing is not None]
+    drawn.append(loss_drawing(parts[0][2], across[0]))
+    return [drawing for drawing in drawn if drawing is not None]
 
 
 def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
-    """Mean loss of greedy, in percent, against what varies; a line for each source of rows."""
+    """Draw the mean loss of greedy in percent against what varies, with one line per source of rows."""
     if "train_cost" not in rows.columns:
         return None
     exact = rows.filter((pl.col("method") == "exact") & (pl.col("train_cost") > 0))
@@ -48,27 +50,26 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
     cost = exact.select("instance", pl.col("train_cost").alias("optimum"))
     loss = (100 * (pl.col("train_cost") / pl.col("optimum") - 1)).alias("loss")
     pairs = rows.filter(pl.col("method") == "greedy").join(cost, on="instance").with_columns(loss).drop_nulls("loss")
-    places = [x for x in PLACES if x in pairs.columns and pairs[x].drop_nulls().n_unique() > 1]
-    if not places:
+    varied = [x for x in AGAINST if x in pairs.columns and pairs[x].drop_nulls().n_unique() > 1]
+    if not varied:
         return None
-    figure, axes = panels(len(places), height=3.4, sharey=True)
-    sources, said = levels(pairs, lines), []
+    figure, axes = panels(len(varied), height=3.4, sharey=True)
+    sources, said = LABELS.levels(pairs, lines), []
     numbers: list[list[Any]] = []
-    for ax, x in zip(axes, places, strict=True):
+    for ax, x in zip(axes, varied, strict=True):
         means = mean_rows(pairs.drop_nulls(x), [lines, x], "loss").sort(x)
-        for place, source in enumerate(sources):
+        for index, source in enumerate(sources):
             line = means.filter(pl.col(lines) == source)
-            label = words(source)
-            draw_line(ax, line[x].to_list(), line["mean"].to_list(), line["error"].to_list(),
-                      STYLES[place % len(STYLES)], label)  # fmt: skip
+            label = word(source)
+            draw_line(ax, line, x, LINE_STYLES[index % len(LINE_STYLES)], label)
             if line.height:
                 first, last = line.row(0, named=True), line.row(-1, named=True)
                 said.append(
-                    f"{label}: {first['mean']:.2f} % at {words(x)} {first[x]}, {last['mean']:.2f} % at {last[x]}."
+                    f"{label}: {first['mean']:.2f} % at {word(x)} {first[x]}, {last['mean']:.2f} % at {last[x]}."
                 )
-            numbers += [[words(x), row[x], label, *(row[c] for c in ("mean", "error", "cells"))]
+            numbers += [[word(x), row[x], label, *(row[c] for c in ("mean", "error", "cells"))]
                         for row in line.rows(named=True)]  # fmt: skip
-        set_axis(ax, x, f"by {words(x)}")
+        set_axis(ax, x, f"by {word(x)}", LABELS)
     axes[0].set_ylabel("greedy above optimum, %")
     legend(figure, max(axes, key=lambda ax: len(ax.lines)))
     title = "Training cost of the greedy tree above the proven optimum"

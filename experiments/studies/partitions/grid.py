@@ -25,9 +25,6 @@ from admiss.datasets.real.registry import find_record, registry
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.study.study import Method, Product, Scores, Study
 from experiments.studies.partitions.problems import GeneratedPatterns, PartitionRows, RealPatterns
-from experiments.studies.partitions.tables import sections
-
-__all__ = ["METHODS", "STUDY", "TUNED_METHODS", "fit_partition", "fit_tuned_partition", "products", "sections"]
 
 PARTITIONERS = ("none", "greedy", "exact")
 # Shares of missing values of each source; the first is that of the tuned problems.

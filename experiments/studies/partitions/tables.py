@@ -8,6 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
+
+from admiss.study.sections import Section
 
 Row = dict[str, Any]
 # A cost that is larger by no more than this share is equal.
@@ -19,10 +22,8 @@ COMPARED = [
 ]  # fmt: skip
 
 
-def sections(table: Any) -> list[Any]:
-    """The tables, from the table of the study."""
-    from experiments.tables import Section
-
+def partition_sections(table: pl.DataFrame) -> list[Section]:
+    """All tables of the study."""
     problems = paired(table.to_dicts())
     fixed = [p for p in problems if not p.tuned]
     generated = [p for p in fixed if p.fields["source"] in GENERATED]

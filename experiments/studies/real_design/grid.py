@@ -15,8 +15,7 @@ from typing import Any
 
 from admiss.baselines import GRIDS
 from admiss.study.study import Best, Method, Product, Study
-from experiments.studies.real_design.instances import SIGNALS, real_target_instances, semi_synthetic_instances
-from experiments.studies.synthetic.grid import (
+from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
     KINDS,
     REDUCED,
@@ -26,6 +25,7 @@ from experiments.studies.synthetic.grid import (
     native_methods,
     tuned_methods,
 )
+from experiments.studies.real_design.instances import SIGNALS, real_target_instances, semi_synthetic_instances
 
 # Affine models of a hundred features have thousands of columns, leaves with indicators twice the features, and forests
 # would try too many at each split.

@@ -11,26 +11,23 @@ The generated features are Gaussian of rank 5, which favours models of the condi
 """
 
 from itertools import product
-from typing import Any
-
-import polars as pl
 
 from admiss.study.study import Best, Method, Product, Study
-from experiments.studies.real_design.grid import FEW_FEATURES
-from experiments.studies.real_design.grid import PENALTIES as FEW_PENALTIES
-from experiments.studies.real_design.instances import LAPTOP_ROWS, SMOKE_SETS, RealTarget, target_sets
-from experiments.studies.stack.methods import single, stack
-from experiments.studies.synthetic.grid import (
+from experiments.studies.methods.families import (
     KINDS,
     PENALTIES,
     REDUCED,
-    SETTINGS,
     adaptive_methods,
     best_of,
     joint_methods,
     native_methods,
     tuned_methods,
 )
+from experiments.studies.real_design.grid import FEW_FEATURES
+from experiments.studies.real_design.grid import PENALTIES as FEW_PENALTIES
+from experiments.studies.real_design.instances import LAPTOP_ROWS, SMOKE_SETS, RealTarget, target_sets
+from experiments.studies.stack.methods import single, stack
+from experiments.studies.synthetic.grid import SETTINGS
 from experiments.studies.synthetic.instances import AuthorsInstance
 
 STACK = "AdaptiveStack"
@@ -103,10 +100,3 @@ STUDY = Study(
     settings=("kind", "mechanism", "signal", "missing_fraction", "n", "task", "dataset"),
     seconds=1800.0,
 )
-
-
-def sections(table: pl.DataFrame) -> list[Any]:
-    """The tables of ``stack_tables``."""
-    from experiments.studies.stack.tables import stack_sections
-
-    return stack_sections(table, STACK)

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from admiss.study.sections import Section, digits, signed
 from experiments.paper.sets import by_set
+from experiments.studies.stack.grid import STACK
 from experiments.studies.synthetic.grid import SETTINGS
-from experiments.tables import Section, digits, signed
 
 SIGNALS = 5
 # The first signals, on which the stack was made.
@@ -26,41 +27,41 @@ PREFIX = "score of "
 CAUTION = "The features are Gaussian of rank 5, which favours models of the conditional law."
 
 
-def stack_sections(table: pl.DataFrame, stack: str) -> list[Section]:
+def stack_sections(table: pl.DataFrame) -> list[Section]:
     """The tables of the study."""
     done = table.filter(pl.col("status") == "done")
     found = []
     generated, real = (_generated, _other_signals, _hindsight), (_real, _real_hindsight)
     for column, tables in (("mechanism", generated), ("dataset", real)):
         rows = done.filter(pl.col(column).is_not_null()) if column in done.columns else done.clear()
-        if stack in rows["method"]:
-            found += [make(rows, stack) for make in tables]
+        if STACK in rows["method"]:
+            found += [make(rows) for make in tables]
     return found
 
 
-def _methods(rows: pl.DataFrame, stack: str) -> list[str]:
+def _methods(rows: pl.DataFrame) -> list[str]:
     """The stack, then the others from the best to the worst."""
     means = rows.group_by("method").agg(pl.col("score").mean()).sort("score", "method", descending=[True, False])
-    return [stack, *(name for name in means["method"] if name != stack)]
+    return [STACK, *(name for name in means["method"] if name != STACK)]
 
 
-def _generated(rows: pl.DataFrame, stack: str) -> Section:
+def _generated(rows: pl.DataFrame) -> Section:
     places = [(f"{m} / {s}", rows.filter(pl.col("mechanism") == m, pl.col("signal") == s)) for m, s in SETTINGS]
     lines = []
-    for method in _methods(rows, stack):
+    for method in _methods(rows):
         line = [method]
         for _, here in places:
-            pair = _paired(here, stack, method)
+            pair = _paired(here, STACK, method)
             line.append(digits(float(np.mean([own for _, own in pair.values()])) if pair else None))
-            line.append("-" if method == stack or not pair else _difference(pair))
+            line.append("-" if method == STACK or not pair else _difference(pair))
         lines.append(line)
     header = ["method", *(word for name, _ in places for word in (name, f"stack - method, {name}"))]
     text = "R2 and what the stack has more of it, with the standard error over signals. " + CAUTION
     return Section("Generated data", text, header, lines)
 
 
-def _other_signals(rows: pl.DataFrame, stack: str) -> Section:
-    same = _generated(rows.filter((pl.col("replicate") - 1) % SIGNALS >= DEVELOPED), stack)
+def _other_signals(rows: pl.DataFrame) -> Section:
+    same = _generated(rows.filter((pl.col("replicate") - 1) % SIGNALS >= DEVELOPED))
     return Section("Generated data, signals 3 to 5", same.text, same.header, same.rows)
 
 
@@ -85,10 +86,10 @@ def _with_error(values: Sequence[float] | np.ndarray) -> str:
     return f"{signed(float(values.mean()))} ± {digits(float(values.std(ddof=1)) / len(values) ** 0.5)}"
 
 
-def _hindsight(rows: pl.DataFrame, stack: str) -> Section:
+def _hindsight(rows: pl.DataFrame) -> Section:
     lines = []
     for m, s in [*SETTINGS, (None, None)]:
-        here = rows.filter(pl.col("method") == stack)
+        here = rows.filter(pl.col("method") == STACK)
         if m is not None:
             here = here.filter(pl.col("mechanism") == m, pl.col("signal") == s)
         loss = (here["hindsight"].cast(pl.Float64) - here["score"]).to_numpy()
@@ -99,30 +100,30 @@ def _hindsight(rows: pl.DataFrame, stack: str) -> Section:
     return Section("Loss to hindsight, generated data", text, ["setting", "instances", "mean", "95 %", "worst"], lines)
 
 
-def _real(rows: pl.DataFrame, stack: str) -> Section:
+def _real(rows: pl.DataFrame) -> Section:
     lines = []
-    for method in _methods(rows, stack):
-        sets = by_set(rows, [stack, method])
+    for method in _methods(rows):
+        sets = by_set(rows, [STACK, method])
         if sets.is_empty():
             continue
-        gains = (sets[stack] - sets[method]).to_numpy()
+        gains = (sets[STACK] - sets[method]).to_numpy()
         kinds = {
-            task: by_set(rows.filter(pl.col("task") == task), [stack, method]) for task in ("regression", "binary")
+            task: by_set(rows.filter(pl.col("task") == task), [STACK, method]) for task in ("regression", "binary")
         }
         means = [digits(float(each[method].to_numpy().mean())) if each.height else "-" for each in kinds.values()]
         mean = float(sets[method].to_numpy().mean())
-        lines.append([method, str(sets.height), digits(mean), *means, "-" if method == stack else _with_error(gains)])
+        lines.append([method, str(sets.height), digits(mean), *means, "-" if method == STACK else _with_error(gains)])
     text = "R2, or 2 AUC - 1 for classes; sets are the units, each the mean over its splits."
     header = ["method", "sets", "mean", "regression", "classes", "stack - method"]
     return Section("Real targets", text, header, lines)
 
 
-def _real_hindsight(rows: pl.DataFrame, stack: str) -> Section:
-    here = rows.filter(pl.col("method") == stack)
+def _real_hindsight(rows: pl.DataFrame) -> Section:
+    here = rows.filter(pl.col("method") == STACK)
     identity = ["dataset", "split"]
     columns = [name for name in here.columns if name.startswith(PREFIX)]
     own = here.select(*identity, "score", *(pl.col(name).cast(pl.Float64) for name in columns))
-    others = [name for name in _methods(rows, stack) if name != stack]
+    others = [name for name in _methods(rows) if name != STACK]
     by_method = [pl.col("score").filter(pl.col("method") == name).mean().alias(name) for name in others]
     every = here.select(*identity, "score").join(rows.group_by(identity).agg(by_method), on=identity)
     lines = []

@@ -1,37 +1,43 @@
-"""What the options of a command name: a study, a scale, a folder; and modules that only some commands need."""
+"""The study, the scale and the folder that the options of a command name."""
 
 import argparse
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from admiss.study.errors import EngineError
+from admiss.extras import optional_import
 from admiss.study.store import FILE
-from admiss.study.study import SCALES, Study
+from admiss.study.study import SCALES, EngineError, Study
+
+if TYPE_CHECKING:  # needs polars
+    from admiss.study.report.presentation import Catalogue, Presentation
 
 RUNS = Path("runs")
 
 
-def named_study(options: argparse.Namespace) -> Study:
-    """The study that is named, at a scale that there is."""
-    from experiments.catalogue import find_study
+def catalogue_of(options: argparse.Namespace) -> "Catalogue":
+    """Load the studies of a command; their modules import most of the package, which takes seconds."""
+    with optional_import("This command", "study"):
+        catalogue: Catalogue = options.catalogue()
+    return catalogue
 
-    try:
-        study = find_study(options.study)
-    except ValueError as error:
-        raise EngineError(str(error)) from None
+
+def named_study(options: argparse.Namespace) -> "Presentation":
+    """The study that is named, at a scale that exists."""
+    catalogue = catalogue_of(options)
+    if options.study not in catalogue:
+        raise EngineError(f"Unknown study {options.study!r}: choose one of {', '.join(catalogue)}.")
     check_scale(options)
-    return study
+    return catalogue[options.study]
 
 
 def check_scale(options: argparse.Namespace) -> None:
-    """Refuse a scale that there is not."""
+    """Refuse an unknown scale."""
     if options.scale not in (None, *SCALES):
         raise EngineError(f"Unknown scale {options.scale!r}: choose one of {', '.join(SCALES)}.")
 
 
 def store_folder(options: argparse.Namespace, study: Study) -> Path:
-    """The folder that is named, or the only one there is."""
+    """The folder that is named, or the only one that exists."""
     if options.out is not None:
         return Path(options.out)
     if options.scale is not None:
@@ -48,11 +54,3 @@ def folders_of_runs(study: Study, scale: str | None = None) -> list[Path]:
     """The folders under ``runs`` that have a store of a study."""
     folders = [RUNS / f"{study.name}-{name}" for name in SCALES if scale in (None, name)]
     return [folder for folder in folders if folder.joinpath(FILE).exists()]
-
-
-def needed_module(name: str) -> Any:
-    """A module that needs more than running does."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise EngineError(f"This command needs {error.name or name}, which is not installed ({error}).") from error

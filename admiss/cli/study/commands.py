@@ -1,7 +1,4 @@
-"""The commands about studies: their options, and the answers of list and run.
-
-The studies are imported when a command needs them: they import most of the packages, which takes seconds.
-"""
+"""The commands about studies: their options, and the handlers of list and run."""
 
 import argparse
 import contextlib
@@ -12,58 +9,88 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from admiss.cli.study_choices import RUNS, named_study, needed_module
-from admiss.cli.study_readers import compare_with_paper, export_table, keep_results, report_page, status
-from admiss.study.errors import EngineError
+from admiss.cli.study.choices import RUNS, catalogue_of, named_study
+from admiss.cli.study.readers import export_table, report_page, status, write_summary
+from admiss.extras import MissingPackageError
+from admiss.study.digest import study_sources
 from admiss.study.local import run_locally
+from admiss.study.outcome import encodable
 from admiss.study.run import Runner, grid, listed, matching, run_cells
 from admiss.study.store import Store
-from admiss.study.study import SCALES, Cell, Study, instance_recipe
+from admiss.study.study import SCALES, Cell, EngineError, Study, instance_recipe
+
+if TYPE_CHECKING:  # needs polars
+    from admiss.study.report.presentation import Catalogue
 
 # Seconds of four months, gigabytes beyond any machine.
 LARGEST = 1e7
 OUT_HELP = "folder of the store (default: runs/STUDY-SCALE)"
+Handler = Callable[[argparse.Namespace], str]
+Loader = Callable[[], "Catalogue"]
 
 
-def add_study_commands(commands: Any) -> None:
-    """The parsers of the commands; each sets ``answer``, a function of the options that returns a text."""
+def add_study_commands(commands: Any, catalogue: Loader) -> None:
+    """Add the commands to subparsers; each has a ``handler``, a function of the options that returns a text.
+
+    Parameters
+    ----------
+    commands : subparsers of argparse
+    catalogue : callable
+        Returns the studies by name; called only by commands that need them.
+    """
     listing = commands.add_parser("list", help="the studies, with their numbers of cells at each scale")
-    listing.set_defaults(handler=list_studies)
-    _add_run(commands)
-    _add_reader(commands, "status", "what is done, failed and pending", status)
-    export = _add_reader(
-        commands, "export", "the table as a Parquet or CSV file, with versions and machine", export_table
-    )
+    listing.set_defaults(handler=list_studies, catalogue=catalogue)
+    _add_run(commands, catalogue)
+    add_reader(commands, "status", "what is done, failed and pending", status, catalogue)
+    words = "the table as a Parquet or CSV file, with versions and machine"
+    export = add_reader(commands, "export", words, export_table, catalogue)
     export.add_argument("file", metavar="FILE", type=Path, help="a name that ends in .parquet or .csv")
-    report = _add_reader(commands, "report", "one HTML page with tables, figures and failures", report_page)
+    report = add_reader(commands, "report", "one HTML page with tables, figures and failures", report_page, catalogue)
     report.add_argument(
         "--html", type=Path, metavar="FILE", help="where to write it (default: report.html in the folder)"
     )
-    results = _add_reader(commands, "results", "summary tables (CSV) and figures, to be kept", keep_results)
+    words = "summary tables (CSV) and figures, to be kept"
+    results = add_reader(commands, "results", words, write_summary, catalogue)
     results.add_argument("folder", metavar="FOLDER", type=Path, help="where to write them")
-    words = "the numbers beside those of the paper (without a study: of all that were run)"
-    _add_reader(commands, "compare-paper", words, compare_with_paper, nargs="?")
 
 
-def _add_run(commands: Any) -> None:
+def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> int:
+    """Run a command and print its text; the exit code is 0, 2 with one sentence for an error, 130 if interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser.parse_args(arguments)
+    options.command_line = shlex.join([*parser.prog.split(), *arguments])
+    try:
+        print(encodable(options.handler(options)), flush=True)
+    except BrokenPipeError:  # the reader, head for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (EngineError, MissingPackageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as interruption:
+        print(str(interruption) or "interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _add_run(commands: Any, catalogue: Loader) -> None:
     parser = commands.add_parser(
         "run",
         help="compute the cells of a study that are not there yet",
         description="Compute the cells of a study that are not there yet. Stop it at any time: the same command "
-        "continues. Cells that failed are rows with a reason, and are computed again with --retry only.",
+        "continues. Failed cells are rows with a reason, and are computed again only with --retry.",
     )
     parser.add_argument("study", metavar="STUDY", help="a name that the command 'list' shows")
     scales = "smoke (a minute; the default), laptop (an evening on two cores) or paper (everything)"
     parser.add_argument("--scale", default="smoke", metavar="SCALE", help=scales)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N",
                         help="processes, each of one thread (default: the cores of this machine); not used with "
-                        "--scheduler, which has workers of its own")  # fmt: skip
+                        "--scheduler, which has its own workers")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help=OUT_HELP)
     parser.add_argument("--seconds", type=float, metavar="S", help="time limit of a cell (default: that of the study)")
     parser.add_argument("--gigabytes", type=float, metavar="G",
@@ -78,25 +105,25 @@ def _add_run(commands: Any) -> None:
         help="run on a Dask cluster of N workers on this machine, which ends with the run",
     )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask scheduler at this address")
-    parser.set_defaults(handler=run_study)
+    parser.set_defaults(handler=run_study, catalogue=catalogue)
 
 
-def _add_reader(commands: Any, name: str, words: str, answer: Callable[[argparse.Namespace], str], **many: Any) -> Any:
+def add_reader(commands: Any, name: str, words: str, handler: Handler, catalogue: Loader, **study: Any) -> Any:
+    """Add a command that reads a store; ``study`` are further options of the argument that names the study."""
     parser = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
-    parser.add_argument("study", metavar="STUDY", **many, help="a name that the command 'list' shows")
-    scales = f"which of the folders runs/STUDY-SCALE, where there are several: {', '.join(SCALES)}"
+    parser.add_argument("study", metavar="STUDY", **study, help="a name that the command 'list' shows")
+    scales = f"which of the folders runs/STUDY-SCALE, if there are several: {', '.join(SCALES)}"
     parser.add_argument("--scale", metavar="SCALE", help=scales)
     parser.add_argument("--out", type=Path, metavar="DIR", help=OUT_HELP)
-    parser.set_defaults(handler=answer)
+    parser.set_defaults(handler=handler, catalogue=catalogue)
     return parser
 
 
 def list_studies(options: argparse.Namespace) -> str:
-    """A line for each study."""
-    from experiments.catalogue import STUDIES
-
+    """Name every study, with its numbers of cells."""
     lines = []
-    for study in STUDIES.values():
+    for presentation in catalogue_of(options).values():
+        study = presentation.study
         lines.append(f"{study.name:<14} {study.title}")
         try:
             counts = [f"{scale} {_size(study, scale):,}" for scale in SCALES]
@@ -107,7 +134,7 @@ def list_studies(options: argparse.Namespace) -> str:
 
 
 def _size(study: Study, scale: str) -> int:
-    """The number of cells, without the hash of each: a grid may have a million."""
+    """Count the cells without hashing them: a grid may have a million."""
     pairs: set[tuple[str, str]] = set()
     with listed(study, scale):
         for part in study.products(scale):
@@ -119,22 +146,27 @@ def _size(study: Study, scale: str) -> int:
 
 
 def run_study(options: argparse.Namespace) -> str:
-    """Run, and return the summary."""
-    study = named_study(options)
+    """Compute pending cells, and return the summary."""
+    study = named_study(options).study
     _check_run(options)
     cells = grid(study, options.scale)
     if not cells:
         raise EngineError(f"{study.name} has no cells at scale {options.scale}.")
-    chosen = matching(cells, options.only)
-    if not chosen:
+    selected = matching(cells, options.only)
+    if not selected:
         raise EngineError(f"No cell of {study.name} at scale {options.scale} contains {options.only!r}.")
-    seconds = study.seconds if options.seconds is None else options.seconds
-    gigabytes = study.gigabytes if options.gigabytes is None else options.gigabytes
-    runner: Runner = partial(run_locally, workers=options.workers, seconds=seconds, gigabytes=gigabytes)
+    sources = study_sources(study, [options.scale])
+    conditions: dict[str, Any] = {
+        "workers": options.workers,
+        "seconds": study.seconds if options.seconds is None else options.seconds,
+        "gigabytes": study.gigabytes if options.gigabytes is None else options.gigabytes,
+        "sources": sources,
+    }
+    runner: Runner = partial(run_locally, **conditions)
     if options.dask or options.scheduler is not None:
-        run_on_dask = needed_module("admiss.study.dask_cluster").run_on_dask
-        runner = partial(run_on_dask, workers=options.workers, seconds=seconds, gigabytes=gigabytes)
-        runner = partial(runner, scheduler=options.scheduler)
+        from admiss.study.dask_cluster import run_on_dask
+
+        runner = partial(run_on_dask, **conditions, scheduler=options.scheduler)
     folder = options.out or RUNS / f"{study.name}-{options.scale}"
     with _stopped_by_terminate(), Store(folder, study.name, write=True) as store:
         where = f"{options.workers} worker{'s' * (options.workers > 1)}"
@@ -142,13 +174,13 @@ def run_study(options: argparse.Namespace) -> str:
             where = f"Dask scheduler {options.scheduler}"
         print(f"{study.name} at scale {options.scale} in {folder}, {where}", file=sys.stderr)
         try:
-            return run_cells(store, chosen, runner, scale=options.scale, command=_command(options),
-                             retry=options.retry, stale=options.stale)  # fmt: skip
+            return run_cells(store, selected, runner, scale=options.scale, command=options.command_line,
+                             sources=sources, retry=options.retry, stale=options.stale)  # fmt: skip
         except KeyboardInterrupt:
             states = store.states()
-            done = sum(cell.key in states for cell in chosen)
+            done = sum(cell.key in states for cell in selected)
             raise Interrupted(
-                f"stopped with {done:,} of {len(chosen):,} cells finished; the same command continues"
+                f"stopped with {done:,} of {len(selected):,} cells finished; the same command continues"
             ) from None
 
 
@@ -160,7 +192,7 @@ def _check_run(options: argparse.Namespace) -> None:
         if value is not None and not (math.isfinite(value) and 0 < value <= LARGEST):
             raise EngineError(f"--{name} must be a positive number of at most {LARGEST:g}, not {value:g}.")
     if options.dask and options.scheduler is not None:
-        raise EngineError("--dask starts a cluster and --scheduler uses one that is there: choose one of them.")
+        raise EngineError("--dask starts a cluster and --scheduler uses a running one: choose one of the two.")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -169,7 +201,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _stopped_by_terminate() -> Iterator[None]:
-    """A polite kill, by a cluster whose time is over for instance, stops like Ctrl-C."""
+    """Make SIGTERM, sent by a cluster at the end of a job for instance, stop the run like Ctrl-C."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -182,7 +214,3 @@ def _stopped_by_terminate() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _command(options: argparse.Namespace) -> str:
-    return shlex.join(["python", "-m", "experiments", *options.arguments])

@@ -1,0 +1,1 @@
+"""Commands about studies, for any catalogue of them."""

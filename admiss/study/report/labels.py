@@ -1,0 +1,93 @@
+"""Labels of a study in reports: words for settings and their values, and the order of methods."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from admiss.drawing import GREY, STYLES, Style
+
+DOTTED = (0, (1, 1.5))
+LINE_STYLES: tuple[Style, ...] = (*STYLES, (GREY, "*", DOTTED))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Words and orders; a study that defines none is shown under the names that it uses itself.
+
+    Attributes
+    ----------
+    words : dict
+        From names and values of settings to what readers call them; values of text are shown in this order.
+    methods : tuple of str
+        Methods in the order in which they are shown; others follow.
+    reference : str
+        The method that others are compared with at first; the first one shown if it is absent.
+    outside : dict
+        From a setting to the values that averages leave out unless requested.
+    styles : dict
+        From a method to its colour, marker and line in figures.
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    methods: tuple[str, ...] = ()
+    reference: str = ""
+    outside: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    styles: Mapping[str, Style] = field(default_factory=dict)
+
+    def word(self, value: object) -> str:
+        """A name or value of a setting in words.
+
+        Examples
+        --------
+        >>> labels = Labels({"mcar": "MCAR"})
+        >>> labels.word("mcar"), labels.word("missing_fraction"), labels.word(None), labels.word(True)
+        ('MCAR', 'missing fraction', 'none', 'yes')
+        """
+        if value is None:
+            return "none"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return self.words.get(str(value), str(value).replace("_", " "))
+
+    def ordered(self, methods: Sequence[str]) -> list[str]:
+        """Distinct methods, known ones first in their order.
+
+        Examples
+        --------
+        >>> Labels(methods=("Affine", "XGBoost")).ordered(["another", "XGBoost", "Affine", "XGBoost"])
+        ['Affine', 'XGBoost', 'another']
+        """
+        unique = list(dict.fromkeys(methods))
+        return [name for name in self.methods if name in unique] + [name for name in unique if name not in self.methods]
+
+    def reference_among(self, methods: Sequence[str]) -> str:
+        """The method that others are compared with at first."""
+        return self.reference if self.reference in methods else methods[0]
+
+    def styles_of(self, methods: Sequence[str]) -> dict[str, Style]:
+        """One style per method; methods without a style of their own get those that are free."""
+        own = {name: self.styles[name] for name in methods if name in self.styles}
+        taken = {style[:2] for style in own.values()}
+        free = [style for style in LINE_STYLES if style[:2] not in taken] or list(LINE_STYLES)
+        others = [name for name in methods if name not in own]
+        return own | {name: free[index % len(free)] for index, name in enumerate(others)}
+
+    def levels(self, rows: pl.DataFrame, name: str) -> list[object]:
+        """Distinct values of a column: numbers in their order, text in the order of the words, None last."""
+        values = rows[name].unique().to_list()
+        present = [value for value in values if value is not None]
+        known = list(self.words)
+        if any(isinstance(value, str) for value in present):
+            present.sort(key=lambda value: (known.index(value) if value in known else len(known), value))
+        else:
+            present.sort()
+        return present + [None] * (len(present) < len(values))
+
+    def inside(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows without the values that averages leave out, unless nothing would remain."""
+        for name, values in self.outside.items():
+            if name in rows.columns:
+                inside = rows.filter(~pl.col(name).is_in(list(values)).fill_null(False))
+                rows = inside if inside.height else rows
+        return rows

@@ -1,0 +1,84 @@
+"""Sections: the tables of a study as text, with fixed digits and ``-`` for what was not measured."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from admiss.study.study import Best
+
+ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with its title, and a text to read with it; ``conclusion`` is repeated in the README of results."""
+
+    title: str
+    text: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    conclusion: str = ""
+
+    @property
+    def name(self) -> str:
+        """The title as the name of a file.
+
+        Examples
+        --------
+        >>> Section("R2 by n", "", [], []).name
+        'r2-by-n'
+        """
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Lines of a Markdown table."""
+    return ["| " + " | ".join(map(str, cells)) + " |" for cells in (header, ["---"] * len(header), *rows)]
+
+
+def digits(number: float | None, places: int = 3) -> str:
+    """Format a number with fixed digits.
+
+    Examples
+    --------
+    >>> digits(0.5), digits(None), digits(-0.0001)
+    ('0.500', '-', '0.000')
+    """
+    if number is None:
+        return ABSENT
+    text = f"{number:.{places}f}"
+    return text.lstrip("-") if float(text) == 0 else text
+
+
+def signed(number: float | None, places: int = 3) -> str:
+    """Format a difference with its sign."""
+    text = digits(number, places)
+    return text if number is None or number <= 0 or float(text) == 0 else f"+{text}"
+
+
+def choices_section(table: pl.DataFrame, choices: Sequence[Best], settings: Sequence[str]) -> Section:
+    """How often each member was selected in each choice among methods, by settings."""
+    rows = []
+    for best in choices:
+        derived = table.filter(pl.col("method") == best.name, pl.col("status") == "done")
+        if "chosen_method" not in table.columns or derived.is_empty():
+            rows.append([best.name, *[ABSENT] * len(settings), "0", *[ABSENT] * 2])
+            continue
+        fields = [column for column in settings if column in table.columns]
+        for values in derived.select(fields).unique().sort(fields, nulls_last=True).iter_rows():
+            here = dict(zip(fields, values, strict=True))
+            same = [pl.col(column).eq_missing(value) for column, value in here.items()]
+            selected = derived.filter(*same)["chosen_method"].to_list()
+            words = [ABSENT if here.get(column) is None else str(here[column]) for column in settings]
+            rows += [
+                [best.name, *words, str(len(selected)), member, digits(selected.count(member) / len(selected))]
+                for member in best.members
+            ]
+    return Section(
+        "Chosen members",
+        "The share of instances on which each member had the largest score in cross-validation.",
+        ["choice", *settings, "instances", "member", "share"],
+        rows,
+    )

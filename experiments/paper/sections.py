@@ -1,0 +1,98 @@
+"""Sections shared by the studies of the paper: claims with their verdicts, and the moves of the joint search."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import polars as pl
+
+from admiss.study.sections import ABSENT, Section, digits, signed
+from experiments.paper.claims import TWO_TO_TEN, Claim, Judged, Measured, judge
+
+RULES = (
+    "A verdict comes from the 95 % interval of the quantity over units (signals, or data sets), by Student's t. "
+    "Confirmed: all of the interval fits the rule; not confirmed: none of it does; undecided: the rest. The rule "
+    "'greater' asks for more than 0, 'at least' for no less than minus the margin, 'comparable' for no further from 0 "
+    "than the margin. Margins are ours. Where the quantity picks the strongest of several methods, or a place, the "
+    "pick is part of the standard error (jackknife). There is no correction for the number of claims."
+)
+CLIPPED = "The verdict uses all scores as they are; beside it is that with scores below -1 set to -1."
+# Scores are also judged with this lower limit: one failed fit on one set can outweigh all others.
+LOWEST = -1.0
+NEARLY_ALL = 0.99
+
+
+def claims_section(claims: Sequence[Claim], table: pl.DataFrame, *, clipped: bool = False) -> Section:
+    """Claims and verdicts; with ``clipped`` also the verdicts on scores of at least -1."""
+    judged = judge(claims, table)
+    verdicts, text = [[each.verdict] for each in judged], RULES + _readings(judged)
+    header = ["place", "claim", "verdict"]
+    if clipped:
+        header, text = [*header, "clipped at -1"], f"{text} {CLIPPED}"
+        others = judge(claims, table.with_columns(pl.col("score").clip(LOWEST)))
+        verdicts = [[each.verdict, other.verdict] for each, other in zip(judged, others, strict=True)]
+    header += ["quantity", "value", "s.e.", "95 % interval", "units", "rule", "note"]
+    rows = [
+        [claim.location, claim.words, *both, claim.quantity, *_numbers(measured), _rule(claim), claim.note]
+        for (claim, measured, _), both in zip(judged, verdicts, strict=True)
+    ]
+    return Section("Claims", text, header, rows, conclusion=_counts(judged))
+
+
+def _numbers(measured: Measured | None) -> list[str]:
+    """Value, standard error, interval and units."""
+    if measured is None:
+        return [ABSENT, ABSENT, ABSENT, "0"]
+    interval = measured.interval()
+    ends = " to ".join(signed(end) for end in interval) if interval else ABSENT
+    return [signed(measured.value), digits(measured.error), ends, str(measured.units)]
+
+
+def _rule(claim: Claim) -> str:
+    return f"{claim.rule}, margin {claim.margin:g}" if claim.margin else claim.rule
+
+
+def _readings(judged: Sequence[Judged]) -> str:
+    """Which reading of "2 to 10 %" fits: points or percent, the last word of such a claim in brackets."""
+    by_reading: dict[str, list[Judged]] = {}
+    for each in judged:
+        if each.claim.rule == TWO_TO_TEN and each.measured:
+            (reading,) = re.findall(r"(points|percent)\)$", each.claim.words)
+            by_reading.setdefault(reading, []).append(each)
+    if not by_reading:
+        return ""
+    said = " and ".join(f"{_inside(mine)} of {len(mine)} as {reading}" for reading, mine in by_reading.items())
+    return f" '2 to 10 %' may mean points of R2 or percent of mean imputation's R2: the value is inside in {said}."
+
+
+def _inside(judged: Sequence[Judged]) -> int:
+    return sum(0.02 <= each.measured.value <= 0.10 for each in judged if each.measured)
+
+
+def _counts(judged: Sequence[Judged]) -> str:
+    """How many claims have each verdict."""
+    counts = Counter(each.verdict for each in judged)
+    return f"{len(judged)} claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
+
+
+def moves_section(table: pl.DataFrame) -> list[Section]:
+    """How often the joint search left the means unchanged, by predictor; empty if no moves are stored."""
+    if "moves" not in table.columns:
+        return []
+    searched = table.filter(pl.col("status") == "done", pl.col("key").is_not_null(), pl.col("moves").is_not_null())
+    if searched.is_empty():
+        return []
+    moves = pl.col("moves").cast(pl.Float64)
+    shares = searched.group_by("method").agg(
+        pl.len(), (moves == 0).mean().alias("none"), moves.median().alias("median")
+    )
+    shares = shares.sort("method")
+    rows = [[name, str(count), digits(none), digits(median, 0)] for name, count, none, median in shares.iter_rows()]
+    still = shares.filter(pl.col("none") >= NEARLY_ALL)["method"].to_list()
+    text = (
+        "The share of cells in which the joint search moved no value from the mean. There the method is mean "
+        "imputation followed by its predictor."
+    )
+    if still:
+        text += f" For {' and '.join(still)} that is nearly every cell: read it as mean imputation."
+    return [Section("Moves of the joint search", text, ["method", "cells", "moved nothing", "median moves"], rows)]
