@@ -1,19 +1,32 @@
-"""Mathematical programs of admiss, one a module.
+"""The mathematical programs of admiss, one per module, each next to every algorithm that solves it.
 
 Each module states its program in its docstring (sets, data, variables, objective, constraints) and the code below
 follows it line by line: numpy arrays in, the solution and its :class:`~formulations.certificate.Certificate` out.
+
+============= ============================================================================================
+folder        program
+============= ============================================================================================
+erm/          penalised empirical risk of a linear model: cvxpy program, dual bound, fast paths
+leaves/       cost of a leaf (a set of patterns with one model), for any loss and for all boxes at once
+trees/        best tree of missingness patterns: flow model, dynamic program, textbook model, lower bound
+boxes/        best cover of the observed patterns by disjoint boxes: set partitioning
+groups/       best partition into arbitrary groups of patterns: branch and price
+============= ============================================================================================
+
+``adversary`` (reallocation of patterns) and ``stacking`` (weights of several models) are programs in one module each.
+They share ``losses``, ``certificate``, ``linear_solver`` (Pyomo and HiGHS), ``jit`` (numba) and ``arrays`` (types).
 
 Notation, the same in every module:
 
 ======== ==================================================================================
 n, d, p  rows, features, columns of the design
-m        missingness pattern of a row: m_j = 1 where feature j is missing
-A        design matrix, one column a coefficient
+m        missingness pattern of a row: m_j = 1 if feature j is missing
+A        design matrix, one column per coefficient
 y, q     target, and the share of each row in the risk (weights that sum to 1)
 w        coefficients
 l1, l2   weights of |w_k| and of w_k^2 / 2 in the penalty
 ======== ==================================================================================
 """
 
-# Another distribution of this name exists; `admiss` reads this marker to tell whether it has taken the place of ours.
+# Another distribution of this name exists; `admiss` checks this marker to detect that it has overwritten ours.
 DISTRIBUTION = "admiss"

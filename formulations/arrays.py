@@ -1,4 +1,4 @@
-"""Types of the arrays that programs are stated in."""
+"""Array types."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ from numpy.typing import NDArray
 BoolArray = NDArray[np.bool_]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# A float array or a sparse array of scipy.
+# A float array or a scipy csr_array; scipy has no types.
 Matrix = Any

@@ -1,7 +1,7 @@
-"""The proof that comes with every solution.
+"""The certificate of a solution: its objective, a proven bound, and the solver.
 
-A solution of ``min f`` is certified by a lower bound on the minimum that does not come from the solution's own
-objective: ``bound <= min f <= objective``. The gap between the two is what is not proven.
+A solution of ``min f`` is certified by a lower bound on the minimum that is independent of the solution's own
+objective: ``bound <= min f <= objective``. The gap between the two is what remains unproven.
 """
 
 import math
@@ -15,18 +15,18 @@ class SolverError(RuntimeError):
 
 @dataclass(frozen=True)
 class Certificate:
-    """Objective of a solution and the proof of how good it is.
+    """Objective of a solution and the proof of its quality.
 
     Attributes
     ----------
     objective : float
         Value of the solution.
     bound : float
-        Proven lower bound on the minimum; ``-inf`` where there is none.
+        Proven lower bound on the minimum, or ``-inf``.
     status : str
-        ``"optimal"`` where the gap is closed to the tolerance of the solver, else what stopped it.
+        ``"optimal"`` if the gap is closed to the tolerance of the solver, else the reason for stopping.
     solver : str
-        What solved it.
+        Name of the solver.
     version : str
         Version of the solver.
     seconds : float
@@ -55,12 +55,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """What is not proven: objective minus bound, at least 0."""
+        """Objective minus bound, at least 0."""
         return max(0.0, self.objective - self.bound)
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the objective; 0 where both are 0."""
+        """The gap as a share of the objective; 0 if both are 0."""
         if self.gap == 0.0:
             return 0.0
         return self.gap / abs(self.objective) if self.objective else math.inf
@@ -78,10 +78,15 @@ class Certificate:
         return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
 
 
+def status_of(closed: bool, status: str) -> str:
+    """``"optimal"`` if the gap is closed, else the reason why not, given the status of the solver."""
+    return "optimal" if closed else "not proven to the tolerance" if status == "optimal" else status
+
+
 def total(certificates: Sequence[Certificate]) -> Certificate:
     """Certificate of a sum of separate programs.
 
-    Objectives, bounds and seconds add up; the sum is optimal where every part is.
+    Objectives, bounds and seconds add up; the sum is optimal if every part is.
 
     Examples
     --------

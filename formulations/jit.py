@@ -1,19 +1,19 @@
-"""How loops are compiled: with numba, once, and kept on disk where there is a place for that."""
+"""Compilation of loops with numba, cached on disk if possible."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numba
 
-# Sums may be reassociated, which lets them be vectorised; NaN and infinity keep their meaning.
+# Sums may be reassociated, and so vectorised; NaN and infinity keep their meaning.
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function of numbers and arrays.
 
-    The result is kept beside the source or in the user's cache folder; where neither can be written, as on a read-only
-    installation without a home, it is compiled anew in every process.
+    The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
+    installation without a home folder, it is compiled in every process.
     """
     try:
         return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
@@ -22,7 +22,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error is an interrupt, or what an interrupt becomes when it hits compiled code.
+    """Whether an error is an interrupt, or the SystemError that an interrupt of compiled code becomes.
 
     Examples
     --------

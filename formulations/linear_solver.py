@@ -1,19 +1,18 @@
-"""Linear and mixed-integer models: stated in Pyomo, solved with HiGHS or any other solver that Pyomo knows.
+"""Linear and mixed-integer models: stated in Pyomo, solved with HiGHS or any other solver that Pyomo supports.
 
-For HiGHS the model is compiled to matrices once and handed over whole, which is faster than Pyomo's own interfaces and
-does not hang in threads. It runs in a thread of its own, so that an interrupt stops it and what it has found is kept.
-Its presolve stays off where there are integers: it can call a feasible model infeasible (1.15.1 a small split / assign
-tree, 1.14.0 the one in issue 3090 of ERGO-Code/HiGHS), which would end as a false proof.
+For HiGHS the model is compiled to matrices and passed as a whole, which is faster than Pyomo's own interfaces and does
+not hang in threads. HiGHS runs in a separate thread: an interrupt stops it, and the solution found so far is returned.
+Its presolve is off for models with integers: it can call a feasible model infeasible (1.15.1 a small split / assign
+tree, 1.14.0 the one in issue 3090 of ERGO-Code/HiGHS), which would be a false proof.
 
-The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j in every solution worth having,
+The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j in every relevant solution,
 
     c'x  >=  b'y + sum_j min(0, c_j - a_j'y) u_j                                        (weak duality)
 
-holds whatever y is, so the bound does not rest on the tolerances of the solver. A solution with x_j = 1 costs at least
-c_j - a_j'y more, where that is positive.
+holds for any y: the bound does not depend on the tolerances of the solver. A solution with x_j = 1 costs at least
+c_j - a_j'y more, if that is positive.
 
-Other solvers run as Pyomo runs them, most as a process of their own, which works in threads as well: Pyomo sets up no
-signal handlers for them. (Pyomo's own interfaces to HiGHS are the ones that hang there.)
+Other solvers run through Pyomo, most of them in a separate process, which works in threads as well.
 """
 
 import shutil
@@ -26,24 +25,24 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 
-# How often the thread of the solver is asked whether it is done, in seconds.
+# Seconds between two checks whether the solver has finished.
 POLL = 0.05
-# How long an interrupted solver may take to stop.
+# Seconds that an interrupted solver may take to stop.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """What a solver returned.
+    """Result of a solver.
 
     Attributes
     ----------
     values : array or None
-        Values of the variables in the order that was asked for; None where no solution was found.
+        Values of the variables in the requested order; None if no solution was found.
     bound : float
         Proven lower bound on the objective.
     status : str
-        ``"optimal"``, ``"time limit"``, ``"interrupted"``, ``"infeasible"``, or what the solver said.
+        ``"optimal"``, ``"time limit"``, ``"interrupted"``, ``"infeasible"``, or the status of the solver.
     solver, version : str
     seconds : float
     reduced_costs : array or None
@@ -60,12 +59,12 @@ class LinearSolution:
 
 
 def require_solver(solver: str) -> None:
-    """Raise where there is no solver of this name."""
+    """Raise a ValueError if no solver of this name is available."""
     if solver == "highs":
         return
     import pyomo.environ as pyo
 
-    # Pyomo takes any name for that of a program that speaks its format, and complains at length where there is none.
+    # Pyomo takes an unknown name to be an executable that reads its format, with a long complaint if there is none.
     known = solver in pyo.SolverFactory or shutil.which(solver) is not None
     if not known or not pyo.SolverFactory(solver).available(exception_flag=False):
         raise ValueError(f"Pyomo finds no solver called {solver!r} on this machine: install it, or use 'highs'.")
@@ -94,20 +93,20 @@ def solve_linear(
     time_limit : float, optional
         Seconds.
     start : array, optional
-        A feasible solution, where the solver takes one.
+        A feasible solution to start from, if the solver supports it.
     upper : float
-        A bound on every variable without one that the solutions worth having keep, for the bound.
+        Upper bound that all variables satisfy in every relevant solution; used for the dual bound.
     options : dict, optional
         Options of HiGHS.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     require_solver(solver)
     if solver == "highs":
         try:
-            return _solve_highs(model, variables, time_limit, start, upper, options or {}, began)
-        except KeyboardInterrupt:  # before the solver has begun
-            return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), time.perf_counter() - began)
-    return _solve_other(model, variables, solver, time_limit, began)
+            return _solve_highs(model, variables, time_limit, start, upper, options or {}, started)
+        except KeyboardInterrupt:  # before the solver has started
+            return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), time.perf_counter() - started)
+    return _solve_other(model, variables, solver, time_limit, started)
 
 
 def highs_version() -> str:
@@ -117,9 +116,9 @@ def highs_version() -> str:
     return str(highspy.Highs().version())
 
 
-def time_left(time_limit: float | None, began: float) -> float | None:
-    """Seconds left of a time limit since ``began``, at least 0."""
-    return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - began))
+def time_left(time_limit: float | None, started: float) -> float | None:
+    """Seconds left of a time limit that started at ``started``, at least 0."""
+    return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - started))
 
 
 def _solve_highs(
@@ -129,16 +128,16 @@ def _solve_highs(
     start: FloatArray | None,
     upper: float,
     options: dict[str, Any],
-    began: float,
+    started: float,
 ) -> LinearSolution:
     import highspy
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
     form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=variables)
-    lp = _highs_lp(form)
-    # Variables in no row and not in the objective are not in the compiled form.
-    held = {id(variable) for variable in form.columns}
-    columns = np.array([place for place, variable in enumerate(variables) if id(variable) in held], dtype=int)
+    lp = highs_lp(form)
+    # The compiled form leaves out variables that are in no row and not in the objective.
+    used = {id(variable) for variable in form.columns}
+    columns = np.array([i for i, variable in enumerate(variables) if id(variable) in used], dtype=int)
     has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
     h = highspy.Highs()
     settings: dict[str, Any] = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0}
@@ -146,17 +145,17 @@ def _solve_highs(
         settings["presolve"] = "off"
     settings |= options
     if time_limit is not None:
-        settings["time_limit"] = time_left(time_limit, began)
+        settings["time_limit"] = time_left(time_limit, started)
     for name, value in settings.items():
         h.setOptionValue(name, value)
     h.passModel(lp)
-    if start is not None and has_integers:  # a linear program is faster without
+    if start is not None and has_integers:  # linear programs are faster without it
         solution = highspy.HighsSolution()
         solution.col_value = start[columns].tolist()
         h.setSolution(solution)
     interrupted, ended = _run(h)
     if not ended:
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - started
         return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), seconds)
     info, found = h.getInfo(), h.getSolution()
     status = h.getModelStatus()
@@ -180,18 +179,18 @@ def _solve_highs(
     }
     word = "interrupted" if interrupted else words.get(status, h.modelStatusToString(status).lower())
     offset = float(form.c_offset[0])
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced)
 
 
 def _unused_value(variable: Any) -> float:
-    """The value of a variable that is not in the program: as near to 0 as its bounds allow."""
+    """Value of a variable that is not in the program: as close to 0 as its bounds allow."""
     low, high = variable.bounds
     return max(-np.inf if low is None else low, min(0.0, np.inf if high is None else high))
 
 
-def _highs_lp(form: Any) -> Any:
-    """The compiled form as a model of HiGHS."""
+def highs_lp(form: Any) -> Any:
+    """The HiGHS model of Pyomo's compiled form."""
     import highspy
 
     lp = highspy.HighsLp()
@@ -215,14 +214,12 @@ def _highs_lp(form: Any) -> Any:
 
 
 def _run(h: Any) -> tuple[bool, bool]:
-    """Run HiGHS in a thread; whether it was interrupted, and whether it has ended.
+    """Run HiGHS in a thread; returns whether it was interrupted, and whether it has ended.
 
-    One that does not stop soon is left alone to end in its thread, and must not be touched again.
-
-    Not by ``startSolve``: its locks are shared by all models, so that two threads could not solve at a time.
+    If it does not stop soon after an interrupt, it is left to end in its thread and must not be touched again.
+    ``startSolve`` would not do: its locks are shared by all models, and only one thread could solve at a time.
     """
-
-    done = threading.Event()  # not the thread's own join, which an interrupt can make believe that it has ended
+    done = threading.Event()  # an interrupted ``join`` can report that a running thread has ended
 
     def solve() -> None:
         try:
@@ -246,7 +243,7 @@ def _run(h: Any) -> tuple[bool, bool]:
 
 
 def _dual_bound(lp: Any, y: FloatArray, upper: float) -> tuple[float, FloatArray]:
-    """Bound by weak duality from any row duals, and the reduced costs that go with it."""
+    """Bound by weak duality from any row duals, and the corresponding reduced costs."""
     import scipy.sparse as sp
 
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
@@ -259,21 +256,20 @@ def _dual_bound(lp: Any, y: FloatArray, upper: float) -> tuple[float, FloatArray
     least = np.array(lp.col_lower_)
     with np.errstate(invalid="ignore"):
         parts = np.where(reduced < 0, reduced * most, np.where(reduced > 0, reduced * least, 0.0))
-    with np.errstate(invalid="ignore"):
         constant = np.where(y != 0, y * side, 0.0)
     return float(constant.sum() + parts.sum()), reduced
 
 
 def _solve_other(
-    model: Any, variables: list[Any], solver: str, time_limit: float | None, began: float
+    model: Any, variables: list[Any], solver: str, time_limit: float | None, started: float
 ) -> LinearSolution:
-    """Any other solver, through Pyomo; one that fails is reported in the status."""
+    """Solve through Pyomo; a failure of the solver is reported in the status."""
     import pyomo.environ as pyo
     from pyomo.opt import SolutionStatus
     from pyomo.version import version
 
     values, bound, status = None, -np.inf, "time limit"
-    left = time_left(time_limit, began)
+    left = time_left(time_limit, started)
     try:
         if left is None or left > 0:
             limit = {} if left is None else {"timelimit": int(np.ceil(left))}
@@ -283,15 +279,15 @@ def _solve_other(
                 model.solutions.load_from(results)
                 found = [_unused_value(v) if v.value is None else v.value for v in variables]
                 values = np.array(found, dtype=float)
-            # Some solvers call the last vertex optimal when the time limit has stopped them.
-            if status in ("optimal", "feasible") and time_left(time_limit, began) == 0:
+            # Some solvers report the last vertex as optimal when stopped by the time limit.
+            if status in ("optimal", "feasible") and time_left(time_limit, started) == 0:
                 status = "time limit"
             if status == "optimal":
                 bound = float(results.problem.lower_bound)
     except KeyboardInterrupt:
         status = "interrupted"
-    except Exception as error:  # whatever has happened to the solver, there is no proof and no solution
+    except Exception as error:  # whatever went wrong, there is no proof and no solution
         values, status = None, f"solver failed: {' '.join(str(error).split())[:200]}"
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - started
     word = "time limit" if status == "maxTimeLimit" else status
     return LinearSolution(values, bound, word, solver, f"through Pyomo {version}", seconds)

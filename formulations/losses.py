@@ -10,9 +10,9 @@ quantile    max{tau r, (tau - 1) r}                                t y          
 logistic    log(1 + exp(-y z)), y in {-1, 1}                       u log u + (1-u) log(1-u)  u = -y t in [0, 1]
 =========== ====================================================== =================================================
 
-with r = y - z. The squared loss has no factor 1/2, as in the paper. Each loss knows its cvxpy expression, its value,
-its derivatives in z where they exist, its conjugate (for the dual bound), and how it behaves under a change of units.
-cvxpy is imported only where an expression is asked for.
+with r = y - z. The squared loss has no factor 1/2, as in the paper. Each loss provides its cvxpy expression, its value,
+its derivatives in z if they exist, its conjugate (for the dual bound), and its behaviour under a change of units.
+cvxpy is imported only when an expression is built.
 """
 
 from abc import ABC, abstractmethod
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class Loss(ABC):
-    """A convex loss; see the table of the module."""
+    """A convex loss; see the table in the module docstring."""
 
     task: ClassVar[str] = "regression"
     smooth: ClassVar[bool] = True
     largest_curvature: ClassVar[float] = 2.0
-    # How far outside its domain a dual variable may lie by rounding. Only where 0 is at the edge of the domain, so that
-    # it cannot be scaled back inside.
+    # How far outside its domain a dual variable may lie by rounding; positive only if 0 is at the edge of the domain,
+    # because then scaling does not bring it back inside.
     domain_tolerance: ClassVar[float] = 0.0
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Loss(ABC):
         """l*(t), row by row, for t within the domain."""
 
     def conjugate(self, y: FloatArray, t: FloatArray) -> FloatArray:
-        """l*(t), row by row; infinite outside of its domain."""
+        """l*(t), row by row; infinite outside its domain."""
         low, high = self.domain(y)
         outside = (t < low - self.domain_tolerance) | (t > high + self.domain_tolerance)
         return np.where(outside, np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
@@ -230,7 +230,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 
 def resolve_loss(loss: str | Loss) -> Loss:
-    """The loss of a name (with its default parameter) or the loss itself.
+    """The loss of this name (with its default parameter), or the loss itself.
 
     Examples
     --------

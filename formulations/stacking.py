@@ -1,8 +1,8 @@
 """Convex weights for the predictions of several models, shrunk towards equal ones, as a cvxpy program.
 
 Data
-    Z in R^{n x K}            held-out predictions of K models for n rows (in classification a row is a row and a class)
-    y in R^n, s in R^n_+      what they should have been, and weights of the rows, q_i = s_i / sum s
+    Z in R^{n x K}            held-out predictions of K models for n rows (in classification, one row per row and class)
+    y in R^n, s in R^n_+      targets and weights of the rows, q_i = s_i / sum s
     rho >= 0                  strength of the shrinkage, in the units of y^2
 Variables
     w in R^K                  weights of the models
@@ -11,8 +11,8 @@ Objective
 Constraints
     w >= 0,  sum_k w_k = 1
 
-Stacking with weights that are not negative and sum to 1 is Breiman's (1996); rho = 0 is that, and rho -> infinity the
-plain average. The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
+Stacking with non-negative weights that sum to 1 is due to Breiman (1996): rho = 0; rho -> infinity is the plain
+average. The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
 min f >= f(w) - (g'w - min_k g_k) with the gradient g of f at any w.
 """
 
@@ -27,11 +27,11 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError
 
 TOLERANCE = 1e-12
-# Weights below this are 0.
+# Weights below this are set to 0.
 SMALLEST_WEIGHT = 1e-8
-# A shrinkage above so many times the risk at equal weights leaves them all positive.
+# With a shrinkage above this multiple of the risk at equal weights, all weights are positive.
 STRONG = 1e3
-# The gap at which weights count as optimal, as a share of the objective at equal weights.
+# Weights count as optimal if their gap is below this share of the objective at equal weights.
 GAP_TOLERANCE = 1e-7
 
 
@@ -51,7 +51,7 @@ class StackingProblem:
 
     @classmethod
     def of(cls, Z: FloatArray, y: FloatArray, weights: FloatArray, rho: float) -> "StackingProblem":
-        """The problem for predictions, targets and weights of rows."""
+        """The problem for given predictions, targets and row weights."""
         E = (y[:, None] - Z) * np.sqrt(weights / weights.sum())[:, None]
         return cls(E.T @ E, rho)
 
@@ -60,12 +60,12 @@ class StackingProblem:
         return float(w @ self.errors @ w + self.rho * np.sum((w - 1 / len(w)) ** 2))
 
     def gradient(self, w: FloatArray) -> FloatArray:
-        """Its gradient."""
+        """Gradient of the objective."""
         return 2 * (self.errors @ w + self.rho * (w - 1 / len(w)))
 
 
 def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]:
-    """The program, and its weights."""
+    """The program and its variable w."""
     K = len(problem.errors)
     unit = max(problem.objective(np.full(K, 1 / K)), np.finfo(float).tiny)
     w = cp.Variable(K, name="w", nonneg=True)
@@ -75,21 +75,21 @@ def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]
 
 
 def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]:
-    """The weights, and the proof that there are no better ones.
+    """The optimal weights and their certificate.
 
     Raises
     ------
     SolverError
         If the solver ends without weights whose gap is closed.
     """
-    began = time.perf_counter()
+    start = time.perf_counter()
     K = len(problem.errors)
     equal = np.full(K, 1 / K)
     unit = problem.objective(equal)
     if not np.isfinite(unit):
         raise SolverError("The errors of the models are too large, NaN or infinite: check their predictions.")
     if problem.rho > STRONG * unit:
-        return _nearly_equal(problem, began)
+        return _nearly_equal(problem, start)
     program, variable = stacking_program(problem)
     try:
         program.solve(solver="CLARABEL", tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)
@@ -103,15 +103,15 @@ def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]
     objective = problem.objective(w)
     bound = objective - float(gradient @ w - gradient.min())
     _refuse_unproven(objective, bound, unit)
-    seconds = time.perf_counter() - began
+    seconds = time.perf_counter() - start
     return w, Certificate(objective, bound, "optimal", "CLARABEL", version("clarabel"), seconds)
 
 
-def _nearly_equal(problem: StackingProblem, began: float) -> tuple[FloatArray, Certificate]:
-    """Weights 1/K + v under so strong a shrinkage that a solver would see nothing else.
+def _nearly_equal(problem: StackingProblem, start: float) -> tuple[FloatArray, Certificate]:
+    """Weights 1/K + v if the shrinkage is so strong that the rest is below the tolerance of a solver.
 
-    With all weights positive v solves (errors + rho I) v = nu 1 - errors 1/K, 1'v = 0. The gradient is taken from v,
-    since w - 1/K would lose its digits.
+    With all weights positive, v solves (errors + rho I) v = nu 1 - errors 1/K, 1'v = 0. The gradient is computed from
+    v, since w - 1/K would lose its digits.
     """
     K = len(problem.errors)
     equal = np.full(K, 1 / K)
@@ -123,7 +123,7 @@ def _nearly_equal(problem: StackingProblem, began: float) -> tuple[FloatArray, C
     objective = float(w @ problem.errors @ w + problem.rho * (v @ v))
     bound = objective - float(gradient @ w - gradient.min())
     _refuse_unproven(objective, bound, objective)
-    return w, Certificate(objective, bound, "optimal", "linear system", "", time.perf_counter() - began)
+    return w, Certificate(objective, bound, "optimal", "linear system", "", time.perf_counter() - start)
 
 
 def _refuse_unproven(objective: float, bound: float, unit: float) -> None:

@@ -1,1 +1,1 @@
-"""The best cover of missingness patterns by disjoint boxes."""
+"""The best cover of the observed missingness patterns by disjoint boxes: ``partition``, as set partitioning."""

@@ -1,1 +1,6 @@
-"""The best grouping of missingness patterns into arbitrary groups, by branch and price."""
+"""The best partition of missingness patterns into arbitrary groups, by branch and price.
+
+Read ``problem`` first (statement and entry point), then ``search``, which runs the steps: ``exchange`` (good partitions
+by local search), ``relaxation`` and ``master`` (column generation), ``pricing`` (the pricing problem) and ``joining``
+(closing the gap). ``subsets`` is an independent dynamic program for few patterns.
+"""

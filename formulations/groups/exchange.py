@@ -1,37 +1,50 @@
-"""Good partitions by moving single patterns between groups.
+"""Local search by moving single patterns: good partitions, and groups of small reduced cost.
 
-The patterns are visited in turn. Pattern p moves from its group G to the group H, or to an empty one, where
+*Partitions.* The patterns are visited in turn. Pattern p moves from its group G to the group H, possibly an empty one,
+for which
 
     c_{G - p} + c_{H + p} - c_G - c_H
 
-is lowest, if that is below 0, among the moves after which all groups that are not empty have enough rows. A round of
-visits without a move ends it: no move of a single pattern is an improvement. A visit costs one small Cholesky
-factorisation a group.
+is lowest, if that is below 0, among the moves after which all non-empty groups have enough rows. The search ends after
+a round of visits without a move: no move of a single pattern is an improvement. A visit costs one small Cholesky
+factorisation per group. With many random starts the best partition is nearly always found; the groups of the others are
+good columns too.
 
-Among many random starts the best partition is nearly always found; the groups of the others are good columns too.
+*Groups.* From a group G, the single pattern whose change lowers
+
+    c_G - sum_{p in G} pi_p
+
+the most is added or dropped, until no change lowers it. Groups keep enough rows and contain no forbidden pairs; a start
+with too few rows takes patterns in until it has enough. The starts are the groups of the relaxation's basis, whose
+reduced cost is 0, and random groups. This proves nothing, but finds most of the columns that
+:mod:`formulations.groups.pricing.branch_and_bound` would.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from formulations.arrays import IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
 from formulations.jit import compiled
 
-# Starts: at most, at least, and at most so many patterns in all of them.
+# Partitions: starts at most, at least, and at most so many patterns in all starts.
 RESTARTS, LEAST_RESTARTS, RESTARTED_PATTERNS = 1000, 4, 40_000
 # Patterns visited between two looks at the clock.
 VISITS = 200_000
 # A move counts if it lowers the cost by this share of the cost of G.
 LOWER = 1e-10
+# Groups: random starts, and the smallest and largest share of the patterns in one.
+RANDOM_STARTS, SHARES = 60, (0.1, 0.6)
+# A change counts if it lowers the reduced cost by this share.
+LOWER_REDUCED = 1e-12
 
 
 def exchanged_partitions(
     c: GroupChoice, start: IntArray, max_groups: int, rng: np.random.Generator, stop: Callable[[], bool]
 ) -> list[IntArray]:
-    """Labels of the partitions that ``start`` and random starts lead to, the best first."""
+    """Labels of the partitions reached from ``start`` and from random starts, the best first."""
     P, Q = c.patterns, min(max_groups, c.patterns)
     starts = [start, np.arange(P) % Q]
     while len(starts) < max(LEAST_RESTARTS, min(RESTARTS, RESTARTED_PATTERNS // P)):
@@ -48,7 +61,7 @@ def exchanged_partitions(
 def improved_partition(
     c: GroupChoice, labels: IntArray, max_groups: int, stop: Callable[[], bool]
 ) -> tuple[IntArray, float]:
-    """A partition with enough rows from which no move of a single pattern is an improvement, and its cost."""
+    """A partition with enough rows that no move of a single pattern improves, and its cost."""
     Q = min(max_groups, c.patterns)
     labels = _with_enough_rows(labels.astype(np.int64), c.rows, c.least_rows)
     while True:
@@ -58,7 +71,7 @@ def improved_partition(
 
 
 def _with_enough_rows(labels: IntArray, rows: IntArray, least_rows: int) -> IntArray:
-    """Labels where groups with too few rows have been put together with the smallest other group."""
+    """Labels with groups of too few rows merged into the smallest other group."""
     while True:
         names, labels_of = np.unique(labels, return_inverse=True)
         counts = np.bincount(labels_of, weights=rows)
@@ -72,8 +85,8 @@ def _with_enough_rows(labels: IntArray, rows: IntArray, least_rows: int) -> IntA
 def improve_partition(quadratics, base, rows, least_rows, labels, groups, visits):  # type: ignore[no-untyped-def]
     """Move one pattern at a time to its best group, in place, as long as the total cost falls.
 
-    The groups of ``labels`` that are not empty have enough rows, and keep them. Returns the cost, and whether there is
-    nothing left to improve; ``visits`` limits how many patterns are looked at.
+    The non-empty groups of ``labels`` have enough rows before and after. Returns the cost, and whether no move is left;
+    ``visits`` limits how many patterns are visited.
     """
     P, order = quadratics.shape[0], quadratics.shape[1]
     matrices, costs = np.empty((groups, order, order)), np.zeros(groups)
@@ -114,7 +127,7 @@ def improve_partition(quadratics, base, rows, least_rows, labels, groups, visits
 
 @compiled
 def _best_target(matrices, costs, counts, quadratic, rows, source, left, least_rows, L):  # type: ignore[no-untyped-def]
-    """The group to which a pattern moves, and what it then costs; -1 where the pattern should stay.
+    """The group to which a pattern moves, and its new cost; -1 if the pattern should stay.
 
     The pattern has been taken out of the matrix of ``source``, which costs ``left`` without it.
     """
@@ -128,3 +141,63 @@ def _best_target(matrices, costs, counts, quadratic, rows, source, left, least_r
             if change < lowest:
                 target, lowest, joined = g, change, cost
     return target, joined
+
+
+def price_by_exchange(
+    c: GroupChoice,
+    prices: FloatArray,
+    threshold: float,
+    basis: BoolArray,
+    rng: np.random.Generator,
+    stop: Callable[[], bool],
+) -> BoolArray:
+    """Distinct groups with cost minus prices below ``threshold``; the search ends early when ``stop()`` holds."""
+    shares = rng.uniform(*SHARES, size=(RANDOM_STARTS, 1))
+    starts = np.concatenate([basis, rng.random((RANDOM_STARTS, c.patterns)) < shares])
+    found = []
+    for member in starts:
+        if improve_group(c.quadratics, c.base, prices, c.rows, c.least_rows, c.forbidden, member) < threshold:
+            found.append(member)
+        if stop():
+            break
+    return np.unique(found, axis=0) if found else np.zeros((0, c.patterns), dtype=bool)
+
+
+@compiled
+def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member):  # type: ignore[no-untyped-def]
+    """Add or drop one pattern at a time, the best first, in place, as long as the reduced cost falls; returns it."""
+    P, order = quadratics.shape[0], quadratics.shape[1]
+    matrix, trial, L = base.copy(), np.empty((order, order)), np.zeros((order, order))
+    paid, count = 0.0, 0
+    against = np.zeros(P, np.int64)  # how many members a pattern must not be with
+    for p in range(P):
+        member[p] = member[p] and against[p] == 0
+        if member[p]:
+            add_quadratic(matrix, quadratics[p], 1.0)
+            paid += prices[p]
+            count += rows[p]
+            for q in range(P):
+                against[q] += forbidden[p, q]
+    value = least_value(matrix, L) - paid if count >= least_rows else np.inf
+    while True:
+        selected, best = -1, value - LOWER_REDUCED * abs(value) if value < np.inf else np.inf
+        for p in range(P):
+            sign = -1 if member[p] else 1
+            # With too few rows, patterns may only be added.
+            enough = count + sign * rows[p] >= least_rows or (value == np.inf and not member[p])
+            if enough and (member[p] or against[p] == 0):
+                set_quadratic(trial, matrix)
+                add_quadratic(trial, quadratics[p], sign)
+                changed = least_value(trial, L) - paid - sign * prices[p]
+                if changed < best:
+                    selected, best = p, changed
+        if selected < 0:
+            return value
+        sign = -1 if member[selected] else 1
+        member[selected] = not member[selected]
+        paid += sign * prices[selected]
+        count += sign * rows[selected]
+        add_quadratic(matrix, quadratics[selected], sign)
+        for q in range(P):
+            against[q] += sign * forbidden[selected, q]
+        value = best if count >= least_rows else np.inf

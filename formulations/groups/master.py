@@ -3,19 +3,19 @@
 Sets and data
     p in P, G in C   patterns, known groups with costs c_G;  Q  most groups;  big  the cost of leaving a pattern out
 Variables
-    z_G >= 0         1 where G is one of the groups
-    missing_p >= 0   1 where p is left out; in the relaxation only, which it keeps feasible whatever the groups
+    z_G >= 0         1 if G is one of the groups
+    missing_p >= 0   1 if p is left out; only in the relaxation, to keep it feasible for any groups
 Objective
     min  sum_G c_G z_G + big * sum_p missing_p
 Constraints
     cover    sum_{G with p in G} z_G + missing_p = 1     for every p       (prices pi_p)
     budget   sum_G z_G <= Q                                                (price sigma <= 0)
 
-*Relaxation.* Pyomo's matrices go into HiGHS once; after that HiGHS takes one column at a time and goes on from its
-basis.
+*Relaxation.* Pyomo's matrices go into HiGHS once; after that, columns are added one at a time and HiGHS continues from
+its basis.
 
-*Integer program.* With z_G binary it gives a good partition into known groups. Reduced costs c_G - pi(G) in place of
-c_G leave the order of the partitions as it is, and are small.
+*Integer program.* With z_G binary it gives a good partition into known groups. Reduced costs c_G - pi(G) instead of c_G
+preserve the order of the partitions, and are small.
 """
 
 from typing import Any
@@ -23,18 +23,18 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.linear_solver import solve_linear
+from formulations.linear_solver import highs_lp, solve_linear
 
-# Tolerance of the solver, and so of reduced costs, in units of the cost of a good partition.
+# Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
 TOLERANCE = 1e-10
-# What leaving a pattern out costs, in the same units.
+# Cost of leaving a pattern out, in the same units.
 LEFT_OUT = 1e3
 # Most nodes of an integer program.
 INTEGER_NODES = 100
 
 
 def master_program(groups: BoolArray, costs: FloatArray, max_groups: int, integer: bool, left_out: float = 0.0) -> Any:
-    """The program of the module over the given groups, in Pyomo; ``left_out`` prices patterns without a group."""
+    """The program of the module over the given groups, in Pyomo; ``left_out`` is the cost of leaving a pattern out."""
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()
@@ -48,8 +48,8 @@ def master_program(groups: BoolArray, costs: FloatArray, max_groups: int, intege
     )
 
     def covered_once(model: Any, p: int) -> Any:
-        chosen = pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p]))
-        return (chosen + model.missing[p] if left_out > 0 else chosen) == 1
+        covering = pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p]))
+        return (covering + model.missing[p] if left_out > 0 else covering) == 1
 
     model.cover = pyo.Constraint(model.P, rule=covered_once)
     model.budget = pyo.Constraint(expr=pyo.quicksum(model.z[g] for g in model.G) <= max_groups)
@@ -70,21 +70,12 @@ class Master:
         self.cover = np.array([row_of[id(model.cover[p])] for p in model.P])
         self.budget = row_of[id(model.budget)]
         self.groups, self.seen = groups, {member.tobytes() for member in groups}
-        lp = highspy.HighsLp()
-        lp.num_row_, lp.num_col_ = form.A.shape
-        lp.col_cost_ = np.asarray(form.c.todense(), dtype=float).ravel()
-        lp.col_lower_, lp.col_upper_ = np.zeros(lp.num_col_), np.full(lp.num_col_, np.inf)
-        lp.row_upper_ = np.asarray(form.rhs, dtype=float)
-        lp.row_lower_ = np.array([-np.inf if i == self.budget else 1.0 for i in range(lp.num_row_)])
-        A = form.A.tocsc()
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = A.indptr, A.indices, A.data
         self.highs = highspy.Highs()
         settings: dict[str, Any] = {"output_flag": False, "threads": 1, "solver": "simplex"}
         tolerances = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
         for name, value in {**settings, **tolerances}.items():
             self.highs.setOptionValue(name, value)
-        self.highs.passModel(lp)
+        self.highs.passModel(highs_lp(form))
 
     def solve(self) -> tuple[FloatArray, float, FloatArray]:
         """Prices of the patterns and of the budget, and the values of the groups."""
@@ -94,11 +85,11 @@ class Master:
         return duals[self.cover], min(0.0, float(duals[self.budget])), np.array(solution.col_value)[len(self.cover) :]
 
     def unknown(self, groups: BoolArray) -> BoolArray:
-        """Those of the groups that are no columns yet."""
+        """The groups that are not columns yet."""
         return groups[[member.tobytes() not in self.seen for member in groups]]
 
     def add(self, member: BoolArray, cost: float) -> None:
-        """One more column."""
+        """Add a column."""
         rows = np.append(self.cover[member], self.budget).astype(np.int32)
         self.highs.addCol(cost, 0.0, np.inf, len(rows), rows, np.ones(len(rows)))
         self.groups = np.vstack([self.groups, member])
@@ -106,7 +97,7 @@ class Master:
 
 
 def choose_groups(groups: BoolArray, costs: FloatArray, max_groups: int, time_limit: float | None) -> BoolArray | None:
-    """Those of the groups that are a good partition, by the integer program; None if it found no partition in time."""
+    """A good partition into some of the groups, by the integer program; None if it finds none in time."""
     model = master_program(groups, costs, max_groups, integer=True)
     solution = solve_linear(
         model, list(model.z.values()), time_limit=time_limit, options={"mip_max_nodes": INTEGER_NODES}

@@ -1,4 +1,4 @@
-"""The best grouping of missingness patterns, whatever the groups look like.
+"""The best partition of missingness patterns into arbitrary groups.
 
 Sets and data
     p in P       patterns; M_p is the Gram matrix of its weighted rows (1, a, y), r_p and s_p its rows and weight
@@ -7,17 +7,17 @@ Sets and data
                  penalty_G = ridge ("leaf") or ridge * sum_{p in G} s_p ("sample")
     Q            most groups
 Variables
-    z_G in {0, 1}   1 where G is one of the groups
+    z_G in {0, 1}   1 if G is one of the groups
 Objective
     min  sum_G c_G z_G
 Constraints
     cover    sum_{G with p in G} z_G = 1     for every p       (prices pi_p)
     budget   sum_G z_G <= Q                                    (price sigma <= 0)
 
-There are too many groups to write them all down: :mod:`formulations.groups.search` starts from partitions that no move
-of a single pattern improves, generates groups as the relaxation asks for them, and closes the gap that is left by
-enumeration or by branching on pairs of patterns. For few patterns :mod:`formulations.groups.subsets` is an independent
-way to the same optimum.
+There are too many groups to enumerate: :mod:`formulations.groups.search` starts from partitions that no move of a
+single pattern improves, generates groups as the relaxation needs them, and closes the remaining gap by enumeration or
+by branching on pairs of patterns. For few patterns, :mod:`formulations.groups.subsets` computes the same optimum
+independently.
 """
 
 import math
@@ -31,9 +31,8 @@ from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.search import CLOSED, GroupSearch, Progress
+from formulations.leaves.cost import RIDGE_SCALES
 from formulations.linear_solver import highs_version
-
-RIDGE_SCALES = ("leaf", "sample")
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,9 @@ class PatternGroupsProblem:
     Attributes
     ----------
     gram : array of shape (P, k + 2, k + 2)
-        Gram matrix of the weighted rows (1, a_1 .. a_k, y) of each pattern. Well centred columns keep it accurate.
+        Gram matrix of the weighted rows (1, a_1 .. a_k, y) of each pattern; more accurate if columns are centred.
     rows : array of shape (P,)
-        Rows of each pattern, at least 1.
+        Number of rows of each pattern, positive.
     weights : array of shape (P,)
         Sum of the weights of these rows.
     ridge : float
@@ -55,7 +54,7 @@ class PatternGroupsProblem:
     max_groups : int
         Most groups, Q.
     min_rows : int
-        Fewest rows of a group; all patterns together are a group in any case.
+        Fewest rows of a group; all patterns together are always allowed as a group.
     """
 
     gram: FloatArray
@@ -70,11 +69,11 @@ class PatternGroupsProblem:
         P = len(self.rows)
         order = self.gram.shape[-1]
         if P < 1 or self.gram.shape != (P, order, order) or order < 2 or len(self.weights) != P:
-            raise ValueError("gram, rows and weights need one entry a pattern, and gram square matrices.")
+            raise ValueError("gram, rows and weights need one entry per pattern, and gram square matrices.")
         if np.min(self.rows) < 1 or not np.isfinite(self.gram).all():
             raise ValueError("Every pattern needs at least one row and a finite Gram matrix.")
         if not 0 <= self.ridge < math.inf or self.max_groups < 1:
-            raise ValueError("ridge must be a number of at least 0 and max_groups at least 1.")
+            raise ValueError("ridge must be a finite non-negative number and max_groups at least 1.")
         if self.ridge_scale not in RIDGE_SCALES:
             raise ValueError(f"Unknown ridge_scale {self.ridge_scale!r}: choose 'sample' or 'leaf'.")
 
@@ -84,11 +83,11 @@ class PatternGroupsProblem:
 
     @property
     def least_rows(self) -> int:
-        """Rows that a group needs: never more than there are."""
+        """Rows that a group needs, at most the total number of rows."""
         return min(max(self.min_rows, 1), int(np.sum(self.rows)))
 
     def choice(self) -> GroupChoice:
-        """Quadratics of the coefficients, the penalty included, as the search wants them."""
+        """The possible groups, as quadratics of the coefficients that include the penalty."""
         penalised = np.arange(1, self.gram.shape[1] - 1)
         quadratics = np.array(self.gram, dtype=float)
         base = np.zeros(self.gram.shape[1:])
@@ -101,7 +100,7 @@ class PatternGroupsProblem:
 
 
 def group_cost(problem: PatternGroupsProblem, members: Any) -> float:
-    """c_G of the patterns ``members``, a mask or a list of numbers."""
+    """c_G of the patterns ``members``, a mask or a list of indices."""
     member = np.zeros(problem.patterns, dtype=bool)
     member[members] = True
     return problem.choice().cost(member) if member.any() else 0.0
@@ -114,7 +113,7 @@ def solve_pattern_groups(
     random_state: int = 0,
     on_progress: Progress | None = None,
 ) -> tuple[IntArray, Certificate]:
-    """Group of each pattern, numbered from 0 in order of appearance, and the proof of how good the partition is.
+    """Group of each pattern, numbered from 0 in order of appearance, and the certificate of the partition.
 
     Parameters
     ----------
@@ -122,11 +121,11 @@ def solve_pattern_groups(
     start : array of shape (P,), optional
         Labels of a partition to start from.
     time_limit : float, optional
-        Seconds. With 0 the start, or one group, comes back with a bound that needs no search.
+        Seconds. With 0, the start or a single group is returned with a bound that needs no search.
     random_state : int
-        Seed of the restarts; where no time limit strikes, the same seed gives the same result.
+        Seed of the restarts; unless stopped by the time limit, the same seed gives the same result.
     on_progress : callable, optional
-        Called now and then with the objective and the bound so far.
+        Called from time to time with the current objective and bound.
 
     Examples
     --------
@@ -154,14 +153,14 @@ def solve_pattern_groups(
         status="optimal" if objective - bound <= slack else status,
         solver="HIGHS",
         version=highs_version(),
-        seconds=time.perf_counter() - search.began,
+        seconds=time.perf_counter() - search.started,
     )
 
 
 def _checked_start(problem: PatternGroupsProblem, start: Any) -> IntArray:
     labels = np.unique(np.asarray(start), return_inverse=True)[1].astype(np.int64)
     if np.shape(start) != (problem.patterns,) or labels.max() >= problem.max_groups:
-        raise ValueError("start needs one label a pattern, and no more labels than max_groups.")
+        raise ValueError("start needs one label per pattern, and no more labels than max_groups.")
     if np.bincount(labels, weights=problem.rows).min() < problem.least_rows:
         raise ValueError("start has a group with fewer rows than min_rows.")
     return labels

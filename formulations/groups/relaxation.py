@@ -1,16 +1,16 @@
 """The linear relaxation over all groups, by column generation.
 
-*Columns.* The relaxation of :mod:`formulations.groups.master` is solved over the groups known so far, which gives prices
-pi_p of the patterns and sigma of the budget. Groups with c_G < pi(G) + sigma enter: first those that
-:mod:`formulations.groups.exchange_pricing` finds; when it finds none, those of the branch and bound of
-:mod:`formulations.groups.pricing.branch_and_bound`. When there are none either, the relaxation is solved.
+*Columns.* The relaxation of :mod:`formulations.groups.master` is solved over the groups known so far, which gives
+prices pi_p of the patterns and sigma of the budget. Groups with c_G < pi(G) + sigma enter: first those found by
+:mod:`formulations.groups.exchange`; if it finds none, those of the branch and bound of
+:mod:`formulations.groups.pricing.branch_and_bound`. If it finds none either, the relaxation is solved.
 
 *Bound.* For any prices, if no group has c_G - pi(G) below t <= 0, every partition costs at least
 
     sum_p pi_p + Q t
 
-A branch and bound that was stopped early knows such a t as well. Where t is high enough for the bound to show that no
-partition is useful, pricing need not go on: groups above that t are not looked for.
+A branch and bound that was stopped early knows such a t as well. If t is high enough for the bound to show that no
+partition is useful, pricing can stop: groups above that t are not searched for.
 """
 
 import math
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.groups.exchange_pricing import price_by_exchange
+from formulations.groups.exchange import price_by_exchange
 from formulations.groups.master import TOLERANCE, Master
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.choice import GroupChoice
@@ -31,7 +31,7 @@ MOST_PRICED = 50
 
 @dataclass
 class Relaxation:
-    """Where column generation ended.
+    """State in which column generation ended.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Relaxation:
     groups, z
         The columns, and the fractional solution.
     known : int
-        How many of the groups were given.
+        Number of groups that were given.
     finished : bool
-        Whether no column is missing; if not, the bound holds all the same.
+        Whether no column is missing; if not, the bound is valid nevertheless.
     """
 
     bound: float
@@ -64,7 +64,7 @@ def relax(
     stop: Callable[[], bool],
     report: Callable[[], None],
 ) -> Relaxation:
-    """Solve the relaxation from the given groups; partitions that cost ``useful`` or more need not be told apart."""
+    """Solve the relaxation from the given groups; partitions that cost ``useful`` or more need not be distinguished."""
     if len(groups) == 0:
         anything = price_groups(c, np.zeros(c.patterns), math.inf, stop, 1)
         groups, costs = anything.groups, anything.values

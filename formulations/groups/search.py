@@ -1,17 +1,18 @@
 """The search for the best groups of patterns: branch and price.
 
-*Start.* The best partition of :mod:`formulations.groups.exchange`. Its groups, those of the next best partitions, and
-those with one pattern more or less than its own, are the first columns. From here on costs are in units of its cost.
+*Start.* The best partition found by :mod:`formulations.groups.exchange`. Its groups, those of the next best partitions,
+and those that differ from its own by one pattern, are the first columns. From here on, costs are in units of its cost.
 
-*Bound.* Each part of the partitions (:mod:`formulations.groups.pricing.choice`), all of them at first, is bounded by
-:mod:`formulations.groups.relaxation`. It is done with if its bound reaches U, the cost of the best partition known.
+*Bound.* Each part of the set of partitions (:mod:`formulations.groups.pricing.choice`), the whole set at first, is
+bounded by :mod:`formulations.groups.relaxation`. It is settled if its bound reaches U, the cost of the best partition
+known.
 
 *Better partitions.* The groups with the largest values in the relaxation are rounded to a partition, which the exchange
-improves; once, an integer program chooses among the groups of the relaxation (:mod:`formulations.groups.master`).
+improves; once, an integer program selects among the groups of the relaxation (:mod:`formulations.groups.master`).
 
-*Closing the gap.* If the groups of partitions that cost less than U are few, :mod:`formulations.groups.joining` looks at
-all these partitions, and the part is done with. How many they are grows with the gap U - bound: after a failure this is
-tried again when the gap is clearly smaller.
+*Closing the gap.* If partitions that cost less than U consist of few groups, :mod:`formulations.groups.joining`
+enumerates these partitions, which settles the part. Their number grows with the gap U - bound: after a failure this is
+tried again once the gap is clearly smaller.
 
 *Branching.* Otherwise the part is split in two, on whether two patterns are in the same group. The part with the lowest
 bound is next.
@@ -41,24 +42,24 @@ from formulations.groups.relaxation import Relaxation, relax
 
 # A gap below this share of the objective counts as closed.
 CLOSED = 1e-9
-# Rounding of a cost, as a share of the sum of squares of the target that it is computed from.
+# Rounding error of a cost, as a share of the sum of squares of the target.
 ROUNDING = 1e-13
-# How many partitions of the exchange give columns.
-KEPT_PARTITIONS = 100
-# With more patterns than this only the exchange is run.
+# How many partitions of the exchange provide columns.
+COLUMN_PARTITIONS = 100
+# With more patterns than this, only the exchange is run.
 MOST_PATTERNS = 400
 # The smallest unit of costs, as a share of the sum of squares of the target.
 LEAST_UNIT = 1e-6
-# How much smaller the gap must be for the next attempt to look at all better partitions.
+# The gap must shrink to this share before all better partitions are enumerated again.
 SMALLER_GAP = 0.7
 
 Progress = Callable[[float, float], None]
 
 
 class GroupSearch:
-    """What is known at any moment is in ``labels``, ``value`` and ``bound``; the last two are in multiples of ``unit``.
+    """The search; its current state is in ``labels``, ``value`` and ``bound``, the last two in multiples of ``unit``.
 
-    ``value`` is infinite as long as no partition has been looked at; ``labels`` is then the start, if there is one.
+    ``value`` is infinite until a partition has been evaluated; ``labels`` is then the start, or one group.
     """
 
     def __init__(
@@ -71,8 +72,8 @@ class GroupSearch:
         on_progress: Progress | None,
     ) -> None:
         self.choice, self.max_groups, self.start, self.on_progress = choice, max_groups, start, on_progress
-        self.began = time.perf_counter()
-        self.deadline = math.inf if time_limit is None else self.began + time_limit
+        self.started = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.started + time_limit
         self.rng = np.random.default_rng(random_state)
         self.one_group = np.zeros(choice.patterns, dtype=np.int64)
         self.labels = self.one_group if start is None else start
@@ -81,9 +82,9 @@ class GroupSearch:
         self.failed_gap = math.inf
 
     def run(self) -> str:
-        """Search until the gap is closed or time is over; returns what stopped it."""
+        """Search until the gap is closed or time is up; returns the reason for stopping."""
         P = self.choice.patterns
-        # Even with one model a pattern, and without the ridge that a group pays once, a partition costs this much.
+        # Even with one model per pattern, and without the ridge that a group pays once, a partition costs this much.
         self.bound = sum(float(least_value(M, np.zeros_like(M))) for M in self.choice.quadratics)
         self.offer(self.one_group)
         if self.start is not None:
@@ -131,14 +132,14 @@ class GroupSearch:
             self.on_progress(self.value * self.unit, min(self.value, self.bound) * self.unit)
 
     def exchange(self) -> None:
-        """The first good partitions, and from them the first columns."""
+        """Find good partitions, and take the first columns from them."""
         c = self.choice
         partitions = exchanged_partitions(c, self.labels, self.max_groups, self.rng, self.late)
-        for labels in partitions[:KEPT_PARTITIONS]:
+        for labels in partitions[:COLUMN_PARTITIONS]:
             self.offer(labels)
             self.learn(np.array([labels == g for g in np.unique(labels)]))
         if c.patterns <= MOST_PATTERNS:
-            # In the relaxation patterns change their groups one by one: the neighbours of the best partition.
+            # In the relaxation, patterns change groups one by one: add the neighbours of the best partition.
             for g in np.unique(self.labels):
                 neighbours = (self.labels == g) ^ np.eye(c.patterns, dtype=bool)
                 self.learn(neighbours[neighbours @ c.rows >= c.least_rows])
@@ -151,7 +152,7 @@ class GroupSearch:
                 self.known[key] = self.choice.cost(member)
 
     def rescale(self) -> None:
-        """Count costs in units of the best partition, so that tolerances of the solver mean the same everywhere."""
+        """Measure costs in units of the best partition, which makes the tolerances of the solver relative."""
         c = self.choice
         unit = max(self.value, LEAST_UNIT * float(c.quadratics[:, -1, -1].sum()))
         self.choice = GroupChoice(c.quadratics / unit, c.base / unit, c.rows, c.least_rows, c.forbidden)
@@ -159,7 +160,7 @@ class GroupSearch:
         self.known = {key: cost / unit for key, cost in self.known.items()}
 
     def process(self, part: Part, number: int) -> tuple[list[Part], float]:
-        """Bound a part; returns its halves, if it needs any, and a bound on what they do not cover."""
+        """Bound a part; returns its halves, if it is split, and a bound on what they do not cover."""
         if self.closed(part.bound):
             return [], part.bound
         c = choice_of_part(self.choice, part)
@@ -190,17 +191,17 @@ class GroupSearch:
         groups, prices = relaxation.groups, relaxation.prices
         reduced = np.array([c.cost(member) for member in groups]) - groups @ prices
         left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
-        chosen = choose_groups(groups, reduced, self.max_groups, left)
-        if chosen is not None:
-            self.offer_improved(part, chosen)
+        selected = choose_groups(groups, reduced, self.max_groups, left)
+        if selected is not None:
+            self.offer_improved(part, selected)
 
     def offer_improved(self, part: Part, groups: BoolArray) -> None:
-        """Offer the partition in which each class is in the first of its groups, once the exchange has improved it."""
+        """Put each class into the first of its groups, improve this partition by exchange, and offer it."""
         labels = np.argmax(groups, axis=0)[part.classes]
         self.offer(improved_partition(self.choice, labels, self.max_groups, self.late)[0])
 
     def settle(self, part: Part, c: GroupChoice, relaxation: Relaxation) -> bool:
-        """Look at every partition that may be better; False where they are too many."""
+        """Enumerate every partition that may be better; False if there are too many."""
         prices, lowest = relaxation.prices, relaxation.lowest
         if part.number == 0:
             self.choose(part, c, relaxation)

@@ -1,12 +1,12 @@
-"""The best grouping of missingness patterns by a dynamic program over subsets; the certifier of the column generation.
+"""The best partition into groups by a dynamic program over subsets, which verifies the column generation.
 
 With the data of :mod:`formulations.groups.problem`, let f_q(S) be the smallest cost of a partition of the patterns S
-into at most q groups. The group of the lowest pattern of S can be chosen first:
+into at most q groups. Selecting the group of the lowest pattern of S first gives
 
     f_1(S) = c_S,      f_q(S) = min over G subset of S with min(S) in G of  c_G + f_{q-1}(S \\ G),      f_q({}) = 0
 
-where c_G is infinite for groups with too few rows. Only f_Q of all P patterns is asked for, so the levels between need
-the subsets without pattern 0 only: 3^(P-1) / 2 steps a level, and 2^P small Cholesky factorisations before.
+where c_G is infinite for groups with too few rows. Only f_Q of all P patterns is needed, so the levels in between need
+only the subsets without pattern 0: 3^(P-1) / 2 steps per level, after 2^P small Cholesky factorisations.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ MOST_PATTERNS = 22
 
 
 def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, float]:
-    """Group of each pattern in a partition of the smallest cost, numbered in order of appearance, and that cost.
+    """Group of each pattern in a partition of smallest cost, numbered in order of appearance, and that cost.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, flo
         levels.append(_next_level(cost, levels[-1]))
     labels = np.zeros(P, dtype=np.int64)
     left, group, value = 2**P - 1, 0, 0.0
-    # With the levels at hand, the groups follow one after the other: that of the lowest pattern left, then of the rest.
+    # The groups follow one after the other: that of the lowest pattern left, then of the rest.
     for level in [*reversed(levels), None] if problem.max_groups > 1 and P > 1 else [None]:
         taken = left if level is None else _best_first_group(cost, level, left)
         value += cost[taken]
@@ -53,14 +53,14 @@ def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, flo
 
 @compiled
 def _all_costs(quadratics, base, rows, least_rows):  # type: ignore[no-untyped-def]
-    """c_G of every subset, by its bits; subsets are built from the one without their lowest pattern."""
+    """c_G of every subset, by its bits; each subset is built from the one without its lowest pattern."""
     P, order = quadratics.shape[0], quadratics.shape[1]
     cost = np.zeros(2**P)
-    # stack[p] is the sum over the patterns of the current subset that are p or higher, the base included.
+    # stack[p] is the base plus the sum over the patterns >= p of the current subset.
     stack, counts, L = np.zeros((P + 1, order, order)), np.zeros(P + 1, np.int64), np.zeros((order, order))
     add_quadratic(stack[P], base, 1.0)
     for subset in range(1, 2**P):
-        # Counting upwards changes the patterns up to the lowest one of the new subset, and leaves those above it.
+        # Counting upwards changes only the patterns up to the lowest one of the new subset.
         p = 0
         while not subset >> p & 1:
             p += 1
@@ -94,14 +94,14 @@ def _next_level(cost, level):  # type: ignore[no-untyped-def]
 
 @compiled
 def _best_first_group(cost, level, whole):  # type: ignore[no-untyped-def]
-    """The group of the lowest pattern in a best partition of ``whole``; ``level`` holds the costs of what is left."""
+    """The group of the lowest pattern in a best partition of ``whole``; ``level`` holds the costs of the rest."""
     lowest = whole & -whole
     others = whole ^ lowest
-    best, chosen = cost[whole], whole
+    best, selected = cost[whole], whole
     part = others
     while part > 0:
         part = (part - 1) & others
         value = cost[lowest | part] + level[others ^ part]
         if value < best:
-            best, chosen = value, lowest | part
-    return chosen
+            best, selected = value, lowest | part
+    return selected

@@ -1,4 +1,9 @@
-"""Leaves of a partition and their costs: the one factory that finds the cost for a loss."""
+"""Leaves of a partition and their costs.
+
+Read ``cost`` first (the cost of a leaf, and squared loss), then ``logistic`` and ``any_loss`` (other losses). ``boxes``
+enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses ``box_grams``. The linear
+algebra of all leaves under squared loss is in ``cholesky``. :func:`leaf_cost_of` selects the cost for a loss.
+"""
 
 from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
 from formulations.leaves.logistic import LogisticLeafCost
@@ -6,11 +11,11 @@ from formulations.losses import Logistic, Loss, Squared
 
 
 def leaf_cost_of(rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> LeafCost:
-    """The leaf cost for a loss."""
+    """The leaf cost for a loss: closed form, Newton's method, or a cvxpy program."""
     if isinstance(loss, Squared):
         return SquaredLeafCost(rows, ridge, ridge_scale)
     if isinstance(loss, Logistic):
         return LogisticLeafCost(rows, ridge, ridge_scale)
-    from formulations.leaves.any_loss import ProgramLeafCost
+    from formulations.leaves.any_loss import ProgramLeafCost  # imports cvxpy
 
     return ProgramLeafCost(rows, loss, ridge, ridge_scale)

@@ -1,9 +1,9 @@
-"""What a leaf costs under any convex loss, through one cvxpy program for all leaves of a data set.
+"""The cost of a leaf under any convex loss, by one cvxpy program for all leaves of a data set.
 
     min over b, w of   sum_i s_i l(g_i y_i, g_i (b + w'a_i)) + r |w|^2
 
-is compiled once with the parameters g in {0,1}^n, which rows are in the leaf, and r. Rows outside of the leaf add a
-constant; columns, and y in regression, are shifted by their means over all rows first, which b absorbs. The cost of
+is compiled once, with parameters r and g in {0,1}^n, the rows of the leaf. Rows outside the leaf add a constant;
+columns, and y in regression, are first shifted by their means over all rows, which b absorbs. The cost of
 :mod:`formulations.leaves.cost` is then evaluated at the solution, on the rows of the leaf.
 """
 
@@ -17,12 +17,12 @@ from formulations.certificate import SolverError
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
 
-# Tolerances of the solver, the next one where the one before is not reached.
+# Tolerances of the solver, tried in turn.
 TOLERANCES = (1e-10, 1e-8)
 
 
 class ProgramLeafCost(LeafCost):
-    """Any convex loss, through one compiled cvxpy program."""
+    """Any convex loss, by one compiled cvxpy program."""
 
     def __init__(self, rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> None:
         super().__init__(rows, loss, ridge, ridge_scale)
@@ -43,10 +43,10 @@ class ProgramLeafCost(LeafCost):
         )
 
     def _fit(self, members: IntArray) -> LeafModel:
-        places = self.rows.of_patterns(members)
+        indices = self.rows.of_patterns(members)
         inside = np.zeros(len(self.rows.s))
-        inside[places] = 1.0
-        A, y, s = self.rows.A[places], self.rows.y[places, 0], self.rows.s[places]
+        inside[indices] = 1.0
+        A, y, s = self.rows.A[indices], self.rows.y[indices, 0], self.rows.s[indices]
         r = self.penalty(float(s.sum()))
         self.inside.value, self.strength.value = inside, r * self.unit**2 / self.factor
         for tolerance in TOLERANCES:
@@ -55,7 +55,7 @@ class ProgramLeafCost(LeafCost):
                 b = float(self.b.value) * self.unit + self.level - self.centre @ w
                 cost = s @ self.loss.value(y, b + A @ w) + r * (w @ w)
                 return LeafModel(np.array([b]), w[None, :], float(cost))
-        raise SolverError(f"A leaf with {len(places)} rows was not solved: {self.problem.status}; use a larger ridge.")
+        raise SolverError(f"A leaf with {len(indices)} rows was not solved: {self.problem.status}; use a larger ridge.")
 
     def _solved(self, tolerance: float) -> bool:
         names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")

@@ -1,17 +1,17 @@
 """Gram matrices of all boxes of {0,1}^F with at most D fixed literals, and their costs, for squared loss.
 
-A box fixes m_j = v_j for j in a set S. Write G(S, v) for the Gram matrix of its rows and A(U) for that of the rows
-where all of U is missing. A(U), |U| <= D, is accumulated from the patterns; every other box follows from
+A box fixes m_j = v_j for j in a set S. Write G(S, v) for the Gram matrix of its rows and A(U) for that of the rows with
+all of U missing. A(U), |U| <= D, is accumulated from the patterns; every other box follows from
 
     G(S, v)  =  sum over U with {v = 1} <= U <= S of (-1)^{|U| - |v|} A(U).
 
 With S = R + j, j below all of R, and u in {0,1}^R: the boxes (S, u1) come from the A(U + j), U <= R, by |R| sweeps of
-differences for all u at once, and G(S, u0) = G(R, u) - G(S, u1). These boxes stand side by side, for several j, and are
-factored together.
+differences for all u at once, and G(S, u0) = G(R, u) - G(S, u1). These boxes are laid out side by side, for several j,
+and factored together.
 
-Subsets are numbered in colexicographic order: S = {s_1 < .. < s_k} has rank sum_i C(s_i, i). So those with largest
-element f are consecutive, and so are those that differ in the smallest element. A(S) with |S| = D is needed by the
-boxes of S alone: it is held for one f at a time.
+Subsets are numbered in colexicographic order: S = {s_1 < .. < s_k} has rank sum_i C(s_i, i). Those with largest element
+f are consecutive, and so are those that differ in the smallest element. A(S) with |S| = D is needed only by the boxes
+of S: it is held for one f at a time.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from formulations.jit import compiled
 from formulations.leaves.cholesky import LANES, add_row, costs_of_lanes, pattern_gram
 
-# Entries of the matrices that are differenced and put side by side at once, so that they stay in the fastest cache.
+# Matrix entries that are differenced and laid out at once, few enough to stay in the fastest cache.
 ENTRIES = 64
 
 
@@ -46,27 +46,27 @@ def next_subset(c, k, n):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, chosen):  # type: ignore[no-untyped-def]
-    """Add a pattern's matrix to A(U) for every k-subset U of what it misses."""
+def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, selected):  # type: ignore[no-untyped-def]
+    """Add the matrix of a pattern to A(U) for every k-subset U of its missing features."""
     for i in range(k):
-        chosen[i] = i
+        selected[i] = i
     more = k <= n_missing
     while more:
         rank = offset
         for i in range(k):
-            rank += binom[missing[chosen[i]], i + 1]
+            rank += binom[missing[selected[i]], i + 1]
         A[rank, A.shape[1] - 1] += count
         add_row(one, 0, A, rank)
-        more = next_subset(chosen, k, n_missing)
+        more = next_subset(selected, k, n_missing)
 
 
 @compiled
 def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: ignore[no-untyped-def]
-    """Add to A the A(U) for |U| <= top, by size, then rank; the last entry of each is the number of rows."""
+    """Accumulate A(U) for |U| <= top, by size, then rank; the last entry of each is the number of rows."""
     n_features = patterns.shape[1]
     one = np.empty((1, A.shape[1] - 1))
     missing = np.empty(n_features, dtype=np.int64)
-    chosen = np.empty(n_features + 1, dtype=np.int64)
+    selected = np.empty(n_features + 1, dtype=np.int64)
     for p in range(len(patterns)):
         n_missing = 0
         for j in range(n_features):
@@ -76,16 +76,16 @@ def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: igno
         pattern_gram(one, Z, start, grams, p)
         offset = 0
         for k in range(top + 1):
-            add_to_subsets(one, counts[p], A, offset, missing, n_missing, k, binom, chosen)
+            add_to_subsets(one, counts[p], A, offset, missing, n_missing, k, binom, selected)
             offset += binom[n_features, k]
 
 
 @compiled
 def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, A):  # type: ignore[no-untyped-def]
-    """Add to A the A(U) for the k-subsets U with largest element f, by the rank of what they hold below f."""
+    """Accumulate A(U) for the k-subsets U with largest element f, by the rank of their elements below f."""
     one = np.empty((1, A.shape[1] - 1))
     missing = np.empty(f + 1, dtype=np.int64)
-    chosen = np.empty(f + 2, dtype=np.int64)
+    selected = np.empty(f + 2, dtype=np.int64)
     for p in range(len(patterns)):
         if patterns[p, f]:
             n_missing = 0
@@ -94,12 +94,12 @@ def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, A):  # type
                     missing[n_missing] = j
                     n_missing += 1
             pattern_gram(one, Z, start, grams, p)
-            add_to_subsets(one, counts[p], A, 0, missing, n_missing, k - 1, binom, chosen)
+            add_to_subsets(one, counts[p], A, 0, missing, n_missing, k - 1, binom, selected)
 
 
 @compiled
 def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[no-untyped-def]
-    """Places of A(U) for all U <= R, or of A(U + 0) in their stead; bit i of an index is the i-th element of R."""
+    """Indices of A(U), or of A(U + 0), for all U <= R; bit i of an index is the i-th element of R."""
     for u in range(2**size):
         held, rank = with_lowest, 0
         for i in range(size):
@@ -110,24 +110,24 @@ def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[n
 
 
 @compiled
-def fill_pair(A, low, B, high, t, n, G, place):  # type: ignore[no-untyped-def]
-    """The lowest bit, for n entries from t on: G[place] = A[low] - B[high], G[place + 1] = B[high]."""
+def fill_pair(A, low, B, high, t, n, G, row):  # type: ignore[no-untyped-def]
+    """The lowest bit, for n entries starting at t: G[row] = A[low] - B[high], G[row + 1] = B[high]."""
     for i in range(n):
         missing = B[high, t + i]
-        G[place, i] = A[low, t + i] - missing
-        G[place + 1, i] = missing
+        G[row, i] = A[low, t + i] - missing
+        G[row + 1, i] = missing
 
 
 @compiled
-def subtract_row(G, place, other, n):  # type: ignore[no-untyped-def]
-    """G[place] -= G[other]."""
+def subtract_row(G, row, other, n):  # type: ignore[no-untyped-def]
+    """G[row] -= G[other]."""
     for i in range(n):
-        G[place, i] -= G[other, i]
+        G[row, i] -= G[other, i]
 
 
 @compiled
 def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, width):  # type: ignore[no-untyped-def]
-    """From "all of U missing" to boxes, for n entries from t on: a row of G for every u; the last U is in ``top``."""
+    """From "all of U missing" to boxes, for n entries starting at t: one row of G per u; the last U is in ``top``."""
     if width == 1:
         for i in range(n):
             G[first, i] = top[top_rank + shift, t + i]
@@ -138,14 +138,14 @@ def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, width):  # type: 
     bit = 2
     while bit < width:
         for block in range(first, first + width, 2 * bit):
-            for place in range(block, block + bit):
-                subtract_row(G, place, place + bit, n)
+            for row in range(block, block + bit):
+                subtract_row(G, row, row + bit, n)
         bit *= 2
 
 
 @compiled
 def to_lanes(G, width, t, n, both):  # type: ignore[no-untyped-def]
-    """Boxes in the rows of G side by side."""
+    """Lay out the boxes in the rows of G side by side."""
     for i in range(n):
         for u in range(width):
             both[t + i, u] = G[u, i]
@@ -153,52 +153,52 @@ def to_lanes(G, width, t, n, both):  # type: ignore[no-untyped-def]
 
 @compiled
 def with_enough_rows(both, G, count, width, min_rows, missing_at, observed_at):  # type: ignore[no-untyped-def]
-    """Rows of G whose boxes have enough rows of data where j is missing, and where it is observed; and how many."""
+    """Rows of G whose boxes have enough data rows with j missing, and with j observed; returns their numbers."""
     n_missing, n_observed = 0, 0
     last, entry = len(both) - 1, (len(both) - 1) % ENTRIES
-    for place in range(count):
-        rows = G[place, entry]
+    for box in range(count):
+        rows = G[box, entry]
         if rows > min_rows - 0.5:
-            missing_at[n_missing] = place
+            missing_at[n_missing] = box
             n_missing += 1
-        if both[last, place % width] - rows > min_rows - 0.5:
-            observed_at[n_observed] = place
+        if both[last, box % width] - rows > min_rows - 0.5:
+            observed_at[n_observed] = box
             n_observed += 1
     return n_missing, n_observed
 
 
 @compiled
-def missing_to_lanes(G, places, count, t, n, T):  # type: ignore[no-untyped-def]
-    """Rows of G side by side."""
+def missing_to_lanes(G, boxes, count, t, n, T):  # type: ignore[no-untyped-def]
+    """Lay out rows of G side by side."""
     for i in range(n):
         for lane in range(count):
-            T[t + i, lane] = G[places[lane], i]
+            T[t + i, lane] = G[boxes[lane], i]
 
 
 @compiled
-def observed_to_lanes(both, G, places, count, width, t, n, T):  # type: ignore[no-untyped-def]
-    """What rows of G leave of ``both``, side by side."""
+def observed_to_lanes(both, G, boxes, count, width, t, n, T):  # type: ignore[no-untyped-def]
+    """Lay out ``both`` minus rows of G side by side."""
     for i in range(n):
         for lane in range(count):
-            place = places[lane]
-            T[t + i, lane] = both[t + i, place & (width - 1)] - G[place, i]
+            box = boxes[lane]
+            T[t + i, lane] = both[t + i, box & (width - 1)] - G[box, i]
 
 
 @compiled
-def write_costs(T, places, lanes, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
-    """Costs of boxes side by side, each to every second place from ``first`` on."""
+def write_costs(T, boxes, lanes, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
+    """Write the costs of boxes laid out side by side, at every second index starting at ``first``."""
     size, ridge, by_weight, _ = options
     costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, costs, 0)
     for lane in range(lanes):
-        out[first + 2 * places[lane]] = costs[lane]
+        out[first + 2 * boxes[lane]] = costs[lane]
 
 
 @compiled
 def costs_above(A, top, top_first, offsets, R, n_upper, n_lower, options, binom, buffers, out, first):  # type: ignore[no-untyped-def]
-    """Costs of the boxes of S = R + j for j below ``n_lower``, by j, then v, from ``first`` on.
+    """Costs of the boxes of S = R + j for j below ``n_lower``, by j, then v, starting at ``first``.
 
-    ``top`` holds A(S), from rank ``top_first`` on; A(U) of smaller sets is in A. Boxes with too few rows are left as
-    they are. The last entries come first: they hold the number of rows.
+    ``top`` holds A(S), starting at rank ``top_first``; A(U) of smaller sets is in A. Boxes with too few rows are not
+    written. The last entries, which hold the number of rows, are processed first.
     """
     both, G, missing, observed, inverse, costs, ranks, missing_at, observed_at = buffers
     width, length = 2**n_upper, A.shape[1]
@@ -209,14 +209,14 @@ def costs_above(A, top, top_first, offsets, R, n_upper, n_lower, options, binom,
         to_lanes(G, width, t, n, both)
     subset_ranks(R, n_upper, 1, offsets, binom, ranks)
     top_rank = ranks[width - 1] - offsets[n_upper + 1] - top_first
-    together = len(G) // width
-    for begin in range(0, n_lower, together):
-        held = min(together, n_lower - begin)
+    per_batch = len(G) // width
+    for begin in range(0, n_lower, per_batch):
+        held = min(per_batch, n_lower - begin)
         n_missing, n_observed = -1, -1
         for t in range((length - 1) // ENTRIES * ENTRIES, -1, -ENTRIES):
             n = min(ENTRIES, length - t)
-            for place in range(held):
-                fill_boxes(A, ranks, begin + place, top, top_rank, t, n, G, place * width, width)
+            for j in range(held):
+                fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, j * width, width)
             if n_missing < 0:
                 n_missing, n_observed = with_enough_rows(
                     both, G, held * width, width, options[3], missing_at, observed_at

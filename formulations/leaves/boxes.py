@@ -2,11 +2,11 @@
 
 Sets        F       features that may be split on
             (S, v)  boxes: S a subset of F with |S| <= D, v in {0,1}^S; it holds the patterns with m_j = v_j on S
-Data        c(S, v) cost of the box as a leaf; infinite where it has fewer than ``min_rows`` rows
+Data        c(S, v) cost of the box as a leaf; infinite if it has fewer than ``min_rows`` rows
 
-A tree of depth D has its nodes among these boxes: the root is the empty set, and splitting (S, v) on j gives the boxes
-of S + j. Costs are computed first, for all boxes, and do not depend on the tree. The root is a leaf with any number of
-rows.
+The nodes of a tree of depth D are among these boxes: the root is the empty set, and splitting (S, v) on j gives boxes
+of S + j. Costs are computed in advance for all boxes; they do not depend on the tree. The root may be a leaf with any
+number of rows.
 """
 
 import time
@@ -38,7 +38,7 @@ class BoxCosts:
     depth : int
         Most literals of a box.
     costs : list of arrays
-        At place k the costs of the boxes with k literals, shape (C(F, k), 2^k): subsets of ``features`` in
+        At index k, the costs of the boxes with k literals, shape (C(F, k), 2^k): subsets of ``features`` in
         colexicographic order; bit i of the second index is the value of the i-th smallest element.
     """
 
@@ -52,7 +52,7 @@ class BoxCosts:
         return sum(level.size for level in self.costs)
 
     def literals(self, k: int, rank: int, v: int) -> list[tuple[int, bool]]:
-        """A box as pairs of feature and whether it is missing."""
+        """A box as pairs (feature, whether it is missing)."""
         return [(int(self.features[j]), bool(v >> i & 1)) for i, j in enumerate(subset_of_rank(rank, k))]
 
     def cost(self, literals: list[tuple[int, bool]]) -> float:
@@ -63,7 +63,7 @@ class BoxCosts:
 
 
 def count_boxes(n_features: int, depth: int) -> int:
-    """Boxes over so many features with at most ``depth`` literals.
+    """Number of boxes over ``n_features`` features with at most ``depth`` literals.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def box_costs(
 def _squared_chunks(
     leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
-    """Level, first place and costs of consecutive boxes."""
+    """Level, first index and costs of consecutive boxes."""
     rows, size, length = leaf_cost.rows, leaf_cost.size, leaf_cost.length + 1
     patterns, binom = np.ascontiguousarray(rows.patterns[:, features]), binomials(len(features))
     if depth == 0:
@@ -140,7 +140,7 @@ def _squared_chunks(
     data = (*leaf_cost.statistics, rows.counts, patterns)
     sizes = [comb(len(features), k) for k in range(depth + 1)]
     offsets = np.append(0, np.cumsum(sizes))
-    A = np.zeros((offsets[depth], length))  # by numpy, which asks for large pages of memory
+    A = np.zeros((offsets[depth], length))  # allocated by numpy, which uses large pages of memory
     all_missing(*data, depth - 1, binom, A)
     options = (size, leaf_cost.ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows))
     for k in range(1, depth + 1):
@@ -160,15 +160,15 @@ def _squared_chunks(
 def _any_chunks(
     leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
-    """The same, one box after the other, for any loss."""
+    """The same for any loss, box by box."""
     patterns, counts = leaf_cost.rows.patterns, leaf_cost.rows.counts
     for k in range(1, depth + 1):
         for rank in range(comb(len(features), k)):
             subset = features[list(subset_of_rank(rank, k))]
-            place = patterns[:, subset] @ (1 << np.arange(k))
+            value = patterns[:, subset] @ (1 << np.arange(k))
             costs = np.full(1 << k, np.inf)
             for v in range(1 << k):
-                members = np.flatnonzero(place == v)
+                members = np.flatnonzero(value == v)
                 if counts[members].sum() >= max(1, min_rows):
                     costs[v] = leaf_cost.cost(members)
             yield k, rank << k, costs

@@ -1,10 +1,10 @@
 """Costs of many leaves at once, for squared loss.
 
-The Gram matrix of (1, a, y) is kept packed, row by row of its lower triangle. The leaf costs the last pivot of its
-Cholesky factorisation with the ridge on the diagonal of a: that is y'y minus what (1, a) explain.
+The Gram matrix of (1, a, y) is stored packed, row by row of its lower triangle. The cost of a leaf is the last pivot of
+its Cholesky factorisation with the ridge added to the diagonal of a: y'y minus what (1, a) explain.
 
-Leaves stand side by side in the last axis, so that every step of the factorisation runs over all of them in vector
-registers. A pivot that vanishes, of a column that the ones before it explain, is left out: its coefficient is 0.
+Leaves are laid out side by side in the last axis, the lanes: each step of the factorisation runs over all of them in
+vector registers. A vanishing pivot, of a column explained by the ones before it, is left out: its coefficient is 0.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from formulations.jit import compiled
 
 # A pivot below this share of its diagonal entry counts as 0.
 VANISHED = 1e-10
-# Leaves that are factored side by side: few enough for the cache, enough for the registers.
+# Leaves factored side by side: few enough for the cache, enough for the registers.
 LANES = 64
 
 
@@ -22,12 +22,12 @@ def add_gram(total, Z, first, last):  # type: ignore[no-untyped-def]
     """Add the packed Gram matrix of rows of Z."""
     size = Z.shape[1]
     for row in range(first, last):
-        place = 0
+        entry = 0
         for i in range(size):
             value = Z[row, i]
             for j in range(i + 1):
-                total[place] += value * Z[row, j]
-                place += 1
+                total[entry] += value * Z[row, j]
+                entry += 1
 
 
 @compiled
@@ -40,22 +40,22 @@ def all_grams(Z, start, length):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_row(source, row, target, place):  # type: ignore[no-untyped-def]
-    """target[place] += source[row]."""
+def add_row(source, row, target, at):  # type: ignore[no-untyped-def]
+    """target[at] += source[row]."""
     for t in range(source.shape[1]):
-        target[place, t] += source[row, t]
+        target[at, t] += source[row, t]
 
 
 @compiled
-def copy_row(source, row, target, place):  # type: ignore[no-untyped-def]
-    """target[place] = source[row]: a whole row at once, which is what memory is fast at."""
+def copy_row(source, row, target, at):  # type: ignore[no-untyped-def]
+    """target[at] = source[row], a whole row at once, which is fast in memory."""
     for t in range(source.shape[1]):
-        target[place, t] = source[row, t]
+        target[at, t] = source[row, t]
 
 
 @compiled
 def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of a pattern in the row ``one[0]``: as it is held, or else from the rows."""
+    """Packed Gram matrix of a pattern in ``one[0]``: copied if held, else computed from the rows."""
     if len(grams):
         copy_row(grams, p, one, 0)
     else:
@@ -65,7 +65,7 @@ def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
 
 @compiled
 def gram_of_patterns(Z, start, grams, members, length):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of some patterns together."""
+    """Packed Gram matrix of a set of patterns."""
     total, one = np.zeros((1, length)), np.empty((1, length))
     for p in members:
         pattern_gram(one, Z, start, grams, p)
@@ -82,16 +82,16 @@ def split_grams(Z, start, grams, counts, patterns, members, features, length):  
     one = np.empty((1, length))
     for p in members:
         pattern_gram(one, Z, start, grams, p)
-        for place in range(n_features):
-            side = 1 if patterns[p, features[place]] else 0
-            rows[side, place] += counts[p]
-            add_row(one, 0, G, side * n_features + place)
+        for i in range(n_features):
+            side = 1 if patterns[p, features[i]] else 0
+            rows[side, i] += counts[p]
+            add_row(one, 0, G, side * n_features + i)
     return G, rows
 
 
 @compiled
 def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
-    """Rows of G side by side, a cache line at a time."""
+    """Copy rows of G side by side, one cache line at a time."""
     length = work.shape[0]
     for block in range(0, length, 8):
         for t in range(block, min(block + 8, length)):
@@ -108,7 +108,7 @@ def subtract_product(T, target, left, right, lanes):  # type: ignore[no-untyped-
 
 @compiled
 def factor_lanes(T, size, inverse, lanes):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry stays a pivot."""
+    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry remains a pivot."""
     for i in range(size):
         row = i * (i + 1) // 2
         for lane in range(lanes):
@@ -127,14 +127,14 @@ def factor_lanes(T, size, inverse, lanes):  # type: ignore[no-untyped-def]
 def add_ridge(T, size, ridge, by_weight, lanes):  # type: ignore[no-untyped-def]
     """Add the ridge to the diagonal entries of the features."""
     for i in range(1, size - 1):
-        place = i * (i + 1) // 2 + i
+        diagonal = i * (i + 1) // 2 + i
         for lane in range(lanes):
-            T[place, lane] += ridge * T[0, lane] if by_weight else ridge
+            T[diagonal, lane] += ridge * T[0, lane] if by_weight else ridge
 
 
 @compiled
 def costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, out, at):  # type: ignore[no-untyped-def]
-    """Costs of packed Gram matrices side by side, written to ``out`` from ``at`` on; T is overwritten."""
+    """Costs of packed Gram matrices side by side, written to ``out`` starting at ``at``; T is overwritten."""
     add_ridge(T, size, ridge, by_weight, lanes)
     factor_lanes(T, size, inverse, lanes)
     last = size * (size + 1) // 2 - 1
@@ -144,7 +144,7 @@ def costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, out, at):  # type:
 
 @compiled
 def leaf_costs(G, size, ridge, by_weight):  # type: ignore[no-untyped-def]
-    """Cost of each packed Gram matrix, one a row of G."""
+    """Cost of each packed Gram matrix, one per row of G."""
     out = np.empty(len(G))
     work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))
     for begin in range(0, len(G), LANES):
@@ -152,27 +152,3 @@ def leaf_costs(G, size, ridge, by_weight):  # type: ignore[no-untyped-def]
         to_lanes(G, begin, lanes, work)
         costs_of_lanes(work, size, ridge, by_weight, inverse, lanes, out, begin)
     return out
-
-
-@compiled
-def moments_where_not_zero(A, s):  # type: ignore[no-untyped-def]
-    """For each column mean and standard deviation of the entries that are not 0, and whether some entry is 0."""
-    n, k = A.shape
-    weight, mean, variance = np.zeros(k), np.zeros(k), np.zeros(k)
-    has_zero = np.zeros(k, dtype=np.bool_)
-    for i in range(n):
-        for j in range(k):
-            if A[i, j] == 0.0:
-                has_zero[j] = True
-            else:
-                weight[j] += s[i]
-                mean[j] += s[i] * A[i, j]
-    for j in range(k):
-        mean[j] = mean[j] / weight[j] if weight[j] > 0.0 else 0.0
-    for i in range(n):
-        for j in range(k):
-            if A[i, j] != 0.0:
-                variance[j] += s[i] * (A[i, j] - mean[j]) ** 2
-    for j in range(k):
-        variance[j] = variance[j] / weight[j] if weight[j] > 0.0 else 0.0
-    return mean, np.sqrt(variance), has_zero

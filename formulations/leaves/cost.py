@@ -1,16 +1,16 @@
-"""What a leaf costs: the one object that all partitions are compared by.
+"""The cost of a leaf, by which all partitions are compared.
 
 Data        rows i with pattern p(i), leaf features a_i (k numbers), target y_i, weight s_i > 0
-            ridge >= 0, scaled by "leaf" (as it is) or by "sample" (times the weight of the leaf)
+            ridge >= 0, per "leaf" (as it is) or per "sample" (times the weight of the leaf)
 Leaf        a set G of patterns; W(G) the weight of its rows
 Cost        c(G) = min over b, w of   sum_{i : p(i) in G} s_i l(y_i, b + w'a_i) + r(G) |w|^2
             r(G) = ridge   or   ridge W(G)
 
 It is a sum, not a mean, and b is free. A partition costs the sum over its leaves.
 
-For squared loss everything about a pattern is its Gram matrix of (1, a, y): Gram matrices add up over patterns, and the
-cost of a leaf is the last pivot of one small Cholesky factorisation. Columns are shifted by their means over all rows
-first, which b absorbs.
+For squared loss a pattern is summarised by its Gram matrix of (1, a, y): Gram matrices add up over patterns, and the
+cost of a leaf is the last pivot of one small Cholesky factorisation. Columns are first shifted by their means over all
+rows, which b absorbs.
 """
 
 import copy
@@ -24,13 +24,7 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.leaves.cholesky import (
-    all_grams,
-    gram_of_patterns,
-    leaf_costs,
-    moments_where_not_zero,
-    split_grams,
-)
+from formulations.leaves.cholesky import all_grams, gram_of_patterns, leaf_costs, split_grams
 from formulations.losses import Loss, Squared
 
 RIDGE_SCALES = ("leaf", "sample")
@@ -38,13 +32,13 @@ RIDGE_SCALES = ("leaf", "sample")
 COLLINEAR = 1e-13
 # A column whose spread in a leaf is below this share of its size does not vary there.
 CONSTANT = 1e-14
-# Smallest pivot of columns of norm 1 from which on normal equations are accurate enough.
+# Smallest pivot of columns of norm 1 above which normal equations are accurate enough.
 WELL_CONDITIONED = 1e-6
-# Standard deviations from 0 beyond which sums of squares lose what a feature explains, and the eigenvalue of columns of
-# norm 1 below which they lose what tells columns apart.
+# Standard deviations from 0 above which sums of squares lose what a feature explains, and the eigenvalue of columns of
+# norm 1 below which they lose the difference between columns.
 FAR = 1e3
-COLLINEAR_DOUBT = 1e-8
-# Bytes of Gram matrices that are held; where patterns are more, matrices are formed from the rows as they are needed.
+NEARLY_COLLINEAR = 1e-8
+# Bytes of Gram matrices held in memory; with more patterns, matrices are computed from the rows when needed.
 MOST_GRAMS = 5 * 10**8
 
 
@@ -92,7 +86,7 @@ class PatternRows:
         return np.add.reduceat(self.s, self.start[:-1])
 
     def of_patterns(self, members: IntArray) -> IntArray:
-        """Places of the rows of some patterns."""
+        """Indices of the rows of some patterns."""
         inside = np.zeros(len(self.patterns), dtype=bool)
         inside[members] = True
         return np.flatnonzero(np.repeat(inside, self.counts))
@@ -119,14 +113,14 @@ class LeafCost(ABC):
         self._known: dict[bytes, LeafModel] = {}
 
     def with_ridge(self, ridge: float) -> Self:
-        """The same with another ridge; what does not depend on it is shared."""
+        """The same with another ridge; all that does not depend on it is shared."""
         other = copy.copy(self)
         other.ridge, other._known = float(ridge), {}
         return other
 
     @property
     def inaccuracy_reason(self) -> str:
-        """Why costs may be too inaccurate for a proof; empty where they are not."""
+        """Why costs may be too inaccurate for a proof; empty if they are accurate."""
         return ""
 
     def penalty(self, weight: float) -> float:
@@ -138,7 +132,7 @@ class LeafCost(ABC):
         return self.fit(members).cost
 
     def fit(self, members: IntArray) -> LeafModel:
-        """The model of a leaf and its cost, computed from its rows, once."""
+        """The model of a leaf and its cost, computed once from its rows."""
         key = np.asarray(members).tobytes()
         if key not in self._known:
             self._known[key] = self._fit(members)
@@ -146,16 +140,16 @@ class LeafCost(ABC):
 
     @abstractmethod
     def _fit(self, members: IntArray) -> LeafModel:
-        """The same, computed."""
+        """Compute the model of a leaf and its cost."""
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
-        """Costs of the sides m_j = 0 and m_j = 1 of a leaf for each feature j; infinite where a side is too small."""
+        """Costs of the sides m_j = 0 and m_j = 1 of a leaf for each feature j; infinite if a side is too small."""
         costs = np.full((2, len(features)), np.inf)
         inside, counts = self.rows.patterns[members], self.rows.counts[members]
-        for place, j in enumerate(features):
+        for i, j in enumerate(features):
             missing = inside[:, j]
             if min(counts[missing].sum(), counts[~missing].sum()) >= max(1, min_rows):
-                costs[:, place] = self.cost(members[~missing]), self.cost(members[missing])
+                costs[:, i] = self.cost(members[~missing]), self.cost(members[missing])
         return costs[0], costs[1]
 
     def total(self, leaves: Iterable[IntArray]) -> float:
@@ -182,7 +176,7 @@ class SquaredLeafCost(LeafCost):
 
     @property
     def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Shifted rows, where each pattern's begin, and the packed Gram matrices where they are held."""
+        """Shifted rows, first row of each pattern, and the packed Gram matrices if they are held."""
         return self.Z, self.rows.start, self.grams
 
     def cost(self, members: IntArray) -> float:
@@ -190,7 +184,7 @@ class SquaredLeafCost(LeafCost):
         return float(self.costs_of_grams(G)[0])
 
     def costs_of_grams(self, G: FloatArray) -> FloatArray:
-        """Costs from packed Gram matrices, one a row."""
+        """Costs from packed Gram matrices, one per row."""
         return np.asarray(leaf_costs(G, self.size, self.ridge, self.ridge_scale == "sample"))
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
@@ -202,18 +196,27 @@ class SquaredLeafCost(LeafCost):
 
     @cached_property
     def inaccuracy_reason(self) -> str:
-        """Why costs from statistics may be too inaccurate for a proof; empty where they are not."""
-        # only a column that is 0 somewhere keeps its offset when columns are shifted
-        mean, spread, has_zero = moments_where_not_zero(self.rows.A, self.rows.s)
+        """Why costs from statistics may be too inaccurate for a proof; empty if they are accurate."""
+        mean, spread, has_zero = self._moments_of_nonzeros()
+        # only a column with zeros keeps its offset when columns are shifted
         if np.any(has_zero & (spread > 1e-12 * np.abs(mean)) & (np.abs(mean) > FAR * spread)):
             return "a feature lies far from 0, centre it first"
         if self.ridge == 0:
             norms = np.sqrt((self.Z[:, 1:-1] ** 2).sum(axis=0))
             columns = self.Z[:, 1:-1][:, norms > 0] / norms[norms > 0]
             eigenvalues = np.linalg.eigvalsh(columns.T @ columns) if columns.size else np.ones(1)
-            if np.any((eigenvalues > 1e-13) & (eigenvalues < COLLINEAR_DOUBT)):
+            if np.any((eigenvalues > 1e-13) & (eigenvalues < NEARLY_COLLINEAR)):
                 return "features are nearly collinear, use a ridge"
         return ""
+
+    def _moments_of_nonzeros(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Mean and standard deviation of the nonzero entries of each column, and whether some entry is 0."""
+        A, s = self.rows.A, self.rows.s
+        nonzero = A != 0
+        weight = np.where(nonzero.any(axis=0), s @ nonzero, 1.0)
+        mean = s @ A / weight
+        variance = s @ np.where(nonzero, A - mean, 0.0) ** 2 / weight
+        return mean, np.sqrt(variance), ~nonzero.all(axis=0)
 
     def _fit(self, members: IntArray) -> LeafModel:
         Z = self.Z[self.rows.of_patterns(members)]
@@ -234,9 +237,9 @@ class SquaredLeafCost(LeafCost):
 
 
 def _ridge_weights(B: FloatArray, z: FloatArray, r: float, size: FloatArray) -> FloatArray:
-    """Minimiser of |z - B w|^2 + r |w|^2: by Cholesky where that is accurate, else by singular values.
+    """Minimiser of |z - B w|^2 + r |w|^2: by Cholesky if that is accurate, else by singular values.
 
-    Columns are divided by their norms, so that their units do not matter.
+    Columns are divided by their norms: their units do not matter.
     """
     B = B / size
     H = B.T @ B

@@ -1,7 +1,7 @@
 """The cost of a leaf under the logistic loss.
 
-The cost of :mod:`formulations.leaves.cost` by Newton's method with step halving, on the rows of the leaf. A leaf with one
-class only has no minimiser: w = 0 and b at the log-odds where the loss is below rounding.
+The cost of :mod:`formulations.leaves.cost` is computed by Newton's method with step halving, on the rows of the leaf. A
+leaf with a single class has no minimiser: w = 0, and b is a log-odds at which the loss is below rounding.
 """
 
 import numpy as np
@@ -12,12 +12,12 @@ from formulations.certificate import SolverError
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Logistic
 
-# Log-odds of a leaf with one class only: its loss, log(1 + exp(-30)), is 1e-13.
+# Log-odds of a leaf with a single class: its loss, log(1 + exp(-30)), is 1e-13.
 CERTAIN = 30.0
 NEWTON_STEPS = 100
-# Newton's method stops where a step promises less than this share of the cost.
+# Newton's method stops if a step promises less than this share of the cost.
 DECREMENT = 1e-15
-# A step that promises more than this share, and yet lowers nothing, means that the leaf cannot be solved accurately.
+# If a step promises more than this share without lowering the cost, the leaf cannot be solved accurately.
 STALLED = 1e-9
 
 
@@ -26,16 +26,16 @@ class LogisticLeafCost(LeafCost):
 
     def __init__(self, rows: PatternRows, ridge: float, ridge_scale: str = "leaf") -> None:
         if not ridge > 0:
-            raise ValueError("The logistic loss needs ridge > 0: without it a leaf whose classes separate has no fit.")
+            raise ValueError("The logistic loss needs ridge > 0: without it, a leaf with separable classes has no fit.")
         super().__init__(rows, Logistic(), ridge, ridge_scale)
         self.centre = rows.s @ rows.A / rows.s.sum()
 
     def _fit(self, members: IntArray) -> LeafModel:
-        places = self.rows.of_patterns(members)
-        A, s = self.rows.A[places], self.rows.s[places]
+        indices = self.rows.of_patterns(members)
+        A, s = self.rows.A[indices], self.rows.s[indices]
         C = np.column_stack([np.ones(len(s)), A - self.centre])
         r = self.penalty(float(s.sum()))
-        fits = [_newton(C, target, s, r) for target in self.rows.y[places].T]
+        fits = [_newton(C, target, s, r) for target in self.rows.y[indices].T]
         v = np.array([fit[0] for fit in fits])
         intercepts = v[:, 0] - v[:, 1:] @ self.centre
         return LeafModel(intercepts, v[:, 1:], float(sum(fit[1] for fit in fits)))

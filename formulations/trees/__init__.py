@@ -1,1 +1,6 @@
-"""The best tree of missingness patterns: flow model, dynamic program, textbook model, and a bound without enumeration."""
+"""The best tree of missingness patterns.
+
+Read ``flow`` first (the mixed-integer program over enumerated boxes), then ``dynamic_program`` (the fast algorithm for
+the same problem), ``split_assign`` (the textbook formulation, for comparison) and ``polynomial_bound`` (a lower bound
+where boxes are too many to enumerate).
+"""

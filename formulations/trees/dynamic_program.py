@@ -5,8 +5,8 @@ V(B, q) is the smallest cost of a tree that divides box B into at most q leaves,
     V(B, 1) = c(B)
     V(B, q) = min{ V(B, q - 1),  min over j, a of  V(B with m_j = 0, a) + V(B with m_j = 1, q - a) }.
 
-It is computed from the deepest boxes up, and gives the best tree for every number of leaves up to Q at once. Among
-equal costs the tree takes fewer leaves, then the first feature, then fewer leaves where the feature is observed.
+It is computed from the deepest boxes up, and gives the best tree for every number of leaves up to Q at once. Ties are
+broken by fewer leaves, then the first feature, then fewer leaves on the side where the feature is observed.
 """
 
 import numpy as np
@@ -16,13 +16,13 @@ from formulations.jit import compiled
 from formulations.leaves.box_grams import binomials
 from formulations.leaves.boxes import BoxCosts
 
-# A tree: None for a leaf, or the feature that is split on with the trees where it is observed and where it is missing.
+# A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None
 
 
 @compiled
 def elements_of_rank(rank, k, n, binom, S):  # type: ignore[no-untyped-def]
-    """The k-subset of range(n) with a colexicographic rank."""
+    """The k-subset of range(n) with this colexicographic rank, in S."""
     j = n - 1
     for size in range(k, 0, -1):
         while binom[j, size] > rank:
@@ -33,7 +33,7 @@ def elements_of_rank(rank, k, n, binom, S):  # type: ignore[no-untyped-def]
 
 @compiled
 def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
-    """Where j stands in S + j, and the rank of S + j; -1 where S holds j."""
+    """Position of j in S + j, and the rank of S + j; position -1 if j is in S."""
     position, rank = 0, 0
     for i in range(k):
         if S[i] == j:
@@ -95,7 +95,7 @@ def best_costs(boxes: BoxCosts, max_leaves: int) -> FloatArray:
 
 
 def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
-    """The best tree with at most so many leaves, and its cost."""
+    """The best tree with at most ``max_leaves`` leaves, and its cost."""
     values = best_values(boxes, max_leaves)
     binom, n_features = binomials(len(boxes.features)), len(boxes.features)
 
@@ -126,7 +126,7 @@ def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
 
 
 def leaves_of(tree: Tree) -> list[list[tuple[int, bool]]]:
-    """The literals of each leaf, the side where the feature is observed first.
+    """The literals of each leaf, the side with the feature observed first.
 
     Examples
     --------
@@ -137,3 +137,8 @@ def leaves_of(tree: Tree) -> list[list[tuple[int, bool]]]:
         return [[]]
     j, observed, missing = tree
     return [[(j, side), *rest] for side, below in ((False, observed), (True, missing)) for rest in leaves_of(below)]
+
+
+def tree_cost(boxes: BoxCosts, tree: Tree) -> float:
+    """Sum of the costs of the leaves."""
+    return sum(boxes.cost(literals) for literals in leaves_of(tree))

@@ -1,22 +1,21 @@
 """The best tree of missingness patterns as a mixed-integer program (the open question at the end of Section 2.2).
 
-Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.boxes`; Bj0, Bj1 are the sides of B
-                         when it is split on j not in S
+Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.boxes`; splitting B on j not in
+                         S gives the sides Bj0 and Bj1
 Data        c_B          cost of B as a leaf; boxes with too few rows have no variable x_B
             Q            most leaves
-Variables   x_B   >= 0   1 where B is a leaf
-            y_Bj  >= 0   1 where B is split on j, |S| <= D - 2
-            z_B   >= 0   1 where B, |S| = D - 1, is split a last time, into two leaves
+Variables   x_B   >= 0   1 if B is a leaf
+            y_Bj  >= 0   1 if B is split on j, |S| <= D - 2
+            z_B   >= 0   1 if B, |S| = D - 1, is split a last time, into two leaves
 Objective   min  sum_B c_B x_B + sum_B e_B z_B,      e_B = min over j of c_Bj0 + c_Bj1
 Constraints flow   x_B + z_B + sum_j y_Bj = inflow of B, for every B
                    inflow of the root is 1; of any other box, the sum over its literals j of y_(B without j),j
             leaves sum_B x_B + 2 sum_B z_B <= Q
 
-A box has two children at once when it is split: this is a flow in an AND/OR graph. Without the row ``leaves`` its
-linear relaxation has an integral optimum, so the variables are continuous and have no upper bounds; integrality is
-declared only where the row can bind, Q < 2^D, and checked in any case: of a solve that was cut off, fractional values
-are no tree. Keeping the best last split alone is exact, as
-the two leaves of any last split count the same.
+A split gives a box two children at once: this is a flow in an AND/OR graph. Without the row ``leaves`` its linear
+relaxation has an integral optimum, so the variables are continuous and have no upper bounds; integrality is declared
+only if the row can bind, Q < 2^D, and always checked: fractional values of an interrupted solve are not a tree.
+Considering only the best last split is exact, as every last split has two leaves.
 """
 
 import time
@@ -26,34 +25,34 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate
+from formulations.certificate import Certificate, status_of
 from formulations.leaves.boxes import BoxCosts, subset_of_rank
 from formulations.linear_solver import LinearSolution, require_solver, solve_linear, time_left
-from formulations.trees.dynamic_program import Tree, leaves_of
+from formulations.trees.dynamic_program import Tree, tree_cost
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
-# How far from 0 and 1 a value may be and still count as integral.
+# Values this close to 0 and 1 count as integral.
 INTEGRAL = 1e-6
 # A gap below this share of the objective counts as closed.
 CLOSED = 1e-9
-# What rounding leaves of a cost of 0, as a share of the cost without a split.
+# Rounding error of a cost of 0, as a share of the cost without a split.
 NOISE = 1e-12
 
 
 @dataclass(frozen=True)
 class OptimalTreeProblem:
-    """Data of the program; boxes go by their place in a list, the root first.
+    """Data of the program; boxes are identified by their index in a list, the root first.
 
     Attributes
     ----------
     boxes : list of (S, v)
-        Boxes with at most D - 1 literals; elements of S are places in the list of features.
+        Boxes with at most D - 1 literals; elements of S are indices into the list of features.
     cost : list of float
         c_B of each.
     sides : dict
-        For each box B with at most D - 2 literals and each j, the places of Bj0 and Bj1.
+        For each box B with at most D - 2 literals and each j, the indices of Bj0 and Bj1.
     last_split : dict
-        For each box with D - 1 literals that can be split, e_B and its j.
+        For each box with D - 1 literals that can be split, e_B and the j of its split.
     depth, max_leaves : int
         D and Q.
     """
@@ -67,7 +66,7 @@ class OptimalTreeProblem:
 
 
 def optimal_tree_problem(boxes: BoxCosts, max_leaves: int) -> OptimalTreeProblem:
-    """The data from enumerated boxes."""
+    """Data of the program from enumerated boxes."""
     depth, n_features = boxes.depth, len(boxes.features)
     listed: list[Box] = []
     cost: list[float] = []
@@ -76,9 +75,9 @@ def optimal_tree_problem(boxes: BoxCosts, max_leaves: int) -> OptimalTreeProblem
             S = subset_of_rank(rank, k)
             listed += [(S, tuple(v >> i & 1 for i in range(k))) for v in range(1 << k)]
             cost += row
-    place = {box: B for B, box in enumerate(listed)}
+    index = {box: B for B, box in enumerate(listed)}
     sides = {
-        (B, j): (place[observed], place[missing])
+        (B, j): (index[observed], index[missing])
         for B, box in enumerate(listed)
         if len(box[0]) <= depth - 2
         for j in range(n_features)
@@ -116,7 +115,7 @@ def _last_splits(boxes: BoxCosts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sides_of(box: Box, j: int) -> tuple[Box, Box]:
-    """The boxes where j is observed and where it is missing."""
+    """The sides of a box with j observed and with j missing."""
     S, v = box
     i = sum(element < j for element in S)
     extended = (*S[:i], j, *S[i:])
@@ -124,7 +123,7 @@ def sides_of(box: Box, j: int) -> tuple[Box, Box]:
 
 
 def build_optimal_tree(problem: OptimalTreeProblem, unit: float = 1.0) -> Any:
-    """The program, in the order and with the names of the module's docstring; costs are divided by ``unit``."""
+    """The program, in the order and with the names of the module docstring; costs are divided by ``unit``."""
     import pyomo.environ as pyo
 
     binding = problem.max_leaves < 1 << problem.depth
@@ -172,9 +171,9 @@ def solve_optimal_tree(
     time_limit: float | None = None,
 ) -> tuple[Tree, Certificate]:
     """The best tree, or the best one found within the time limit, never worse than ``start``."""
-    began = time.perf_counter()
+    started = time.perf_counter()
     require_solver(solver)
-    unit = tree_cost(boxes, start) or 1.0  # so that the tolerances of the solver are relative
+    unit = tree_cost(boxes, start) or 1.0  # makes the tolerances of the solver relative
     trees, bound, status, version = [start], 0.0, "interrupted", ""
     try:
         problem = optimal_tree_problem(boxes, max_leaves)
@@ -183,7 +182,7 @@ def solve_optimal_tree(
             model,
             [*model.x.values(), *model.y.values(), *model.z.values()],
             solver=solver,
-            time_limit=time_left(time_limit, began),
+            time_limit=time_left(time_limit, started),
             start=_values_of(start, problem, boxes, model),
             upper=1.0,
             options={"presolve": "off"} if hasattr(model, "leaves") else {},
@@ -196,24 +195,18 @@ def solve_optimal_tree(
         pass
     objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
     proven = objective - bound <= CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
-    unproven = status if status != "optimal" else "not proven to the tolerance"
     return tree, Certificate(
         objective=objective,
         bound=min(bound, objective),
-        status="optimal" if proven else unproven,
+        status=status_of(proven, status),
         solver="HIGHS" if solver == "highs" else solver,
         version=version,
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - started,
     )
 
 
-def tree_cost(boxes: BoxCosts, tree: Tree) -> float:
-    """Sum of the costs of the leaves."""
-    return sum(boxes.cost(literals) for literals in leaves_of(tree))
-
-
 def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, model: Any) -> FloatArray:
-    """The variables x, y, z of a tree, its last splits replaced by the best ones."""
+    """The variables x, y, z of a tree, with its last splits replaced by the best ones."""
     marked: set[tuple[str, Any]] = set()
 
     def mark(below: Tree, B: int) -> None:
@@ -233,12 +226,12 @@ def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, model: 
 
 
 def _tree_of(problem: OptimalTreeProblem, boxes: BoxCosts, model: Any, solution: LinearSolution) -> Tree:
-    """The tree that integral values stand for."""
+    """The tree that integral values encode."""
     assert solution.values is not None
     keys = [(name, key) for name in ("x", "y", "z") for key in getattr(model, name)]
-    chosen = [key for key, value in zip(keys, solution.values, strict=True) if value > 0.5]
-    split = dict(key for name, key in chosen if name == "y")
-    last = {key for name, key in chosen if name == "z"}
+    selected = [key for key, value in zip(keys, solution.values, strict=True) if value > 0.5]
+    split = dict(key for name, key in selected if name == "y")
+    last = {key for name, key in selected if name == "z"}
 
     def grow(B: int) -> Tree:
         if B in last:

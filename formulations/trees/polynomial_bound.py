@@ -1,20 +1,21 @@
-"""A lower bound on every tree of depth t, past the sizes where boxes can be enumerated.
+"""A lower bound on every tree of depth t, for sizes at which boxes cannot be enumerated.
 
 Data        rows i with pattern m_i, leaf features a_i, target y_i and weight s_i, see :mod:`formulations.leaves.cost`
             F   features that may be split on
 Bound       min over w, b of   sum_i s_i (y_i - b(m_i) - sum_j w_j(m_i) a_ij)^2
             b and w_j polynomials of order t in the indicators m_f, f in F
 
-A leaf of a tree of depth t fixes at most t indicators, so whether m lies in it is a product of at most t factors m_f or
+A leaf of a tree of depth t fixes at most t indicators, so its indicator is a product of at most t factors m_f or
 1 - m_f: a polynomial of order t. The model of a tree is the sum over its leaves of this indicator times the leaf's
-model. For any tree of depth t it is therefore among those minimised over; a ridge only adds to the cost of the tree.
+model. Any tree of depth t is therefore feasible in this problem; a ridge only adds to the cost of the tree.
 
-It is one least-squares problem with a column for each monomial and each monomial times leaf feature. QR factorisations
-of blocks of rows bring it to as many rows as columns, a last one with pivoting finds its rank: directions below the
-rounding of the data are dropped, as they are when a leaf is fitted. The squared residual is lowered by its rounding.
+This is one least-squares problem with a column for each monomial and for each product of monomial and leaf feature. QR
+factorisations of blocks of rows reduce it to as many rows as columns, a last one with pivoting finds its rank:
+directions below the rounding of the data are dropped, as in the fit of a leaf. The squared residual is lowered by its
+rounding error.
 
-Where it has too many columns, the order is raised until every pattern has a model of its own. That is one
-small problem a pattern, bounds trees of any depth, and says something only where patterns have many rows.
+If it has too many columns, the order is raised until every pattern has its own model. That is one small problem per
+pattern; it bounds trees of any depth, but is informative only if patterns have many rows.
 """
 
 from itertools import combinations
@@ -26,24 +27,24 @@ import scipy.linalg
 from formulations.arrays import BoolArray, IntArray
 from formulations.leaves.cost import LeafCost, SquaredLeafCost
 
-# Too many columns: more than this, or rows times columns squared more than that, which is some ten seconds.
+# Most columns, and largest product of rows and squared columns (some ten seconds).
 MOST_COLUMNS = 4000
 MOST_WORK = 2e11
-# Rows that are factored at a time, in addition to as many as there are columns.
+# Rows factored at a time, in addition to as many as there are columns.
 BLOCK = 4096
-# Rounding of the squared residual, as a share of y'y.
+# Rounding error of the squared residual, as a share of y'y.
 SLACK = 1e-11
 
 
 def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> float:
-    """Lower bound on the cost of every tree of this depth; for other losses than squared 0, which none is below."""
+    """Lower bound on the cost of every tree of this depth; the trivial bound 0 for losses other than squared."""
     if not isinstance(leaf_cost, SquaredLeafCost):
         return 0.0
     rows, depth = leaf_cost.rows, min(depth, len(features))
     if _too_large(leaf_cost, sum(comb(len(features), k) for k in range(depth + 1))):
         return _residual_of_patterns(leaf_cost)
     monomials = _monomials(rows.patterns[:, features], depth)
-    # Where a feature is 0 in all rows of a monomial, their product is 0, and a multiple of the monomial after centring.
+    # If a feature is 0 in all rows of a monomial, their product is 0, and a multiple of the monomial after centring.
     present = np.logical_or.reduceat(rows.A != 0, rows.start[:-1], axis=0)
     useful = np.column_stack([np.ones(len(monomials), dtype=bool), (monomials.astype(float) @ present) > 0])
     if _too_large(leaf_cost, int(useful.sum())):
@@ -57,7 +58,7 @@ def _too_large(leaf_cost: SquaredLeafCost, n_columns: int) -> bool:
 
 
 def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:
-    """Sum of the squared residuals of each pattern's own model, less its rounding."""
+    """Sum of the squared residuals of each pattern's own model, minus its rounding error."""
     Z, start = leaf_cost.Z, leaf_cost.rows.start
     total = 0.0
     for p in np.flatnonzero(leaf_cost.rows.counts > 1):
@@ -68,7 +69,7 @@ def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:
 
 
 def _monomials(M: BoolArray, order: int) -> BoolArray:
-    """The distinct monomials of the patterns up to an order, one a row; those that are 0 everywhere are left out."""
+    """The distinct monomials of the patterns up to an order, one per row, without those that are 0 everywhere."""
     products = [M[:, list(S)].all(axis=1) for k in range(order + 1) for S in combinations(range(M.shape[1]), k)]
     distinct = np.unique(np.packbits(products, axis=1), axis=0)
     held = np.unpackbits(distinct, axis=1, count=len(M)).astype(bool)
@@ -76,7 +77,7 @@ def _monomials(M: BoolArray, order: int) -> BoolArray:
 
 
 def _residual(leaf_cost: SquaredLeafCost, monomials: BoolArray, useful: BoolArray) -> float:
-    """Squared residual of y on the useful products of monomials and leaf features, less its rounding."""
+    """Squared residual of y on the useful products of monomials and leaf features, minus its rounding error."""
     Z, rows = leaf_cost.Z, leaf_cost.rows
     pattern_of = np.repeat(np.arange(len(rows.patterns)), rows.counts)
     monomial, column = np.nonzero(useful)

@@ -1,8 +1,8 @@
 """The best tree of missingness patterns in the textbook formulation: split, assign, fit, all in one program.
 
-In the manner of Bertsimas and Dunn, Optimal classification trees, Machine Learning 106 (2017), with a linear model in
-each leaf. :mod:`formulations.trees.flow` solves the same problem over enumerated leaves, and faster by far: this one
-is here to be compared with. Absolute loss without a ridge, so that the program is linear.
+Following Bertsimas and Dunn, Optimal classification trees, Machine Learning 106 (2017), with a linear model in each
+leaf. :mod:`formulations.trees.flow` solves the same problem over enumerated leaves, and much faster: this program is
+for comparison. It takes the absolute loss without a ridge, which makes it linear.
 
 Sets        t in 1 .. 2^D - 1        nodes of the complete tree of depth D; 2t (observed) and 2t + 1 (missing) below
             l in 2^D .. 2^(D+1) - 1  its leaves
@@ -12,7 +12,7 @@ Sets        t in 1 .. 2^D - 1        nodes of the complete tree of depth D; 2t (
 Data        a_i, y_i, s_i            leaf features, target and weight of a row
             n_p                      rows of a pattern
             N, Q                     fewest rows of a leaf, most leaves
-            M_i                      large enough a residual, see below
+            M_i                      a bound on the residual, see below
 Variables   a_tj in {0,1}            t is split on j
             z_pl in {0,1}            pattern p goes to leaf l
             u_l  in {0,1}            leaf l is used
@@ -30,16 +30,16 @@ Constraints one_split  sum_j a_tj <= 1
             over       e_i >= b_l + w_l'a_i - y_i - M_i (1 - z_p(i)l)
             under      e_i >= y_i - b_l - w_l'a_i - M_i (1 - z_p(i)l)
 
-A node that does not split sends everything to 2t, and nothing below it splits: each tree is there once.
+A node that does not split sends everything to 2t, and nothing below it splits: each tree is represented once.
 
 M_i is the largest |y_i - b_B - w_B'a_i| over the fitted models (b_B, w_B) of all boxes B that can be leaves, and b_l,
-w_l are kept within the range of these models. That is valid: the leaves of a best tree are such boxes, so the tree with
-their models, and the model of the root in every leaf not used, is feasible, and costs what the tree costs.
+w_l are restricted to the range of these models. That is valid: the leaves of a best tree are among these boxes, so the
+tree with their models, and the model of the root in every unused leaf, is feasible at the cost of the tree.
 
-To be scaled well the program is stated relative to the root: y_i is the residual of its model in units of the mean one,
-b_l and w_l are differences from it, and the columns of a_i are divided by their largest value. The fitted models come
-from an interior point, and the big-M rows hold to the tolerance of the solver: a gap counts as closed below 1e-6 of the
-objective.
+For good scaling the program is stated relative to the root: y_i is the residual of its model in units of the mean
+residual, b_l and w_l are differences from it, and the columns of a_i are divided by their largest value. The fitted
+models come from an interior-point method, and the big-M rows hold to the tolerance of the solver: a gap below 1e-6 of
+the objective counts as closed.
 """
 
 import time
@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate
+from formulations.certificate import Certificate, status_of
 from formulations.leaves.boxes import OutOfTimeError, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
@@ -69,20 +69,16 @@ class SplitAssignProblem:
     Attributes
     ----------
     rows : PatternRows
-    pattern_of : int array of shape (n,)
-        p(i).
-    features : int array
-        F.
+    pattern_of, features : int arrays
+        p(i) and F.
     depth, max_leaves, min_rows : int
         D, Q and N.
     models : dict
-        The model of every box that can be a leaf, by the bytes of its patterns' indices; the root first.
+        The model of every box that can be a leaf, by the bytes of its pattern indices; the root first.
     A, y, big_m : arrays of shape (n, k), (n,), (n,)
         a_i, y_i and M_i, scaled.
-    unit : float
-        What y_i = 1 stands for.
-    size : array of shape (k,)
-        What a_ij = 1 stands for.
+    unit, size : float and array of shape (k,)
+        Units of y_i and of the columns of a_i.
     """
 
     rows: PatternRows
@@ -108,11 +104,11 @@ class SplitAssignProblem:
 def split_assign_problem(
     leaf_cost: LeafCost, features: IntArray, depth: int, max_leaves: int, min_rows: int, deadline: float = np.inf
 ) -> SplitAssignProblem:
-    """The data; :class:`~formulations.leaves.boxes.OutOfTimeError` once ``time.perf_counter()`` is past the deadline."""
+    """Data of the program; raises ``OutOfTimeError`` once ``time.perf_counter()`` is past the deadline."""
     if not isinstance(leaf_cost.loss, Absolute) or leaf_cost.ridge != 0.0:
         raise ValueError("The split / assign formulation is linear: it takes the absolute loss with ridge = 0 only.")
     rows, depth = leaf_cost.rows, min(depth, len(features))
-    fewest = min(max(1, min_rows), len(rows.s))  # the root is a leaf with any number of rows
+    fewest = min(max(1, min_rows), len(rows.s))  # the root may be a leaf with any number of rows
     models: dict[bytes, LeafModel] = {}
     for S in (S for k in range(depth + 1) for S in combinations(np.asarray(features).tolist(), k)):
         side = rows.patterns[:, list(S)] @ (1 << np.arange(len(S)))
@@ -142,11 +138,11 @@ def split_assign_problem(
 
 
 def build_split_assign(problem: SplitAssignProblem) -> Any:
-    """The program, in the order and with the names of the module's docstring."""
+    """The program, in the order and with the names of the module docstring."""
     import pyomo.environ as pyo
 
     rows, first = problem.rows, 1 << problem.depth
-    features, p_of = problem.features.tolist(), problem.pattern_of.tolist()
+    features, p_of, counts = problem.features.tolist(), problem.pattern_of.tolist(), rows.counts.tolist()
     A, y, s, M = problem.A.tolist(), problem.y.tolist(), rows.s.tolist(), problem.big_m.tolist()
     fitted = [problem.scaled(model) for model in problem.models.values()]
     b, w = np.array([b for b, _ in fitted]), np.array([w for _, w in fitted])
@@ -166,7 +162,7 @@ def build_split_assign(problem: SplitAssignProblem) -> Any:
     def splits(t: int) -> Any:
         return pyo.quicksum(model.a[t, j] for j in features)
 
-    def split_on_missing(t: int, p: int) -> Any:
+    def on_missing(t: int, p: int) -> Any:
         return pyo.quicksum(model.a[t, j] for j in features if rows.patterns[p, j])
 
     def below(t: int, p: int) -> Any:
@@ -181,24 +177,16 @@ def build_split_assign(problem: SplitAssignProblem) -> Any:
     model.one_split = pyo.Constraint(nodes, rule=lambda _, t: splits(t) <= 1)
     model.above = pyo.Constraint(nodes[1:], rule=lambda _, t: splits(t) <= splits(t // 2))
     model.one_leaf = pyo.Constraint(patterns, rule=lambda _, p: below(1, p) == 1)
-    model.missing = pyo.Constraint(
-        nodes, patterns, rule=lambda _, t, p: below(2 * t + 1, p) - split_on_missing(t, p) <= 0
-    )
-    model.observed = pyo.Constraint(nodes, patterns, rule=lambda _, t, p: below(2 * t, p) + split_on_missing(t, p) <= 1)
-    model.used = pyo.Constraint(patterns, leaves, rule=lambda model, p, l: model.z[p, l] <= model.u[l])
+    model.missing = pyo.Constraint(nodes, patterns, rule=lambda _, t, p: below(2 * t + 1, p) - on_missing(t, p) <= 0)
+    model.observed = pyo.Constraint(nodes, patterns, rule=lambda _, t, p: below(2 * t, p) + on_missing(t, p) <= 1)
+    model.used = pyo.Constraint(patterns, leaves, rule=lambda _, p, l: model.z[p, l] <= model.u[l])
     model.rows = pyo.Constraint(
         leaves,
-        rule=lambda model, l: (
-            pyo.quicksum(int(rows.counts[p]) * model.z[p, l] for p in patterns) >= problem.min_rows * model.u[l]
-        ),
+        rule=lambda _, l: pyo.quicksum(counts[p] * model.z[p, l] for p in patterns) >= problem.min_rows * model.u[l],
     )
     model.leaves = pyo.Constraint(expr=pyo.quicksum(model.u.values()) <= problem.max_leaves)
-    model.over = pyo.Constraint(
-        n, leaves, rule=lambda model, i, l: model.e[i] >= prediction(i, l) - y[i] - outside(i, l)
-    )
-    model.under = pyo.Constraint(
-        n, leaves, rule=lambda model, i, l: model.e[i] >= y[i] - prediction(i, l) - outside(i, l)
-    )
+    model.over = pyo.Constraint(n, leaves, rule=lambda _, i, l: model.e[i] >= prediction(i, l) - y[i] - outside(i, l))
+    model.under = pyo.Constraint(n, leaves, rule=lambda _, i, l: model.e[i] >= y[i] - prediction(i, l) - outside(i, l))
     return model
 
 
@@ -219,22 +207,20 @@ def solve_split_assign_tree(
     ----------
     leaf_cost : LeafCost
         Absolute loss, ridge 0.
-    features : int array
-        Features that may be split on.
-    depth, max_leaves, min_rows : int
-        Limits of the tree.
+    features, depth, max_leaves, min_rows : int array and int
+        Features that may be split on, and limits of the tree.
     start : tree
-        A tree within these limits; None is the one without a split.
+        A tree within these limits; None is the tree without a split.
     solver : str
-        "highs", or a name that Pyomo knows; only HiGHS is given the start.
+        "highs", or a solver of Pyomo; only HiGHS uses the start.
     time_limit : float, optional
-        Seconds, those for the models of the boxes included.
+        Seconds, including those for the models of the boxes.
     """
-    began = time.perf_counter()
+    started = time.perf_counter()
     require_solver(solver)
     trees, bound, status, used = [start], 0.0, "time limit", ("HIGHS", highs_version())
     try:
-        deadline = np.inf if time_limit is None else began + time_limit
+        deadline = np.inf if time_limit is None else started + time_limit
         problem = split_assign_problem(leaf_cost, features, depth, max_leaves, min_rows, deadline)
         model = build_split_assign(problem)
         keys = [(name, key) for name in ("a", "z", "u", "b", "w", "e") for key in getattr(model, name)]
@@ -242,12 +228,12 @@ def solve_split_assign_tree(
             model,
             [getattr(model, name)[key] for name, key in keys],
             solver=solver,
-            time_limit=time_left(time_limit, began),
+            time_limit=time_left(time_limit, started),
             start=_values_of(problem, start, keys),
             options=dict(TOLERANCES),
         )
         status, used = solution.status, (solution.solver, solution.version)
-        if np.isfinite(solution.bound):  # "infeasible" would be infinite, and wrong: the start is feasible
+        if np.isfinite(solution.bound):  # infinite if "infeasible", which would be wrong: the start is feasible
             bound = max(bound, solution.bound * problem.unit)  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
@@ -258,19 +244,18 @@ def solve_split_assign_tree(
     patterns = leaf_cost.rows.patterns
     costs = [leaf_cost.total(members_of(patterns, leaf) for leaf in leaves_of(tree)) for tree in trees]
     objective = min(costs)
-    proven = objective - bound <= CLOSED * objective
     return trees[costs.index(objective)], Certificate(
         objective=objective,
         bound=min(bound, objective),
-        status="optimal" if proven else "not proven to the tolerance" if status == "optimal" else status,
+        status=status_of(objective - bound <= CLOSED * objective, status),
         solver=used[0],
         version=used[1],
-        seconds=time.perf_counter() - began,
+        seconds=time.perf_counter() - started,
     )
 
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> FloatArray:
-    """The variables of a tree."""
+    """Values of the variables for a tree."""
     rows, first = problem.rows, 1 << problem.depth
     values: dict[tuple[str, Any], float] = {}
     root = next(iter(problem.models.values()))
@@ -299,7 +284,7 @@ def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, An
 
 
 def _tree_of(problem: SplitAssignProblem, keys: list[tuple[str, Any]], values: FloatArray) -> Tree:
-    """The tree of the split variables, without splits that leave a side empty."""
+    """The tree that the split variables encode, without splits that leave a side empty."""
     feature = {key[0]: key[1] for (name, key), value in zip(keys, values, strict=True) if name == "a" and value > 0.5}
     patterns = problem.rows.patterns
 

@@ -217,8 +217,8 @@ def test_interrupt_with_nothing_found_goes_on(monkeypatch):
     [
         (np.array([[1.0, np.nan]]), np.zeros((1, 2)), "NaN"),
         (np.array([[1.0, -np.inf]]), np.zeros((1, 2)), "infinite"),
-        (np.ones((3, 2)), np.zeros((2, 3)), "one shape"),
-        (np.ones(3), np.zeros(3), "one shape"),
+        (np.ones((3, 2)), np.zeros((2, 3)), "same shape"),
+        (np.ones(3), np.zeros(3), "same shape"),
         (np.ones((0, 2)), np.zeros((0, 2)), "at least one row"),
         (np.ones((2, 2)), np.full((2, 2), 0.5), "other entries"),
         (np.ones((2, 2)), np.full((2, 2), np.nan), "other entries"),

@@ -1,24 +1,24 @@
 """A lower bound on the reduced costs of the groups of a node, by Lagrangian decomposition into blocks.
 
-At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in, some are out, and R are free. Write
-Q_F = Q_0 + sum_{p in F} Q_p, and cut R into small blocks B. For shares theta_p >= 0 with sum 1 and shifts nu_p with
-sum 0, over p in R, every completion of F costs at least
+At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in, some are out, and R are free.
+Write Q_F = Q_0 + sum_{p in F} Q_p, and cut R into small blocks B. For shares theta_p >= 0 with sum 1 and shifts nu_p
+with sum 0, over p in R, every completion of F costs at least
 
     - sum_{p in F} pi_p  +  sum_B  min over S subset of B, u of  sum_{p in B} (theta_p Q_F(u) + nu_p'u)
                                                                  + sum_{p in S} (Q_p(u) - pi_p)
 
-because each block may choose its own u. Wider blocks give higher bounds, at 2^|B| minima a block. The coordinates v
-are those of :mod:`formulations.groups.pricing.node`.
+because each block has its own u. Wider blocks give higher bounds, at 2^|B| minima per block. The coordinates v are
+those of :mod:`formulations.groups.pricing.node`.
 
 *Ascent.* The bound is concave in (theta, nu) and is raised by steps along a supergradient. With v_B the minimiser of
 block B and v_R = sum_p theta_p v_B(p) their mean: nu pulls the minimisers together, in proportion to v_R - v_B, and
-theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to |v_B - v_R|^2 less its mean.
+theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to |v_B - v_R|^2 minus its mean.
 
-*Fixing.* Where a pattern in (or out) lifts the bound over the threshold, it goes out (or in): the minima over the
-subsets with it, and without it, are known.
+*Fixing.* If having a pattern in (or out) lifts the bound over the threshold, it is fixed out (or in): the minima over
+the subsets with it, and without it, are known.
 
 *Children* inherit: if p leaves R, its share of Q_F (with Q_p, if it goes in) is given to the others in proportion to
-their own shares. The sum of minima is at most the minimum of a sum, so that the bound of a child starts no lower.
+their own shares. A sum of minima is at most the minimum of the sum, so the bound of a child starts no lower.
 """
 
 import numpy as np
@@ -27,15 +27,15 @@ from formulations.groups.pricing.node import BLOCK, FREE, IN, OUT
 from formulations.groups.pricing.quadratics import shifted_minimum
 from formulations.jit import compiled
 
-# Steps along the supergradient a node: tuned on 20 to 40 patterns.
+# Steps along the supergradient per node, tuned on 20 to 40 patterns.
 STEPS = 2
 
 
 @compiled
 def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-untyped-def]
-    """Steps along the supergradient; the best multipliers are left in the workspace, and ``status`` has what is fixed.
+    """Raise the bound by steps along the supergradient, and fix patterns in ``status``.
 
-    ``low[p]`` receives the bound of the node with pattern p out, and in.
+    The best multipliers are left in the workspace; ``low[p]`` receives the bounds with pattern p out and in.
     """
     free, theta, s, low = work.free, work.theta, work.s, work.low
     K = s.shape[1]
@@ -78,7 +78,7 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
 
 @compiled
 def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
-    """The least of the minima of the subsets of a block, its minimiser in ``v``; adds that to the mean minimiser."""
+    """Least minimum over the subsets of a block; its minimiser is stored in ``v`` and added to the mean minimiser."""
     free, low, block_s, trial = work.free, work.low, work.block_s, work.trial
     block, K = first // BLOCK, len(block_s)
     share, must, must_not = 0.0, 0, 0
@@ -155,19 +155,19 @@ def _step(missing, count, work):  # type: ignore[no-untyped-def]
 def inherit(status, count, work, theta, nu):  # type: ignore[no-untyped-def]
     """Give the shares of the patterns that are no longer free to those that still are."""
     K = nu.shape[1]
-    kept, given = 0.0, work.mean
+    retained, given = 0.0, work.mean
     for i in range(K):
         given[i] = 0.0
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
-            kept += work.theta[p]
+            retained += work.theta[p]
         else:
             for i in range(K):
                 given[i] += work.s[p, i]
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
-            theta[p] = work.theta[p] / kept
+            theta[p] = work.theta[p] / retained
             for i in range(K):
                 nu[p, i] = work.s[p, i] + theta[p] * given[i]

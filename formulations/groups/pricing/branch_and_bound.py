@@ -14,10 +14,11 @@ Constraints
     sum_{p in G} r_p >= r,     not both p and q in G  for {p, q} in E
 
 *Branch and bound.* A node has patterns in, patterns out, and free ones. Its bound, and the patterns that this fixes,
-come from :mod:`formulations.groups.pricing.block_bound`; rows and forbidden pairs fix more. The node with the lowest bound is
-next, and splits on the free pattern with the largest difference between the bounds of in and out. Without free patterns
-it is one group, which is reported if it is below the threshold. All groups below the threshold are found that way; when
-the search stops early, no group is below the lowest of the threshold, the bounds of open nodes and the groups found.
+come from :mod:`formulations.groups.pricing.block_bound`; rows and forbidden pairs fix more. The node with the lowest
+bound is next, and is split on the free pattern with the largest difference between the bounds of in and out. A node
+without free patterns is a single group, which is reported if it is below the threshold. All groups below the threshold
+are found; if the search stops early, no group is below the lowest of the threshold, the bounds of open nodes and the
+groups found.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.node import FREE, IN, OUT, enter_node, new_workspace
 from formulations.jit import compiled
 
-# Memory that the open nodes of a tree may take; a tree that needs more stops, with a valid bound.
+# Memory for the open nodes of a tree; a search that needs more stops, with a valid bound.
 POOL_BYTES = 2**28
 
 
@@ -55,10 +56,10 @@ def price_groups(
     most_groups: int,
     most_nodes: float = np.inf,
 ) -> Priced:
-    """Find the groups whose cost less prices is below ``threshold``, and prove that there are no others.
+    """Find the groups with cost minus prices below ``threshold``, and prove that there are no others.
 
-    The search ends early, with the bound that it has, when ``stop()`` holds, or after ``most_groups`` groups or
-    ``most_nodes`` nodes.
+    The search ends early, with a valid bound, when ``stop()`` holds, or after ``most_groups`` groups or ``most_nodes``
+    nodes.
     """
     P, K = choice.patterns, choice.base.shape[0] - 1
     most_slots = max(64, POOL_BYTES // (4 * P * (K + 1)))
@@ -66,7 +67,7 @@ def price_groups(
     work = new_workspace(P, K)
     counters = np.array([1, 0, 0], dtype=np.int64)
     found, values = np.zeros((most_groups, P), dtype=bool), np.zeros(most_groups)
-    # Some hundredths of a second of nodes between two looks at the clock.
+    # Nodes for some hundredths of a second between two looks at the clock.
     slice_nodes = max(1, 10_000_000 // (P * K**3))
     while counters[0] > 0 and counters[1] < most_groups and counters[2] < most_nodes and not stop():
         if counters[0] + 2 > len(pool.bounds):
@@ -85,7 +86,7 @@ def price_groups(
 
 
 class _Pool(NamedTuple):
-    """Open nodes: the slots at the front of ``heap`` are a heap by bound, those behind it are unused."""
+    """Open nodes: the front of ``heap`` is a heap of slots by bound, the slots behind it are unused."""
 
     bounds: FloatArray
     status: NDArray[np.int8]
@@ -132,8 +133,8 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
         bound = max(bound, raise_bound(paid, threshold, status, count, work))
         if bound >= threshold or not _propagate(status, rows, least_rows, forbidden):
             continue
-        chosen = _branching_pattern(status, work.low)
-        if chosen < 0:
+        selected = _branching_pattern(status, work.low)
+        if selected < 0:
             # Everything is fixed, and the bound of a node without free patterns is its reduced cost.
             cost, _ = enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
             if cost < threshold:
@@ -144,10 +145,10 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
             continue
         for side in range(2):
             child = pool.heap[tally[0]]
-            pool.bounds[child] = max(bound, work.low[chosen, side])
+            pool.bounds[child] = max(bound, work.low[selected, side])
             for p in range(len(status)):
                 pool.status[child, p] = status[p]
-            pool.status[child, chosen] = IN if side == 1 else OUT
+            pool.status[child, selected] = IN if side == 1 else OUT
             inherit(pool.status[child], count, work, pool.theta[child], pool.nu[child])
             _push(pool.heap, pool.bounds, tally[0])
             tally[0] += 1
@@ -155,7 +156,7 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
 
 @compiled
 def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-def]
-    """Fix what rows and forbidden pairs leave no choice about; False where no group is left."""
+    """Fix the patterns that rows and forbidden pairs determine; False if no group is left."""
     P = len(status)
     settled = False
     while not settled:
@@ -182,24 +183,24 @@ def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-
 
 @compiled
 def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
-    """The free pattern that makes the largest difference; -1 where none is free."""
-    chosen, largest = -1, -np.inf
+    """The free pattern that makes the largest difference; -1 if none is free."""
+    selected, largest = -1, -np.inf
     nothing_in = True
     for p in range(len(status)):
         if status[p] == IN:
             nothing_in = False
     for p in range(len(status)):
         if status[p] == FREE:
-            # The first pattern to go in should be one that wants to.
+            # The first pattern to go in should lower the bound.
             score = low[p, 0] - low[p, 1] if nothing_in else abs(low[p, 0] - low[p, 1])
             if score > largest:
-                chosen, largest = p, score
-    return chosen
+                selected, largest = p, score
+    return selected
 
 
 @compiled
 def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
-    """Take the slot at ``heap[size]`` into the heap."""
+    """Add the slot at ``heap[size]`` to the heap."""
     i = size
     while i > 0 and bounds[heap[i]] < bounds[heap[(i - 1) // 2]]:
         heap[i], heap[(i - 1) // 2] = heap[(i - 1) // 2], heap[i]

@@ -1,16 +1,16 @@
-"""The groups that may be chosen, in all partitions or in a part of them.
+"""The possible groups of patterns and their costs, in all partitions or in a part of them.
 
 Each pattern p has a quadratic Q_p and r_p rows. A group G is possible if it has at least r rows and none of the
 forbidden pairs; it costs
 
     c_G  =  min over u of  Q_0(u) + sum_{p in G} Q_p(u)
 
-with Q_0 what every group pays once (the ridge per leaf, or 0).
+with Q_0 the quadratic that every group pays once (the ridge per leaf, or 0).
 
-*Parts of the partitions* (Ryan and Foster, 1981). In some, given pairs of patterns are together, in others apart.
-Together they are one pattern, a class, with the sum of the quadratics and of the rows; apart they are a forbidden pair.
-A fractional solution z of the relaxation has, for some pair, sum of z_G over the groups with both of them strictly
-between 0 and 1: the pair for which this is nearest to 1/2 splits a part in two.
+*Parts of the set of partitions* (Ryan and Foster, 1981) require given pairs of patterns to be together or apart.
+Patterns that are together form a class, which acts as one pattern with the sums of their quadratics and rows; patterns
+that are apart are a forbidden pair. In a fractional solution z of the relaxation, the sum of z_G over the groups with
+both patterns of some pair is strictly between 0 and 1: the pair for which it is nearest to 1/2 splits a part in two.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.quadratics import least_value
 
-# Pairs closer than this to being together, or apart, are taken for that.
+# Pairs closer than this to being together, or apart, count as such.
 INTEGRAL = 1e-6
 
 
@@ -54,7 +54,7 @@ class Part:
 
 
 def choice_of_part(c: GroupChoice, part: Part) -> GroupChoice:
-    """The groups of a part: one pattern a class."""
+    """The groups of a part, with one pattern per class."""
     classes = part.classes
     n = int(classes.max()) + 1
     quadratics, rows = np.zeros((n, *c.base.shape)), np.zeros(n, dtype=np.int64)
@@ -67,7 +67,7 @@ def choice_of_part(c: GroupChoice, part: Part) -> GroupChoice:
 
 
 def groups_of_part(part: Part, known: dict[bytes, float]) -> tuple[BoolArray, FloatArray]:
-    """The known groups that are possible in a part, in its classes, and their costs."""
+    """The known groups that are possible in a part, in terms of its classes, and their costs."""
     P = len(part.classes)
     groups = np.frombuffer(b"".join(known), dtype=bool).reshape(-1, P)
     first = np.unique(part.classes, return_index=True)[1]
@@ -79,11 +79,11 @@ def groups_of_part(part: Part, known: dict[bytes, float]) -> tuple[BoolArray, Fl
 
 
 def fractional_pair(groups: BoolArray, z: FloatArray) -> tuple[int, int] | None:
-    """The two patterns of which it is least clear whether they are together."""
+    """The two patterns for which being together is nearest to 1/2; None if z is integral."""
     together = (groups * z[:, None]).T @ groups
-    doubt = np.triu(np.minimum(together, 1.0 - together), k=1)
-    p, q = np.unravel_index(int(np.argmax(doubt)), doubt.shape)
-    return (int(p), int(q)) if doubt[p, q] > INTEGRAL else None
+    fraction = np.triu(np.minimum(together, 1.0 - together), k=1)
+    p, q = np.unravel_index(int(np.argmax(fraction)), fraction.shape)
+    return (int(p), int(q)) if fraction[p, q] > INTEGRAL else None
 
 
 def children(part: Part, pair: tuple[int, int], bound: float, number: int) -> list[Part]:

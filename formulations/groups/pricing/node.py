@@ -1,6 +1,7 @@
 """A node of the pricing problem in the coordinates of its bound.
 
-At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in the group, some are out, and R are free. With
+At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in, some are out, and R are free.
+With
 
     Q_F(u)  =  Q_0(u) + sum_{p in F} Q_p(u),      minimiser u_F, least value c_F, matrix H = L L'
 
@@ -12,7 +13,7 @@ the bound of :mod:`formulations.groups.pricing.block_bound` works in v = L'(u - 
 The constants of the last line sum to c_F over R, as the theta_p sum to 1 and the nu_p to 0.
 
 R is cut into blocks of a few patterns, in order. For each subset S of a block that has no forbidden pair, the sums of
-A_p, b_p and offset_p over S are kept: each is the sum of the subset without its last pattern, and that pattern.
+A_p, b_p and offset_p over S are stored: each is the sum of the subset without its last pattern plus that pattern.
 """
 
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from formulations.groups.pricing.quadratics import add_quadratic, forward, minim
 from formulations.jit import compiled
 
 FREE, IN, OUT = 0, 1, 2
-# Most patterns a block, and the least share: tuned on 20 to 40 patterns.
+# Most patterns per block, and the least share, tuned on 20 to 40 patterns.
 BLOCK, LEAST_SHARE = 5, 1e-6
 
 
@@ -72,7 +73,7 @@ def new_workspace(P: int, K: int) -> Workspace:
 
 @compiled
 def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  # type: ignore[no-untyped-def]
-    """Put the node into the workspace, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
+    """Set up the workspace of a node, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
     P, K = quadratics.shape[0], quadratics.shape[1] - 1
     matrix, L, curved, center, mean, s = work.matrix, work.L, work.curved, work.center, work.mean, work.s
     set_quadratic(matrix, base)

@@ -8,18 +8,17 @@ The Gram matrix of rows (x, y) gives the sum of the squares (y - x'u)^2, and sum
 
 *Least value.* With H = L L', min over u of Q(u) = m - |L^-1 g|^2: the last pivot of the Cholesky factorisation of M.
 
-*No curvature.* A pivot below a small share of its diagonal entry is taken for 0. As Q >= 0, its direction changes
-nothing: it is left out, or gets the pivot 1 and the mark ``curved`` = 0.
+*No curvature.* A pivot below a small share of its diagonal entry counts as 0. As Q >= 0, Q is constant in this
+direction: it is left out, or gets the pivot 1 and the mark ``curved`` = 0.
 
-*Coordinates.* Let u_F be the minimiser of a quadratic with H = L L'. In v = L'(u - u_F) this one is a constant and
-|v|^2 (over the curved directions), and any other one is
+*Coordinates.* Let u_F be the minimiser of a quadratic with H = L L'. In v = L'(u - u_F) this quadratic is a constant
+plus |v|^2 (over the curved directions), and any other one is
 
     v'A v - 2 b'v + value,      A = L^-1 H L^-T,      b = L^-1 (g - H u_F),      value = m - (2 g - H u_F)'u_F
 
 *Shifted minimum.* min over v of  theta |v|^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward substitution.
 
-The diagonals of factors hold reciprocals. Loops are written out: array expressions do the same, but take seconds to
-compile.
+The diagonals of factors hold reciprocals. Loops are written out, because array expressions take seconds to compile.
 """
 
 import numpy as np
@@ -61,7 +60,7 @@ def least_value(M, L):  # type: ignore[no-untyped-def]
             total -= L[i, k] * L[i, k]
         if i == order - 1:
             return max(total, 0.0)
-        # The reciprocal of the pivot, and 0 where a direction has no curvature.
+        # The reciprocal of the pivot, or 0 if the direction has no curvature.
         L[i, i] = 1.0 / np.sqrt(total) if total > PIVOT_TOLERANCE * M[i, i] else 0.0
     return 0.0
 

@@ -276,7 +276,7 @@ def test_bad_input_is_named():
     problem, _ = draw(0, 4, rows=40, max_groups=2, min_rows=5)
     with pytest.raises(ValueError, match="ridge_scale"):
         PatternGroupsProblem(problem.gram, problem.rows, problem.weights, ridge_scale="rows")
-    with pytest.raises(ValueError, match="one entry a pattern"):
+    with pytest.raises(ValueError, match="one entry per pattern"):
         PatternGroupsProblem(problem.gram, problem.rows[:-1], problem.weights)
     with pytest.raises(ValueError, match="max_groups"):
         PatternGroupsProblem(problem.gram, problem.rows, problem.weights, max_groups=0)

@@ -9,8 +9,8 @@ import pytest
 from formulations.leaves.boxes import OutOfTimeError, box_costs, count_boxes, members_of, subset_of_rank
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.leaves.logistic import LogisticLeafCost
-from formulations.trees.dynamic_program import best_costs, best_tree, leaves_of
-from formulations.trees.flow import build_optimal_tree, optimal_tree_problem, solve_optimal_tree, tree_cost
+from formulations.trees.dynamic_program import best_costs, best_tree, leaves_of, tree_cost
+from formulations.trees.flow import build_optimal_tree, optimal_tree_problem, solve_optimal_tree
 
 
 def random_rows(rng, n, d):

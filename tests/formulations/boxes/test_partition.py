@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from formulations.boxes import box_partition
-from formulations.boxes.box_partition import box_partition_problem, solve_box_partition
+from formulations.boxes import partition
+from formulations.boxes.partition import box_partition_problem, solve_box_partition
 from formulations.leaves.boxes import box_costs, members_of
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.linear_solver import LinearSolution
@@ -111,13 +111,13 @@ def fractional():
 def solutions_of(monkeypatch):
     """All that the linear solver returns from now on."""
     returned = []
-    solve_linear = box_partition.solve_linear
+    solve_linear = partition.solve_linear
 
     def recorded(*arguments, **options):
         returned.append(solve_linear(*arguments, **options))
         return returned[-1]
 
-    monkeypatch.setattr(box_partition, "solve_linear", recorded)
+    monkeypatch.setattr(partition, "solve_linear", recorded)
     return returned
 
 
@@ -184,7 +184,7 @@ def test_an_interrupt_returns_the_start(fractional, monkeypatch):
         raise KeyboardInterrupt
 
     leaf_cost, boxes, leaves = fractional
-    monkeypatch.setattr(box_partition, "build_box_partition", interrupted)
+    monkeypatch.setattr(partition, "build_box_partition", interrupted)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
     assert certificate.status == "interrupted"
     assert certificate.objective == pytest.approx(tree_value)
@@ -193,14 +193,14 @@ def test_an_interrupt_returns_the_start(fractional, monkeypatch):
 
 def test_a_failed_integer_rest_keeps_the_bound_of_the_relaxation(fractional, monkeypatch):
     leaf_cost, boxes, leaves = fractional
-    solve_linear = box_partition.solve_linear
+    solve_linear = partition.solve_linear
 
     def failing(model, variables, **options):
         if "solver" in options:
             return LinearSolution(None, -np.inf, "solver failed: killed", "glpk", "", 0.0)
         return solve_linear(model, variables, **options)
 
-    monkeypatch.setattr(box_partition, "solve_linear", failing)
+    monkeypatch.setattr(partition, "solve_linear", failing)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
     assert certificate.status == "solver failed: killed"
     assert certificate.objective == pytest.approx(tree_value)
