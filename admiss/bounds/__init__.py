@@ -1,13 +1,13 @@
-"""Finite-sample bounds on the risk of adaptive linear regression (Section 2.3 of the paper), and what they rest on.
+"""Finite-sample bounds on the risk of adaptive linear regression (Section 2.3 of the paper) and their ingredients.
 
 =================== ==================================================================
-``counts``          p(F), the coefficients of a class
+``counts``          p(F), the number of coefficients of a class
 ``bias``            b(F), the bias of a class, proved and as printed
-``generalization``  Theorem 1
-``crossovers``      from which n on the richer class has the smaller bound
-``taylor``          Lemma 1: pairs of what is computed and what bounds it
-``estimates``       sigma^2, L and b(F) from data, none of them a bound
-``neighbours``      the differences between neighbours behind sigma^2
+``theorem``         Theorem 1
+``crossovers``      the n above which the richer class has the smaller bound
+``taylor``          Lemma 1, as pairs of computed values and their bounds
+``estimates``       sigma^2, L and b(F) estimated from data, none of them a bound
+``neighbours``      differences between nearest neighbours, for the estimate of sigma^2
 ``figures``         bounds over n, and bias against estimation over the order
 =================== ==================================================================
 """

@@ -1,35 +1,36 @@
-"""The bias b(F) of a class, bounded.
+"""Upper bounds on the bias b(F) of a class.
 
 Let the truth be fully adaptive, f*(x, m) = sum_j w*_j(m) (1 - m_j) x_j, with |f*| <= L for all m and all x in a box
-that contains 0. This is more than Assumption 2.1: L must hold where some of the observed x_j are set to 0 as well,
-which a bound on the data does not ensure where features are strongly correlated (large weights that cancel). Let the
-weights of F contain all polynomials of the pattern up to degree t. Then, with e_k the elementary symmetric polynomial
-and any centre c in [0, 1]^d,
+that contains 0. This is stronger than Assumption 2.1: L must also hold if some of the observed x_j are set to 0, which
+a bound on the data does not ensure if features are strongly correlated (large weights that cancel). Let the weights of
+F contain all polynomials of the pattern up to degree t. Then, with e_k the elementary symmetric polynomial and any
+centre c in [0, 1]^d,
 
     b(F) = min_{f in F} E[(f* - f)^2] <= min{ L^2, 4^(t+1) L^2 E[e_(t+1)(|M - c|)^2] },     b(F) = 0 for t >= d - 1.
 
-*Proof.* f = 0 is in F, hence L^2. For the other bound fix x and m, put x~_j = (1 - m_j) x_j, and set w*_j(v) = 0 where
+*Proof.* f = 0 is in F, hence L^2. For the other bound fix x and m, put x~_j = (1 - m_j) x_j, and set w*_j(v) = 0 if
 v_j = 1, which does not change f*. On a pattern v, g(v) = sum_j w*_j(v) x~_j is f* at a point of the box, since 0 is in
 it: |g(v)| <= L. Extend g to the cube as the polynomial that is affine in each variable,
 
     g(m) = sum_S D_S g(c) prod_{k in S} (m_k - c_k).
 
 The Taylor polynomial g^t of order t lacks the sets of more than t elements. Group these by their t + 1 largest elements
-S: what is smaller sums to the same derivative at a mixed point,
+S: the terms in the smaller elements sum to the same derivative at a mixed point,
 
     g(m) - g^t(m) = sum_{|S| = t+1} D_S g(m_1, .., m_(min S - 1), c_(min S), .., c_d) prod_{k in S} (m_k - c_k).
 
-D_S g does not depend on the variables of S and is affine in each of the others; at a pattern it is a sum of 2^(t+1)
-values of g with signs, so that |D_S g| <= 2^(t+1) L in the cube. Hence |f* - f^t| <= 2^(t+1) L e_(t+1)(|m - c|). Last,
-w_j matters at m_j = 0 only, where it is a polynomial of d - 1 variables: nothing is left for t >= d - 1.
+D_S g does not depend on the variables of S and is affine in each of the others; at a pattern it is a signed sum of
+2^(t+1) values of g, so |D_S g| <= 2^(t+1) L in the cube. Hence |f* - f^t| <= 2^(t+1) L e_(t+1)(|m - c|). Finally, w_j
+matters at m_j = 0 only, where it is a polynomial of d - 1 variables: the error vanishes for t >= d - 1.
 
-The centre is free. It is c = E[M] here as in the paper, the best constant guess of M in mean square; other centres can
-give less (c = 0, for many features that are rarely missing). By Maclaurin e_k(a) <= (sum a)^k / k!, which is the bound
-in the 1-norm that the Taylor remainder cited in Lemma 1 gives.
+The centre is free. It is c = E[M] here as in the paper, the best constant prediction of M in mean square; other centres
+can give smaller bounds (c = 0, for many features that are rarely missing). By Maclaurin e_k(a) <= (sum a)^k / k!, which
+gives the bound in the 1-norm of the Taylor remainder cited in Lemma 1.
 
 *Worst case.* If nothing is known about the law of M, then b(F) <= L^2 cannot be improved for t <= d - 2. Let feature 1
-be never missing, the others independently with probability 1/2, x_1 = +-1 with equal chances whatever the rest is, and
-f* = L x_1 prod_{k>1} (1 - 2 m_k). This parity is orthogonal to all polynomials of degree d - 2, so that b(F) = L^2.
+never be missing, the others independently with probability 1/2, x_1 = +-1 with equal probability independently of
+everything else, and f* = L x_1 prod_{k>1} (1 - 2 m_k). This parity is orthogonal to all polynomials of degree d - 2, so
+b(F) = L^2.
 
 The paper's explicit form d^(t+1) L^2 / ((t+1)!)^2 takes the remainder in the Euclidean norm, and the power of a mean
 for the mean of a power. It is not a bound: parities exceed it.
@@ -51,13 +52,13 @@ from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray
 
 BIASES = ("proved", "paper")
-# Features up to which the degree that a new class declares is checked, over all patterns.
+# Largest number of features for which the declared degree of a new class is checked, over all patterns.
 CHECKED_FEATURES = 8
 
 
 @runtime_checkable
 class Estimated(Protocol):
-    """A value with its standard error, such as ``estimate_bias`` returns."""
+    """A value with its standard error, as returned by ``estimate_bias``."""
 
     value: float
     standard_error: float
@@ -72,20 +73,20 @@ def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: Bias = "proved"
     Parameters
     ----------
     adaptivity : str, ("polynomial", t) or Adaptivity
-        The class. One that is new says with an attribute ``degree`` up to which degree its weights contain all
+        The class. A new class declares in an attribute ``degree`` the largest degree for which its weights contain all
         polynomials of the pattern.
     d : int
         Features.
     L : float
         Bound on |f*| for all x in a box that contains 0, and not only on the data.
     bias : {"proved", "paper"}, float or Estimate
-        What is proved above; what the paper prints, which is not a bound; or a number that is returned. Of an estimate
-        the value is taken, 0 where it is below.
+        The bound proved above; the printed form, which is not a bound; a number, which is returned; or an estimate,
+        whose value is returned, 0 if negative.
     missing : optional
-        The law of M: a 0/1 matrix (its rows, equally likely), a pair of mechanism and features, on which it is drawn
-        once, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. By default the worst of
-        all laws. A matrix gives the bias under the law of its rows. For the population that is an estimate, and one
-        that tends to be too small at high orders: rare patterns with much missing dominate the expectation.
+        The law of M: a 0/1 matrix (its rows, equally likely), a pair of a mechanism and features, from which one draw
+        is made, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. The worst of all laws
+        by default. A matrix gives the bias under the law of its rows. For the population this is an estimate, which
+        tends to be too small at high orders: rare patterns with many missing features dominate the expectation.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def bias_bound(adaptivity: ClassLike, d: int, L: float, *, bias: Bias = "proved"
     if not isinstance(bias, str):
         return max(0.0, bias.value) if isinstance(bias, Estimated) else not_negative("bias", bias)
     if bias not in BIASES:
-        raise ValueError(f"bias must be 'proved', 'paper' or a number from 0 on, not {bias!r}.")
+        raise ValueError(f"bias must be 'proved', 'paper' or a non-negative number, not {bias!r}.")
     law = read_missing(missing, d)
     t = degree_of(adaptivity, d)
     if bias == "paper":
@@ -121,13 +122,13 @@ def degree_of(adaptivity: Adaptivity, d: int) -> int:
     degree = shipped.get(kind, getattr(adaptivity, "degree", None) if declares else None)
     if adaptivity.has_structure():
         raise ValueError(
-            f"{class_name(adaptivity)} puts a structure on its weights, and Theorem 1 is about plain least squares: "
+            f"{class_name(adaptivity)} imposes a structure on its weights, but Theorem 1 is about plain least squares: "
             "give its bias as a number."
         )
     if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 0:
         raise ValueError(
-            f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the degree up to which its "
-            "weights contain all polynomials of the pattern, or give the bias as a number."
+            f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the largest degree for "
+            "which its weights contain all polynomials of the pattern, or give the bias as a number."
         )
     degree = min(int(degree), d)
     if kind not in (*shipped, Polynomial) and d <= CHECKED_FEATURES and not contains_polynomials(adaptivity, d, degree):
@@ -140,16 +141,16 @@ def degree_of(adaptivity: Adaptivity, d: int) -> int:
 
 @dataclass(frozen=True)
 class Law:
-    """A law of M, which knows log E[e_k(2 |M - E M|)^2].
+    """A law of M and its log E[e_k(2 |M - E M|)^2].
 
     Attributes
     ----------
     text : str
         The law in words.
     log_mean_square : callable of k
-        Where it is above 0, so that the bound is L^2, it need not be exact.
+        It need not be exact if positive, since the bound is then L^2.
     known : bool
-        Whether it is the law, and not an estimate of it from rows.
+        Whether it is the true law, and not an estimate from rows.
     """
 
     text: str
@@ -158,7 +159,7 @@ class Law:
 
 
 def read_missing(missing: Any, d: int) -> Law:
-    """The law that is meant by the argument ``missing``."""
+    """The law given by the argument ``missing``."""
     if missing is None:
         # For M uniform e_k(2 |M - c|) = C(d, k) >= 1: never below 0 = log 1.
         return Law("the worst of all laws", lambda k: 0.0)
@@ -168,7 +169,7 @@ def read_missing(missing: Any, d: int) -> Law:
         mechanism, X = missing
         missing = mechanism(X, np.random.RandomState(0))
     elif callable(missing):
-        raise ValueError("A mechanism needs features to act on: give missing=(mechanism, X).")
+        raise ValueError("A mechanism needs features to act on: use missing=(mechanism, X).")
     try:
         values = np.asarray(missing, dtype=float)
     except (TypeError, ValueError) as error:
@@ -200,9 +201,9 @@ def log_mean_square(patterns: Any, probabilities: FloatArray, k: int) -> float:
 
 
 def log_elementary_symmetric(values: Any, k: int) -> FloatArray:
-    """log e_k of each row of numbers that are not negative, e_k = sum_{|S| = k} prod_{j in S} a_j.
+    """log e_k of each row of non-negative numbers, e_k = sum_{|S| = k} prod_{j in S} a_j.
 
-    By e_k(a_1..a_j) = e_k(a_1..a_(j-1)) + a_j e_(k-1)(a_1..a_(j-1)), in logarithms; all terms have one sign.
+    Computed by e_k(a_1..a_j) = e_k(a_1..a_(j-1)) + a_j e_(k-1)(a_1..a_(j-1)), in logarithms.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def _independent(p: FloatArray, k: int) -> float:
     with np.errstate(divide="ignore"):
         moments = np.log(4 * p * (1 - p))  # E A and E A^2 alike
     mean = float(log_elementary_symmetric(4 * (p * (1 - p))[None], k)[0])  # E e_k(A) = e_k(E A)
-    if mean >= 0.0:  # E e^2 >= (E e)^2 >= 1 already, where the bound is L^2
+    if mean >= 0.0:  # E e^2 >= (E e)^2 >= 1: the bound is L^2
         return 2 * mean
     table = np.full((k + 1, k + 1), -np.inf)
     table[0, 0] = 0.0
@@ -241,28 +242,28 @@ def _independent(p: FloatArray, k: int) -> float:
 
 
 def exp_or_inf(log: float) -> float:
-    """exp, infinite beyond the largest float."""
+    """exp, with infinity in place of an overflow."""
     return math.exp(log) if log < 709.0 else math.inf
 
 
 def positive(name: str, value: object) -> float:
-    """A number above 0 whose square is a number above 0 as well."""
+    """A positive number whose square neither vanishes nor overflows."""
     number = _number(value)
     if not 1e-150 <= number <= 1e150:
-        raise ValueError(f"{name} must be a number above 0 (between 1e-150 and 1e150), not {value!r}.")
+        raise ValueError(f"{name} must be a positive number (between 1e-150 and 1e150), not {value!r}.")
     return number
 
 
 def not_negative(name: str, value: object) -> float:
-    """A finite number from 0 on."""
+    """A finite non-negative number."""
     number = _number(value)
     if not 0 <= number < math.inf:
-        raise ValueError(f"{name} must be a finite number from 0 on, not {value!r}.")
+        raise ValueError(f"{name} must be a finite non-negative number, not {value!r}.")
     return number
 
 
 def _number(value: object) -> float:
-    """A number, NaN for what is none or too large."""
+    """A value as a float, NaN if it is not a number or too large."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return math.nan
     try:

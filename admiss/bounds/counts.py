@@ -1,6 +1,6 @@
-"""How many coefficients a class of models has: p(F) of Theorem 1.
+"""The number of coefficients of a class: p(F) of Theorem 1.
 
-Theorem 1 wants the dimension p(F) of the linear space of the functions
+Theorem 1 needs the dimension p(F) of the linear space of the functions
 
     f(x, m) = sum_j w_j(m) (1 - m_j) x_j,     w_j in span{phi_k : (j, k) in the mask},     x_0 = 1.
 
@@ -8,8 +8,8 @@ The x_j are linearly independent of each other, so the dimension is a sum of ran
 
     p(F) = sum_{j=0}^d rank[ (1 - m_j) phi_k(m) ]_{m, k : (j, k) in the mask}                     ("effective"),
 
-and needs the basis and nothing else. Table 1 leaves out the intercept and counts products that are 0 everywhere, such
-as m_j (1 - m_j) x_j: d times the number of basis functions ("table"). The affine intercept is not in Table 1.
+which depends on the basis only. Table 1 leaves out the intercept and counts products that vanish everywhere, such as
+m_j (1 - m_j) x_j: d times the number of basis functions ("table"). The affine intercept is not in Table 1.
 
 ================= ===================== ===========================================
 class             table                 effective
@@ -21,7 +21,7 @@ order t           d sum_{s<=t} C(d, s)  d sum_{s<=t} C(d-1, s) + sum_{s<=t} C(d,
 fully adaptive    d 2^d                 d 2^(d-1) + 2^d
 ================= ===================== ===========================================
 
-Counts are whole numbers of Python, which do not overflow.
+Counts are Python integers, which do not overflow.
 """
 
 from itertools import combinations
@@ -45,27 +45,27 @@ from formulations.arrays import BoolArray, FloatArray
 
 COUNTS = ("effective", "table")
 
-# Features up to which the rank of a class without a formula is taken over all patterns.
+# Largest number of features for which the rank of a class without a formula is computed over all patterns.
 ALL_PATTERNS = 8
-# Patterns that stand for all of them above that.
+# Number of patterns that represent all of them above that.
 SAMPLED_PATTERNS = 512
 
-# What the functions of this package take as a class: a name, ("polynomial", t), or an object.
+# A class as an argument: a name, ("polynomial", t), or an object.
 ClassLike = str | tuple[str, int] | Adaptivity
 
 
 def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -> int:
-    """Coefficients p(F) of a class on d features, any of which can be missing.
+    """The number p(F) of coefficients of a class on d features, any of which can be missing.
 
     Parameters
     ----------
     adaptivity : str, ("polynomial", t) or Adaptivity
-        The class. One that is new has its count from its basis: exactly for up to 8 features. Above, the pairs of its
-        mask are counted, which is at least the rank, so that a bound stays one.
+        The class. The count of a new class comes from its basis and is exact for up to 8 features. Above, the pairs of
+        its mask are counted; this is at least the rank, so a bound remains valid.
     d : int
         Features.
     count : {"effective", "table"}
-        The dimension of the class with its intercept, or what Table 1 prints.
+        The dimension of the class including its intercept, or the count of Table 1.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -
     adaptivity = read_class(adaptivity, d)
     d = int(d)
     table = count == "table"
-    # A subclass may have another basis: formulas hold for these very types.
+    # The formulas hold for these types only: a subclass may have another basis.
     kind = type(adaptivity)
     if kind is Static:
         return d if table else d + 1
@@ -93,13 +93,13 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Raise where a value is not one of the known ones."""
+    """Raise an error if a value is not one of the known ones."""
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
 
 
 def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
-    """The class that is meant, after a look at whether it makes sense on d features.
+    """The class as an object, checked to be valid on d features.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
     Polynomial(degree=3)
     """
     if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"d must be a whole number of features from 1 on, not {d!r}.")
+        raise ValueError(f"d must be a positive whole number of features, not {d!r}.")
     found_from_data = isinstance(adaptivity, Partition | Partitioner) or hasattr(adaptivity, "partitioner")
     if found_from_data or (isinstance(adaptivity, str) and adaptivity == "finite"):
         raise ValueError(
             "A partition that is found from the data has no p(F): the class it comes from is the union over all "
-            "partitions, which is no linear space, so Theorem 1 does not apply; use a class that is fixed beforehand."
+            "partitions, not a linear space, so Theorem 1 does not apply; use a class that is fixed in advance."
         )
     if isinstance(adaptivity, tuple):
         if len(adaptivity) != 2 or adaptivity[0] != "polynomial":
@@ -159,8 +159,8 @@ def _count_of_basis(adaptivity: Adaptivity, d: int, table: bool) -> int:
     mask = _fit(adaptivity, M).mask(d)
     if not every_pattern and mask.shape != _fit(adaptivity, M[: len(M) // 2]).mask(d).shape:
         raise ValueError(
-            f"The basis of {class_name(adaptivity)} depends on the patterns it has seen, so that p(F) is known for up "
-            f"to {ALL_PATTERNS} features only, not for {d}: give a smaller d."
+            f"The basis of {class_name(adaptivity)} depends on the patterns it has seen, so p(F) is known for up to "
+            f"{ALL_PATTERNS} features only, not for {d}: use a smaller d."
         )
     if table:
         return d * int(mask.shape[1])
@@ -172,7 +172,7 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
     M = all_patterns(d).astype(bool)
     fitted = _fit(adaptivity, M)
     if type(fitted).columns is not Adaptivity.columns:
-        # Affine in x on each pattern, hence d + 1 rows of each tell everything.
+        # Affine in x on each pattern, hence determined by d + 1 rows per pattern.
         rows = np.repeat(M, d + 1, axis=0)
         return int(np.linalg.matrix_rank(dense(fitted.columns(_features(rows), rows))))
     phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
@@ -181,7 +181,7 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
 
 
 def contains_polynomials(adaptivity: Adaptivity, d: int, t: int) -> bool:
-    """Whether the weights of every feature contain all polynomials of degree t on the patterns that have it."""
+    """Whether the weights of every feature contain all polynomials of degree t on the patterns that observe it."""
     M = all_patterns(d).astype(bool)
     fitted = _fit(adaptivity, M)
     phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
@@ -219,7 +219,7 @@ def dense(matrix: Any) -> FloatArray:
 
 
 def _some_patterns(d: int, rows: int) -> BoolArray:
-    """Random patterns of all densities, in both halves of which every feature is missing somewhere."""
+    """Random patterns of all densities; in both halves every feature is missing somewhere."""
     rng = np.random.RandomState(0)
     M = np.asarray(rng.uniform(size=(rows, d)) < rng.uniform(size=(rows, 1)))
     M[[0, rows // 2]] = True

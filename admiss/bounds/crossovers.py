@@ -1,12 +1,12 @@
-"""Which class, and from how many rows on.
+"""Sample sizes at which the class with the smaller bound changes, and rankings of classes.
 
 The bounds of two classes differ in b(F) and p(F) only. With p the larger count, q the smaller one and kappa the factor
-c max{sigma^2, L^2}, the richer class has the smaller bound where
+c max{sigma^2, L^2}, the richer class has the smaller bound if
 
     (1 + log n) / n <= r,     r = 8 (b_q - b_p) / (kappa (p - q)).
 
-The left side falls from 1 at n = 1 to 0. So the richer class never wins where r <= 0, always where r >= 1, and else
-from the root on: with u = 1 + log n >= 1 the equation reads -u e^(-u) = -r / e, and
+The left side decreases from 1 at n = 1 to 0. So the richer class never wins if r <= 0, always if r >= 1, and otherwise
+for all n above the root: with u = 1 + log n >= 1 the equation reads -u e^(-u) = -r / e, and
 
     u = -W_(-1)(-r / e),     n = u / r
 
@@ -27,10 +27,10 @@ from admiss.bounds.counts import ClassLike, coefficient_count, read_class
 from admiss.bounds.theorem import Bound, generalization_bound, read_constant
 from admiss.terminal.table import Table
 
-# Orders of polynomials that are compared by default.
+# Largest order of the polynomials compared by default.
 LARGEST_ORDER = 10
 
-# b(F) by a rule, as a number or as an estimate, or one of these for each class.
+# b(F) as a rule, a number or an estimate, or one of these for each class.
 Biases = Bias | Sequence[Bias]
 
 
@@ -47,7 +47,7 @@ def crossover(
     count: str = "effective",
     missing: Any = None,
 ) -> float | None:
-    """The sample size from which the richer of two classes has the smaller bound.
+    """The sample size above which the richer of two classes has the smaller bound.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def crossover(
     Returns
     -------
     float or None
-        1.0 where it always has, None where it never has, infinity where n is beyond the largest float.
+        1.0 if it always has, None if it never has, infinity if n exceeds the largest float.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def crossover(
     counts = [coefficient_count(adaptivity, d, count) for adaptivity in classes]
     biases = [
         bias_bound(adaptivity, d, L, bias=rule, missing=missing)
-        for adaptivity, rule in zip(classes, _one_for_each(bias, 2), strict=True)
+        for adaptivity, rule in zip(classes, one_for_each(bias, 2), strict=True)
     ]
     (q, b_q), (p, b_p) = sorted(zip(counts, biases, strict=True), key=lambda pair: (pair[0], -pair[1]))
     if not b_q > b_p:
@@ -86,13 +86,14 @@ def crossover(
     log_r = math.log(8.0) + math.log(b_q - b_p) - log_kappa - math.log(p - q)
     if log_r >= 0.0:
         return 1.0
-    if log_r < -703.0:  # n = u / r with u > 700 is beyond the largest float
+    if log_r < -703.0:  # n = u / r with u > 700 exceeds the largest float
         return math.inf
     r = math.exp(log_r)
     return float(-lambertw(-r / math.e, -1).real / r)
 
 
-def _one_for_each(bias: Biases, classes: int) -> list[Bias]:
+def one_for_each(bias: Biases, classes: int) -> list[Bias]:
+    """A bias for each class, given one for all of them or a sequence."""
     if isinstance(bias, list | tuple | np.ndarray):
         if len(bias) != classes:
             raise ValueError(f"bias has {len(bias)} entries for {classes} classes: give one for each, or one for all.")
@@ -141,7 +142,7 @@ class Recommendation:
         if caveats:
             verdict += f"\n{'; '.join(caveats)}"
         if best.vacuous:
-            verdict += "\nall bounds are above what truncation alone ensures: they say nothing at this n"
+            verdict += "\nall bounds are above the one by truncation alone: they say nothing at this n"
         return f"{self.table!r}\n{verdict}"
 
 
@@ -165,7 +166,7 @@ def recommend(
     classes : sequence of classes, optional
         Static, affine intercept, affine, the orders 2 to 10 (below d) and fully adaptive by default.
     bias : {"proved", "paper"}, float, or a sequence of these
-        b(F), one for all or one for each of ``classes``: what ``estimate_bias`` returns, for instance.
+        b(F), one for all or one for each of ``classes``, for instance as returned by ``estimate_bias``.
     n, d, sigma2, L, c, constant, count, missing
         As in ``generalization_bound``.
 
@@ -180,12 +181,12 @@ def recommend(
     affine intercept   7      1   6.2928  0.00714724  7.29995  True
     smallest bound: order 2, c = 1; c is unknown, so this ranks classes and does not certify
     """
-    chosen = list(default_classes(d)) if classes is None else [read_class(adaptivity, d) for adaptivity in classes]
-    if not chosen:
+    candidates = default_classes(d) if classes is None else [read_class(adaptivity, d) for adaptivity in classes]
+    if not candidates:
         raise ValueError("There is no class to recommend: give at least one.")
     bounds = [
         generalization_bound(n, d, adaptivity, sigma2, L, c, rule, constant, count, missing)
-        for adaptivity, rule in zip(chosen, _one_for_each(bias, len(chosen)), strict=True)
+        for adaptivity, rule in zip(candidates, one_for_each(bias, len(candidates)), strict=True)
     ]
     return Recommendation(tuple(sorted(bounds, key=lambda bound: (bound.total, bound.p))))
 

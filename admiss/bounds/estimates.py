@@ -1,22 +1,22 @@
-"""What the bounds ask for, estimated from data: sigma^2, L and b(F), with standard errors, none of them a bound.
+"""Estimates of sigma^2, L and b(F) from data, with standard errors; none of them is a bound.
 
-Noise. sigma^2 = E Var(Y | X, M), by differences of nearest neighbours within patterns, whose mean is too large by half
-the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`).
+Noise. sigma^2 = E Var(Y | X, M) is estimated by differences of nearest neighbours within patterns, whose mean is too
+large by half the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`).
 
-Range. sup |f*| cannot be told from data: an f* that is large on a rare event looks like noise. Where the noise has
+Range. sup |f*| cannot be determined from data: an f* that is large on a rare event looks like noise. If the noise has
 median 0, P(|Y| > s) >= P(|f*| > s) / 2 for every s, hence |f*| is above the (1 - a/2)-quantile of |Y| with probability
 at most a.
 
 Bias. b(F) = min_{f in F} E (f* - f)^2 = (risk of the best f in F) - sigma^2. Its estimate is the cross-fitted risk of
 least squares in F, without a penalty and truncated to [-L, L] as in Theorem 1 of the paper, minus
 
-* that of the fully adaptive class on the same rows, whose risk is sigma^2 under Assumption 2.1 of the paper up to the
-  error of estimating it: the estimate is too small by that error, and too large by that of F;
-* without the assumption, the estimate of sigma^2 above: too small by what that is too large, too large by the error of
-  estimating F.
+* that of the fully adaptive class on the same rows, whose risk is sigma^2 under Assumption 2.1 of the paper, up to its
+  estimation error: the estimate is too small by that error, and too large by the estimation error of F;
+* without the assumption, the estimate of sigma^2 above: the estimate is too small by the excess of that one, and too
+  large by the estimation error of F.
 
-Its standard error is of the mean over rows given the fits. The errors above are not in it, so that value +- standard
-error is no interval for b(F); and nothing keeps the difference above 0.
+Its standard error is that of the mean over rows given the fits. It does not include the errors above, so value +-
+standard error is not an interval for b(F); the difference can also be negative.
 """
 
 import math
@@ -36,11 +36,11 @@ from admiss.estimator.validation import read_features, read_regression_target
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 
-# Numbers above a quantile that its standard error is taken from at least.
+# Fewest values above a quantile for its standard error.
 FEWEST_ABOVE = 5
-# Singular values below this share of the largest are those of columns that depend on each other.
+# Singular values below this share of the largest belong to linearly dependent columns.
 COLLINEAR = 1e-10
-NO_INTERVAL = "value ± standard error is no interval for b(F), and the value can be below 0"
+NO_INTERVAL = "value ± standard error is not an interval for b(F), and the value can be negative"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Estimate:
     ----------
     value, standard_error : float
     note : str
-        What it is, and to which side it errs.
+        What is estimated, and in which direction the estimate errs.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class Estimate:
 
 
 def estimate_noise(X: Any, y: Any, *, model: Any = None, cv: Any = 2, random_state: Any = None) -> Estimate:
-    """An estimate of sigma^2 = E Var(Y | X, M), from above, by nearest neighbours within patterns.
+    """Estimate sigma^2 = E Var(Y | X, M), from above, by nearest neighbours within patterns.
 
     Parameters
     ----------
@@ -76,18 +76,18 @@ def estimate_noise(X: Any, y: Any, *, model: Any = None, cv: Any = 2, random_sta
         Features, NaN where missing.
     y : array of shape (n,)
         Target.
-    model : regressor that takes NaN, optional
-        What is taken off y first; ``AdaptiveRegressor("affine")`` by default. Any choice is valid; a better one leaves
-        less to the neighbours.
+    model : regressor that accepts NaN, optional
+        Its predictions are subtracted from y first; ``AdaptiveRegressor("affine")`` by default. Any choice is valid; a
+        better one leaves less to the neighbours.
     cv : int, splitter or iterable of (train, test)
-        Folds: the model of a fold is fitted to the other rows, and neighbours are sought within the fold.
+        Folds: the model of a fold is fitted to the other rows, and neighbours are searched within the fold.
     random_state : int, RandomState or None
-        Of the folds, and of ties between neighbours.
+        Seed of the folds and of ties between neighbours.
 
     Returns
     -------
     Estimate
-        Rows that are alone with their pattern in their fold are left out, and the note says how many.
+        Rows that are alone with their pattern in their fold are left out; the note reports their number.
 
     Examples
     --------
@@ -127,23 +127,23 @@ def _folds(X: FloatArray, y: FloatArray, cv: Any, rng: np.random.RandomState) ->
 
 
 def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estimate:
-    """An estimate of L: a level that |f*| exceeds in at most a given share of rows, if the noise has median 0.
+    """Estimate L by a level that |f*| exceeds in at most a given share of rows, if the noise has median 0.
 
     Parameters
     ----------
     y : array of shape (n,)
         Target.
     share : float
-        The value is the (1 - share / 2)-quantile of |y - centre|; 5 or more of the n numbers must be above it.
+        The value is the (1 - share / 2)-quantile of |y - centre|; 5 or more of the n values must be above it.
     centre : float
-        Constant that is taken off y: the level is then one of |f* - centre|. Theorem 1 of the paper truncates around
-        0, so that L must be the value + |centre| or more.
+        Constant subtracted from y: the level is then one of |f* - centre|. Theorem 1 of the paper truncates around 0,
+        so L must be at least value + |centre|.
 
     Returns
     -------
     Estimate
-        The standard error is half the distance between the quantiles at one standard error of the level, that of a
-        binomial share, above and below.
+        The standard error is half the distance between the quantiles one binomial standard error above and below the
+        level.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     >>> round(level.value, 3), round(level.standard_error, 3)
     (0.99, 0.002)
     >>> level.note
-    '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be told from data'
+    '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be determined from data'
     """
     if not _is_number(share) or not 0 < share < 1:
         raise ValueError(f"share must be a number between 0 and 1, not {share!r}.")
@@ -163,7 +163,7 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
         fewest = 2 * FEWEST_ABOVE
         larger = f"a share of {fewest / n:.3g} or more, or " if n > fewest else ""
         raise ValueError(
-            f"Fewer than {FEWEST_ABOVE} of {n:,} numbers are above their {1 - above:.4g}-quantile, too few to estimate "
+            f"Fewer than {FEWEST_ABOVE} of {n:,} values are above their {1 - above:.4g}-quantile, too few to estimate "
             f"it: use {larger}{math.ceil(fewest / share):,} rows or more."
         )
     sizes = np.abs(y - centre)
@@ -171,7 +171,7 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     value, low, high = np.quantile(sizes, 1 - above + np.array([0.0, -spread, spread])).tolist()
     what = "|f* - centre|" if centre else "|f*|"
     note = f"{what} is larger in at most {100 * share:.3g}% of rows if the noise has median 0"
-    note += f"; sup {what} itself cannot be told from data"
+    note += f"; sup {what} itself cannot be determined from data"
     if centre:
         note += f"; truncation is around 0, hence L >= value + |centre| = {value + abs(centre):.4g}"
     return Estimate(value, (high - low) / 2, note)
@@ -192,7 +192,7 @@ def estimate_bias(
     cv: Any = 5,
     random_state: Any = None,
 ) -> Estimate:
-    """An estimate of b(F), the squared distance of f* from a class.
+    """Estimate b(F), the squared distance of f* from a class.
 
     Parameters
     ----------
@@ -204,22 +204,22 @@ def estimate_bias(
         The class F.
     assumption : bool
         Whether Assumption 2.1 of the paper holds: f* is linear within every pattern. The risk of F is then compared
-        with that of the fully adaptive class, else with `estimate_noise`.
+        with that of the fully adaptive class, otherwise with `estimate_noise`.
     L : float, optional
         Predictions are truncated to [-L, L]; the largest |y| by default.
-    rows_per_coefficient : int, at least 1
-        Under the assumption, patterns with fewer rows for each coefficient of their own linear model are left out, and
-        the note says how many rows they had; where they had more than half of the rows, that is an error.
+    rows_per_coefficient : int
+        Positive. Under the assumption, patterns with fewer rows per coefficient of their own linear model are left out,
+        and the note reports the number of their rows; it is an error if they contain more than half of the rows.
     cv : int, splitter or iterable of (train, test)
         Folds of the cross-fitting.
     random_state : int, RandomState or None
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
     Estimate
-        The standard error is that of the mean of paired differences over rows, given the fits: value +- standard
-        error is no interval for b(F). A value below 0 says that the bias is small beside the errors of estimation.
+        The standard error is that of the mean of paired differences over rows, given the fits: value +- standard error
+        is not an interval for b(F). A negative value means that the bias is small relative to the estimation errors.
 
     Examples
     --------
@@ -235,15 +235,15 @@ def estimate_bias(
         raise ValueError(f"L must be a positive number, or None for the largest |y|, not {L!r}.")
     whole = isinstance(rows_per_coefficient, int | np.integer) and not isinstance(rows_per_coefficient, bool)
     if not whole or rows_per_coefficient < 1:
-        raise ValueError(f"rows_per_coefficient must be a whole number from 1 on, not {rows_per_coefficient!r}.")
+        raise ValueError(f"rows_per_coefficient must be a positive whole number, not {rows_per_coefficient!r}.")
     rng = check_random_state(random_state)
     X, y = _read(X, y)
     adaptivity = read_class(adaptivity, X.shape[1])
     if not assumption:
         return _bias_above_noise(X, y, adaptivity, L, cv, rng)
-    kept, p = _rich_patterns(np.isnan(X), rows_per_coefficient)
-    left_out = len(y) - int(kept.sum())
-    X, y = X[kept], y[kept]
+    retained, p = _rich_patterns(np.isnan(X), rows_per_coefficient)
+    left_out = len(y) - int(retained.sum())
+    X, y = X[retained], y[retained]
     folds = _folds(X, y, cv, rng)
     own, full = (_losses(X, y, F, L, folds) for F in (adaptivity, FullyAdaptive()))
     difference = own - full
@@ -259,22 +259,22 @@ def estimate_bias(
 
 
 def _rich_patterns(M: BoolArray, rows_per_coefficient: int) -> tuple[BoolArray, int]:
-    """Which rows are of patterns with enough rows, and the coefficients of linear models of these patterns."""
+    """The rows of patterns with enough rows, and the number of coefficients of the linear models of these patterns."""
     table = PatternTable.of(M)
     coefficients = 1 + np.sum(~table.patterns, axis=1)
     rich = table.counts >= rows_per_coefficient * coefficients
-    kept = rich[table.codes]
-    if 2 * kept.sum() < len(M):
+    retained = rich[table.codes]
+    if 2 * retained.sum() < len(M):
         raise ValueError(
-            f"{np.sum(~rich):,} of {len(rich):,} patterns have fewer than {rows_per_coefficient} rows for each "
-            f"coefficient of their own linear model, and with them {np.sum(~kept):,} of {len(M):,} rows: the fully "
-            f"adaptive class cannot be estimated. Use assumption=False, more rows or fewer features."
+            f"{np.sum(~rich):,} of {len(rich):,} patterns, with {np.sum(~retained):,} of {len(M):,} rows, have fewer "
+            f"than {rows_per_coefficient} rows per coefficient of their own linear model: the fully adaptive class "
+            f"cannot be estimated. Use assumption=False, more rows or fewer features."
         )
-    return kept, int(coefficients[rich].sum())
+    return retained, int(coefficients[rich].sum())
 
 
 def _losses(X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | None, folds: list[Split]) -> FloatArray:
-    """Squared errors of held-out rows of truncated least squares."""
+    """Squared errors of truncated least squares on held-out rows."""
     level = np.abs(y).max() if L is None else L
     losses = np.full(len(y), np.nan)
     for train, held_out in folds:
@@ -284,8 +284,8 @@ def _losses(X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | Non
 
 
 def _least_squares(adaptivity: Adaptivity, X: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
-    """Predictions for new rows; of several solutions that of smallest norm, as indicators of a category depend on 1."""
-    if type(adaptivity) is FullyAdaptive:  # the patterns have nothing to do with each other
+    """Predictions for new rows; the solution of smallest norm, as indicators of a category are collinear with 1."""
+    if type(adaptivity) is FullyAdaptive:  # separate problems
         table = PatternTable.of(np.isnan(X))
         predicted = np.zeros(len(new))
         for k, pattern in enumerate(table.patterns):
@@ -303,7 +303,7 @@ def _least_squares(adaptivity: Adaptivity, X: FloatArray, y: FloatArray, new: Fl
 def _bias_above_noise(
     X: FloatArray, y: FloatArray, adaptivity: Adaptivity, L: float | None, cv: Any, rng: np.random.RandomState
 ) -> Estimate:
-    """The cross-fitted risk minus the estimate of the noise, over the rows that have a neighbour."""
+    """The cross-fitted risk minus the estimate of the noise, over the rows with a neighbour."""
     losses = _losses(X, y, adaptivity, L, _folds(X, y, cv, rng))
     noise = neighbour_differences(X, y, None, _folds(X, y, 2, rng), rng)
     value, error = RowTerms(noise.rows, losses[noise.rows] - noise.values, noise.groups).mean()

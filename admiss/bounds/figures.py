@@ -1,7 +1,7 @@
 """Figures of the bounds: over the rows n for several classes, and bias against estimation over the order t.
 
-Both are on logarithmic axes. Shaded is what is above sigma^2 + 4 L^2, which truncation alone ensures: there a bound is
-vacuous, and its curve is dotted. Colours are those of Okabe and Ito; every curve has its own line and marker too.
+Both have logarithmic axes. The shaded region above sigma^2 + 4 L^2 is reached by truncation alone: a bound there is
+vacuous, and its curve is dotted. Curves differ by colour, line and marker.
 """
 
 import math
@@ -15,17 +15,17 @@ import numpy as np
 
 from admiss.bounds.bias import Bias
 from admiss.bounds.counts import ClassLike, class_name, read_class
-from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover
+from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover, one_for_each
 from admiss.bounds.theorem import AS_PRINTED, Bound, generalization_bound, short
 from admiss.drawing import BLACK, BLUE, GREY, ORANGE, STYLES, pyplot
 from formulations.arrays import FloatArray
 
-# Points of a curve, and how many of them have a marker.
+# Points of a curve, and the number of its markers.
 POINTS, MARKED = 241, 8
 SHADE = "#EEEEEE"
-# Parts of a bound are shown from this many times below sigma^2 + 4 L^2 to that many times above.
+# The parts of a bound are shown within these factors of sigma^2 + 4 L^2.
 BELOW, ABOVE = 1e6, 1e3
-# Beyond this matplotlib overflows.
+# matplotlib overflows beyond this.
 HUGE = 1e100
 
 
@@ -43,10 +43,10 @@ def plot_bounds(
     missing: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the bounds of several classes over the rows n, and mark where the class with the smallest one changes.
+    """Plot the bounds of several classes over the rows n, and mark where the class with the smallest bound changes.
 
-    Changes at which the smallest bound is vacuous are not marked: there the bounds do not tell the classes apart. A
-    class whose b(F) as printed is beyond the largest float has no curve, only its entry in the legend.
+    Changes at which the smallest bound is vacuous are not marked, as the bounds do not distinguish the classes there. A
+    class whose printed b(F) exceeds the largest float has no curve, only its entry in the legend.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def plot_bounds(
         The smallest and the largest n; by default from 10 to beyond the last change.
     bias : {"proved", "paper"}, float, Estimate, or a sequence of these
         b(F), one for all or one for each of ``classes``. With a number or an estimate the curve is a bound given that
-        b(F), and the label of the axis says so.
+        b(F), as stated in the label of the axis.
     d, sigma2, L, c, constant, count, missing
         As in ``generalization_bound``.
     ax : matplotlib axes, optional
@@ -72,65 +72,55 @@ def plot_bounds(
     'training rows n'
     """
     plt = pyplot()
-    chosen = [read_class(F, d) for F in _read_classes(classes, d)]
-    if not 1 <= len(chosen) <= len(STYLES):
-        raise ValueError(f"The figure tells from 1 to {len(STYLES)} classes apart, not {len(chosen)}: choose some.")
-    given: list[Any] = list(bias) if isinstance(bias, list | tuple | np.ndarray) else [bias] * len(chosen)
-    if len(given) != len(chosen):
-        raise ValueError(f"bias has {len(given)} entries for {len(chosen)} classes: give one for each, or one for all.")
+    shown = [read_class(F, d) for F in _read_classes(classes, d)]
+    if not 1 <= len(shown) <= len(STYLES):
+        raise ValueError(f"The figure can show 1 to {len(STYLES)} classes, not {len(shown)}: select some.")
+    rules = one_for_each(bias, len(shown))
     first = [
         generalization_bound(1, d, F, sigma2, L, c, rule, constant, count, missing)
-        for F, rule in zip(chosen, given, strict=True)
+        for F, rule in zip(shown, rules, strict=True)
     ]
     ceiling = first[0].noise + 4 * first[0].L ** 2
-    # b(F) does not depend on n
-    biases = [bound.b for bound in first]
+    biases = [bound.b for bound in first]  # b(F) does not depend on n
 
     def totals(rows: float) -> list[float]:
         return [
             generalization_bound(rows, d, F, sigma2, L, c, b, constant, count).total if b < math.inf else math.inf
-            for F, b in zip(chosen, biases, strict=True)
+            for F, b in zip(shown, biases, strict=True)
         ]
 
     changes = []
     for i, j in combinations([k for k, b in enumerate(biases) if b < math.inf], 2):
-        where = crossover(
-            chosen[i], chosen[j], d, sigma2, L, c, bias=(biases[i], biases[j]), constant=constant, count=count
-        )
-        if where is not None and 1 < where < math.inf:
-            there = totals(where)
+        pair = (biases[i], biases[j])
+        rows = crossover(shown[i], shown[j], d, sigma2, L, c, bias=pair, constant=constant, count=count)
+        if rows is not None and 1 < rows < math.inf:
+            there = totals(rows)
             if min(there) <= ceiling and there[i] <= min(there) * (1 + 1e-9):
-                changes.append((where, min(there)))
-    low, high = _read_range(n, [where for where, _ in changes])
-    rows = np.geomspace(low, high, POINTS)
-    curves = list(zip(*map(totals, rows), strict=True))
+                changes.append((rows, min(there)))
+    low, high = _read_range(n, [rows for rows, _ in changes])
+    grid = np.geomspace(low, high, POINTS)
+    curves = list(zip(*map(totals, grid), strict=True))
 
     own_figure = ax is None
     ax = plt.figure(figsize=(6.4, 4.4), layout="constrained").gca() if own_figure else ax
-    for k, (F, curve) in enumerate(zip(chosen, curves, strict=True)):
-        _curve(ax, rows, np.array(curve), ceiling, STYLES[k], class_name(F), (k + 0.5) / len(chosen))
+    for k, (F, curve) in enumerate(zip(shown, curves, strict=True)):
+        _curve(ax, grid, np.array(curve), ceiling, STYLES[k], class_name(F), (k + 0.5) / len(shown))
     ax.set_xscale("log")
     ax.set_xlim(low, high)
     lowest = min(ceiling, *map(min, curves))
     floor = min(0.6 * lowest, 0.5 * sigma2 if sigma2 else lowest)
-    # in a user's axes the legend is on the right
+    # in the user's axes the legend is on the right
     _finish(ax, (floor, 4 * ceiling), ceiling, "right" if own_figure else "left")
-    for k, (where, total) in enumerate(sorted(change for change in changes if low <= change[0] <= high)):
-        ax.plot([where, where], [floor, total], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        ax.plot(where, total, "o", markersize=9, markerfacecolor="none", markeredgecolor=GREY, zorder=4)
-        side, shift = ("right", -3) if where > high / (high / low) ** 0.15 else ("left", 3)
-        ax.annotate(f"n = {_number(where)}", (where, floor), xytext=(shift, 4 + 11 * (k % 3)), ha=side,
-                    textcoords="offset points", fontsize=8, color=GREY,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+    _mark_changes(ax, sorted(change for change in changes if low <= change[0] <= high), floor)
     if sigma2 > 0:
         ax.axhline(sigma2, color=GREY, linewidth=0.8, zorder=1)
         ax.annotate("noise $\\sigma^2$", (0, sigma2), xycoords=("axes fraction", "data"), xytext=(4, 3),
                     textcoords="offset points", fontsize=8, color=GREY)  # fmt: skip
     ax.set_xlabel("training rows n")
-    claim = _claim(first, [*given, constant])
+    claim = _claim(first, [*rules, constant])
     # short lines, to fit into low axes
     ax.set_ylabel(f"bound on the risk, c = {c:g}" + (f"\n{fill(f'({claim})', 26)}" if claim else ""))
-    # Beside the axes where there is room for it: in the axes of a user's figure there may be a neighbour.
+    # beside the axes if there is room: the user's axes may have a neighbour
     beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if own_figure else {"loc": "upper right", "ncols": 2}
     ax.legend(fontsize=8, frameon=False, handlelength=3.6, **beside)
     return ax
@@ -142,7 +132,7 @@ def _read_classes(classes: Any, d: int) -> list[ClassLike]:
         if one or isinstance(classes, str) or not isinstance(classes, Iterable):
             raise ValueError(f"classes must be a list of classes, such as ['static', 'affine'], not {classes!r}.")
         return list(classes)
-    read_class("static", d)  # looks at d
+    read_class("static", d)  # checks d
     orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 2, 5) + 1)]
     return ["static", "affine", *orders, "fully_adaptive"]
 
@@ -157,7 +147,7 @@ def _read_range(n: tuple[float, float] | None, changes: list[float]) -> tuple[fl
 
 
 def _claim(bounds: list[Bound], rules: list[Any]) -> str:
-    """What keeps the numbers from being bounds, in words; nothing where they are."""
+    """The reason why the numbers are not bounds; empty if they are."""
     if any(isinstance(rule, str) and rule == "paper" for rule in rules):
         return AS_PRINTED
     *biases, _ = rules
@@ -169,24 +159,36 @@ def _claim(bounds: list[Bound], rules: list[Any]) -> str:
 def _curve(
     ax: Any, x: FloatArray, y: FloatArray, ceiling: float, style: tuple[str, str, Any], label: str, start: float
 ) -> None:
-    """A curve, dotted where it is vacuous; markers of different curves stand at different places."""
+    """A curve, dotted if vacuous; markers of different curves are at different positions."""
     colour, marker, line = style
     vacuous = y > ceiling
     ax.plot(x, np.where(vacuous & (y < HUGE), y, np.nan), ":", color=colour, linewidth=1.2, zorder=2)
     step = max(1, len(x) // MARKED)
-    kept = np.arange(int(start * step), len(x), step)
-    kept = kept[~vacuous[kept]].tolist()
-    ax.plot(x, np.where(vacuous, np.nan, y), color=colour, linestyle=line, marker=marker, markevery=kept,
+    marked = np.arange(int(start * step), len(x), step)
+    marked = marked[~vacuous[marked]].tolist()
+    ax.plot(x, np.where(vacuous, np.nan, y), color=colour, linestyle=line, marker=marker, markevery=marked,
             markersize=5, linewidth=1.5, label=f"{label} (vacuous)" if vacuous.all() else label, zorder=3)  # fmt: skip
 
 
+def _mark_changes(ax: Any, changes: list[tuple[float, float]], floor: float) -> None:
+    """Circles where the class with the smallest bound changes, and the rows n at the bottom."""
+    low, high = ax.get_xlim()
+    for k, (rows, total) in enumerate(changes):
+        ax.plot([rows, rows], [floor, total], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+        ax.plot(rows, total, "o", markersize=9, markerfacecolor="none", markeredgecolor=GREY, zorder=4)
+        side, shift = ("right", -3) if rows > high / (high / low) ** 0.15 else ("left", 3)
+        ax.annotate(f"n = {_number(rows)}", (rows, floor), xytext=(shift, 4 + 11 * (k % 3)), ha=side,
+                    textcoords="offset points", fontsize=8, color=GREY,
+                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+
+
 def _finish(ax: Any, limits: tuple[float, float], ceiling: float, side: str) -> None:
-    """Logarithmic height, and the shade of what is vacuous, named on one side."""
+    """Logarithmic scale, and the shaded region of vacuous bounds with its label on one side."""
     ax.set_yscale("log")
     ax.set_ylim(*limits)
     ax.axhspan(ceiling, limits[1], color=SHADE, linewidth=0, zorder=0)
-    place, shift = (1, -4) if side == "right" else (0, 4)
-    ax.annotate("vacuous: above $\\sigma^2 + 4 L^2$", (place, ceiling), xycoords=("axes fraction", "data"),
+    x, shift = (1, -4) if side == "right" else (0, 4)
+    ax.annotate("vacuous: above $\\sigma^2 + 4 L^2$", (x, ceiling), xycoords=("axes fraction", "data"),
                 xytext=(shift, 4), textcoords="offset points", ha=side, fontsize=8, color=GREY,
                 bbox={"facecolor": SHADE, "edgecolor": "none", "pad": 1.0})  # fmt: skip
     ax.spines[["top", "right"]].set_visible(False)
@@ -211,7 +213,7 @@ def plot_bias_estimation(
     missing: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the parts of the bound at n rows over the order t of the weights: 8 b(F), estimation, and the total.
+    """Plot the parts of the bound at n rows over the order t of the weights: 8 b(F), estimation, and the total.
 
     Parameters
     ----------
@@ -229,7 +231,7 @@ def plot_bias_estimation(
     >>> ax.get_xlabel()
     'order t of the weights (0 static, 1 affine, 5 fully adaptive)'
     """
-    read_class("static", d)  # looks at d
+    read_class("static", d)  # checks d
     orders = np.arange(min(d - 1, LARGEST_ORDER) + 1)
     bounds = [
         generalization_bound(n, d, ("polynomial", int(t)), sigma2, L, c, bias, constant, count, missing) for t in orders
@@ -253,7 +255,7 @@ def plot_bias_estimation(
     for label, values, colour, marker, line in parts:
         shown = (values > 0) & (values < HUGE)
         ax.plot(orders[shown], values[shown], line, marker=marker, color=colour, markersize=5.5, label=label)
-        # zero has no place on a logarithmic axis
+        # zero is not on a logarithmic axis
         for t in orders[values == 0]:
             box = {"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": colour}
             ax.annotate("0", (t, floor), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=9,
@@ -262,7 +264,7 @@ def plot_bias_estimation(
     if total[best] < HUGE:
         ax.plot(best, total[best], "o", markersize=12, markerfacecolor="none", markeredgecolor=GREY)
         side = "left" if best == 0 else "right" if best == orders[-1] else "center"
-        # below the curve at its left end, and where the name of the shade is above
+        # below the curve at its left end, and if the label of the shaded region is above
         below = best == 0 or ceiling / 4 < total[best] <= ceiling
         ax.annotate(f"smallest: t = {best}", (best, total[best]), xytext=(0, -19 if below else 11), ha=side,
                     textcoords="offset points", fontsize=8, color=GREY)  # fmt: skip

@@ -1,17 +1,17 @@
-"""The variance of the noise, from nearest neighbours within patterns.
+"""The variance of the noise, estimated from nearest neighbours within patterns.
 
-Let N(i) be the nearest neighbour of row i among the rows of its pattern, and r the residuals of a model that was fitted
-to other rows. Given all features, with noise that is independent between rows,
+Let N(i) be the nearest neighbour of row i among the rows of its pattern, and r the residuals of a model fitted to other
+rows. Given all features, with noise that is independent between rows,
 
     E (r_i - r_N(i))^2 / 2 = (sigma_i^2 + sigma_N(i)^2) / 2 + (h_i - h_N(i))^2 / 2,     h = f* - that model.
 
 The mean over rows estimates sigma^2 = E Var(Y | X, M). It is too large by half the squared change of h between
-neighbours, whatever the model is, and consistent where h is continuous within patterns (Devroye, Schaefer, Gyorfi and
-Walk, 2003; Evans and Jones, 2008, on such estimates without missing values). With many features neighbours are far, and
-what is too large may be most of it.
+neighbours, for any model, and consistent if h is continuous within patterns (Devroye, Schaefer, Gyorfi and Walk, 2003;
+Evans and Jones, 2008, on similar estimates without missing values). With many features neighbours are distant, and the
+excess may dominate the estimate.
 
-Rows that are linked through neighbours share noise; those of different components of the graph of neighbours do not, so
-that the standard error of the mean is that of the sums over components.
+Rows connected in the graph of neighbours share noise, those in different components do not: the standard error of the
+mean is computed from the sums over components.
 """
 
 import warnings
@@ -30,15 +30,15 @@ from admiss.linear.estimators import AdaptiveRegressor
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray, IntArray
 
-# Components from which a standard error is taken at least.
+# Fewest components for a standard error.
 FEWEST_GROUPS = 10
-# Breaks ties between neighbours at random, far below one standard deviation of a feature.
+# Scale of the noise that breaks ties between neighbours, in standard deviations of a feature.
 TIE = 1e-6
 
 
 @dataclass(frozen=True)
 class RowTerms:
-    """Numbers of rows whose mean is an estimate; rows of different groups are independent given the features."""
+    """Values of rows whose mean is an estimate; rows of different groups are independent given the features."""
 
     rows: IntArray
     values: FloatArray
@@ -73,7 +73,7 @@ def neighbour_differences(
         for code in range(codes.max() + 1):
             rows = held_out[codes == code]
             if len(rows) > 1:
-                # without ties to break, all rows of equal features would take the same neighbour
+                # otherwise all rows with equal features could share one neighbour
                 points = np.column_stack([Z[rows], TIE * rng.normal(size=len(rows))])
                 found = NearestNeighbors(n_neighbors=1).fit(points).kneighbors(return_distance=False)[:, 0]
                 neighbour[rows] = rows[found]
@@ -87,5 +87,5 @@ def predict_held_out(model: Any, X: FloatArray, y: FloatArray, fold: Split) -> F
     """Predictions for the held-out rows of a fold."""
     train, held_out = fold
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of features that are never missing, or never observed, without this fold
+        warnings.simplefilter("ignore")  # about features that are never missing, or never observed, without this fold
         return np.asarray(clone(model).fit(X[train], y[train]).predict(X[held_out]))

@@ -1,17 +1,17 @@
-"""Lemma 1 as code: a fully adaptive truth, its Taylor polynomials, and the bounds on what they miss.
+"""Lemma 1 as code: a fully adaptive truth, its Taylor polynomials, and the bounds on their errors.
 
 A truth is a matrix w of shape (d, 2^d), w_j(m) for all patterns m in the order of ``all_patterns``,
 
     f*(x, m) = sum_j w_j(m) (1 - m_j) x_j,     L = max_m sum_j (1 - m_j) |w_j(m)|,
 
-with L the largest |f*| over the box x in [-1, 1]^d. Only w_j(m) with m_j = 0 matter; the others are set to 0, as the
-proof in ``bias`` needs. As a function on the cube that is affine in each m_k, w_j is its own Taylor series around any
-centre c: along each axis the two values (v_0, v_1) become the value and the slope at c_k,
+with L the largest |f*| over the box x in [-1, 1]^d. Only w_j(m) with m_j = 0 matter; the others are set to 0, as
+required by the proof in ``bias``. As a function on the cube that is affine in each m_k, w_j is its own Taylor series
+around any centre c: along each axis the two values (v_0, v_1) become the value and the slope at c_k,
 
     (v_0, v_1) -> ((1 - c_k) v_0 + c_k v_1,  v_1 - v_0),
 
 after which the entry of a set S (as a pattern) is the coefficient of prod_{k in S} (m_k - c_k). This takes d 2^d steps,
-is exact, and is undone by (a, b) -> (a - c_k b, a + (1 - c_k) b). The order-t polynomial keeps |S| <= t.
+is exact, and is inverted by (a, b) -> (a - c_k b, a + (1 - c_k) b). The order-t polynomial retains |S| <= t.
 
 Each check returns a pair (computed, bound):
 
@@ -23,8 +23,8 @@ check          computed                            bound
 `bias_pair`    min_{f of order t} E[(f* - f)^2]    b(F), proved or as printed
 ============== =================================== ====================================================
 
-The norm is the 1-norm; with the Euclidean one, as Lemma 2 uses it, the middle one is not a bound. In the last one x is
-+-1 with equal chances, independently of M: the minimum is then a projection for each weight, and the intercept is 0.
+The norm is the 1-norm; with the Euclidean norm of Lemma 2, the second one is not a bound. In the last one x is +-1 with
+equal probability, independently of M: the minimum is then a projection for each weight, and the intercept is 0.
 """
 
 import math
@@ -57,7 +57,7 @@ TRUTHS = ("gaussian", "signs", "parity")
 
 
 def parity_truth(d: int, j: int = 0, L: float = 1.0, over: BoolArray | None = None) -> FloatArray:
-    """The truth w_j(m) = L prod_k (1 - 2 m_k) over the other features, or those of a mask; other weights are 0.
+    """The truth w_j(m) = L prod_k (1 - 2 m_k) over the other features, or those in a mask; other weights are 0.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def parity_truth(d: int, j: int = 0, L: float = 1.0, over: BoolArray | None = No
     """
     L = positive("L", L)
     if not isinstance(d, int | np.integer) or d < 1 or not 0 <= j < d:
-        raise ValueError(f"A parity needs d >= 1 features and one of them, 0 to d - 1, not d = {d!r} and j = {j!r}.")
+        raise ValueError(f"A parity needs d >= 1 features and an index j from 0 to d - 1, not d = {d!r} and j = {j!r}.")
     used = np.arange(d) != j
     if over is not None:
         used &= over
@@ -81,8 +81,8 @@ def draw_truth(kind: str, d: int, L: float = 1.0, random_state: Any = None) -> F
     Parameters
     ----------
     kind : {"gaussian", "signs", "parity"}
-        Independent normal weights; independent signs, with |f*| up to L on every pattern; a parity of all other
-        features or, with probability 1/2, of a random set of them, for a random feature.
+        Independent normal weights; independent signs, with |f*| up to L on every pattern; or, for a random feature, a
+        parity of all other features or (with probability 1/2) of a random subset.
     d : int
         Features.
     L : float
@@ -110,7 +110,7 @@ def draw_truth(kind: str, d: int, L: float = 1.0, random_state: Any = None) -> F
 
 
 def tabulate(function: Callable[[FloatArray], Any], d: int) -> FloatArray:
-    """The truth whose d weights at a pattern a function gives.
+    """The truth whose d weights at a pattern are given by a function.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def truth_range(weights: FloatArray) -> float:
 
 
 def _ranges(weights: FloatArray) -> FloatArray:
-    """L of each of several truths, of shape (.., 1)."""
+    """L of each truth, of shape (.., 1)."""
     return np.asarray(np.abs(_observed_only(weights)).sum(axis=-2).max(axis=-1, keepdims=True))
 
 
@@ -153,7 +153,7 @@ def taylor_coefficients(weights: FloatArray, centre: Any) -> FloatArray:
 
 
 def taylor_weights(weights: FloatArray, t: int, centre: Any) -> FloatArray:
-    """The order-t Taylor polynomials of the weights around a centre, at all patterns; of the shape of ``weights``."""
+    """The order-t Taylor polynomials of the weights around a centre, at all patterns."""
     coefficients = taylor_coefficients(weights, centre)
     d = _check_order(weights, t)
     d, table = _table(coefficients * (all_patterns(d).sum(axis=1) <= t))
@@ -240,7 +240,7 @@ def independent_law(probabilities: Any) -> FloatArray:
 
 
 def read_law(law: Any, d: int) -> FloatArray:
-    """Probabilities of all patterns."""
+    """The probabilities of all patterns, validated."""
     if law is None:
         return np.full(2**d, 0.5**d)
     probabilities = np.asarray(law, dtype=float)
@@ -250,7 +250,7 @@ def read_law(law: Any, d: int) -> FloatArray:
 
 
 def read_centre(centre: Any, d: int) -> FloatArray:
-    """A point of the cube."""
+    """A point of the cube, validated."""
     c = np.asarray(centre, dtype=float)
     if c.shape != (d,) or not ((c >= 0) & (c <= 1)).all():
         raise ValueError(f"The centre must be {d} numbers between 0 and 1.")
@@ -258,7 +258,7 @@ def read_centre(centre: Any, d: int) -> FloatArray:
 
 
 def _observed_only(weights: FloatArray) -> FloatArray:
-    """The weights with 0 where the feature is missing."""
+    """The weights, with 0 at patterns that miss the feature."""
     weights = np.asarray(weights, dtype=float)
     if weights.ndim < 2 or weights.shape[-1] != 2 ** weights.shape[-2]:
         raise ValueError(f"The weights of a truth have shape (d, 2^d), not {weights.shape}.")
@@ -266,7 +266,7 @@ def _observed_only(weights: FloatArray) -> FloatArray:
 
 
 def _check_order(weights: FloatArray, t: int) -> int:
-    """The number of features, after a look at the order."""
+    """The number of features; an invalid order is an error."""
     d = _observed_only(weights).shape[-2]
     if not isinstance(t, int | np.integer) or isinstance(t, bool) or not 0 <= t <= d:
         raise ValueError(f"The order t must be a whole number from 0 to the number of features {d}, not {t!r}.")
@@ -274,7 +274,7 @@ def _check_order(weights: FloatArray, t: int) -> int:
 
 
 def _table(values: FloatArray) -> tuple[int, FloatArray]:
-    """The patterns as d axes of length 2."""
+    """The values with the patterns as d axes of length 2."""
     d = values.shape[-2]
     return d, values.reshape(*values.shape[:-1], *([2] * d))
 

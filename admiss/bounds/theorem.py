@@ -9,12 +9,12 @@ from n rows, truncated at +-L, has
 with a universal constant c > 0 (Gyorfi, Kohler, Krzyzak and Walk 2002, Theorem 11.3), b(F) of ``bias`` and p(F) of
 ``counts``. The paper prints max{sigma^2, L}, which is not what its source says, and not in the units of Y^2.
 
-* c is universal but not known. With c = 1 the numbers compare classes with each other; they do not certify a risk.
-* The theorem is about least squares without a penalty. Nothing here is about a model with lambda > 0.
-* Truncation alone bounds the risk by sigma^2 + 4 L^2, since f* and T_L f_n are both in [-L, L]. A bound above that is
+* c is universal but unknown. With c = 1 the numbers compare classes with each other; they do not certify a risk.
+* The theorem is about least squares without a penalty. It does not apply to models with lambda > 0.
+* Truncation alone bounds the risk by sigma^2 + 4 L^2, since f* and T_L f_n are both in [-L, L]. A larger bound is
   vacuous.
 
-The estimation part is a product of numbers that may be huge (p) and tiny (1/n); it is taken in logarithms.
+The estimation part is a product of possibly huge (p) and tiny (1/n) numbers; it is computed in logarithms.
 """
 
 import math
@@ -38,7 +38,7 @@ class Bound:
     Attributes
     ----------
     name : str
-        The class in words.
+        Name of the class.
     n, d : number
         Rows and features.
     noise : float
@@ -50,13 +50,13 @@ class Bound:
     total : float
         Their sum.
     vacuous : bool
-        Whether the total is above sigma^2 + 4 L^2, what truncation alone ensures.
+        Whether the total is above sigma^2 + 4 L^2, the bound by truncation alone.
     p : int
-        Coefficients p(F).
+        Number of coefficients p(F).
     L, c : float
         Bound on |f*|, and the constant of the theorem.
     bias_rule, constant_rule, count : str
-        Where b(F), the factor and p(F) are from, in words.
+        The sources of b(F), the factor and p(F), in words.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Bound:
 
     @property
     def caveat(self) -> str:
-        """Why it is no bound for the right c: what is as printed, given as a number, estimated, or counted too low."""
+        """Why it is not a bound even for the right c: an ingredient is as printed, given, estimated or too low."""
         rules = (self.bias_rule, self.constant_rule)
         if any(AS_PRINTED in rule for rule in rules):
             return AS_PRINTED
@@ -91,7 +91,7 @@ class Bound:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is what Theorem 1 proves, up to the constant c."""
+        """Whether Theorem 1 proves it, up to the constant c."""
         return not self.caveat
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ def generalization_bound(
     Parameters
     ----------
     n : float
-        Rows, from 1 on.
+        Rows, at least 1.
     d : int
         Features.
     adaptivity : str, ("polynomial", t) or Adaptivity
@@ -134,10 +134,10 @@ def generalization_bound(
     sigma2 : float
         Variance of the noise.
     L : float
-        Bound on |f*|, and where predictions are truncated. For the proved bias it must hold for all x in a box that
-        contains 0, which is more than a bound on the data where features are strongly correlated.
+        Bound on |f*|, at which predictions are truncated. For the proved bias it must hold for all x in a box that
+        contains 0, which is stronger than a bound on the data if features are strongly correlated.
     c : float
-        The constant of the theorem. It is not known; 1 is good for comparing classes.
+        The constant of the theorem. It is unknown; 1 serves to compare classes.
     bias : {"proved", "paper"}, float or Estimate
         b(F), see ``bias_bound``.
     constant : {"proved", "paper"} or float
@@ -188,19 +188,19 @@ def generalization_bound(
 def log_rows(n: Any) -> float:
     """The logarithm of a number of rows, which may be larger than any float."""
     if not isinstance(n, int | float | np.integer | np.floating) or isinstance(n, bool) or not 1 <= n < math.inf:
-        raise ValueError(f"n must be a finite number of rows from 1 on, not {n!r}.")
+        raise ValueError(f"n must be a finite number of rows, at least 1, not {n!r}.")
     return math.log(n)
 
 
 def read_constant(constant: str | float, sigma2: float, L: float) -> tuple[float, str]:
-    """The factor of the estimation part, and where it is from."""
+    """The factor of the estimation part, and its source in words."""
     if isinstance(constant, str) and constant in CONSTANTS:
         largest, text = (L * L, "L^2") if constant == "proved" else (L, "L")
         factor = max(sigma2, largest)
         rule = "proved" if constant == "proved" else AS_PRINTED
         return factor, f"factor max{{sigma^2, {text}}} = {factor:g}, {rule}"
     if isinstance(constant, str):
-        raise ValueError(f"constant must be 'proved', 'paper' or a number above 0, not {constant!r}.")
+        raise ValueError(f"constant must be 'proved', 'paper' or a positive number, not {constant!r}.")
     return positive("constant", constant), f"factor {GIVEN}"
 
 
@@ -213,7 +213,7 @@ def _bias_rule(bias: Bias, missing: Any, d: int) -> str:
 
 
 def short(number: float) -> str:
-    """A number, which may be a whole number larger than any float, with its leading digits where it is long.
+    """A number as text, in scientific notation if large; integers may exceed the largest float.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from admiss.adaptivity import Affine, FullyAdaptive, Polynomial, Static
 from admiss.bounds.estimates import _least_squares, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.taylor import all_patterns, bias_pair, draw_truth, parity_truth
 
-# Standard errors that a right estimate is off by at most: exceeded once in 16,000 normal draws.
+# Tolerance in standard errors: exceeded once in 16,000 normal draws.
 ERRORS = 4
 
 
@@ -20,15 +20,15 @@ def adaptive_sample(weights, n, sigma, seed):
     """Rows of a truth of Assumption 2.1: x = +-1 and M independent, each pattern equally likely."""
     rng = np.random.default_rng(seed)
     d = len(weights)
-    places = rng.integers(2**d, size=n)
+    codes = rng.integers(2**d, size=n)
     X = rng.choice([-1.0, 1.0], (n, d))
-    y = np.einsum("ij,ji->i", X, weights[:, places]) + sigma * rng.normal(size=n)
-    X[all_patterns(d)[places] == 1] = np.nan
+    y = np.einsum("ij,ji->i", X, weights[:, codes]) + sigma * rng.normal(size=n)
+    X[all_patterns(d)[codes] == 1] = np.nan
     return X, y
 
 
 def smooth_sample(n, seed):
-    """A signal that is not linear, noise that depends on x; E Var(Y | X, M), with x_0 missing in 3 of 10 rows."""
+    """A nonlinear signal with noise that depends on x, and E Var(Y | X, M); x_0 is missing in 3 of 10 rows."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 3))
     y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] + 0.5 * (1 + X[:, 1]) * rng.normal(size=n)
@@ -42,7 +42,7 @@ def test_noise_of_a_smooth_signal():
     noise = estimate_noise(X, y, random_state=0)
     assert abs(noise.value - sigma2) < ERRORS * noise.standard_error
     assert noise.standard_error < 0.06 * sigma2
-    # neighbours, and not the affine model that is taken off first, find the rest of the signal
+    # neighbours, not the affine model that is subtracted first, find the rest of the signal
     constant = estimate_noise(np.nan_to_num(X), y, model=LinearRegression(), random_state=0)
     assert abs(constant.value - noise.value) < ERRORS * constant.standard_error
 
@@ -51,7 +51,7 @@ def test_standard_error_of_the_noise():
     runs = [estimate_noise(*smooth_sample(300, seed)[:2], random_state=seed) for seed in range(60)]
     spread = np.std([run.value for run in runs], ddof=1)
     claimed = np.sqrt(np.mean([run.standard_error**2 for run in runs]))
-    # the standard deviation of 60 heavy-tailed numbers is known to about 15%; squared losses have a kurtosis
+    # the standard deviation of 60 heavy-tailed numbers is known to about 15%
     assert 0.6 < claimed / spread < 1.7
 
 
@@ -60,11 +60,11 @@ def test_noise_errs_from_above():
     X = rng.uniform(-1, 1, (400, 6))
     y = np.sin(9 * X).sum(axis=1)
     noise = estimate_noise(X, y, random_state=0)
-    assert noise.value > 0.5  # no noise at all, but no neighbour is near
+    assert noise.value > 0.5  # there is no noise, but neighbours are distant
     assert "from above" in noise.note
 
 
-def test_noise_where_features_tell_nothing():
+def test_noise_without_informative_features():
     rng = np.random.default_rng(2)
     y = rng.normal(size=1000)
     for X in (np.full((1000, 2), np.nan), np.ones((1000, 2)), np.where(rng.uniform(size=(1000, 2)) < 0.5, np.nan, 1.0)):
@@ -84,7 +84,7 @@ class _Zero:
         return np.zeros(len(X))
 
 
-def test_rows_without_neighbours_are_told_or_refused():
+def test_rows_without_neighbours_are_reported_or_refused():
     X, y, _ = smooth_sample(200, 3)
     X[0] = np.nan  # the only row of this pattern
     assert "1 of 200 rows are alone" in estimate_noise(X, y, random_state=0).note
@@ -108,7 +108,7 @@ def test_same_seed_same_estimate():
         assert estimate(X, y, random_state=3) == estimate(X, y, random_state=3)
 
 
-def test_range_says_what_it_promises():
+def test_range_holds_in_the_stated_share_of_rows():
     rng = np.random.default_rng(6)
     signal = rng.uniform(-1, 1, 20_000) ** 3
     for noise in (0.0, 0.1, 1.0):
@@ -126,9 +126,9 @@ def test_standard_error_of_the_range(n, share, law):
     rows = (800, n)
     samples = {"normal": rng.normal, "uniform": rng.uniform, "student": partial(rng.standard_t, 3)}[law](size=rows)
     runs = [estimate_range(y, share=share) for y in samples]
-    # The spread of 800 values, of kurtosis up to 6, is known to 4%, the mean of standard errors that vary by 60% of
-    # themselves to 2%, and interpolation in the tail is off by up to 10%. Without it, between the order statistics
-    # themselves, the standard error is off by 40% for Student variables and the smallest sizes.
+    # The spread of 800 values of kurtosis up to 6 is known to 4%, the mean of standard errors that vary by 60% to 2%,
+    # and interpolation in the tail is off by up to 10%. Without interpolation the standard error would be off by 40%
+    # for Student variables and the smallest sizes.
     ratio = np.mean([run.standard_error for run in runs]) / np.std([run.value for run in runs], ddof=1)
     assert 0.8 < ratio < 1.25
 
@@ -138,7 +138,7 @@ def test_range_with_the_fewest_rows():
     assert estimate_range(y, share=0.01).value > 2
     with pytest.raises(ValueError, match=r"use a share of 0.01 or more, or 1,112 rows or more\."):
         estimate_range(y, share=0.009)
-    with pytest.raises(ValueError, match=r"Fewer than 5 of 2 numbers .* use 1,000 rows or more\."):
+    with pytest.raises(ValueError, match=r"Fewer than 5 of 2 values .* use 1,000 rows or more\."):
         estimate_range(y[:2])
 
 
@@ -153,12 +153,12 @@ def test_range_around_a_centre():
     assert f"L >= value + |centre| = {plain.value + 50:.4g}" in moved.note
 
 
-def test_bias_is_said_to_have_no_interval():
+def test_bias_has_no_interval():
     X, y = adaptive_sample(parity_truth(3), 400, 0.3, 6)
     for assumption in (True, False):
         text = str(estimate_bias(X, y, "affine", assumption=assumption, random_state=0))
-        assert "value ± standard error is no interval for b(F), and the value can be below 0" in text
-    # no signal: the static class has no bias, and fewer coefficients to estimate than the class it is compared with
+        assert "value ± standard error is not an interval for b(F), and the value can be negative" in text
+    # no signal: the static class has no bias, and fewer coefficients than the class it is compared with
     values = []
     for seed in (0, 1):
         X, y = adaptive_sample(np.zeros((3, 8)), 400, 1.0, seed)
@@ -187,7 +187,7 @@ def test_bias_without_the_assumption():
     without = estimate_bias(X, y, "affine", assumption=False, random_state=0)
     for estimate in (with_assumption, without):
         assert abs(estimate.value - exact) < ERRORS * estimate.standard_error + 0.01
-    # a signal that is not linear within patterns is a bias for every class, which the fully adaptive one cannot see
+    # a signal that is nonlinear within patterns is a bias for every class, invisible to the fully adaptive one
     X, y, _ = smooth_sample(4000, 8)
     blind = estimate_bias(X, y, "affine", random_state=0)
     seen = estimate_bias(X, y, "affine", assumption=False, random_state=0)
@@ -195,7 +195,7 @@ def test_bias_without_the_assumption():
     assert seen.value > ERRORS * seen.standard_error
 
 
-def test_class_that_holds_the_truth_has_no_bias():
+def test_a_class_that_contains_the_truth_has_no_bias():
     X, y = adaptive_sample(parity_truth(3), 2000, 0.3, 2)
     own = estimate_bias(X, y, "fully_adaptive", random_state=0)
     assert (own.value, own.standard_error) == (0.0, 0.0)
@@ -243,7 +243,7 @@ def test_truncation():
         *(
             (
                 lambda rows=rows: estimate_bias(np.ones((9, 1)), np.ones(9), "static", rows_per_coefficient=rows),
-                "rows_per_coefficient must be a whole number from 1 on, not",
+                "rows_per_coefficient must be a positive whole number, not",
             )
             for rows in (-1, 0, 2.5, "a")
         ),
@@ -259,7 +259,7 @@ def test_clear_errors(call, words):
 
 @pytest.mark.parametrize("adaptivity", ["static", "affine_intercept", "affine"])
 def test_collinear_features_change_nothing(adaptivity):
-    """Indicators of all levels of a category depend on the intercept; without one of them the class is the same."""
+    """Indicators of all levels of a category are collinear with the intercept; one of them can be dropped."""
     rng = np.random.RandomState(0)
     level = rng.randint(3, size=600)
     x = np.where(rng.uniform(size=600) < 0.3, np.nan, 1000 + rng.normal(size=600))
@@ -270,7 +270,7 @@ def test_collinear_features_change_nothing(adaptivity):
     assert first.standard_error == pytest.approx(second.standard_error, abs=1e-9)
 
 
-def test_least_squares_are_those_of_the_estimator():
+def test_least_squares_agree_with_the_estimator():
     rng = np.random.RandomState(1)
     X = rng.normal(size=(400, 3))
     X[:, :2][rng.uniform(size=(400, 2)) < 0.3] = np.nan

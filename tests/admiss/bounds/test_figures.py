@@ -1,4 +1,4 @@
-"""The figures of the bounds show the numbers of the calculators."""
+"""The figures of the bounds show the computed numbers."""
 
 import sys
 
@@ -19,7 +19,9 @@ SETTING = {"d": 5, "sigma2": 0.2, "L": 1.0, "missing": 0.05}
 
 
 @pytest.fixture(autouse=True)
-def _closed():
+def _few_points(monkeypatch):
+    """Curves of few points, and no figure left open."""
+    monkeypatch.setattr(figures, "POINTS", 31)
     yield
     plt.close("all")
 
@@ -49,28 +51,28 @@ def test_changes_of_the_best_class_are_marked():
     marked = [text for text in texts(ax) if text.startswith("n = ")]
     expected = crossover(("polynomial", 3), "fully_adaptive", **SETTING)
     assert f"n = {expected:,.0f}" in marked
-    # one class takes over from another at each mark, and nowhere else in the range where bounds say something
+    # one class takes over from another at each mark, and nowhere else in the range of non-vacuous bounds
     rows = np.geomspace(200, 1e5, 500)
     classes = ["static", "affine", ("polynomial", 2), ("polynomial", 3), "fully_adaptive"]
     best = [np.argmin([generalization_bound(n, adaptivity=F, **SETTING).total for F in classes]) for n in rows]
     changes = rows[1:][np.diff(best) != 0]
-    places = [float(text.split()[-1].replace(",", "")) for text in marked]
-    assert len(changes) == sum(place > 200 for place in places)
-    assert all(min(abs(np.log(place / changes))) < 0.02 for place in places if place > 200)
+    found = [float(text.split()[-1].replace(",", "")) for text in marked]
+    assert len(changes) == sum(n > 200 for n in found)
+    assert all(min(abs(np.log(n / changes))) < 0.02 for n in found if n > 200)
 
 
-def test_every_curve_can_be_told_apart():
+def test_curves_are_distinguishable():
     classes = ["static", "affine_intercept", "affine", *(("polynomial", t) for t in (2, 3, 4)), "fully_adaptive"]
     ax = plot_bounds(8, 0.2, 1.0, classes=classes, missing=0.01)
     lines = [line for line in ax.lines if not line.get_label().startswith("_")]
     assert len(lines) == 7
     assert len({line.get_color() for line in lines}) == 7
     assert len({line.get_marker() for line in lines}) == 7
-    with pytest.raises(ValueError, match="tells from 1 to 7 classes apart, not 8"):
+    with pytest.raises(ValueError, match="can show 1 to 7 classes, not 8"):
         plot_bounds(9, 0.2, 1.0, classes=[*classes, ("polynomial", 5)])
 
 
-def test_what_is_not_a_bound_is_said():
+def test_what_is_not_a_bound_is_labelled():
     assert "as printed, not a bound" in plot_bounds(6, 1.0, 1.0, bias="paper").get_ylabel()
     assert "as printed, not a bound" in plot_bounds(6, 1.0, 1.0, constant="paper").get_ylabel()
     printed = " (as printed, not a bound)"
@@ -130,7 +132,7 @@ def test_estimates_as_biases():
 
 @pytest.mark.filterwarnings("error")
 def test_numbers_beyond_the_largest_float(tmp_path):
-    # 8 b(F) as printed of an order that is far from both ends
+    # 8 b(F) as printed, for an order far from both ends
     classes = ["static", ("polynomial", 300), "fully_adaptive"]
     ax = plot_bounds(100_000, 1.0, 1.0, classes, bias="paper")
     assert labels(ax) == ["static (vacuous)", "order 300 (vacuous)", "fully adaptive (vacuous)"]
@@ -165,11 +167,11 @@ def test_clear_errors(monkeypatch):
             plot_bounds(**SETTING, classes=classes)
     for draw in (plot_bounds, lambda *setting: plot_bias_estimation(100, *setting)):
         for d in (0, "a"):
-            with pytest.raises(ValueError, match="d must be a whole number of features from 1 on, not"):
+            with pytest.raises(ValueError, match="d must be a positive whole number of features, not"):
                 draw(d, 0.2, 1.0)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     for draw in (lambda: plot_bounds(**SETTING), lambda: plot_bias_estimation(100, **SETTING)):
-        with pytest.raises(ImportError, match=r"pip install admiss\[plots\]"):
+        with pytest.raises(ImportError, match=r"admiss\[plots\]"):
             draw()
 
 

@@ -187,7 +187,7 @@ def test_errors_come_before_work(rows, monkeypatch):
         ({"lams": []}, "lams must be a list of numbers above 0"),
         ({"lams": [0.0]}, "lams must be a list of numbers above 0"),
         ({"sigma2": -1}, "sigma2 must be"),
-        ({"L": 0}, "L must be a number above 0"),
+        ({"L": 0}, "L must be a positive number"),
         ({"cv": 1}, "cv must be between 2"),
         ({"cv": len(y)}, "use fewer folds"),
         ({"y": ["a"] * len(y)}, "compare_classes is for regression, and y must be 120 numbers"),
