@@ -18,9 +18,12 @@ from admiss.estimator.folds import make_folds
 from admiss.estimator.validation import read_features
 from admiss.finite.estimators import FiniteRegressor
 from admiss.partition.base import Partitioner
-from admiss.partition.exact import BoxPartition, PatternGroups, SplitAssignTree
+from admiss.partition.box_partition import BoxPartition
 from admiss.partition.greedy import Greedy, grow_greedily, tree_objective
-from admiss.partition.optimal_tree import OptimalTree, enumerated_boxes
+from admiss.partition.optimal_tree import OptimalTree
+from admiss.partition.pattern_groups import PatternGroups
+from admiss.partition.proof import enumerated_boxes
+from admiss.partition.split_assign_tree import SplitAssignTree
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.leaves import leaf_cost_of

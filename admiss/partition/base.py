@@ -1,9 +1,9 @@
-"""What every partitioner has: limits, and one method.
+"""The base class of partitioners: limits, and one method.
 
     partitioner.partition(statistics, leaf_cost) -> Partition
 
-``statistics`` are the patterns with their rows, ``leaf_cost`` says what a set of patterns costs as a leaf; both are the
-same for all partitioners, so that their certificates can be compared. A new partitioner is a class with this method.
+``statistics`` are the patterns with their rows, ``leaf_cost`` gives the cost of a set of patterns as a leaf. Both are
+the same for all partitioners, so their certificates can be compared. A new partitioner is a class with this method.
 """
 
 from abc import abstractmethod
@@ -17,6 +17,8 @@ from sklearn.base import BaseEstimator, clone
 from admiss.partition.partition import Partition
 from formulations.arrays import IntArray
 from formulations.leaves.cost import LeafCost, PatternRows
+
+Features = Sequence[int] | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,26 @@ class Partitioner(BaseEstimator):
     Parameters
     ----------
     max_depth : int, optional
-        Most splits on the way to a leaf, or literals of a box; as many as there are features by default.
+        Largest number of splits above a leaf, or of literals of a box; the number of features by default.
     max_leaves : int, optional
-        Most leaves.
+        Largest number of leaves.
     min_rows : int, optional
-        Fewest rows of a leaf; 2 (d + 1) by default. Rows are counted, whatever their weights.
+        Smallest number of rows of a leaf; 2 (d + 1) by default. Rows are counted, whatever their weights.
     split_features : list of int or str, optional
         Features that may be split on; all by default.
     """
 
-    max_depth: int | None
-    max_leaves: int | None
-    min_rows: int | None
-    split_features: Sequence[int] | Sequence[str] | None
+    def __init__(
+        self,
+        max_depth: int | None = 3,
+        max_leaves: int | None = None,
+        min_rows: int | None = None,
+        split_features: Features | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_rows = min_rows
+        self.split_features = split_features
 
     @abstractmethod
     def partition(
@@ -56,18 +65,18 @@ class Partitioner(BaseEstimator):
         """Divide the patterns into leaves."""
 
     def check_limits(self) -> None:
-        """One sentence for a limit that makes no sense on any data."""
+        """Raise an error for a limit that makes no sense on any data."""
         for name in ("max_depth", "max_leaves", "min_rows"):
             value = getattr(self, name, None)
             if value is not None and (not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1):
                 hint = "; for no split use max_leaves=1" if name == "max_depth" else ""
-                raise ValueError(f"{name} must be a whole number from 1 on, or None, not {value!r}{hint}.")
+                raise ValueError(f"{name} must be a positive whole number or None, not {value!r}{hint}.")
         time_limit = getattr(self, "time_limit", None)
         if time_limit is not None and not (isinstance(time_limit, int | float | np.number) and time_limit >= 0):
-            raise ValueError(f"time_limit must be a number of seconds from 0 on, or None, not {time_limit!r}.")
+            raise ValueError(f"time_limit must be a non-negative number of seconds or None, not {time_limit!r}.")
 
     def within(self, n: int) -> Self:
-        """The same for fewer rows: where leaves need more rows than there are, there is no split."""
+        """The partitioner for ``n`` rows: ``min_rows`` is lowered to n, which allows no split, if it is larger."""
         least = getattr(self, "min_rows", None)
         return clone(self).set_params(min_rows=n) if least is not None and least > n else self
 
@@ -94,13 +103,13 @@ class Partitioner(BaseEstimator):
         if isinstance(listed, str):
             raise ValueError(f"split_features must be a list of names or numbers, not {listed!r}.")
         names = list(feature_names) if feature_names is not None else []
-        places = [names.index(item) if isinstance(item, str) and item in names else item for item in listed]
+        indices = [names.index(item) if isinstance(item, str) and item in names else item for item in listed]
         unknown = [
             item
-            for item in places
+            for item in indices
             if not isinstance(item, int | np.integer) or isinstance(item, bool) or not 0 <= item < d
         ]
-        if unknown or len(set(places)) < len(places):
+        if unknown or len(set(indices)) < len(indices):
             what = ", ".join(map(repr, unknown)) or "a feature twice"
             raise ValueError(f"split_features lists {what}: give distinct names or numbers from 0 to {d - 1}.")
-        return np.sort(np.asarray(places, dtype=np.int64))
+        return np.sort(np.asarray(indices, dtype=np.int64))

@@ -1,7 +1,7 @@
 """Greedy partitioning by recursive splits (Algorithm 1 of the paper).
 
-Start with one leaf. For each leaf find the feature j whose split into m_j = 0 and m_j = 1 lowers the cost most; carry
-out the best of these splits, over all leaves; repeat until no split is allowed or lowers the cost enough.
+Start with one leaf. For each leaf find the feature j whose split into m_j = 0 and m_j = 1 lowers the cost most; make
+the best of these splits over all leaves; repeat until no split is allowed or lowers the cost enough.
 """
 
 import time
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss._version import __version__
-from admiss.partition.base import Limits, Partitioner
+from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.partition import Partition, tree_partition
 from formulations.arrays import IntArray
 from formulations.certificate import Certificate
@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(eq=False)
 class _Node:
-    """A leaf that may be split: its patterns, cost, best split, and, once split, the nodes below."""
+    """A leaf that may be split: its patterns, cost and best split, and the nodes below once it is split."""
 
     members: IntArray
     cost: float
@@ -43,7 +43,7 @@ class _Node:
 
 
 class Greedy(Partitioner):
-    """The greedy heuristic of the paper: the best split first, one at a time.
+    """The greedy heuristic of the paper: one split at a time, the best first.
 
     Its certificate has the cost of the tree and no bound.
 
@@ -52,7 +52,7 @@ class Greedy(Partitioner):
     max_depth, max_leaves, min_rows, split_features
         Limits, see :class:`~admiss.partition.Partitioner`.
     min_improvement : float
-        A split must lower the cost of its leaf by more than this share of it.
+        A split must lower the cost of its leaf by more than this share.
 
     Examples
     --------
@@ -70,28 +70,25 @@ class Greedy(Partitioner):
         max_depth: int | None = 3,
         max_leaves: int | None = None,
         min_rows: int | None = None,
-        split_features: Sequence[int] | Sequence[str] | None = None,
+        split_features: Features | None = None,
         min_improvement: float = 0.0,
     ) -> None:
-        self.max_depth = max_depth
-        self.max_leaves = max_leaves
-        self.min_rows = min_rows
-        self.split_features = split_features
+        super().__init__(max_depth, max_leaves, min_rows, split_features)
         self.min_improvement = min_improvement
 
     def check_limits(self) -> None:
         super().check_limits()
         if not (isinstance(self.min_improvement, int | float | np.number) and 0 <= self.min_improvement < 1):
-            raise ValueError(f"min_improvement must be a share from 0 to below 1, not {self.min_improvement!r}.")
+            raise ValueError(f"min_improvement must be at least 0 and less than 1, not {self.min_improvement!r}.")
 
     def partition(
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Grow the tree."""
-        began = time.perf_counter()
+        start = time.perf_counter()
         tree = grow_greedily(leaf_cost, self.limits(statistics, feature_names), float(self.min_improvement))
         objective = tree_objective(leaf_cost, tree)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         certificate = Certificate(objective, -np.inf, "heuristic", "greedy", f"of admiss {__version__}", seconds)
         return tree_partition(statistics, tree, certificate)
 
@@ -106,7 +103,7 @@ def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 
         worthwhile = [leaf for leaf in open_leaves if leaf.gain > max(min_improvement, ROUNDING) * abs(leaf.cost)]
         if not worthwhile:
             break
-        node = max(worthwhile, key=lambda leaf: leaf.gain)  # the first among equals
+        node = max(worthwhile, key=lambda leaf: leaf.gain)  # ties go to the first
         missing = leaf_cost.rows.patterns[node.members, node.feature]
         node.observed = _Node(node.members[~missing], node.side_costs[0], node.depth + 1)
         node.missing = _Node(node.members[missing], node.side_costs[1], node.depth + 1)
@@ -119,7 +116,7 @@ def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 
 
 
 def _find_split(node: _Node, leaf_cost: LeafCost, limits: Limits) -> None:
-    """The split of a leaf that lowers its cost most, the first among equals."""
+    """Find the split of a leaf that lowers its cost most; ties go to the first feature."""
     if node.depth >= limits.depth or not len(limits.features):
         return
     observed, missing = leaf_cost.split_costs(node.members, limits.features, limits.rows)
@@ -131,5 +128,5 @@ def _find_split(node: _Node, leaf_cost: LeafCost, limits: Limits) -> None:
 
 
 def tree_objective(leaf_cost: LeafCost, tree: Tree) -> float:
-    """Cost of the leaves of a tree, from their rows."""
+    """Cost of the leaves of a tree, computed from their rows."""
     return leaf_cost.total(members_of(leaf_cost.rows.patterns, literals) for literals in leaves_of(tree))

@@ -1,9 +1,9 @@
-"""Partitions of missingness patterns: which leaf a pattern is in.
+"""Partitions of missingness patterns into leaves.
 
-A partition knows the leaf of every pattern seen in training. A tree gives every other pattern a leaf by its splits.
-Boxes are disjoint on the patterns seen only: a new pattern that lies in one of them is in that leaf. One that lies in
-none or in several, and any new pattern where leaves are arbitrary groups, takes the leaf of the nearest pattern seen
-(Hamming distance; among equally near ones the pattern with the larger weight).
+A partition knows the leaf of every pattern seen in training. The splits of a tree give every other pattern a leaf.
+Boxes are disjoint only on the patterns seen: a new pattern that lies in exactly one box is in that leaf. A new pattern
+that lies in no box or in several, and any new pattern if leaves are arbitrary groups, takes the leaf of the nearest
+pattern seen (in Hamming distance; ties go to the larger weight).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Literals = list[tuple[int, bool]]
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition of the patterns of a data set, with the proof of how good it is.
+    """A partition of the patterns of a data set, with its certificate.
 
     Attributes
     ----------
@@ -35,10 +35,11 @@ class Partition:
     certificate : Certificate
         Training cost and its lower bound over the partitions of the same kind within the same limits.
     boxes : list of lists of (feature, missing), optional
-        The literals of each leaf, where leaves are boxes.
+        The literals of each leaf, if leaves are boxes.
     tree : tuple or None
-        ``(feature, where observed, where missing)``, None for a leaf; where the leaves are those of a tree.
+        ``(feature, where observed, where missing)``, None for a leaf.
     is_tree : bool
+        Whether the leaves are those of ``tree``.
     """
 
     patterns: BoolArray
@@ -72,11 +73,11 @@ class Partition:
         return leaves
 
     def seen(self, M: BoolArray) -> BoolArray:
-        """Whether each row's leaf is certain: its pattern was seen in training, or lies in one leaf only."""
+        """Whether the leaf of each row is certain: its pattern was seen in training or lies in one leaf only."""
         return self._decided(M) >= 0
 
     def _decided(self, M: BoolArray) -> IntArray:
-        """The leaf of each row, -1 where it would be the nearest pattern's."""
+        """The leaf of each row, -1 if it is that of the nearest pattern."""
         if self.boxes is None:
             known = lookup(self.patterns, M)
             return np.where(known >= 0, self.leaf[known], -1)
@@ -92,21 +93,20 @@ class Partition:
 def tree_partition(rows: PatternRows, tree: Tree, certificate: Certificate) -> Partition:
     """The partition by the leaves of a tree."""
     boxes = leaves_of(tree)
-    return _of_boxes(rows, boxes, certificate, tree, True)
+    return Partition(rows.patterns, rows.weights, box_labels(rows, boxes), certificate, boxes, tree, True)
 
 
 def box_partition(rows: PatternRows, boxes: list[Literals], certificate: Certificate) -> Partition:
     """The partition by boxes that are disjoint on the patterns seen."""
-    return _of_boxes(rows, boxes, certificate, None, False)
+    return Partition(rows.patterns, rows.weights, box_labels(rows, boxes), certificate, boxes)
 
 
-def _of_boxes(
-    rows: PatternRows, boxes: list[Literals], certificate: Certificate, tree: Tree, is_tree: bool
-) -> Partition:
-    leaf = np.full(len(rows.patterns), -1)
-    for number, literals in enumerate(boxes):
-        leaf[members_of(rows.patterns, literals)] = number
-    return Partition(rows.patterns, rows.weights, leaf, certificate, boxes, tree, is_tree)
+def box_labels(rows: PatternRows, boxes: list[Literals]) -> IntArray:
+    """For each pattern the index of its box."""
+    labels = np.full(len(rows.patterns), -1)
+    for index, literals in enumerate(boxes):
+        labels[members_of(rows.patterns, literals)] = index
+    return labels
 
 
 def group_partition(rows: PatternRows, labels: IntArray, certificate: Certificate) -> Partition:

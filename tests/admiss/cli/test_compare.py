@@ -187,13 +187,13 @@ def test_a_full_disk_keeps_the_old_file(here, monkeypatch, capsys):
 
 
 def test_an_interrupt_keeps_what_is_there(monkeypatch):
-    import admiss.partition.optimal_tree
+    import admiss.partition.proof
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
     data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
-    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
     compared = compare_partitions(data.X_train, data.y_train, methods=("greedy", "tree", "none"))
     assert compared.table["method"].tolist() == ["greedy", "tree"]
     assert compared.table["status"][1] == "interrupted"

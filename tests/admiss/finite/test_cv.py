@@ -107,8 +107,8 @@ def test_classifier_chooses_and_describes(data):
         ({"ridges": [-1.0]}, "ridge must be"),
         ({"leaf_models": ["cubic"]}, "leaf_model must be"),
         ({"max_depths": 3}, "must be lists"),
-        ({"max_depths": [1.5]}, "max_depth must be a whole number"),
-        ({"max_leaves": ["two"]}, "max_leaves must be a whole number"),
+        ({"max_depths": [1.5]}, "max_depth must be a positive whole number"),
+        ({"max_leaves": ["two"]}, "max_leaves must be a positive whole number"),
         ({"one_standard_error": "yes"}, "one_standard_error must be"),
         ({"cv": 1}, "cv must be between 2"),
     ],
@@ -131,12 +131,12 @@ def test_groups_are_searched_by_leaves(data):
 
 
 def test_an_interrupted_partition_interrupts_the_search(data, monkeypatch):
-    import admiss.partition.optimal_tree
+    import admiss.partition.proof
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
     search = FiniteRegressorCV(OptimalTree(), random_state=0, **SMALL)
     with pytest.raises(KeyboardInterrupt):
         search.fit(data.X_train, data.y_train)

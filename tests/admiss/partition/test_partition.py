@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import admiss.partition.optimal_tree
+import admiss.partition.proof
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.finite.leaf_features import LeafFeatures
@@ -122,7 +123,7 @@ def test_exact_finds_what_greedy_misses():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"max_depth": 0}, "max_depth must be a whole number from 1 on, or None, not 0; for no split use max_leaves=1"),
+        ({"max_depth": 0}, "max_depth must be a positive whole number or None, not 0; for no split use max_leaves=1"),
         ({"max_leaves": 0}, "max_leaves must be"),
         ({"min_rows": -1}, "min_rows must be"),
         ({"min_rows": 10_000}, "min_rows=10000 is more than the 120 rows"),
@@ -214,7 +215,7 @@ def test_an_interrupt_returns_the_greedy_tree(monkeypatch, make_rows):
         raise KeyboardInterrupt
 
     greedy = fitted(Greedy(max_depth=3, min_rows=10), X, y)
-    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
     model = fitted(OptimalTree(max_depth=3, min_rows=10), X, y)
     assert model.certificate_.status == "interrupted"
     assert model.certificate_.gap > 0
@@ -224,7 +225,7 @@ def test_an_interrupt_returns_the_greedy_tree(monkeypatch, make_rows):
 def test_too_many_boxes_fall_back_to_greedy_with_a_bound(monkeypatch, make_rows):
     X, y = make_rows(n=500, d=4)
     exact = fitted(OptimalTree(max_depth=2, min_rows=10), X, y)
-    monkeypatch.setattr(admiss.partition.optimal_tree, "MOST_BOXES", 5)
+    monkeypatch.setattr(admiss.partition.proof, "MOST_BOXES", 5)
     with pytest.warns(UserWarning, match="too many to enumerate"):
         model = fitted(OptimalTree(max_depth=2, min_rows=10), X, y)
     assert 0 < model.certificate_.bound <= exact.certificate_.objective <= model.certificate_.objective

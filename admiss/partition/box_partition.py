@@ -1,0 +1,88 @@
+"""The best partition into boxes, by set partitioning (:mod:`formulations.boxes.partition`)."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.greedy import grow_greedily
+from admiss.partition.partition import Partition, box_partition
+from admiss.partition.proof import cheap_bound, enumerated_boxes, settled, unproven
+from admiss.patterns import PatternTable
+from formulations.boxes.partition import solve_box_partition
+from formulations.leaves.cost import LeafCost, PatternRows
+from formulations.linear_solver import time_left
+from formulations.trees.dynamic_program import best_tree
+
+# Entries of the set-partitioning matrix beyond which a tree is returned with its gap.
+MOST_ENTRIES = 5 * 10**6
+
+
+class BoxPartition(Partitioner):
+    """The best cover of the observed patterns by disjoint boxes, which need not be the leaves of a tree.
+
+    Parameters
+    ----------
+    max_depth, max_leaves, min_rows, split_features
+        Limits, see :class:`~admiss.partition.Partitioner`; ``max_depth`` bounds the literals of a box.
+    solver : str
+        "highs", or any mixed-integer solver that Pyomo knows.
+    time_limit : float, optional
+        Seconds after which the best partition found is returned with its gap.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.partition import BoxPartition
+    >>> data = make_synthetic(n=300, d=5, rank=3, n_active=3, random_state=0)
+    >>> model = FiniteRegressor(BoxPartition(max_depth=2, max_leaves=4)).fit(data.X_train, data.y_train)
+    >>> model.certificate_.status
+    'optimal'
+    """
+
+    def __init__(
+        self,
+        max_depth: int | None = 3,
+        max_leaves: int | None = None,
+        min_rows: int | None = None,
+        split_features: Features | None = None,
+        solver: str = "highs",
+        time_limit: float | None = 60.0,
+    ) -> None:
+        super().__init__(max_depth, max_leaves, min_rows, split_features)
+        self.solver = solver
+        self.time_limit = time_limit
+
+    def partition(
+        self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
+    ) -> Partition:
+        """Solve the program, starting from the best tree."""
+        start = time.perf_counter()
+        limits = self.limits(statistics, feature_names)
+        most = min(len(statistics.patterns), max(1, len(statistics.s) // limits.rows))
+        # boxes can be more than the leaves of a tree of that depth
+        limits = replace(limits, leaves=min(most, self.max_leaves or most))
+        boxes, reason = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, start)
+        tree = grow_greedily(leaf_cost, limits) if boxes is None else best_tree(boxes, limits.leaves)[0]
+        if boxes is not None and _entries(statistics, limits) > MOST_ENTRIES:
+            reason = "too many boxes to choose"
+        if boxes is None or reason:
+            return unproven(leaf_cost, tree, cheap_bound(leaf_cost, limits, reason), reason, start)
+        found, certificate = solve_box_partition(
+            leaf_cost,
+            boxes,
+            limits.leaves,
+            start=tree,
+            solver=self.solver,
+            time_limit=time_left(self.time_limit, start),
+        )
+        certificate = replace(certificate, seconds=time.perf_counter() - start)
+        return settled(box_partition(statistics, found, certificate), leaf_cost)
+
+
+def _entries(statistics: PatternRows, limits: Limits) -> int:
+    """Entries of the matrix of patterns and the boxes that contain them."""
+    cells = len(PatternTable.of(statistics.patterns[:, limits.features]).patterns)
+    return cells * sum(comb(len(limits.features), k) for k in range(limits.depth + 1))

@@ -1,0 +1,93 @@
+"""The best division into arbitrary groups of patterns, by column generation (:mod:`formulations.groups`)."""
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from admiss.partition.base import Partitioner
+from admiss.partition.greedy import grow_greedily
+from admiss.partition.partition import Partition, box_labels, group_partition
+from admiss.partition.proof import settled, unproven
+from admiss.terminal.progress import gap_counter
+from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
+from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
+from formulations.trees.dynamic_program import leaves_of
+
+# Patterns beyond which a tree is returned with its gap.
+MOST_PATTERNS = 5000
+
+
+class PatternGroups(Partitioner):
+    """The best division of the observed patterns into arbitrary groups, by column generation.
+
+    For the squared loss and a few tens of patterns. The bound is strongest with ``ridge_scale="sample"``.
+
+    Parameters
+    ----------
+    max_leaves : int
+        Largest number of groups.
+    min_rows : int, optional
+        Smallest number of rows of a group; 2 (d + 1) by default.
+    time_limit : float, optional
+        Seconds after which the best groups found are returned with their gap.
+    random_state : int
+        Seed of the restarts of the exchange heuristic.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.partition import PatternGroups
+    >>> data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
+    >>> model = FiniteRegressor(PatternGroups(max_leaves=3), ridge_scale="sample", ridge=1e-3)
+    >>> model.fit(data.X_train, data.y_train).certificate_.status
+    'optimal'
+    """
+
+    def __init__(
+        self,
+        max_leaves: int = 4,
+        min_rows: int | None = None,
+        time_limit: float | None = 60.0,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(None, max_leaves, min_rows)
+        self.time_limit = time_limit
+        self.random_state = random_state
+
+    def partition(
+        self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
+    ) -> Partition:
+        """Generate groups and choose among them."""
+        if not isinstance(leaf_cost, SquaredLeafCost):
+            raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
+        start = time.perf_counter()
+        limits = self.limits(statistics, feature_names)
+        greedy = grow_greedily(leaf_cost, limits)
+        if len(statistics.patterns) > MOST_PATTERNS:
+            return unproven(leaf_cost, greedy, 0.0, "too many patterns", start)
+        problem = PatternGroupsProblem(
+            gram=_pattern_grams(leaf_cost),
+            rows=statistics.counts,
+            weights=statistics.weights,
+            ridge=leaf_cost.ridge,
+            ridge_scale=leaf_cost.ridge_scale,
+            max_groups=limits.leaves,
+            min_rows=limits.rows,
+        )
+        with gap_counter("pattern groups") as report:
+            labels, certificate = solve_pattern_groups(
+                problem,
+                start=box_labels(statistics, leaves_of(greedy)),
+                time_limit=self.time_limit,
+                random_state=self.random_state,
+                on_progress=report,
+            )
+        return settled(group_partition(statistics, labels, certificate), leaf_cost)
+
+
+def _pattern_grams(leaf_cost: SquaredLeafCost) -> np.ndarray:
+    """Gram matrix of (1, a, y) of every pattern."""
+    Z, start, _ = leaf_cost.statistics
+    return np.array([Z[start[p] : start[p + 1]].T @ Z[start[p] : start[p + 1]] for p in range(len(start) - 1)])
