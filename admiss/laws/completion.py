@@ -1,16 +1,16 @@
-"""Missing entries under a Gaussian law, exactly, or confined to half-lines by expectation propagation; compiled.
+"""Moments of missing entries under a Gaussian law: exact, or truncated to half-lines by expectation propagation.
 
 For a row with observed entries o and missing entries m of N(mean, S), with the Cholesky factor L L' = S_oo,
 
     u = L^-1 (v_o - mean_o),   W = L^-1 S_om:      E[v_m | v_o] = mean_m + W'u,     Cov[v_m | v_o] = S_mm - W'W,
 
-and -2 log density of v_o = u'u + log det S_oo + |o| log 2 pi. A pivot of L that vanishes belongs to an entry that the
-ones before determine: it is passed over, which amounts to a generalised inverse.
+and -2 log density of v_o = u'u + log det S_oo + |o| log 2 pi. A pivot of L vanishes if the previous entries determine
+the entry; it is skipped, which amounts to a generalised inverse.
 
-Where missing entries are known to lie beyond limits, v_j > c_j or v_j < c_j, the law of v_m | v_o is a truncated
-Gaussian, whose mean and covariance have no closed form. Expectation propagation (Minka 2001; for these regions
-Cunningham, Hennig and Lacoste-Julien 2011) replaces each half-line by a Gaussian factor exp(nu_j v_j - tau_j v_j^2 / 2)
-with the first two moments that the half-line gives to v_j when all other factors are kept. One missing entry: exact.
+If missing entries are known to lie beyond limits, v_j > c_j or v_j < c_j, the law of v_m | v_o is a truncated Gaussian,
+whose mean and covariance have no closed form. Expectation propagation (Minka 2001; for these regions Cunningham, Hennig
+and Lacoste-Julien 2011) replaces each half-line by a Gaussian factor exp(nu_j v_j - tau_j v_j^2 / 2) that gives v_j the
+same first two moments, all other factors fixed. For one missing entry it is exact.
 """
 
 import math
@@ -19,10 +19,10 @@ import numpy as np
 
 from formulations.jit import compiled
 
-# A pivot below this share of its diagonal entry is passed over.
+# Pivots below this share of their diagonal entry are skipped.
 PIVOT_TOLERANCE = 1e-11
 LOG_2_PI = math.log(2.0 * math.pi)
-# Sweeps over the factors, and the change of the means, in standard deviations, at which they stop.
+# Largest number of sweeps over the factors, and the change of the means, in standard deviations, that ends them.
 SWEEPS = 12
 SETTLED = 1e-3
 
@@ -31,11 +31,11 @@ SETTLED = 1e-3
 def complete_rows(  # type: ignore[no-untyped-def]
     V, mean, weights, codes, patterns, S, side, limit, completed, covariance
 ):
-    """Fill in expectations, add up weighted covariances, and return the log-likelihood of the observed entries.
+    """Fill in expectations, sum weighted covariances, and return the log-likelihood of the observed entries.
 
-    Rows come sorted by pattern: ``patterns[codes[i]]`` tells what is missing in row i. ``mean`` has a row for each row
-    of V. ``side`` is 1 where a missing entry lies above its limit, -1 below, 0 anywhere. The log-likelihood is that of
-    the Gaussian law and leaves out what the limits say. ``completed`` and ``covariance`` are written.
+    Rows are sorted by pattern; ``patterns[codes[i]]`` is the pattern of row i, and ``mean[i]`` its mean. ``side`` is 1 for
+    missing entries above their limit, -1 below, 0 without limit. The log-likelihood is that of the Gaussian law without
+    limits. Results are written to ``completed`` and ``covariance``.
     """
     n, v = V.shape
     L, W, C, E = np.empty((v, v)), np.empty((v, v)), np.empty((v, v)), np.empty((v, v))
@@ -44,7 +44,7 @@ def complete_rows(  # type: ignore[no-untyped-def]
     own_side, own_limit = np.empty(v), np.empty(v)
     covariance[:] = 0.0
     log_likelihood, log_det = 0.0, 0.0
-    n_o, n_m, last, confined = 0, 0, -1, False
+    n_o, n_m, last, truncated = 0, 0, -1, False
     for i in range(n):
         if codes[i] != last:
             last = codes[i]
@@ -57,10 +57,10 @@ def complete_rows(  # type: ignore[no-untyped-def]
                     o[n_o] = j
                     n_o += 1
             log_det = _condition(S, o, n_o, m, n_m, L, W, C)
-            confined = False
+            truncated = False
             for a in range(n_m):
                 own_side[a], own_limit[a] = side[m[a]], limit[m[a]]
-                confined |= own_side[a] != 0.0
+                truncated |= own_side[a] != 0.0
         for a in range(n_o):
             total = V[i, o[a]] - mean[i, o[a]]
             for k in range(a):
@@ -76,18 +76,18 @@ def complete_rows(  # type: ignore[no-untyped-def]
             for a in range(n_o):
                 total += W[a, b] * u[a]
             expected[b] = total
-        if confined:
-            _confine(expected, C, n_m, own_side, own_limit, E)
+        if truncated:
+            _truncate(expected, C, n_m, own_side, own_limit, E)
         for b in range(n_m):
             completed[i, m[b]] = expected[b]
             for c in range(n_m):
-                covariance[m[b], m[c]] += weights[i] * (E[b, c] if confined else C[b, c])
+                covariance[m[b], m[c]] += weights[i] * (E[b, c] if truncated else C[b, c])
     return log_likelihood
 
 
 @compiled
 def _condition(S, o, n_o, m, n_m, L, W, C):  # type: ignore[no-untyped-def]
-    """L, W and C = S_mm - W'W of a pattern are written; log det S_oo is returned."""
+    """Write L, W and C = S_mm - W'W of a pattern; return log det S_oo."""
     log_det = 0.0
     for a in range(n_o):
         for b in range(a):
@@ -117,8 +117,8 @@ def _condition(S, o, n_o, m, n_m, L, W, C):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _confine(mean, C, r, side, limit, E):  # type: ignore[no-untyped-def]
-    """Mean (in place) and covariance E of N(mean, C) with the entries of a side confined beyond their limits."""
+def _truncate(mean, C, r, side, limit, E):  # type: ignore[no-untyped-def]
+    """Mean (in place) and covariance E of N(mean, C) with entries truncated beyond their limits."""
     tau, nu = np.zeros(r), np.zeros(r)
     column = np.empty(r)
     for a in range(r):
@@ -130,13 +130,13 @@ def _confine(mean, C, r, side, limit, E):  # type: ignore[no-untyped-def]
             variance = E[j, j]
             if side[j] == 0.0 or not variance > PIVOT_TOLERANCE * C[j, j] or not variance > 0.0:
                 continue
-            rest = 1.0 / variance - tau[j]  # precision of all other factors
+            rest = 1.0 / variance - tau[j]  # precision of the other factors
             if not rest > 0.0:
                 continue
             centre, deviation = (mean[j] / variance - nu[j]) / rest, 1.0 / math.sqrt(rest)
-            shift, kept = _half_line(side[j] * (limit[j] - centre) / deviation)
+            shift, variance_share = _half_line(side[j] * (limit[j] - centre) / deviation)
             new_mean = centre + side[j] * deviation * shift
-            new_tau = max(0.0, rest / kept - rest)
+            new_tau = max(0.0, rest / variance_share - rest)
             new_nu = new_mean * (rest + new_tau) - centre * rest
             d_tau, d_nu = new_tau - tau[j], new_nu - nu[j]
             tau[j], nu[j] = new_tau, new_nu
@@ -155,7 +155,7 @@ def _confine(mean, C, r, side, limit, E):  # type: ignore[no-untyped-def]
 
 @compiled
 def _half_line(z):  # type: ignore[no-untyped-def]
-    """Mean, and share of the variance that is left, of a standard Gaussian above z."""
+    """Mean and variance of a standard Gaussian above z."""
     if z < -38.0:
         return 0.0, 1.0
     if z > 30.0:  # the tail of erfc underflows further out

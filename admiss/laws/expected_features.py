@@ -1,19 +1,19 @@
-"""Features as they are to be expected: what is missing is replaced by what a law of the features says of it.
+"""Expected features: missing values replaced by their conditional means, with random features on top.
 
-With the law of X (``admiss/laws``), x^ = E[x | x_obs, m], and random directions a_r and offsets b_r, a row becomes
+With a law of the features, x^ = E[x | x_obs, m], and random directions a_r and offsets b_r, a row becomes
 
     x^ in R^d,     m in {0, 1}^d,     h_r = relu(a_r'x^ + b_r)   or   E[relu(a_r'x + b_r) | x_obs, m],      r = 1 .. R.
 
-Features are over their scales; a_r is Gaussian, divided by the deviation of a_r'x, and b_r standard Gaussian. Under the
-Gaussian law a'x | x_obs is Gaussian with a mean t and a deviation s, and the expectation is
+Features are standardised; a_r is Gaussian, divided by the deviation of a_r'x, and b_r standard Gaussian. Under the
+Gaussian law a'x | x_obs is Gaussian with mean t and deviation s, and the expectation is
 
     E[relu(a'x + b) | x_obs] = (t + b) Phi((t + b) / s) + s phi((t + b) / s).
 
-It gains little: +.004 +- .001 of R2 in 20 generated instances of the paper with values missing completely at random and
-NN signals, -.004 +- .003 where they are censored.
+The expectation gains little: +.004 +- .001 of R2 in 20 generated instances of the paper with values missing completely
+at random and NN signals, -.004 +- .003 with censored values.
 
 A linear model of these columns is a network with one hidden layer of random features (Rahimi and Recht 2008) on top of
-the conditional law: with R = 0 it is `ConditionalMean`.
+the conditional law; with R = 0 it is `ConditionalMean`.
 """
 
 from numbers import Integral
@@ -32,26 +32,25 @@ from formulations.arrays import FloatArray
 
 
 class ExpectedFeatures(TransformerMixin, BaseEstimator):
-    """Expected values, indicators of what is missing, and random features of the expected values.
+    """Expected values, indicators of missing values, and random features of the expected values.
 
     Parameters
     ----------
     n_random : int
-        R, the number of random features; 0 leaves them out.
+        R, the number of random features; 0 for none.
     law : {"gaussian", "censored"}
         As in :class:`admiss.adaptivity.ConditionalMean`.
     prior : float
         As there.
     expected_relu : bool
-        Take the expectation of the random features, and not the random features of the expectation; for the Gaussian
-        law.
+        Use the expectation of random features, not the random features of expectations; for the Gaussian law only.
     random_state : int, RandomState or None
         Seed of the random features.
 
     Attributes
     ----------
     law_ : Law
-        The law of the features that were observed at least once, with ``mean`` and ``covariance``.
+        The law of the features with observed values, with ``mean`` and ``covariance``.
     n_features_in_, feature_names_in_
 
     Examples
@@ -78,12 +77,12 @@ class ExpectedFeatures(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_law(self.law, self.prior)
         if not isinstance(self.n_random, Integral) or isinstance(self.n_random, bool) or self.n_random < 0:
-            raise ValueError(f"n_random must be a whole number from 0 on, not {self.n_random!r}.")
+            raise ValueError(f"n_random must be a non-negative integer, not {self.n_random!r}.")
         if self.expected_relu and self.law != "gaussian":
-            raise ValueError("expected_relu is known in closed form for law='gaussian' only.")
+            raise ValueError("expected_relu has a closed form for law='gaussian' only.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the law of the features, and draw the random ones."""
+        """Fit the law of the features, and draw the random directions."""
         self._check_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
@@ -104,16 +103,16 @@ class ExpectedFeatures(TransformerMixin, BaseEstimator):
         self.offsets_ = random.standard_normal(int(self.n_random))
 
     def transform(self, X: Any) -> FloatArray:
-        """The columns x^, m (of features that were missing somewhere in training) and h."""
+        """The columns x^, m (of features with missing values in training) and h."""
         return np.hstack(self.blocks(X))
 
     def blocks(self, X: Any) -> list[FloatArray]:
-        """The three blocks of columns; the random features are scaled to weigh as much as the features."""
+        """The three blocks of columns; random features are scaled to have the same weight as the features."""
         check_is_fitted(self)
         return self.blocks_of_rows(read_features(self, X, reset=False))
 
     def blocks_of_rows(self, X: FloatArray) -> list[FloatArray]:
-        """The blocks of an array that has been read."""
+        """The blocks of a validated array."""
         X, law = X[:, self.features_], self.law_
         M = np.isnan(X)
         warn_never_missing(feature_names(self), self.features_[M.any(axis=0) & ~law.missable])

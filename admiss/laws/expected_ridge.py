@@ -1,17 +1,17 @@
-"""Ridge regression on expected features: a non-linear model on top of the conditional law of what is missing.
+"""Ridge regression on expected features: a non-linear model on top of the conditional law of missing values.
 
     f(x, m) = c + beta'x^ + b'm + sum_r v_r relu(a_r'x^ + b_r)        (columns of ``expected_features``)
 
-with one penalty lambda and a relative weight for each of the three blocks. They are chosen by the exact leave-one-out
-error of the ridge (``press``), or on folds. Leave-one-out takes the columns as given: the law of the features, which
-does not know y, has seen the row that is left out. On folds the law is fitted anew on the training rows of each.
+with one penalty lambda and a relative weight for each of the three blocks, selected by the exact leave-one-out error of
+the ridge (``press``), or on folds. Leave-one-out takes the columns as given: the law of the features, which does not
+depend on y, has seen the row that is left out. On folds the law is fitted anew to the training rows.
 
-In classification the targets are the indicators of the classes (squared loss, the Brier score); predictions are cut to
-[0.005, 0.995] and scaled to sum to 1. Predictions of a number are cut to the range of y in training.
+In classification the targets are the indicators of the classes (squared loss, the Brier score); predictions are clipped
+to [0.005, 0.995] and scaled to sum to 1. Numeric predictions are clipped to the range of y in training.
 
-Where it loses. A smooth function of some 250 random directions: thresholds, interactions and irrelevant features are
-what forests and boosting are better at, and least squares on class indicators loses to a logistic model where features
-have heavy tails. The rest as in `ConditionalMean`: all depends on the law.
+Where it loses. The model is a smooth function of some 250 random directions: forests and boosting are better at
+thresholds, interactions and irrelevant features, and least squares on class indicators loses to a logistic model if
+features have heavy tails. As in `ConditionalMean`, everything depends on the law.
 """
 
 from typing import Any, Self
@@ -32,16 +32,16 @@ from admiss.estimator.validation import (
 )
 from admiss.laws import DEFAULT_PRIOR
 from admiss.laws.expected_features import ExpectedFeatures
-from admiss.laws.press import Ridge, choose, fit_ridge, held_out, leave_one_out
+from admiss.laws.press import Ridge, fit_ridge, held_out, leave_one_out, select_penalty
 from formulations.arrays import FloatArray, IntArray
 
-# Weights to be tried for the blocks x^, m and h.
+# Candidate weights of the blocks x^, m and h.
 BLOCK_WEIGHTS = ((1.0,), (0.3, 1.0), (0.3, 1.0, 3.0))
 SMALLEST_PROBABILITY = 0.005
 
 
 class _ExpectedRidge(BaseEstimator):
-    """What the regressor and the classifier share."""
+    """Shared by the regressor and the classifier."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class _ExpectedRidge(BaseEstimator):
         else:
             errors = held_out([self._fold(seed, rows, Y, s, train, test) for train, test in folds])
         options = [g if block.shape[1] else g[:1] for g, block in zip(BLOCK_WEIGHTS, blocks, strict=True)]
-        g, share, error = choose(options, errors)
+        g, share, error = select_penalty(options, errors)
         self.ridge_: Ridge = fit_ridge(blocks, Y, s, g, share)
         self.error_ = error / float(s.sum())
 
     def _fold(
         self, seed: int, X: FloatArray, Y: FloatArray, s: FloatArray, train: IntArray, test: IntArray
     ) -> tuple[list[FloatArray], FloatArray, FloatArray, list[FloatArray], FloatArray, FloatArray]:
-        with silence():  # what is rare may be absent from a fold
+        with silence():  # rare values may be absent from a fold
             transformer = self._transformer(seed).fit(X[train], sample_weight=s[train])
             blocks, test_blocks = transformer.blocks(X[train]), transformer.blocks(X[test])
         return blocks, Y[train], s[train], test_blocks, Y[test], s[test]
@@ -100,12 +100,12 @@ class _ExpectedRidge(BaseEstimator):
 
 
 class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
-    """Ridge regression on expected values, indicators of what is missing, and random features.
+    """Ridge regression on expected values, indicators of missing values, and random features.
 
     Parameters
     ----------
     n_random : int
-        Random features; with 0 the model is linear in the expected values.
+        Number of random features; with 0 the model is linear in the expected values.
     law : {"gaussian", "censored"}
         As in :class:`admiss.adaptivity.ConditionalMean`.
     prior : float
@@ -113,7 +113,7 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     expected_relu : bool
         As in :class:`ExpectedFeatures`.
     cv : None, int, splitter or iterable
-        How the penalty is chosen: by exact leave-one-out errors, or on folds with the law fitted anew in each.
+        How the penalty is selected: by exact leave-one-out errors (None), or on folds with the law fitted anew in each.
     random_state : int, RandomState or None
         Seed of random features and folds.
 
@@ -123,7 +123,7 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     ridge_ : Ridge
         Coefficients, penalty and block weights.
     error_ : float
-        Mean squared error, left out or held out, of the choice.
+        Leave-one-out or held-out mean squared error of the selected penalty.
     n_features_in_, feature_names_in_
 
     Examples
@@ -136,7 +136,7 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the law, and the ridge."""
+        """Fit the law and the ridge."""
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             target = read_regression_target(self, y, len(rows))
@@ -148,12 +148,12 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions, within the range of y in training."""
+        """Predicted target of each row, within the range of y in training."""
         return np.clip(self._predictions(X)[:, 0] * self.unit_, *self.range_)
 
 
 class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
-    """Ridge regression of class indicators on expected values, indicators of what is missing, and random features.
+    """Ridge regression of class indicators on expected values, indicators of missing values, and random features.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the law, and the ridge."""
+        """Fit the law and the ridge."""
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             self.classes_, codes = read_classes(self, y, len(rows))
@@ -179,11 +179,11 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes."""
+        """Probability of each class."""
         cut = np.clip(self._predictions(X), SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
         return cut / cut.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> Any:
-        """The most likely class."""
+        """Most likely class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]

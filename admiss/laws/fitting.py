@@ -1,25 +1,25 @@
 """The law of the features by penalised maximum likelihood: EM over rows with missing values.
 
-With features over their scales, v | z ~ N(mu + B z, S) maximises
+For standardised features, v | z ~ N(mu + B z, S) maximises
 
     sum_i s_i log p(v_obs,i | z_i)  -  1/2 [ k log det S + tr S^-1 k (I + B B') ],
 
-the observed-data likelihood with k rows added in which all features are uncorrelated: k = ``prior``. It keeps S regular
-where features are linearly dependent, or are more than the rows. EM repeats
+the observed-data likelihood with k = ``prior`` added rows of uncorrelated features, which keep S regular if features
+are linearly dependent or outnumber the rows. EM repeats
 
     E    v^ = E[v | v_obs, z],   C = sum of Cov[v | v_obs, z]                                   (``completion``)
     M    mu = mean of v^,   B = (v^ - mu)'z (z'z + k I)^-1,   S = (residuals'residuals + C + k (I + B B')) / (n + k)
 
-with z centred. No step lowers the objective as long as S stays regular, which k > 0 sees to; where features are
-linearly dependent and k = 0 there is no maximum. Rows are grouped by pattern, so that a step costs one Cholesky factor
-a pattern and one triangular solve a row. After two steps, with differences r and r + v of the parameters, an
-extrapolation to theta + 2 t r + t^2 v, t = |r| / |v|, is taken where it is a law and the objective is no lower
-(Varadhan and Roland 2008). EM stops where a plain step gains less than ``GAIN_TOLERANCE`` a row, or after
-``MAX_STEPS``: near enough for predictions, where mu and S may still have some way to go.
+with z centred. No step lowers the objective as long as S is regular, which k > 0 ensures; if features are linearly
+dependent and k = 0, there is no maximum. Rows are grouped by pattern: a step costs one Cholesky factor per pattern and
+one triangular solve per row. After two steps, with differences r and r + v of the parameters, the extrapolation
+theta + 2 t r + t^2 v, t = |r| / |v|, is accepted if it is a law and does not lower the objective (Varadhan and Roland
+2008). EM stops when a plain step gains less than ``GAIN_TOLERANCE`` per row, or after ``MAX_STEPS``: close enough for
+predictions, although mu and S may not have converged.
 
-In a censored law (``law.py``) the E step takes moments of truncated Gaussians. Sides are those on which a feature, as
-predicted from the others, lies where it is missing; limits are the extreme observed values. The E step is approximate
-then, and EM stops where the parameters settle, or, as with heavy tails, after ``MAX_CENSORED_STEPS``.
+In a censored law (``law.py``) the E step takes moments of truncated Gaussians. The side of a feature is that of its
+predictions from the others when it is missing; limits are the extreme observed values. The E step is approximate, and
+EM stops when the parameters settle, or, as with heavy tails, after ``MAX_CENSORED_STEPS``.
 
 Little and Rubin, *Statistical Analysis with Missing Data*, chapter 11, have EM for Gaussian data.
 """
@@ -41,50 +41,50 @@ from formulations.arrays import BoolArray, FloatArray
 
 LAWS = ("gaussian", "censored")
 MAX_STEPS = 1000
-# Rows of uncorrelated features that are added.
+# Number of added rows of uncorrelated features.
 DEFAULT_PRIOR = 0.1
-# EM stops when a step gains less than this for a row, or moves no parameter by more than that.
+# EM stops when a step gains less than this per row, or (censored) moves no parameter by more than this.
 GAIN_TOLERANCE = 1e-6
 MOVE_TOLERANCE = 1e-3
 MAX_CENSORED_STEPS = 100
 
-# The laws fitted last: models that share training rows, such as those of a stack, ask for the same law in turn.
+# The latest laws: models with the same training rows, such as those of a stack, need the same law in turn.
 _LATEST: "OrderedDict[bytes, Law]" = OrderedDict()
-KEPT = 16
+CACHED = 16
 _LOCK = Lock()
 
 
 def check_law(law: Any, prior: Any) -> None:
-    """Raise where there is no such law."""
+    """Raise an error unless the law is known and the prior valid."""
     if not isinstance(law, str) or law not in LAWS:
         raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}.")
     if not isinstance(prior, int | float | np.number) or isinstance(prior, bool) or not 0 <= float(prior) < np.inf:
-        raise ValueError(f"prior must be a number of rows from 0 on, not {prior!r}.")
+        raise ValueError(f"prior must be a non-negative number of rows, not {prior!r}.")
 
 
 def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = DEFAULT_PRIOR) -> Law:
-    """The law of rows with NaN where missing; every feature is observed somewhere, and weights are positive."""
+    """Fit a law to rows with NaN where missing; every feature has observed values, and weights are positive."""
     digest = blake2b(np.ascontiguousarray(X).tobytes())
     digest.update(np.ascontiguousarray(weights).tobytes())
     digest.update(repr((X.shape, float(prior))).encode())
-    found = _remembered(digest.digest(), lambda: _gaussian(X, weights, float(prior)))
+    found = _cached(digest.digest(), lambda: _gaussian(X, weights, float(prior)))
     if kind == "gaussian" or not found.missable.any():
         return found
     digest.update(b"censored")
-    return _remembered(digest.digest(), lambda: _censored(X, weights, found, float(prior)))
+    return _cached(digest.digest(), lambda: _censored(X, weights, found, float(prior)))
 
 
-def _remembered(key: bytes, compute: Callable[[], Law]) -> Law:
+def _cached(key: bytes, compute: Callable[[], Law]) -> Law:
     with _LOCK:
         law = _LATEST.get(key)
     if law is None:
         law = compute()
     for array in vars(law).values():
-        array.setflags(write=False)  # it is handed out again
+        array.setflags(write=False)  # it is shared
     with _LOCK:
         _LATEST[key] = law
         _LATEST.move_to_end(key)
-        while len(_LATEST) > KEPT:
+        while len(_LATEST) > CACHED:
             _LATEST.popitem(last=False)
     return law
 
@@ -105,7 +105,7 @@ def _gaussian(X: FloatArray, weights: FloatArray, prior: float) -> Law:
 
 
 def _extrapolated(rows: "_Rows", law: Law, once: Law, twice: Law, value: float) -> tuple[Law, Law, float]:
-    """A law further along the way of two steps, the step from there, and its value; or the second step itself."""
+    """The extrapolation of two steps, the step from there, and its value; or the same for the second step."""
     further = _further(law, once, twice)
     if further is not None:
         found, step = rows.step(further)
@@ -116,7 +116,7 @@ def _extrapolated(rows: "_Rows", law: Law, once: Law, twice: Law, value: float) 
 
 
 def _further(law: Law, once: Law, twice: Law) -> Law | None:
-    """The extrapolation of two steps, where it goes beyond them and is a law."""
+    """The extrapolation of two steps, if it goes beyond them and is a law."""
     r, v = once.parameters() - law.parameters(), twice.parameters() - 2 * once.parameters() + law.parameters()
     length = float(np.linalg.norm(v))
     stretch = float(np.linalg.norm(r)) / length if length > 0 else 1.0
@@ -151,7 +151,7 @@ class _Rows:
         self.inverse = scipy.linalg.pinvh(gram)
 
     def step(self, law: Law) -> tuple[float, Law]:
-        """The objective at a law, and the law of a step of EM from there."""
+        """The objective at a law, and the law after a step of EM from there."""
         completed, covariance, log_likelihood = self.expect(law)
         return log_likelihood - self.penalty(law), self.maximise(law, completed, covariance)
 
@@ -191,7 +191,7 @@ def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law
 
 
 def _sides(law: Law, X: FloatArray, M: BoolArray, weights: FloatArray) -> FloatArray:
-    """1 for a feature that, as predicted from the others, is larger where it is missing than where it is observed."""
+    """1 if a feature, as predicted from the others, is larger when missing than when observed, otherwise -1."""
     side = np.ones(M.shape[1])
     for k, j in enumerate(np.flatnonzero(law.missable)):
         hidden = X.copy()

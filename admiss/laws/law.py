@@ -4,8 +4,8 @@ Features that are never missing in training, z, are given; the others, v, follow
 
     v | z ~ N(mu + B z, S),
 
-which is the conditional form of a joint Gaussian. In a ``censored`` law a missing v_j is known to lie beyond the
-largest or below the smallest observed value c_j, so that v_m | v_o, z is a truncated Gaussian.
+the conditional form of a joint Gaussian. In a ``censored`` law a missing v_j is known to lie above the largest or below
+the smallest observed value c_j, so v_m | v_o, z is a truncated Gaussian.
 """
 
 from dataclasses import dataclass, replace
@@ -20,24 +20,24 @@ from formulations.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A fitted law, in features with observed mean 0 and deviation 1.
+    """A fitted law of features standardised to observed mean 0 and deviation 1.
 
     Attributes
     ----------
     location, scale : arrays of shape (d,)
-        Observed mean and deviation of the features, in the user's units.
+        Observed means and standard deviations of the features, in the user's units.
     missable : bool array of shape (d,)
-        Which features are v.
+        Which features have missing values (v).
     mu : array of shape (v,)
     B : array of shape (v, z)
     S : array of shape (v, v)
     second_moment : array of shape (z, z)
         Of z.
     side : array of shape (v,)
-        1 where a missing value lies above its limit, -1 below, 0 where the law says nothing of that.
+        1 if missing values lie above the limit, -1 if below, 0 if the law has no limit.
     limit : array of shape (v,)
     history : array
-        The penalised log-likelihood after each step of EM; empty for a censored law, which has none in closed form.
+        Penalised log-likelihood after each step of EM; empty for a censored law, which has no closed form of it.
     """
 
     location: FloatArray
@@ -52,11 +52,11 @@ class Law:
     history: FloatArray
 
     def parameters(self) -> FloatArray:
-        """mu, B and S in one vector."""
+        """mu, B and S as one vector."""
         return np.concatenate([self.mu, self.B.ravel(), self.S.ravel()])
 
     def with_parameters(self, theta: FloatArray) -> "Law":
-        """The law with other mu, B and S."""
+        """A copy with other mu, B and S."""
         v, size = len(self.mu), self.B.size
         S = theta[v + size :].reshape(v, v)
         return replace(self, mu=theta[:v], B=theta[v : v + size].reshape(self.B.shape), S=(S + S.T) / 2)
@@ -75,7 +75,7 @@ class Law:
 
     @property
     def standard_covariance(self) -> FloatArray:
-        """Covariance of the features over their scales."""
+        """Covariance of the standardised features."""
         z, v = np.flatnonzero(~self.missable), np.flatnonzero(self.missable)
         Sigma = np.empty((len(self.missable), len(self.missable)))
         cross = self.B @ self.second_moment
@@ -84,15 +84,15 @@ class Law:
         return Sigma
 
     def standardise(self, X: FloatArray) -> FloatArray:
-        """Features over their scales, NaN where missing."""
+        """Standardised features, NaN where missing."""
         return (X - self.location) / self.scale
 
     def expect(self, X: FloatArray) -> FloatArray:
-        """E[x | x_obs] in the user's units; a feature that was never missing in training is at its mean where it is."""
+        """E[x | x_obs] in the user's units; the mean for a missing feature that was complete in training."""
         return np.where(np.isnan(X), self.location + self.scale * self.expect_standard(X), X)
 
     def expect_standard(self, X: FloatArray) -> FloatArray:
-        """E[x | x_obs] of features over their scales."""
+        """E[x | x_obs] of the standardised features."""
         completed = self.standardise(X)
         z = np.nan_to_num(completed[:, ~self.missable])
         V = completed[:, self.missable]
@@ -103,9 +103,9 @@ class Law:
         return completed
 
     def deviations_of(self, directions: FloatArray, M: BoolArray) -> FloatArray:
-        """Standard deviations of a'x | x_obs for the columns a of ``directions``, by row of the patterns M.
+        """Standard deviations of a'x | x_obs for the columns a of ``directions``, for each row of the patterns M.
 
-        Features are over their scales, and the law is the Gaussian one.
+        x is standardised, and the law is the Gaussian one.
         """
         a = directions[self.missable]
         table = PatternTable.of(M[:, self.missable])
@@ -120,7 +120,7 @@ class Law:
 def expectations(
     V: FloatArray, mean: FloatArray, weights: FloatArray, table: PatternTable, law: Law
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Completed rows, the sum of the conditional covariances, and the log-likelihood of what is observed."""
+    """Completed rows, the weighted sum of conditional covariances, and the log-likelihood of the observed values."""
     order = np.argsort(table.codes, kind="stable")
     completed, covariance = np.empty(V.shape), np.empty(law.S.shape)
     log_likelihood = complete_rows(

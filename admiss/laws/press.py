@@ -1,18 +1,18 @@
-"""Ridge regression whose penalty is chosen by exact leave-one-out errors (PRESS), or on folds.
+"""Ridge regression with its penalty selected by exact leave-one-out errors (PRESS; Allen 1974), or on folds.
 
     min over c, w of   sum_i s_i |y_i - c - f_i'w|^2 + lambda |w|^2,        rows f_i = (g_1 f_i1, .., g_B f_iB)
 
-for targets y_i in R^q (one column a class in classification). The columns come in blocks with relative weights g; a
-larger g_b is a smaller penalty on block b. With F~ = diag(sqrt s)(F - mean) = U diag(sigma) V' and y~ alike,
+for targets y_i in R^q (one column per class in classification). The columns form blocks with relative weights g; a
+larger g_b is a smaller penalty on block b. With F~ = diag(sqrt s)(F - mean) = U diag(sigma) V' and y~ likewise,
 
     residuals          r = U diag(lambda / (sigma^2 + lambda)) U'y~ + r_0,          r_0 = y~ - U U'y~
     1 - leverages      1 - h_i = sum_k U_ik^2 lambda / (sigma_k^2 + lambda) + o_i,  o_i = 1 - s_i / S - sum_k U_ik^2
 
-and leaving out row i changes its residual to r_i / (1 - h_i), exactly. Both are sums of terms that are not negative,
-and r_0 = o = 0 where the columns span all that the intercept leaves: nothing cancels where there are more columns than
-rows and lambda is small, so that a fit that interpolates is not mistaken for a good one.
+and leaving out row i changes its residual to exactly r_i / (1 - h_i). In 1 - h_i all terms are non-negative, and
+r_0 = o = 0 if the columns span everything but the intercept: nothing cancels if columns outnumber rows and lambda is
+small, so an interpolating fit is not mistaken for a good one.
 
-Lambda is a share of the mean over columns of their sums of squares. Allen (1974) has PRESS.
+Lambda is given as a share of the mean over columns of their sums of squares.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ import numpy as np
 from formulations.arrays import FloatArray
 
 SHARES = np.logspace(-7, 3, 31)
-# Singular values, and eigenvalues of the Gram matrix, below this share of the largest do not count.
+# Singular values, and eigenvalues of the Gram matrix, below this share of the largest count as 0.
 SMALLEST_SINGULAR = 1e-10
 SMALLEST_EIGENVALUE = 1e-13
 
 Blocks = Sequence[FloatArray]
-# Summed squared errors for each share of SHARES, given the weights of the blocks.
+# Summed squared errors for each share in SHARES, given the weights of the blocks.
 Errors = Callable[[Sequence[float]], FloatArray]
 
 
@@ -44,7 +44,7 @@ class Ridge:
     mean : array of shape (p,)
         Subtracted from the columns.
     coefficients : array of shape (p, q)
-        Of the columns before they are weighted.
+        Of the columns without block weights.
     intercept : array of shape (q,)
     """
 
@@ -59,26 +59,26 @@ class Ridge:
         return self.intercept + (np.hstack(blocks) - self.mean) @ self.coefficients
 
 
-def choose(candidates: Sequence[Sequence[float]], errors: Errors) -> tuple[tuple[float, ...], float, float]:
+def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tuple[tuple[float, ...], float, float]:
     """Block weights and share with the smallest error, and that error.
 
-    ``candidates`` has for each block the weights to be tried. One block after the other is varied, the last one first,
-    with the first weight of the blocks that are yet to come.
+    ``candidates`` lists the weights to try for each block. Blocks are varied one after the other, the last one first,
+    with the first weights of the blocks still to come.
     """
-    chosen = [options[0] for options in candidates]
-    best, found = np.inf, 0
+    selected = [options[0] for options in candidates]
+    best, index = np.inf, 0
     for b in reversed(range(len(candidates))):
         # the first weight of a block has been tried with the block before
         for g in candidates[b] if not np.isfinite(best) else candidates[b][1:]:
-            trial = [*chosen[:b], g, *chosen[b + 1 :]]
+            trial = [*selected[:b], g, *selected[b + 1 :]]
             by_share = errors(trial)
             if by_share.min() < best:
-                best, found, chosen = float(by_share.min()), int(by_share.argmin()), trial
-    return tuple(chosen), float(SHARES[found]), best
+                best, index, selected = float(by_share.min()), int(by_share.argmin()), trial
+    return tuple(selected), float(SHARES[index]), best
 
 
 def leave_one_out(blocks: Blocks, Y: FloatArray, weights: FloatArray) -> Errors:
-    """The summed leave-one-out errors as a function of the weights of the blocks."""
+    """Summed leave-one-out errors as a function of the block weights."""
 
     def errors(g: Sequence[float]) -> FloatArray:
         parts = _decompose(_weighted(blocks, g), Y, weights)
@@ -88,7 +88,7 @@ def leave_one_out(blocks: Blocks, Y: FloatArray, weights: FloatArray) -> Errors:
 
 
 def held_out(folds: Sequence[tuple[Blocks, FloatArray, FloatArray, Blocks, FloatArray, FloatArray]]) -> Errors:
-    """The summed errors on held-out rows: blocks, targets and weights of training and of held-out rows of each fold."""
+    """Summed held-out errors; a fold has blocks, targets and weights of training rows, then of held-out rows."""
 
     def errors(g: Sequence[float]) -> FloatArray:
         total = np.zeros(len(SHARES))
@@ -107,7 +107,7 @@ def held_out(folds: Sequence[tuple[Blocks, FloatArray, FloatArray, Blocks, Float
 
 
 def fit_ridge(blocks: Blocks, Y: FloatArray, weights: FloatArray, g: Sequence[float], share: float) -> Ridge:
-    """The ridge of given block weights and share."""
+    """The ridge for given block weights and share."""
     F = _weighted(blocks, g)
     parts = _decompose(F, Y, weights)
     lam = share * parts.unit
@@ -128,7 +128,7 @@ def _weighted(blocks: Blocks, g: Sequence[float]) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Singular value decomposition of the centred columns, and the centred targets, rows times the root of weights."""
+    """Singular value decomposition of the centred columns, and the centred targets, rows times the roots of weights."""
 
     U: FloatArray
     sigma: FloatArray
@@ -147,18 +147,18 @@ def _decompose(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Parts:
     A = root * (F - weights @ F / weights.sum())
     n, p = A.shape
     unit = float(np.sum(A**2)) / max(p, 1) or 1.0
-    if n > p:  # the Gram matrix is small, and all shares are well above its rounding
+    if n > p:  # the Gram matrix is small, and all shares exceed its rounding
         values, V = np.linalg.eigh(A.T @ A)
-        kept = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
-        sigma, V = np.sqrt(values[kept]), V[:, kept]
+        nonzero = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
+        sigma, V = np.sqrt(values[nonzero]), V[:, nonzero]
         return _Parts((A @ V) / sigma, sigma, V.T, target, unit)
     U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
-    kept = sigma > SMALLEST_SINGULAR * sigma.max(initial=0.0)
-    return _Parts(U[:, kept], sigma[kept], Vt[kept], target, unit)
+    nonzero = sigma > SMALLEST_SINGULAR * sigma.max(initial=0.0)
+    return _Parts(U[:, nonzero], sigma[nonzero], Vt[nonzero], target, unit)
 
 
 def _left_out(parts: _Parts, lambdas: FloatArray, weights: FloatArray) -> FloatArray:
-    """Leave-one-out residuals times the root of the weights, of shape (lambdas, n, q)."""
+    """Leave-one-out residuals times the roots of the weights, of shape (lambdas, n, q)."""
     shares = lambdas / (parts.sigma[:, None] ** 2 + lambdas)
     projected = parts.U.T @ parts.target
     squares = parts.U**2

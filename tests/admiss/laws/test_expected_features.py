@@ -1,4 +1,4 @@
-"""Expected features: the transformer, the ridge on top, and what both promise."""
+"""Expected features: the transformer, the ridge on top, and the contracts of both."""
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,7 @@ def test_expected_relu_against_draws(make_rows):
 
 
 def test_expected_relu_is_the_formula_of_a_half_gaussian():
-    """One feature that is missing: E relu(t + s z) = t Phi(t / s) + s phi(t / s)."""
+    """One missing feature: E relu(t + s z) = t Phi(t / s) + s phi(t / s)."""
     X = np.array([[1.0], [2.0], [4.0], [np.nan]])
     transformer = ExpectedFeatures(n_random=3, expected_relu=True, random_state=0).fit(X)
     law, a, b = transformer.law_, transformer.directions_[0], transformer.offsets_
@@ -86,7 +86,7 @@ def test_without_random_features_it_is_a_ridge_on_expected_values(make_rows):
 
 
 @pytest.mark.parametrize("cv", [None, 3])
-def test_error_is_that_of_rows_not_seen(cv):
+def test_error_is_that_of_unseen_rows(cv):
     data = paper_instance(400, "mcar", "nn", 0.3, 2)
     model = ExpectedFeaturesRegressor(cv=cv, random_state=0).fit(data.X_train, data.y_train)
     assert model.error_ == pytest.approx(np.mean((data.y_test - model.predict(data.X_test)) ** 2), rel=0.15)
@@ -168,12 +168,12 @@ def test_names_of_the_columns():
     check_transformer_get_feature_names_out_pandas("ExpectedFeatures", ExpectedFeatures(n_random=3))
 
 
-def test_an_array_after_a_frame_is_told_once(make_rows):
+def test_an_array_after_a_frame_gives_one_warning(make_rows):
     X, y = make_rows()
     model = ExpectedFeaturesRegressor(8, random_state=0).fit(pd.DataFrame(X, columns=list("abc")), y)
-    with pytest.warns(UserWarning, match="does not have valid feature names") as told:
+    with pytest.warns(UserWarning, match="does not have valid feature names") as warned:
         model.predict(X)
-    assert len(told) == 1
+    assert len(warned) == 1
 
 
 def test_large_targets(make_rows):
@@ -203,8 +203,8 @@ def test_folds_count_all_rows(make_rows):
     s = np.where(np.arange(100) % 3 == 0, 0.0, 1.0)
     folds = [(np.arange(50, 100), np.arange(50)), (np.arange(50), np.arange(50, 100))]
     used = np.flatnonzero(s)
-    place = np.cumsum(s > 0) - 1
-    own = [(place[np.intersect1d(a, used)], place[np.intersect1d(b, used)]) for a, b in folds]
+    index = np.cumsum(s > 0) - 1
+    own = [(index[np.intersect1d(a, used)], index[np.intersect1d(b, used)]) for a, b in folds]
     first = ExpectedFeaturesRegressor(4, cv=folds, random_state=0).fit(X, y, s).predict(X)
     second = ExpectedFeaturesRegressor(4, cv=own, random_state=0).fit(X[used], y[used]).predict(X)
     np.testing.assert_allclose(first, second)

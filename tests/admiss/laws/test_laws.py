@@ -1,4 +1,4 @@
-"""Laws of features: expectations against plain formulas, EM against its objective, censored moments against others."""
+"""Laws of features: expectations against formulas, EM against its objective, censored moments against quadrature."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def test_no_step_lowers_the_objective(case):
 
 
 def test_the_objective_is_stationary():
-    """At the law the plain objective does not grow in any direction that is tried."""
+    """The objective does not grow in random directions from the law."""
     X, _ = gaussian_rows(n=120, d=4, complete=(2,))
     weights = np.random.default_rng(2).uniform(0.5, 2, len(X))
     law = fit_law(X, weights, prior=2.0)
@@ -168,7 +168,7 @@ def test_a_censored_law_finds_what_was_censored():
     assert error["c"] < 0.5 * error["g"]
 
 
-def test_laws_are_remembered_by_their_rows(monkeypatch):
+def test_laws_are_cached_by_their_rows(monkeypatch):
     X, _ = gaussian_rows(seed=9)
     fits = []
     original = fitting._gaussian

@@ -1,9 +1,9 @@
-"""Leave-one-out errors of a ridge against leaving out one row after the other."""
+"""Leave-one-out errors of a ridge against leaving out each row in turn."""
 
 import numpy as np
 import pytest
 
-from admiss.laws.press import SHARES, choose, fit_ridge, held_out, leave_one_out, leave_one_out_residuals
+from admiss.laws.press import SHARES, fit_ridge, held_out, leave_one_out, leave_one_out_residuals, select_penalty
 
 
 def plain_ridge(F, Y, s, lam):
@@ -63,12 +63,12 @@ def test_fit_is_the_ridge():
     np.testing.assert_allclose(fit.predict(blocks), weighted @ w + c, atol=1e-9)
 
 
-def test_choice_is_the_smallest_error_tried():
+def test_selection_is_the_smallest_error_tried():
     F, Y, s = problem(40, 10)
     Y = F[:, :1] + 0.1 * Y[:, :1]
     blocks = [F[:, :1], F[:, 1:]]
     errors = leave_one_out(blocks, Y, s)
-    g, share, error = choose([(1.0,), (1.0, 0.01)], errors)
+    g, share, error = select_penalty([(1.0,), (1.0, 0.01)], errors)
     assert g == (1.0, 0.01)
     assert error == pytest.approx(min(errors([1.0, a]).min() for a in (1.0, 0.01)))
     assert errors(g)[np.flatnonzero(SHARES == share)[0]] == error
