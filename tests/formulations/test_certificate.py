@@ -15,7 +15,7 @@ def test_gap():
     assert make(1.0, 1.0 + 1e-16).gap == 0.0
 
 
-def test_total_adds_up_and_keeps_what_is_not_proven():
+def test_total_adds_up_and_reports_what_is_not_proven():
     whole = total([make(3.0, 3.0), make(2.0, 1.0, "time limit")])
     assert (whole.objective, whole.bound, whole.status, whole.seconds) == (5.0, 4.0, "time limit", 2.0)
     assert total([make(3.0, 3.0), make(2.0, 2.0)]).status == "optimal"

@@ -1,4 +1,4 @@
-"""Linear and mixed-integer models of known answer, and solvers that are stopped, killed, or not there."""
+"""Linear and mixed-integer models with known solutions, and solvers that are stopped, killed, or missing."""
 
 import _thread
 import os
@@ -16,7 +16,7 @@ from formulations.linear_solver import solve_linear
 
 @pytest.fixture
 def glpk():
-    """The name of a solver that Pyomo runs as a process of its own."""
+    """The name of a solver that Pyomo runs in a separate process."""
     if shutil.which("glpsol") is None:
         if os.environ.get("CI"):
             pytest.fail("glpsol is missing: install glpk-utils.")
@@ -36,7 +36,7 @@ def small(domain):
 
 
 def hard(n=60, m=10):
-    """Splitting numbers into halves in several ways at once: a bound of 0 for as long as anyone waits."""
+    """Splitting numbers into halves in several ways at once: the bound stays 0 for a very long time."""
     A = np.random.default_rng(0).integers(0, 100, size=(m, n)).tolist()
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(n), domain=pyo.Binary)
@@ -54,7 +54,7 @@ def hard(n=60, m=10):
 
 
 def in_thread(task, seconds=30.0):
-    """What a task returns in a thread; fails where it hangs."""
+    """Result of a task run in a thread; fails if it hangs."""
     results = []
     worker = threading.Thread(target=lambda: results.append(task()), daemon=True)
     worker.start()
@@ -111,7 +111,7 @@ def test_no_time(domain):
     assert solution.bound <= 0.0
 
 
-def test_start_is_kept_when_time_is_short():
+def test_start_is_used_when_time_is_short():
     model, variables = hard()
     first = solve_linear(model, variables, time_limit=0.5)
     cost = first.values[60:].sum()
@@ -120,14 +120,14 @@ def test_start_is_kept_when_time_is_short():
 
 
 def test_threads_at_the_same_time():
-    """Each solves its own model, and none waits for the other."""
+    """Each thread solves its own model, and none waits for another."""
     model, variables = hard()
     results = []
 
     def solve():
         results.append(solve_linear(*small(pyo.NonNegativeIntegers)).bound)
 
-    long = threading.Thread(target=lambda: solve_linear(model, variables, time_limit=2.0), daemon=True)
+    long = threading.Thread(target=lambda: solve_linear(model, variables, time_limit=1.0), daemon=True)
     workers = [threading.Thread(target=solve, daemon=True) for _ in range(4)]
     for worker in [long, *workers]:
         worker.start()
@@ -138,13 +138,13 @@ def test_threads_at_the_same_time():
     assert not long.is_alive()
 
 
-def test_interrupt_keeps_what_was_found():
+def test_interrupt_returns_the_best_so_far():
     model, variables = hard()
     timer = threading.Timer(1.0, _thread.interrupt_main)
     timer.start()
-    began = time.perf_counter()
+    start = time.perf_counter()
     solution = solve_linear(model, variables, time_limit=30.0)
-    assert time.perf_counter() - began < 10.0
+    assert time.perf_counter() - start < 10.0
     assert solution.status == "interrupted"
     assert solution.bound <= 0.0 <= solution.values[60:].sum()
 

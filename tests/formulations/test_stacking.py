@@ -43,7 +43,7 @@ def test_strong_shrinkage_is_the_average():
         assert certificate.relative_gap < 1e-6
 
 
-def test_errors_that_are_none():
+def test_invalid_errors_are_refused():
     Z, y, s = predictions()
     Z[0, 0] = np.nan
     with pytest.raises(SolverError, match="too large, NaN or infinite"):
@@ -76,7 +76,7 @@ def test_units_do_not_matter():
     np.testing.assert_allclose(first, second, atol=1e-6)
 
 
-def test_both_ways_agree_where_they_meet():
+def test_solver_and_linear_system_agree_at_the_switch():
     Z, y, s = predictions()
     unit = StackingProblem.of(Z, y, s, 0.0).objective(np.full(5, 0.2))
     below, above = (stacking_weights(StackingProblem.of(Z, y, s, c * unit)) for c in (999.0, 1001.0))

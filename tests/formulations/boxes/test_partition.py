@@ -1,4 +1,4 @@
-"""Disjoint boxes: set partitioning agrees with brute force, and is never above the best tree."""
+"""Disjoint boxes: set partitioning agrees with brute force, and never costs more than the best tree."""
 
 import itertools
 import threading
@@ -12,18 +12,13 @@ from formulations.leaves.boxes import box_costs, members_of
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.linear_solver import LinearSolution
 from formulations.trees.dynamic_program import best_tree, leaves_of
+from tests.formulations.rows import random_rows
 
-
-def random_rows(rng, n, d):
-    X = rng.normal(size=(n, d))
-    M = rng.uniform(size=(n, d)) < rng.uniform(0.3, 0.6)
-    y = X @ rng.normal(size=d) + (M[:, 0] ^ M[:, -1]) * rng.normal() * X.sum(axis=1) + rng.normal(size=n)
-    patterns, codes = np.unique(M, axis=0, return_inverse=True)
-    return PatternRows.of(patterns, codes.ravel(), np.where(M, 0.0, X), y, rng.uniform(0.5, 1.5, size=n))
+MISSING = (0.3, 0.6)
 
 
 def pinwheel(seed=0):
-    """Six patterns, none with all or nothing missing, in three boxes that no three leaves of a tree can be."""
+    """Six patterns, none with all or nothing missing, in three boxes that cannot be the three leaves of a tree."""
     rng = np.random.default_rng(seed)
     patterns = np.array([m for m in itertools.product([False, True], repeat=3) if 0 < sum(m) < 3])
     codes = np.repeat(np.arange(6), 10)
@@ -67,7 +62,7 @@ def test_agrees_with_brute_force(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 5))
     depth, leaves, min_rows = int(rng.integers(1, d + 1)), int(rng.integers(1, 7)), int(rng.integers(1, 6))
-    rows = random_rows(rng, int(rng.integers(12, 60)), d)
+    rows = random_rows(rng, int(rng.integers(12, 60)), d, MISSING)
     features = np.sort(rng.permutation(d)[: rng.integers(1, d + 1)])
     depth = min(depth, len(features))
     leaf_cost = SquaredLeafCost(rows, float(rng.choice([0.01, 1.0])), ("leaf", "sample")[seed % 2])
@@ -100,16 +95,16 @@ def test_boxes_beat_trees_on_a_pinwheel():
     ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fractional():
-    """An instance with an integer rest: its relaxation is below the optimum, and the optimum below the best tree."""
+    """An instance whose relaxation is below the optimum, and its optimum below the best tree."""
     rng = np.random.default_rng(37)
-    leaf_cost = SquaredLeafCost(random_rows(rng, 120, 4), 0.1)
+    leaf_cost = SquaredLeafCost(random_rows(rng, 120, 4, MISSING), 0.1)
     return leaf_cost, box_costs(leaf_cost, np.arange(4), 3, 5), 6
 
 
 def solutions_of(monkeypatch):
-    """All that the linear solver returns from now on."""
+    """The list of all solutions that the linear solver returns from now on."""
     returned = []
     solve_linear = partition.solve_linear
 
@@ -136,7 +131,7 @@ def test_integer_rest_has_fewer_boxes_and_closes_the_gap(fractional, monkeypatch
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_unit_of_the_target_does_not_matter(unit):
     rng = np.random.default_rng(37)
-    rows = random_rows(rng, 120, 4)
+    rows = random_rows(rng, 120, 4, MISSING)
     scaled = PatternRows(rows.patterns, rows.start, rows.A, unit * rows.y, rows.s)
     plain, other = (SquaredLeafCost(each, 0.0) for each in (rows, scaled))
     _, expected, certificate = solved(plain, box_costs(plain, np.arange(4), 3, 8), 6)

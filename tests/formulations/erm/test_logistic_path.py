@@ -1,4 +1,4 @@
-"""The logistic engine against its optimality conditions and cvxpy."""
+"""The logistic path against its optimality conditions and cvxpy."""
 
 import numpy as np
 import pytest

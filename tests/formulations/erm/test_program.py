@@ -37,8 +37,13 @@ def solve(risk, l1, l2, solver="CLARABEL", **structure):
     return solve_erm(compile_erm(AdaptiveERM(risk, l1, l2, **structure)), 1.0, 1.0, solver)
 
 
+def structured_by(structure):
+    """Arguments of a program with a structure on W, one column of the 13 coefficients."""
+    return {"structure": structure, "scatter": sp.csr_array(np.eye(13)), "shape": (13, 1)}
+
+
 def offset_risk(loss, offset, **kwargs):
-    """Every column but the intercept, and y in regression, far from 0."""
+    """A risk with every column but the intercept, and y in regression, far from 0."""
     risk = random_risk(loss, **kwargs)
     y = risk.y + offset if loss.task == "regression" else risk.y
     return EmpiricalRisk(risk.A + offset * (np.arange(risk.A.shape[1]) > 0), y, risk.q, loss)
@@ -64,7 +69,7 @@ def test_more_columns_than_rows(loss):
     l1, l2 = penalties(60, 0.01, 0.7)
     w, certificate = solve(risk, l1, l2)
     assert certificate.relative_gap < 1e-6
-    assert (w == 0).any() or not loss.smooth
+    assert (w == 0).sum() >= 20
 
 
 @pytest.mark.parametrize("alpha", [0.4, 1.0])
@@ -90,7 +95,7 @@ def test_the_dual_value_is_the_minimum_of_the_lagrangian(loss, alpha):
 @pytest.mark.parametrize("alpha", [0.4, 1.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_bound_is_below_the_optimum_and_tight(loss, alpha):
-    """At the optimum and near it; the reference is solved apart, without centring, at another tolerance."""
+    """At the optimum and near it; the reference is solved separately, without centring, at another tolerance."""
     for offset in (0.0, 1e4):
         risk = offset_risk(loss, offset)
         l1, l2 = penalties(12, 0.05, alpha)
@@ -121,11 +126,8 @@ def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatc
     rough = {"tol_gap_abs": 0.1, "tol_gap_rel": 0.1, "tol_feas": 0.1}
     monkeypatch.setattr("formulations.erm.program.SOLVER_OPTIONS", {"CLARABEL": [rough]})
     monkeypatch.setattr("formulations.erm.program.polish", lambda risk, l1, l2, w: w)
-    structure = (
-        {"structure": lambda W: (0, []), "scatter": sp.csr_array(np.eye(13)), "shape": (13, 1)} if structured else {}
-    )
     with pytest.raises(SolverError, match="ended with"):
-        solve(random_risk(loss), *penalties(12, 0.05, 1.0), **structure)
+        solve(random_risk(loss), *penalties(12, 0.05, 1.0), **(structured_by(lambda W: (0, [])) if structured else {}))
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=str)
@@ -149,7 +151,7 @@ def test_unequal_weights_are_certified():
         assert certificate.relative_gap < 1e-6
 
 
-def test_a_suboptimal_point_is_told_from_the_optimum():
+def test_a_suboptimal_point_is_distinguished_from_the_optimum():
     risk = random_risk(Squared())
     l1, l2 = penalties(12, 0.05, 0.5)
     w, _ = solve(risk, l1, l2)
@@ -245,7 +247,7 @@ def test_compiling_does_not_grow_with_the_square_of_the_columns():
 
 
 def test_units_of_the_target_do_not_matter():
-    """From 1e-6 to 1e6, w scales with y where the penalty does."""
+    """From 1e-6 to 1e6, w scales with y if the penalty does."""
     risk = random_risk(Squared())
     l1, l2 = penalties(12, 0.05, 0.5)
     w, _ = solve(risk, l1, l2)
@@ -258,48 +260,35 @@ def test_structure_is_part_of_the_program():
     """Columns forced to be equal are one column; a penalty on W is a penalty on w."""
     risk = random_risk(Squared())
     l1, l2 = penalties(12, 0.05, 0.5)
-    scatter, shape = sp.csr_array(np.eye(13)), (13, 1)
-    tied, certificate = solve(risk, l1, l2, structure=lambda W: (0, [W[1] == W[2]]), scatter=scatter, shape=shape)
+    tied, certificate = solve(risk, l1, l2, **structured_by(lambda W: (0, [W[1] == W[2]])))
     assert tied[1] == pytest.approx(tied[2], abs=1e-9)
     assert certificate.relative_gap < 1e-6
     merged = EmpiricalRisk(np.delete(risk.A, 2, axis=1) + np.eye(12)[1] * risk.A[:, [2]], risk.y, risk.q, risk.loss)
     l1_merged, l2_merged = np.delete(l1, 2) + np.eye(12)[1] * l1[2], np.delete(l2, 2) + np.eye(12)[1] * l2[2]
     np.testing.assert_allclose(np.delete(tied, 2), solve(merged, l1_merged, l2_merged)[0], atol=1e-6)
     ridge = np.where(np.arange(13) == 3, 0.7, 0.0)
-    as_structure, _ = solve(risk, l1, l2, structure=lambda W: (0.35 * W[3, 0] ** 2, []), scatter=scatter, shape=shape)
+    as_structure, _ = solve(risk, l1, l2, **structured_by(lambda W: (0.35 * W[3, 0] ** 2, [])))
     np.testing.assert_allclose(as_structure, solve(risk, l1, l2 + ridge)[0], atol=1e-6)
 
 
 def test_a_structure_that_is_not_convex_is_refused():
-    scatter = sp.csr_array(np.eye(13))
     with pytest.raises(ValueError, match="not convex"):
-        solve(
-            random_risk(Squared()),
-            *penalties(12, 1, 0.5),
-            structure=lambda W: (-cp.norm(W), []),
-            scatter=scatter,
-            shape=(13, 1),
-        )
+        solve(random_risk(Squared()), *penalties(12, 1, 0.5), **structured_by(lambda W: (-cp.norm(W), [])))
 
 
-def test_a_solver_that_is_not_there_is_named():
+def test_a_solver_that_is_not_installed_is_named():
     with pytest.raises(SolverError, match="NOSUCH is not installed; cvxpy has .*CLARABEL"):
         solve(random_risk(Squared()), *penalties(12, 1, 0.5), solver="NOSUCH")
 
 
 def test_a_solver_that_fails_is_named_with_what_was_tried():
     """An unbounded structure has no solution, whatever the solver."""
-    scatter = sp.csr_array(np.eye(13))
     with pytest.raises(SolverError, match=r"CLARABEL .*ended with unbounded; CLARABEL .*ended with unbounded"):
-        solve(
-            random_risk(Absolute()), np.zeros(13), np.zeros(13),
-            structure=lambda W: (-100 * W[0, 0], []), scatter=scatter, shape=(13, 1),
-        )  # fmt: skip
+        solve(random_risk(Absolute()), np.zeros(13), np.zeros(13), **structured_by(lambda W: (-100 * W[0, 0], [])))
 
 
 def test_a_solver_that_cannot_take_the_program_is_named():
     with pytest.raises(SolverError, match="OSQP .*ended with an error"):
         solve(random_risk(Logistic()), *penalties(12, 0.1, 0.5), solver="OSQP")
-    structure = {"structure": lambda W: (0, []), "scatter": sp.csr_array(np.eye(13)), "shape": (13, 1)}
     with pytest.raises(SolverError, match="SCS .*ended with an unknown gap"):
-        solve(random_risk(Squared()), *penalties(12, 0.1, 0.5), solver="SCS", **structure)
+        solve(random_risk(Squared()), *penalties(12, 0.1, 0.5), solver="SCS", **structured_by(lambda W: (0, [])))

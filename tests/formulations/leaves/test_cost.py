@@ -1,4 +1,4 @@
-"""What a leaf costs: closed form, Newton and cvxpy agree, and rows or patterns can be written more clumsily."""
+"""Leaf costs: closed form, Newton and cvxpy agree; equivalent rows and patterns give the same cost."""
 
 import numpy as np
 import pytest
@@ -31,8 +31,8 @@ MEMBERS = np.array([0, 2, 3])
 def test_closed_form_is_the_ridge_regression_of_the_rows(scale, ridge, n):
     rows = make_pattern_rows(n, weights=True)
     leaf_cost = SquaredLeafCost(rows, ridge, scale)
-    places = rows.of_patterns(MEMBERS)
-    A, y, s = rows.A[places], rows.y[places, 0], rows.s[places]
+    indices = rows.of_patterns(MEMBERS)
+    A, y, s = rows.A[indices], rows.y[indices, 0], rows.s[indices]
     alpha = ridge * (s.sum() if scale == "sample" else 1.0)
     ridge_model = Ridge(alpha=alpha, solver="svd").fit(A, y, s)
     value = s @ (y - ridge_model.predict(A)) ** 2 + alpha * ridge_model.coef_ @ ridge_model.coef_
@@ -64,10 +64,10 @@ def test_split_costs_are_the_costs_of_the_sides(scale):
     leaf_cost = SquaredLeafCost(rows, 0.5, scale)
     everything, features = np.arange(len(rows.patterns)), np.array([0, 2])
     observed, missing = leaf_cost.split_costs(everything, features, 1)
-    for place, j in enumerate(features):
+    for i, j in enumerate(features):
         inside = rows.patterns[:, j]
-        assert observed[place] == pytest.approx(leaf_cost.fit(everything[~inside]).cost, rel=1e-10)
-        assert missing[place] == pytest.approx(leaf_cost.fit(everything[inside]).cost, rel=1e-10)
+        assert observed[i] == pytest.approx(leaf_cost.fit(everything[~inside]).cost, rel=1e-10)
+        assert missing[i] == pytest.approx(leaf_cost.fit(everything[inside]).cost, rel=1e-10)
     assert np.isinf(np.concatenate(leaf_cost.split_costs(everything, features, 80))).any()
 
 
@@ -79,10 +79,10 @@ def test_newton_agrees_with_cvxpy_and_scikit_learn(scale):
     program = ProgramLeafCost(rows, Logistic(), 0.3, scale).fit(MEMBERS)
     assert fitted.cost == pytest.approx(program.cost, rel=1e-8)
     assert fitted.cost <= program.cost * (1 + 1e-12)
-    places = rows.of_patterns(MEMBERS)
-    s = rows.s[places]
+    indices = rows.of_patterns(MEMBERS)
+    s = rows.s[indices]
     C = 0.5 / newton.penalty(float(s.sum()))
-    model = LogisticRegression(C=C, tol=1e-12, max_iter=10_000).fit(rows.A[places], rows.y[places, 0], s)
+    model = LogisticRegression(C=C, tol=1e-12, max_iter=10_000).fit(rows.A[indices], rows.y[indices, 0], s)
     assert fitted.weights[0] == pytest.approx(model.coef_[0], abs=1e-5)
 
 
@@ -103,8 +103,8 @@ def test_one_program_serves_all_leaves(loss):
     compiled_once = program.problem
     for members in (MEMBERS, np.array([1]), np.arange(len(rows.patterns))):
         fitted = program.fit(members)
-        places = rows.of_patterns(members)
-        A, y = np.column_stack([np.ones(len(places)), rows.A[places]]), rows.y[places, 0]
+        indices = rows.of_patterns(members)
+        A, y = np.column_stack([np.ones(len(indices)), rows.A[indices]]), rows.y[indices, 0]
 
         def cost(v, A=A, y=y):
             return loss.value(y, A @ v).sum() + 0.2 * v[1:] @ v[1:]
@@ -142,3 +142,16 @@ def test_union_costs_at_least_the_parts_with_the_sample_scaled_ridge():
         leaf_cost = SquaredLeafCost(make_pattern_rows(seed=seed), 0.1, "sample")
         parts = [leaf_cost.cost(np.array([p])) for p in MEMBERS]
         assert leaf_cost.cost(MEMBERS) >= sum(parts) * (1 - 1e-12)
+
+
+def test_columns_that_sums_of_squares_cannot_tell_apart_are_named():
+    rows = make_pattern_rows()
+    far = np.where(rows.A == 0, 0.0, 1e5 + rows.A)
+    nearly = np.column_stack([rows.A, rows.A[:, 0] + 1e-5 * rows.A[:, 1] * rows.A[:, 2]])
+    constant = np.where(rows.A == 0, 0.0, 0.1)
+    for A, ridge, reason in (
+        (rows.A, 0.0, ""), (1e5 + rows.A, 0.0, ""), (constant, 1.0, ""), (np.zeros_like(rows.A), 0.0, ""),
+        (far, 1.0, "far from 0"), (nearly, 0.0, "nearly collinear"), (nearly, 1.0, ""),
+    ):  # fmt: skip
+        found = SquaredLeafCost(PatternRows(rows.patterns, rows.start, A, rows.y, rows.s), ridge).inaccuracy_reason
+        assert reason in found if reason else not found

@@ -1,4 +1,4 @@
-"""The best tree: mixed-integer program, dynamic program and brute force agree, with all limits in play."""
+"""The best tree: mixed-integer program, dynamic program and brute force agree under all limits."""
 
 import threading
 from dataclasses import replace
@@ -9,16 +9,10 @@ import pytest
 from formulations.leaves.boxes import OutOfTimeError, box_costs, count_boxes, members_of, subset_of_rank
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.leaves.logistic import LogisticLeafCost
+from formulations.linear_solver import solve_linear
 from formulations.trees.dynamic_program import best_costs, best_tree, leaves_of, tree_cost
 from formulations.trees.flow import build_optimal_tree, optimal_tree_problem, solve_optimal_tree
-
-
-def random_rows(rng, n, d):
-    X = rng.normal(size=(n, d))
-    M = rng.uniform(size=(n, d)) < rng.uniform(0.2, 0.6)
-    y = X @ rng.normal(size=d) + (M[:, 0] ^ M[:, -1]) * rng.normal() * X.sum(axis=1) + rng.normal(size=n)
-    patterns, codes = np.unique(M, axis=0, return_inverse=True)
-    return PatternRows.of(patterns, codes.ravel(), np.where(M, 0.0, X), y, rng.uniform(0.5, 1.5, size=n))
+from tests.formulations.rows import random_rows
 
 
 def brute_force(leaf_cost, members, features, depth, leaves, min_rows, is_root=True):
@@ -116,37 +110,37 @@ def test_logistic_tree_agrees_with_brute_force():
     assert solve_optimal_tree(boxes, 4)[1].objective == pytest.approx(expected, rel=1e-9)
 
 
-def test_no_time_leaves_a_gap():
-    rows = random_rows(np.random.default_rng(1), 300, 5)
-    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5)
+@pytest.fixture(scope="module")
+def leaf_cost():
+    return SquaredLeafCost(random_rows(np.random.default_rng(1), 300, 5), 1.0)
+
+
+@pytest.fixture(scope="module")
+def boxes(leaf_cost):
+    return box_costs(leaf_cost, np.arange(5), 3, 5)
+
+
+def test_no_time_leaves_a_gap(leaf_cost, boxes):
     tree, certificate = solve_optimal_tree(boxes, 8, time_limit=0.0)
     assert tree is None
     assert certificate.gap > 0
     assert certificate.status == "time limit"
     with pytest.raises(OutOfTimeError):
-        box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5, deadline=0.0)
+        box_costs(leaf_cost, np.arange(5), 3, 5, deadline=0.0)
 
 
-def test_fractional_values_of_a_solve_that_was_cut_off_are_no_tree(monkeypatch):
-    import formulations.trees.flow
-
-    solve = formulations.trees.flow.solve_linear
-
-    def cut_off(model, variables, **options):
-        found = solve(model, variables, **options)
+def test_fractional_values_of_an_interrupted_solve_are_not_a_tree(boxes, monkeypatch):
+    def interrupted(model, variables, **options):
+        found = solve_linear(model, variables, **options)
         return replace(found, values=np.full(len(variables), 0.5), bound=0.0, status="time limit")
 
-    rows = random_rows(np.random.default_rng(1), 300, 5)
-    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5)
-    monkeypatch.setattr(formulations.trees.flow, "solve_linear", cut_off)
+    monkeypatch.setattr("formulations.trees.flow.solve_linear", interrupted)
     tree, certificate = solve_optimal_tree(boxes, 8)
     assert tree is None
     assert certificate.status == "time limit"
 
 
-def test_the_start_is_never_made_worse():
-    rows = random_rows(np.random.default_rng(1), 300, 5)
-    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5)
+def test_the_start_is_never_made_worse(boxes):
     start = (0, None, (2, None, None))
     tree, certificate = solve_optimal_tree(boxes, 8, start=start, time_limit=0.0)
     assert tree == start
@@ -167,9 +161,7 @@ def test_the_model_has_the_parts_of_its_statement():
     assert budget.leaves.upper == 5
 
 
-def test_a_solve_in_a_thread_ends():
-    rows = random_rows(np.random.default_rng(3), 300, 5)
-    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(5), 3, 5)
+def test_a_solve_in_a_thread_ends(boxes):
     results = []
     threads = [threading.Thread(target=lambda: results.append(solve_optimal_tree(boxes, 6)[1])) for _ in range(3)]
     for thread in threads:

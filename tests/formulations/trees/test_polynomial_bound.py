@@ -1,5 +1,6 @@
 """The residual of the polynomial class is below every tree, and is that of the stated least-squares problem."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -12,16 +13,11 @@ from formulations.losses import Absolute
 from formulations.trees import polynomial_bound as module
 from formulations.trees.dynamic_program import best_tree
 from formulations.trees.polynomial_bound import polynomial_bound
+from tests.formulations.rows import random_rows
 
 
-def random_rows(rng, n, d, indicators=False):
-    X = rng.normal(size=(n, d))
-    M = rng.uniform(size=(n, d)) < rng.uniform(0.2, 0.5)
-    y = 3.0 + X @ rng.normal(size=d) + (M[:, 0] ^ M[:, -1]) * X.sum(axis=1) + rng.normal(size=n)
-    patterns, codes = np.unique(M, axis=0, return_inverse=True)
-    A = np.where(M, 0.0, X)
-    A = np.column_stack([A, M]) if indicators else A
-    return PatternRows.of(patterns, codes.ravel(), A, y, rng.uniform(0.5, 1.5, size=n))
+def with_indicators(rows):
+    return replace(rows, A=np.column_stack([rows.A, np.repeat(rows.patterns, rows.counts, axis=0)]))
 
 
 def least_squares(rows, features, order):
@@ -39,7 +35,8 @@ def least_squares(rows, features, order):
 def test_below_the_best_tree(seed):
     rng = np.random.default_rng(seed)
     d, depth = int(rng.integers(2, 6)), int(rng.integers(1, 4))
-    rows = random_rows(rng, int(rng.integers(50, 400)), d, indicators=seed % 3 == 0)
+    rows = random_rows(rng, int(rng.integers(50, 400)), d)
+    rows = with_indicators(rows) if seed % 3 == 0 else rows
     features = np.sort(rng.permutation(d)[: rng.integers(1, d + 1)])
     depth = min(depth, len(features))
     for ridge, scale in ((0.0, "leaf"), (0.1, "leaf"), (0.01, "sample")):
@@ -51,7 +48,8 @@ def test_below_the_best_tree(seed):
 @pytest.mark.parametrize("indicators", [False, True])
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_is_the_least_squares_problem(order, indicators):
-    rows = random_rows(np.random.default_rng(order), 400, 4, indicators)
+    rows = random_rows(np.random.default_rng(order), 400, 4)
+    rows = with_indicators(rows) if indicators else rows
     bound = polynomial_bound(SquaredLeafCost(rows, 1.0), np.array([0, 2, 3]), order)
     expected = least_squares(rows, np.array([0, 2, 3]), order)
     assert expected > 0
