@@ -1,10 +1,11 @@
 """Folds for cross-validation with missing data.
 
-Rows are stratified by their pattern, and in classification by pattern and class, so that a pattern that occurs often
-enough is in every training fold. Patterns with fewer rows than folds are pooled.
+Rows are stratified by their pattern, in classification by pattern and class, so every training fold contains each
+pattern that occurs often enough. Patterns with fewer rows than folds are pooled.
 """
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,23 +17,48 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 Split = tuple[IntArray, IntArray]
 
 
+@dataclass(frozen=True)
+class FoldedRows:
+    """Rows of positive weight and their folds.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Features with NaN.
+    targets : list of arrays of shape (n,)
+        The target of a regression, or -1 and 1 for each binary problem of a classification.
+    s : array of shape (n,)
+        Sample weights.
+    splits : list of (train, test)
+        Training and held-out rows of each fold.
+    names : list of str
+        Names of the features.
+    """
+
+    X: FloatArray
+    targets: list[FloatArray]
+    s: FloatArray
+    splits: list[Split]
+    names: list[str]
+
+
 def make_folds(
     X: FloatArray, y: Any, labels: IntArray | None, s: FloatArray, cv: Any, random_state: Any
 ) -> list[Split]:
-    """Training and held-out rows of each fold, as places among the rows of positive weight.
+    """Training and held-out rows of each fold, as indices among the rows of positive weight.
 
     Parameters
     ----------
     X : array of shape (n, d)
         Features with NaN.
     y : array of shape (n,)
-        Target, for splitters of scikit-learn that look at it.
+        Target, for splitters of scikit-learn that use it.
     labels : int array of shape (n,), optional
         Classes.
     s : array of shape (n,)
         Sample weights; rows of weight 0 are in no fold.
     cv : int, splitter or iterable of (train, test)
-        A number makes stratified folds; anything else is taken as it is, and counts all rows.
+        A number makes stratified folds; anything else is used as it is, and its indices count all rows.
     random_state : int, RandomState or None
         Seed of the stratified folds.
     """
@@ -42,26 +68,26 @@ def make_folds(
             raise ValueError(f"cv must be between 2 and the number of rows, n_samples={len(used)}, not {cv}.")
         strata = pattern_strata(np.isnan(X[used]), None if labels is None else labels[used], int(cv))
         splitter: Any = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
-        if np.bincount(strata).max() < cv:  # nothing to stratify by
+        if np.bincount(strata).max() < cv:  # no stratum is large enough
             splitter = KFold(int(cv), shuffle=True, random_state=random_state)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a class with fewer rows than folds is in some of them only
+            warnings.simplefilter("ignore")  # a class with fewer rows than folds is only in some of them
             return list(splitter.split(np.empty((len(used), 1)), strata))
-    place = np.full(len(X), -1)
-    place[used] = np.arange(len(used))
+    index = np.full(len(X), -1)
+    index[used] = np.arange(len(used))
     folds = []
     for train, test in check_cv(cv).split(X, y):
-        parts = [place[np.arange(len(X))[part]] for part in (train, test)]
+        parts = [index[np.arange(len(X))[part]] for part in (train, test)]
         folds.append((parts[0][parts[0] >= 0], parts[1][parts[1] >= 0]))
         if not len(folds[-1][0]) or not len(folds[-1][1]):
-            raise ValueError(f"Fold {len(folds)} of cv has no rows to train on or none to be held out.")
+            raise ValueError(f"Fold {len(folds)} of cv has no rows to train on or no held-out rows.")
     if not folds:
         raise ValueError("cv has no folds.")
     return folds
 
 
 def pattern_strata(M: BoolArray, labels: IntArray | None, n_folds: int) -> IntArray:
-    """Strata of rows: pattern (and class), the rare patterns together, none with fewer rows than folds.
+    """Strata of rows: pattern (and class), with rare patterns pooled; none has fewer rows than folds.
 
     Examples
     --------

@@ -1,71 +1,142 @@
-"""What estimators by cross-validation share: they hand on to the model that was chosen."""
+"""Estimators by cross-validation: they read the rows, search a grid, and delegate to the selected model."""
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from admiss.estimator.folds import FoldedRows, make_folds
+from admiss.estimator.labels import read_class_targets
+from admiss.estimator.validation import (
+    feature_names,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
 
 
-class SearchedModel:
-    """Mixin of estimators with ``best_estimator_``."""
+class SearchedModel(BaseEstimator):
+    """Base class of estimators with ``best_estimator_``, an estimator of type ``_single``."""
 
+    cv: Any
+    random_state: Any
+    n_jobs: int | None
+
+    _single: type
     best_estimator_: Any
+
+    @abstractmethod
+    def _read_grid(self) -> Any:
+        """The grid, after checks of all parameters."""
+
+    @abstractmethod
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
+        """The rows with their folds."""
+
+    @abstractmethod
+    def _select(self, rows: FoldedRows, grid: Any) -> Any:
+        """Set ``cv_results_`` and ``best_*``, and return the selected estimator, not yet fitted."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Select a model by cross-validation and fit it on all rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            A weight equals that many copies of the row.
+        """
+        grid = self._read_grid()
+        with unchanged_on_error(self):
+            self.best_estimator_ = self._select(self._read_rows(X, y, sample_weight), grid).fit(X, y, sample_weight)
+            for name in ("n_features_in_", "feature_names_in_", "classes_"):
+                if hasattr(self.best_estimator_, name):
+                    setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    def _estimator(self, *searched: str) -> Any:
+        """A single estimator with the parameters that it has in common with the search, except ``searched``."""
+        own, names = self.get_params(deep=False), self._single().get_params(deep=False)
+        return self._single(**{name: own[name] for name in names if name in own and name not in searched})
+
+    def _record(self, results: Table, best: int, parameters: dict[str, Any]) -> None:
+        self.cv_results_ = results
+        self.best_index_ = best
+        self.best_score_ = -float(results["mean_loss"][best])
+        self.best_params_ = parameters
 
     def _model(self) -> Any:
         check_is_fitted(self)
         return self.best_estimator_
 
-    def _take_over(self, estimator: Any) -> None:
-        """Keep the fitted estimator and what scikit-learn expects of one."""
-        self.best_estimator_ = estimator
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-
     def predict(self, X: Any) -> Any:
-        """Predictions of the chosen model."""
+        """Predictions of the selected model."""
         return self._model().predict(X)
 
     def coef_at(self, pattern: Any) -> FloatArray:
-        """Weights of the chosen model at a pattern: 0/1 for each feature, or the names of the missing ones."""
+        """Weights of the selected model at a pattern: 0/1 for each feature, or the names of the missing ones."""
         return self._model().coef_at(pattern)
 
     def intercept_at(self, pattern: Any) -> Any:
-        """Intercept of the chosen model at a pattern."""
+        """Intercept of the selected model at a pattern."""
         return self._model().intercept_at(pattern)
 
     def coef_table(self) -> Table:
-        """Coefficients of the chosen model as a table."""
+        """Coefficients of the selected model as a table."""
         return self._model().coef_table()
 
     def pattern_report(self, X: Any) -> Table:
-        """The patterns of X: in words, their rows, and what training has seen of them."""
+        """The patterns of X in words, with their rows here and in training."""
         return self._model().pattern_report(X)
 
     def to_text(self, precision: int = 4) -> str:
-        """The chosen model in words."""
+        """The selected model in words."""
         return self._model().to_text(precision)
 
     @property
     def certificate_(self) -> Any:
-        """Certificate of the chosen model."""
+        """Certificate of the selected model."""
         return self._model().certificate_
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
 
-class SearchedClassifier(SearchedModel):
-    """The same for classes."""
+class SearchedRegressor(RegressorMixin, SearchedModel):
+    """A search for a regression."""
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
+        rows = read_features(self, X, reset=True)
+        target = read_regression_target(self, y, len(rows))
+        s = read_weights(sample_weight, rows)
+        splits, used = make_folds(rows, target, None, s, self.cv, self.random_state), s > 0
+        return FoldedRows(rows[used], [target[used]], s[used], splits, feature_names(self))
+
+
+class SearchedClassifier(ClassifierMixin, SearchedModel):
+    """A search for a classification."""
+
+    class_weight: Any
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
+        rows = read_features(self, X, reset=True)
+        _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
+        splits, used = make_folds(rows, codes, codes, s, self.cv, self.random_state), s > 0
+        return FoldedRows(rows[used], [target[used] for target in targets], s[used], splits, feature_names(self))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the chosen model."""
+        """Log-odds of the selected model."""
         return self._model().decision_function(X)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the chosen model."""
+        """Probabilities of the selected model."""
         return self._model().predict_proba(X)

@@ -1,40 +1,31 @@
-"""Finite models with depth (or number of leaves), ridge and leaf model chosen by cross-validation.
+"""Finite models with depth (or number of leaves), ridge and leaf model selected by cross-validation.
 
-"No split" is always among the choices. How cells are compared and one is chosen is said in
-:mod:`admiss.finite.search`. The chosen model is fitted on all rows.
+"No split" is always a candidate. :mod:`admiss.finite.search` compares the cells of the grid and selects one, which is
+fitted on all rows.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 
-from admiss.estimator.folds import Split, make_folds
-from admiss.estimator.labels import read_class_targets
-from admiss.estimator.searched import SearchedClassifier, SearchedModel
-from admiss.estimator.validation import (
-    feature_names,
-    read_features,
-    read_regression_target,
-    read_weights,
-    unchanged_on_error,
-)
+from admiss.estimator.folds import FoldedRows
+from admiss.estimator.searched import SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.finite.search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.terminal.table import Table
-from formulations.arrays import FloatArray
 from formulations.losses import Loss
 
 DEFAULT_DEPTHS = (1, 2, 3, 4)
 DEFAULT_RIDGES = (0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
 
 
-class _FiniteCV(SearchedModel, BaseEstimator):
-    """What the two estimators share: the grid, the choice, and the model behind."""
+class _FiniteCV(SearchedModel):
+    """Grid and selection, for both tasks."""
 
     partitioner: Partitioner | None
     max_depths: Sequence[int]
@@ -46,29 +37,23 @@ class _FiniteCV(SearchedModel, BaseEstimator):
     scale: bool
     on_unseen_pattern: str
     one_standard_error: bool
-    cv: Any
-    random_state: Any
-    n_jobs: int | None
 
-    def _shared_parameters(self) -> dict[str, Any]:
-        names = ("loss", "ridge_scale", "scale", "on_unseen_pattern")
-        return {name: getattr(self, name) for name in names}
-
-    def _read_grid(self, estimator: Any) -> Loss:
-        """Check the grid and every parameter of the estimator before work starts."""
+    def _read_grid(self) -> Loss:
         for name in ("ridges", "leaf_models"):
             values = getattr(self, name)
             if isinstance(values, str) or not np.ndim(values) or not len(values):
                 raise ValueError(f"{name} must be a list with at least one entry, not {values!r}.")
         if not isinstance(self.one_standard_error, bool | np.bool_):
             raise ValueError(f"one_standard_error must be True or False, not {self.one_standard_error!r}.")
+        estimator = self._estimator()
         for ridge in self.ridges:
             estimator.set_params(ridge=ridge)._check_parameters()
         for leaf_model in self.leaf_models:
             estimator.set_params(leaf_model=leaf_model)._check_parameters()
         for size in self._sizes():
             self._partitioner(size).check_limits()
-        return estimator._check_parameters()[1]
+        loss: Loss = estimator._check_parameters()[1]
+        return loss
 
     def _sizes(self) -> list[int]:
         """Candidates for depth or leaves, "no split" first."""
@@ -85,10 +70,8 @@ class _FiniteCV(SearchedModel, BaseEstimator):
             raise ValueError(f"{type(partitioner).__name__} has no max_depth: search over max_leaves=[..] instead.")
         return partitioner.set_params(**{self._size_name(): size})
 
-    def search(
-        self, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], loss: Loss, names: list[str] | None
-    ) -> HeldOut:
-        """Held-out losses of every cell of the grid, on rows of positive weight."""
+    def search(self, rows: FoldedRows, loss: Loss) -> HeldOut:
+        """Held-out losses of every cell of the grid."""
         grid = FiniteGrid(
             partitioners={size: self._partitioner(size) for size in self._sizes()},
             ridges=[float(ridge) for ridge in self.ridges],
@@ -97,27 +80,27 @@ class _FiniteCV(SearchedModel, BaseEstimator):
             ridge_scale=self.ridge_scale,
             scale=bool(self.scale),
             truncate=bool(getattr(self, "truncate", False)),
-            feature_names=names,
         )
-        return held_out_losses(grid, X, y, s, splits, self.n_jobs)
+        return held_out_losses(grid, rows, self.n_jobs)
 
-    def append_cells(self, columns: dict[str, list[Any]], held_out: HeldOut, index: int) -> None:
-        """Add the cells to a table of adaptive models, as candidate number ``index``."""
-        what, results = self._size_name(), held_out.table
-        count = results.n_rows
-        for leaf_model, size in zip(results["leaf_model"], results["size"], strict=True):
-            split = f"{what}={size}" if size != NO_SPLIT else "no split"
-            columns["adaptivity"].append(f"finite({leaf_model}, {split})")
-        columns["class_index"] += [index] * count
-        columns["columns"] += results["columns"].tolist()
-        columns["adaptive_penalty"] += [np.nan] * count
-        columns["l1_ratio"] += [0.0] * count
-        columns["lam"] += results["ridge"].tolist()
-        columns["mean_loss"] += results["mean_loss"].tolist()
-        columns["violation"] += [np.nan] * count
+    def cells(self, held_out: HeldOut) -> dict[str, Any]:
+        """The cells as columns of a table of adaptive models."""
+        results = held_out.table
+        splits = [f"{self._size_name()}={size}" if size != NO_SPLIT else "no split" for size in results["size"]]
+        return {
+            "adaptivity": [
+                f"finite({model}, {split})" for model, split in zip(results["leaf_model"], splits, strict=True)
+            ],
+            "columns": results["columns"],
+            "adaptive_penalty": np.nan,
+            "l1_ratio": 0.0,
+            "lam": results["ridge"],
+            "mean_loss": results["mean_loss"],
+            "violation": np.nan,
+        }
 
     def best_parameters(self, held_out: HeldOut) -> tuple[int, dict[str, Any]]:
-        """The chosen cell and its parameters."""
+        """The selected cell and its parameters."""
         best, results = held_out.best(bool(self.one_standard_error)), held_out.table
         return best, {
             "partitioner": self._partitioner(int(results["size"][best])),
@@ -128,15 +111,15 @@ class _FiniteCV(SearchedModel, BaseEstimator):
     def _size_name(self) -> str:
         return "max_depth" if self.max_leaves is None else "max_leaves"
 
-    def _adopt(self, estimator: Any, held_out: HeldOut, X: Any, y: Any, sample_weight: Any) -> None:
+    def _select(self, rows: FoldedRows, grid: Loss) -> Any:
+        held_out = self.search(rows, grid)
         results = held_out.table
-        self.best_index_, self.best_params_ = self.best_parameters(held_out)
-        self.cv_results_ = Table(
+        table = Table(
             **{"leaf_model": results["leaf_model"], self._size_name(): results["size"]},
             **{column: results[column] for column in ("ridge", "leaves", "mean_loss")},
         )
-        self.best_score_ = -float(results["mean_loss"][self.best_index_])
-        self._take_over(estimator.set_params(**self.best_params_).fit(X, y, sample_weight))
+        self._record(table, *self.best_parameters(held_out))
+        return self._estimator().set_params(**self.best_params_)
 
     def apply(self, X: Any) -> Any:
         """The leaf of each row, see :meth:`FiniteRegressor.apply`."""
@@ -148,21 +131,21 @@ class _FiniteCV(SearchedModel, BaseEstimator):
 
     @property
     def partition_(self) -> Any:
-        """Partition of the chosen model."""
+        """Partition of the selected model."""
         return self._model().partition_
 
 
-class FiniteRegressorCV(RegressorMixin, _FiniteCV):
-    """Finite regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
+    """Finite regression with depth (or leaves), ridge and leaf model selected by cross-validation.
 
     Parameters
     ----------
     partitioner : Partitioner, optional
-        What chooses the leaves, :class:`~admiss.partition.Greedy` by default; its other limits stay.
+        How leaves are chosen, :class:`~admiss.partition.Greedy` by default; its other limits are kept.
     max_depths : sequence of int
-        Candidates for its ``max_depth``; no split is always a candidate, as 0.
+        Candidates for its ``max_depth``; 0, no split, is always added.
     max_leaves : sequence of int, optional
-        Candidates for its ``max_leaves``; searched instead of the depth where given.
+        Candidates for its ``max_leaves``; if given, they are searched instead of the depth.
     ridges : sequence of float
         Candidates for the ridge of the leaves.
     leaf_models : sequence of str
@@ -170,11 +153,11 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
     loss, ridge_scale, truncate, on_unseen_pattern
         As in :class:`FiniteRegressor`.
     scale : bool
-        As in :class:`FiniteRegressor`, on by default here so that the candidates for the ridge suit any units.
+        As in :class:`FiniteRegressor`, but on by default: otherwise the candidates for the ridge depend on the units.
     one_standard_error : bool
-        Take the fewest splits whose loss is within one standard error of the smallest, else the smallest loss.
+        Select the fewest splits whose loss is within one standard error of the smallest, instead of the smallest loss.
     cv : int, splitter or iterable
-        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+        Number of folds, stratified by pattern, or anything that scikit-learn accepts.
     random_state : int, RandomState or None
         Seed of the folds.
     n_jobs : int, optional
@@ -183,7 +166,7 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
     Attributes
     ----------
     best_estimator_ : FiniteRegressor
-        The chosen model, fitted on all rows.
+        The selected model, fitted on all rows.
     best_params_ : dict
         Its partitioner, ridge and leaf model.
     best_score_ : float
@@ -204,6 +187,8 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
     >>> model.cv_results_.n_rows
     42
     """
+
+    _single = FiniteRegressor
 
     def __init__(
         self,
@@ -237,25 +222,9 @@ class FiniteRegressorCV(RegressorMixin, _FiniteCV):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _estimator(self) -> FiniteRegressor:
-        return FiniteRegressor(self.partitioner, truncate=self.truncate, **self._shared_parameters())
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose and fit the model; parameters as in :meth:`FiniteRegressor.fit`."""
-        loss = self._read_grid(self._estimator())
-        with unchanged_on_error(self):
-            rows = read_features(self, X, reset=True)
-            target = read_regression_target(self, y, len(rows))
-            s = read_weights(sample_weight, rows)
-            used = s > 0
-            splits = make_folds(rows, target, None, s, self.cv, self.random_state)
-            results = self.search(rows[used], target[used], s[used], splits, loss, feature_names(self))
-            self._adopt(self._estimator(), results, X, y, sample_weight)
-        return self
-
-
-class FiniteClassifierCV(ClassifierMixin, SearchedClassifier, _FiniteCV):
-    """Finite logistic regression with depth (or leaves), ridge and leaf model chosen by cross-validation.
+class FiniteClassifierCV(SearchedClassifier, _FiniteCV):
+    """Finite logistic regression with depth (or leaves), ridge and leaf model selected by cross-validation.
 
     Parameters
     ----------
@@ -265,12 +234,12 @@ one_standard_error, cv, random_state, n_jobs
     loss : str or Loss
         "logistic".
     class_weight : dict, "balanced" or None
-        As in :class:`FiniteClassifier`; it weighs the held-out loss too.
+        As in :class:`FiniteClassifier`; it weights the held-out loss too.
 
     Attributes
     ----------
     best_estimator_ : FiniteClassifier
-        The chosen model, fitted on all rows.
+        The selected model, fitted on all rows.
     classes_ : array of shape (n_classes,)
     best_params_, best_score_, best_index_, cv_results_, partition_, certificate_, n_features_in_, feature_names_in_
         As in :class:`FiniteRegressorCV`.
@@ -284,6 +253,8 @@ one_standard_error, cv, random_state, n_jobs
     >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
     True
     """
+
+    _single = FiniteClassifier
 
     def __init__(
         self,
@@ -316,19 +287,3 @@ one_standard_error, cv, random_state, n_jobs
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _estimator(self) -> FiniteClassifier:
-        return FiniteClassifier(self.partitioner, class_weight=self.class_weight, **self._shared_parameters())
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose and fit the model; parameters as in :meth:`FiniteClassifier.fit`."""
-        loss = self._read_grid(self._estimator())
-        with unchanged_on_error(self):
-            rows = read_features(self, X, reset=True)
-            _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
-            used = s > 0
-            splits = make_folds(rows, codes, codes, s, self.cv, self.random_state)
-            stacked = np.column_stack(targets)[used]
-            results = self.search(rows[used], stacked, s[used], splits, loss, feature_names(self))
-            self._adopt(self._estimator(), results, X, y, sample_weight)
-        return self

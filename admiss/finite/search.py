@@ -1,12 +1,12 @@
-"""Held-out losses of finite models over a grid, and the choice among them.
+"""Held-out losses of finite models over a grid, and the selection of one.
 
-Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range that predictions are
-truncated to. The held-out loss is averaged over the rows of all folds.
+Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range to which predictions are
+truncated. The held-out loss is averaged over the rows of all folds.
 
-Many partitions are tried, so that the smallest held-out loss is optimistic where rows are few. With the rule of one
-standard error the fewest splits win whose loss is within one standard error of the smallest: that of the difference
-between the two, row by row. Ties, to a relative 1e-9, go to the simpler model: the fewer splits, then the smaller leaf
-model, then the larger ridge.
+Many partitions are tried, so the smallest held-out loss is optimistic for few rows. The rule of one standard error
+selects the fewest splits whose loss is within one standard error of the smallest; the error is that of the difference
+between the two losses, row by row. Ties, to a relative 1e-9, go to the simpler model: fewer splits, then the smaller
+leaf model, then the larger ridge.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.estimator.folds import Split
+from admiss.estimator.folds import FoldedRows, Split
 from admiss.finite.estimators import leaf_scores
 from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.base import Partitioner
@@ -32,7 +32,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True)
 class FiniteGrid:
-    """Candidates: partitioners by size (depth or leaves), ridges, leaf models; and what they share."""
+    """Candidates (partitioners by size, which is depth or leaves; ridges; leaf models) and what their fits share."""
 
     partitioners: dict[int, Partitioner]
     ridges: list[float]
@@ -41,17 +41,16 @@ class FiniteGrid:
     ridge_scale: str
     scale: bool
     truncate: bool
-    feature_names: list[str] | None
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What came out of the folds.
+    """Losses on held-out rows.
 
     Attributes
     ----------
     table : Table
-        A row for each cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
+        One row per cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
     losses : float32 array of shape (cells, rows)
         Loss of every held-out row.
     share : array of shape (rows,)
@@ -63,14 +62,14 @@ class HeldOut:
     share: FloatArray
 
     def best(self, one_standard_error: bool) -> int:
-        """The chosen cell."""
+        """The selected cell."""
         loss, sizes = self.table["mean_loss"], self.table["size"]
         candidates = np.arange(len(loss))
         if one_standard_error:
             smallest = int(loss.argmin())
             best_of_size = [candidates[sizes == size][loss[sizes == size].argmin()] for size in np.unique(sizes)]
-            chosen = next(cell for cell in best_of_size if self._within_one_error(cell, smallest))
-            candidates = candidates[sizes == sizes[chosen]]
+            selected = next(cell for cell in best_of_size if self._within_one_error(cell, smallest))
+            candidates = candidates[sizes == sizes[selected]]
         least = loss[candidates].min()
         tied = candidates[loss[candidates] <= least + TIE * abs(least)]
         smaller = np.array([LEAF_MODELS[::-1].index(name) for name in self.table["leaf_model"][tied]])
@@ -82,13 +81,13 @@ class HeldOut:
         return bool(mean <= np.sqrt(self.share**2 @ (difference - mean) ** 2))
 
 
-def held_out_losses(
-    grid: FiniteGrid, X: FloatArray, y: FloatArray, s: FloatArray, splits: list[Split], n_jobs: int | None
-) -> HeldOut:
+def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> HeldOut:
     """Fit every cell in every fold."""
+    splits, s = rows.splits, rows.s
+    y = rows.targets[0] if grid.loss.task == "regression" else np.column_stack(rows.targets)
     tasks = [(leaf_model, split) for leaf_model in grid.leaf_models for split in splits]
     runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_fold)(grid, leaf_model, X, y, s, split) for leaf_model, split in tasks
+        delayed(_fold)(grid, leaf_model, rows, y, split) for leaf_model, split in tasks
     )
     folds = list(progress(runs, len(tasks), "cross-validation: folds"))
     held = np.concatenate([rows for _, rows in splits])
@@ -113,7 +112,7 @@ def held_out_losses(
 
 @dataclass(frozen=True)
 class _Fold:
-    """One leaf model in one fold: arrays of shape (sizes, ridges), ``losses`` with the rows as last axis."""
+    """One leaf model in one fold: arrays of shape (sizes, ridges); the last axis of ``losses`` are the rows."""
 
     losses: Any
     total: FloatArray
@@ -121,20 +120,20 @@ class _Fold:
     width: int
 
 
-def _fold(grid: FiniteGrid, leaf_model: str, X: FloatArray, y: FloatArray, s: FloatArray, split: Split) -> _Fold:
-    train, held = split
+def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, split: Split) -> _Fold:
+    (train, held), X, s = split, rows.X, rows.s
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.scale)
-    rows = features.pattern_rows(X[train], y[train], s[train])
+    training = features.pattern_rows(X[train], y[train], s[train])
     filled, M = features.split(X[held])
     A, targets = features.columns(filled, M), y[held].reshape(len(held), -1)
     shape = len(grid.partitioners), len(grid.ridges)
     losses = np.empty((*shape, len(held)), dtype=np.float32)
     total, leaves = np.empty(shape), np.empty(shape)
-    any_ridge = leaf_cost_of(rows, grid.loss, grid.ridges[0], grid.ridge_scale)
+    any_ridge = leaf_cost_of(training, grid.loss, grid.ridges[0], grid.ridge_scale)
     for r, ridge in enumerate(grid.ridges):
         leaf_cost = any_ridge.with_ridge(ridge)
         for z, partitioner in enumerate(grid.partitioners.values()):
-            scores, leaves[z, r] = _predicted(leaf_cost, partitioner.within(len(train)), A, M, grid.feature_names)
+            scores, leaves[z, r] = _predicted(leaf_cost, partitioner.within(len(train)), A, M, rows.names)
             if grid.truncate:
                 scores = np.clip(scores, y[train].min(), y[train].max())
             by_row = grid.loss.value(targets, scores).sum(axis=1)
@@ -143,11 +142,11 @@ def _fold(grid: FiniteGrid, leaf_model: str, X: FloatArray, y: FloatArray, s: Fl
 
 
 def _predicted(
-    leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: BoolArray, names: list[str] | None
+    leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: BoolArray, names: list[str]
 ) -> tuple[FloatArray, int]:
     """Predictions for held-out rows, and the number of leaves."""
     partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
-    if partition.certificate.status == "interrupted":  # of a partition that was cut short nothing is to be learned
+    if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
         raise KeyboardInterrupt
     models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
     intercepts = np.array([model.intercept for model in models])

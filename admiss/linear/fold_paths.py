@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.folds import Split
+from admiss.estimator.folds import FoldedRows
 from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import (
     MAX_COLUMNS,
@@ -140,31 +140,24 @@ def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options
 
 
 def _class_folds(
-    design: Design,
-    X: FloatArray,
-    s: FloatArray,
-    gradient: FloatArray,
-    paths: list[FoldPath],
-    splits: Sequence[Split],
-    options: GridOptions,
+    design: Design, rows: FoldedRows, gradient: FloatArray, paths: list[FoldPath], options: GridOptions
 ) -> ClassFolds:
     """The folds, given the gradient on all rows in the penalised columns if all their coefficients are 0."""
-    penalties = [u1[~design.free] for u1, _ in options.weights(design, X, s)]
+    penalties = [u1[~design.free] for u1, _ in options.weights(design, rows.X, rows.s)]
     slopes = [float(np.max(np.abs(gradient)[u1 > 0] / u1[u1 > 0], initial=0.0)) for u1 in penalties]
     largest = np.array([slope if slope > 0 else 1.0 for slope in slopes])
-    eps = options.eps or (1e-2 if len(X) < len(design.pairs) else 1e-4)
-    return ClassFolds(len(design.pairs), largest, eps, paths, sum(float(s[test].sum()) for _, test in splits))
+    eps = options.eps or (1e-2 if len(rows.X) < len(design.pairs) else 1e-4)
+    return ClassFolds(len(design.pairs), largest, eps, paths, sum(float(rows.s[test].sum()) for _, test in rows.splits))
 
 
-def squared_folds(
-    X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, splits: Sequence[Split], options: GridOptions
-) -> ClassFolds:
+def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the squared loss."""
+    X, (y,), s = rows.X, rows.targets, rows.s
     design = _narrow_design(X, s, adaptivity, options)
     shift = shift_of(design, X, y, s)
     total: Moments | None = None
     paths = []
-    for train, test in splits:
+    for train, test in rows.splits:
         own = options.design(X[train], s[train], design.adaptivity)
         if _same_columns(own, design) and np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(X))):
             if total is None:
@@ -178,7 +171,7 @@ def squared_folds(
         error = _held_out_error(own, quadratic, X[test], y[test], s[test])
         paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error))
     moments = moments_of(design, X, y, s, shift) if total is None else total
-    return _class_folds(design, X, s, linear_term(moments, design.free), paths, splits, options)
+    return _class_folds(design, rows, linear_term(moments, design.free), paths, options)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -230,18 +223,12 @@ def _squared_fold(quadratic: Quadratic, weights: Weights, error: Callable[[Float
     return path
 
 
-def logistic_folds(
-    X: FloatArray,
-    targets: list[FloatArray],
-    s: FloatArray,
-    adaptivity: Adaptivity,
-    splits: Sequence[Split],
-    options: GridOptions,
-) -> ClassFolds:
+def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the logistic loss, summed over targets (one against the rest)."""
+    X, targets, s = rows.X, rows.targets, rows.s
     design = _narrow_design(X, s, adaptivity, options)
     paths = []
-    for train, test in splits:
+    for train, test in rows.splits:
         own = options.design(X[train], s[train], adaptivity)
         A, q = _dense(own, X[train]), s[train] / s[train].sum()
         problems = []
@@ -258,7 +245,7 @@ def logistic_folds(
         mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
-    return _class_folds(design, X, s, np.max(gradients, axis=0), paths, splits, options)
+    return _class_folds(design, rows, np.max(gradients, axis=0), paths, options)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:
