@@ -16,16 +16,18 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
     )
 
 from admiss._version import __version__
-from admiss.compare.classes import compare_classes
-from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
-from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
-from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
-from admiss.laws.expected_features import ExpectedFeatures
-from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
-from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
-from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.stack.estimators import AdaptiveStackClassifier, AdaptiveStackRegressor
-from admiss.versions import show_versions
+
+if TYPE_CHECKING:
+    from admiss.compare.classes import compare_classes
+    from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
+    from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
+    from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
+    from admiss.laws.expected_features import ExpectedFeatures
+    from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
+    from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
+    from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
+    from admiss.stack.estimators import AdaptiveStackClassifier, AdaptiveStackRegressor
+    from admiss.versions import show_versions
 
 __all__ = [
     "AdaptiveClassifier",
@@ -48,6 +50,27 @@ __all__ = [
     "show_versions",
 ]
 
+# Imported on first use: a worker or a command that needs none of them starts at once.
+_HOMES = {
+    "AdaptiveClassifier": "admiss.linear.estimators",
+    "AdaptiveClassifierCV": "admiss.linear.cv",
+    "AdaptiveRegressor": "admiss.linear.estimators",
+    "AdaptiveRegressorCV": "admiss.linear.cv",
+    "AdaptiveStackClassifier": "admiss.stack.estimators",
+    "AdaptiveStackRegressor": "admiss.stack.estimators",
+    "ExpectedFeatures": "admiss.laws.expected_features",
+    "ExpectedFeaturesClassifier": "admiss.laws.expected_ridge",
+    "ExpectedFeaturesRegressor": "admiss.laws.expected_ridge",
+    "FiniteClassifier": "admiss.finite.estimators",
+    "FiniteClassifierCV": "admiss.finite.cv",
+    "FiniteRegressor": "admiss.finite.estimators",
+    "FiniteRegressorCV": "admiss.finite.cv",
+    "JointImputeClassifier": "admiss.joint.estimators",
+    "JointImputeRegressor": "admiss.joint.estimators",
+    "compare_classes": "admiss.compare.classes",
+    "show_versions": "admiss.versions",
+}
+
 _SUBMODULES = (
     "adaptivity",
     "baselines",
@@ -69,6 +92,8 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # type checkers would take every unknown name for an attribute
 
     def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return getattr(import_module(_HOMES[name]), name)
         if name in _SUBMODULES:
             return import_module(f"admiss.{name}")
         if name == "AdaptiveStack":
