@@ -1,4 +1,4 @@
-"""What adaptive and joint methods are compared with, tuned in one way."""
+"""Baselines: imputers and other comparison methods, each with predictors tuned in the same way."""
 
 from admiss.baselines.chained_equations import ChainedEquations, complete_transductive
 from admiss.baselines.complete_features import CompleteFeatures

@@ -1,21 +1,21 @@
-"""Missing values filled in by chained equations with predictive mean matching.
+"""Imputation by chained equations with predictive mean matching.
 
-This is what mice does by default with numbers (van Buuren and Groothuis-Oudshoorn, 2011; van Buuren, *Flexible
+This is the default of mice for numeric columns (van Buuren and Groothuis-Oudshoorn, 2011; van Buuren, *Flexible
 Imputation of Missing Data*, algorithms 3.1 and 3.3; matching of type 1):
 
     start with random draws from the observed values of each column
     repeat n_sweeps times, for each column j with missing values, from left to right
-        draw a regression of x_j on the other columns as they are filled in so far, from the rows that have x_j
-        each row without x_j gets that of one of n_donors rows, drawn at random among those of nearest prediction
+        draw a regression of x_j on the other columns as currently filled in, from the rows with observed x_j
+        each row without x_j gets that of one of the n_donors rows with the nearest predictions, drawn at random
 
-The formulas of the last two lines are in :mod:`admiss.baselines.mean_matching`. What is filled in is thus always an
-observed value of the column. Differences to mice: columns are centred and scaled before the ridge is added, so that
-units and origins do not matter and the mean is not shrunk; a column that is constant where x_j is observed counts as
-absent, but of nearly collinear ones none is removed (the ridge keeps the regression finite); among equal predictions
-the donor is drawn afresh for each row, and not once for all.
+The formulas of the last two lines are in :mod:`admiss.baselines.mean_matching`. Imputed values are thus always observed
+values of the column. Differences from mice: columns are standardised before the ridge is added, so units and origins do
+not matter and the mean is not shrunk; columns that are constant in the rows with observed x_j are ignored, but nearly
+collinear ones are not removed (the ridge keeps the regression finite); among equal predictions the donor is drawn anew
+for each row.
 
 New rows are filled in with the regressions and donors of the completed training rows. Their random numbers are a
-function of the row and of a seed, so that a row gets the same values whatever other rows come with it.
+function of the row and a seed: a row gets the same values whatever other rows come with it.
 """
 
 from dataclasses import dataclass
@@ -37,27 +37,27 @@ from formulations.arrays import FloatArray
 
 
 class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """One completion by chained equations with predictive mean matching, as by mice without the target.
+    """One completion by chained equations with predictive mean matching, like mice without the target.
 
-    ``fit_transform`` returns the completion of the training rows that the sweeps end with. ``transform`` fills in rows
-    one by one given that completion, without learning from them; on the training rows it makes other draws than
-    ``fit_transform``. Rows that are equal are filled in equally by ``transform``.
+    ``fit_transform`` returns the training rows as completed by the last sweep. ``transform`` fills in rows one by one
+    given that completion, without learning from them; on the training rows its draws differ from those of
+    ``fit_transform``. Equal rows are filled in equally by ``transform``.
 
-    A column that is never observed in training has no values to draw from: it is 0 in every row, which is told.
+    A column that is never observed in training is 0 in every row, with a warning.
 
     Parameters
     ----------
     n_donors : int
-        Rows with the nearest predictions among which one is drawn; all rows where fewer are observed.
+        Number of rows with the nearest predictions among which one is drawn; all observed rows if they are fewer.
     n_sweeps : int
     random_state : int, RandomState or None
 
     Attributes
     ----------
     matchings_ : dict of Matching
-        For each column that was observed in training, how it is filled in.
+        Regression and donors of each column with observed values in training.
     units_, seed_
-        What the columns are standardised by, and the seed of the random numbers of new rows.
+        Means and scales of the columns, and the seed of the random numbers of new rows.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -81,12 +81,12 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Complete the training rows, and keep the regressions and donors of that completion; y is not used."""
+        """Complete the training rows, and store regressions and donors of that completion; y is ignored."""
         self._fit(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
-        """Fit, and return the completed training rows; y is not used."""
+        """Fit, and return the completed training rows; y is ignored."""
         return self._fit(X)
 
     def _fit(self, X: Any) -> FloatArray:
@@ -107,7 +107,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return completed
 
     def transform(self, X: Any) -> FloatArray:
-        """New rows with their missing values filled in."""
+        """Fill in the missing values of new rows."""
         check_is_fitted(self)
         n_donors, n_sweeps = _check_counts(self.n_donors, self.n_sweeps)
         X = _only_columns(read_features(self, X, reset=False), self.matchings_)
@@ -141,9 +141,9 @@ def complete_transductive(
 ) -> tuple[FloatArray, FloatArray]:
     """Completed training rows, and test rows completed together with them.
 
-    The training rows are completed first. Then the test rows are stacked under the completed training rows, and the
-    chained equations run on all of them: test rows learn from each other, and filled-in training values count as
-    observed. This is what the authors ran; ``ChainedEquations`` does not learn from test rows.
+    The training rows are completed first. Then chained equations run on the completed training rows and the test rows
+    together: test rows learn from each other, and imputed training values count as observed. This is the authors'
+    procedure; ``ChainedEquations`` does not learn from test rows.
 
     Examples
     --------
@@ -167,20 +167,20 @@ def complete_transductive(
 def _check_counts(n_donors: Any, n_sweeps: Any) -> tuple[int, int]:
     for name, value in (("n_donors", n_donors), ("n_sweeps", n_sweeps)):
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a whole number from 1 on, not {value!r}.")
+            raise ValueError(f"{name} must be a positive integer, not {value!r}.")
     return int(n_donors), int(n_sweeps)
 
 
-def _only_columns(X: FloatArray, kept: Any) -> FloatArray:
-    """A copy of X with 0 in all columns but some."""
+def _only_columns(X: FloatArray, retained: Any) -> FloatArray:
+    """A copy of X with 0 in all other columns."""
     copy = np.zeros(X.shape)
-    columns = np.array(sorted(kept), dtype=int)
+    columns = np.array(sorted(retained), dtype=int)
     copy[:, columns] = X[:, columns]
     return copy
 
 
 def _complete(X: FloatArray, n_donors: int, n_sweeps: int, rng: np.random.RandomState) -> FloatArray:
-    """A completion of X; columns without any observed value are 0."""
+    """A completion of X; columns without observed values are 0."""
     units = _Units.of(X)
     observed = ~np.isnan(X)
     X = _only_columns(X, np.flatnonzero(observed.any(axis=0)))
@@ -210,12 +210,12 @@ class _Units:
         return cls(np.nan_to_num(mean), observed_scale(np.nan_to_num(deviation), size)[0])
 
     def standardise(self, values: FloatArray, column: int | slice = slice(None)) -> FloatArray:
-        """Values of a column, or of all columns; divided first, so that no difference overflows."""
+        """Standardised values of a column, or of all; divided before the subtraction, which might overflow."""
         return values / self.scale[column] - (self.mean / self.scale)[column]
 
 
 def _row_keys(X: FloatArray, seed: int) -> NDArray[np.uint64]:
-    """One integer a row, a hash of the seed and of the bits of the row; -0 is 0, and NaN is NaN."""
+    """One integer per row, a hash of the seed and the bits of the row; all zeros are equal, and so are all NaN."""
     bits = np.ascontiguousarray(np.where(np.isnan(X), np.nan, X + 0.0)).view(np.uint64)
     keys = _scrambled(np.full(len(X), seed, dtype=np.uint64))
     for j in range(X.shape[1]):
@@ -224,13 +224,13 @@ def _row_keys(X: FloatArray, seed: int) -> NDArray[np.uint64]:
 
 
 def _uniforms(keys: NDArray[np.uint64], step: int, column: int) -> FloatArray:
-    """A random number from [0, 1) for each key, another one for each step and column."""
+    """A random number in [0, 1) for each key, different for each step and column."""
     scrambled = _scrambled(_scrambled(keys + np.uint64(step)) + np.uint64(column))
     return (scrambled >> np.uint64(11)).astype(float) * 2.0**-53
 
 
 def _scrambled(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Integers whose bits all depend on all bits given: a step of the generator SplitMix64."""
+    """Integers whose bits all depend on all given bits: a step of the generator SplitMix64."""
     keys = keys + np.uint64(0x9E3779B97F4A7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""Complete features only: the columns that are never missing in training, and no other."""
+"""Selection of the features that are never missing in training."""
 
 from typing import Any, Self
 
@@ -14,16 +14,16 @@ from formulations.arrays import FloatArray
 
 
 class CompleteFeatures(TransformerMixin, BaseEstimator):
-    """Keep the columns that are never missing in training.
+    """Select the columns that are never missing in training.
 
-    A value of a kept column that is missing later is set to the training mean, which is told. Where every column has
-    missing values, the result is one column of ones, named ``constant``, so that a model of it predicts the mean of y;
-    that is told too.
+    If a selected column is missing later, it is set to the training mean, with a warning. If every column has missing
+    values, the result is one column of ones, named ``constant``, from which a model predicts the mean of y, with a
+    warning.
 
     Attributes
     ----------
     features_ : int array
-        The columns that are kept.
+        The selected columns.
     means_ : float array
         Their training means.
     n_features_in_, feature_names_in_
@@ -37,28 +37,28 @@ class CompleteFeatures(TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the columns that are never missing; y is not used."""
+        """Find the columns that are never missing; y is ignored."""
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             self.features_ = np.flatnonzero(~np.isnan(X).any(axis=0))
             self.means_ = observed_moments(X[:, self.features_], np.ones(len(X)))[0]
         if not len(self.features_):
-            warn("Every feature has missing values in training: a constant takes the place of the complete ones.")
+            warn("Every feature has missing values in training: a constant replaces the complete ones.")
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The kept columns of X."""
+        """The selected columns of X."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
         if not len(self.features_):
             return np.ones((len(X), 1))
-        kept = X[:, self.features_]
-        M = np.isnan(kept)
+        selected = X[:, self.features_]
+        M = np.isnan(selected)
         warn_never_missing(feature_names(self), self.features_[M.any(axis=0)])
-        return np.where(M, self.means_, kept)
+        return np.where(M, self.means_, selected)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the kept columns."""
+        """Names of the selected columns."""
         check_is_fitted(self)
         names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
         return names[self.features_] if len(self.features_) else np.array(["constant"], dtype=object)

@@ -1,14 +1,14 @@
-"""Predictive mean matching: what fills in one column, given all others.
+"""Predictive mean matching: imputation of one column given all others.
 
-    V      = (A' A + kappa I)^-1,  gamma = V A' x         x the observed values of the column; A the other columns on
+    V      = (A' A + kappa I)^-1,  gamma = V A' x         x the observed values of the column; A the other columns in
                                                           the same rows, centred and of norm 1
     sigma* = |x - mean(x) - A gamma| / sqrt(g)            g from chi-square with n - 1 - |columns of A| degrees of
                                                           freedom, at least 1
     gamma* = gamma + sigma* V^1/2 z                       z from N(0, I)
     mean*  = mean(x) + sigma* z_0 / sqrt(n)               z_0 from N(0, 1)
 
-A row a without the column gets the value of one of n_donors rows o, drawn at random: those with the least distance
-| mean(x) + A_o gamma - mean* - a'gamma* |.
+A row a without the column gets the value of one of n_donors rows o, drawn at random among those with the smallest
+distances | mean(x) + A_o gamma - mean* - a'gamma* |.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from scipy.linalg import cholesky, solve_triangular
 from formulations.arrays import BoolArray, FloatArray
 from formulations.jit import compiled
 
-# The ridge on the diagonal of correlations.
+# Ridge added to the diagonal of the correlations.
 KAPPA = 1e-5
-# A column whose variance on the rows of a regression is below this share of its variance is constant there.
+# A column is constant in the rows of a regression if its variance there is below this share of its variance.
 CONSTANT = 1e-12
 
 
 @dataclass(frozen=True)
 class Matching:
-    """How a column is filled in: a drawn regression, and the donors in the order of their predictions.
+    """Imputation of a column: a drawn regression, and the donors in the order of their predictions.
 
     Attributes
     ----------
     coefficients : array of shape (d,)
-        The drawn ones, of the standardised columns; 0 for the column itself.
+        Drawn coefficients of the standardised columns; 0 for the column itself.
     intercept : float
     predictions : array of shape (n_observed,)
-        What the point estimate predicts for the donors, ascending.
+        Predictions of the donors by the point estimate, ascending.
     values : array of shape (n_observed,)
         The observed values of these donors.
     """
@@ -46,14 +46,14 @@ class Matching:
     values: FloatArray
 
     def draw(self, Z: FloatArray, n_donors: int, chance: FloatArray, tie_chance: FloatArray) -> FloatArray:
-        """A donor's value for each standardised row, given two random numbers from [0, 1) for each."""
+        """A donor's value for each standardised row, given two random numbers in [0, 1) per row."""
         targets = _predictions(Z, self.coefficients, self.intercept)
         rank = (chance * min(n_donors, len(self.values))).astype(np.int64)
         return self.values[_nearest(self.predictions, targets, rank, tie_chance)]
 
 
 def match(Z: FloatArray, x: FloatArray, observed: BoolArray, j: int, rng: np.random.RandomState) -> Matching:
-    """The regression of column j on the others on its observed rows, and a draw from its posterior."""
+    """Regress column j on the others in the rows where it is observed, and draw from the posterior."""
     Z_observed = Z[observed]
     n = len(Z_observed)
     centre = Z_observed.mean(axis=0)
@@ -81,13 +81,13 @@ def match(Z: FloatArray, x: FloatArray, observed: BoolArray, j: int, rng: np.ran
 
 
 def _backward(L: FloatArray, b: FloatArray) -> FloatArray:
-    """The solution of L'x = b: for b from N(0, I) a draw from N(0, (L L')^-1)."""
+    """Solution of L'x = b; for b from N(0, I) a draw from N(0, (L L')^-1)."""
     return solve_triangular(L, b, lower=True, trans="T", check_finite=False)
 
 
 @compiled
 def _predictions(Z, coefficients, intercept):  # type: ignore[no-untyped-def]
-    """Row by row, so that equal rows have equal predictions to the last bit, which those of a BLAS need not be."""
+    """Predictions row by row, which makes those of equal rows equal to the last bit, as BLAS does not."""
     predictions = np.empty(len(Z))
     for i in range(len(Z)):
         total = intercept
@@ -99,10 +99,10 @@ def _predictions(Z, coefficients, intercept):  # type: ignore[no-untyped-def]
 
 @compiled
 def _nearest(predictions, targets, rank, tie_chance):  # type: ignore[no-untyped-def]
-    """For each target the place of the prediction of this rank (0 the nearest) among ascending predictions.
+    """For each target the index of the prediction of a rank (0 the nearest) among ascending predictions.
 
-    Equal predictions are in random order: any of them is as likely to have the rank, so that one is drawn. Of different
-    predictions at the same distance the larger comes first.
+    One of equal predictions is drawn, as if they were in random order; of two at the same distance on both sides the
+    larger comes first.
     """
     n = len(predictions)
     found = np.empty(len(targets), dtype=np.int64)
@@ -110,13 +110,13 @@ def _nearest(predictions, targets, rank, tie_chance):  # type: ignore[no-untyped
         target = targets[i]
         right = np.searchsorted(predictions, target)
         left = right - 1
-        place = right
+        index = right
         for _ in range(rank[i] + 1):
             if right >= n or (left >= 0 and target - predictions[left] < predictions[right] - target):
-                place, left = left, left - 1
+                index, left = left, left - 1
             else:
-                place, right = right, right + 1
-        first = np.searchsorted(predictions, predictions[place], side="left")
-        last = np.searchsorted(predictions, predictions[place], side="right")
+                index, right = right, right + 1
+        first = np.searchsorted(predictions, predictions[index], side="left")
+        last = np.searchsorted(predictions, predictions[index], side="right")
         found[i] = first + int(tie_chance[i] * (last - first))
     return found

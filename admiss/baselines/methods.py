@@ -1,19 +1,19 @@
-"""What the paper compares with (Section 4.1, Appendix B.3), by name.
+"""Baselines of the paper (Section 4.1, Appendix B.3), by name.
 
     name                sees            before the predictor
-    mean                observed        missing values replaced by the means of the observed ones
+    mean                observed        missing values replaced by observed means
     mice                observed        one completion by chained equations with predictive mean matching
     iterative           observed        scikit-learn's IterativeImputer, conditional means
     iterative_draws     observed        the same, draws from the posterior
-    mean_indicators     observed        means, and the indicators m beside them
+    mean_indicators     observed        means, with the indicators m as further columns
     native              observed        nothing: trees, forests and boosting split on "missing" as well (MIA)
-    complete_features   observed        only the features that are never missing
-    oracle              full            nothing; the values before they were removed
-    oracle_pattern      full, M         nothing; the values before they were removed, and what is missing
-    floor               nothing         the mean of y, or the shares of the classes
+    complete_features   observed        only features that are never missing
+    oracle              full            nothing; the values before removal
+    oracle_pattern      full, M         nothing; the values before removal, and the indicators m
+    floor               nothing         the mean of y, or the frequencies of the classes
 
-Each is an ordinary estimator: an imputer and a tuned predictor (``TunedRegressor``, ``TunedClassifier``), the imputer
-fitted anew in each fold.
+Each is an ordinary estimator: an imputer, fitted anew in each fold, and a tuned predictor (``TunedRegressor``,
+``TunedClassifier``).
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
 from formulations.arrays import FloatArray
 
 TASKS = ("regression", "classification")
-# Kinds of predictors that take missing values as they are.
+# Kinds of predictors that accept missing values.
 NATIVE = ("tree", "forest", "xgboost", "hist_boosting")
 
 IMPUTERS: dict[str, Any] = {
@@ -58,19 +58,19 @@ def baseline(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
 ) -> Any:
-    """The estimator of a baseline, not fitted.
+    """Unfitted estimator of a baseline.
 
     Parameters
     ----------
     name : str
         One of ``BASELINES``.
     downstream : str or list of str, optional
-        The predictor: "linear" (elastic net), "tree", "forest", "xgboost", "hist_boosting", a list of which the best is
-        taken, or "best" of the first four. By default "best", and for "native" the best of trees, forests and XGBoost;
-        "floor" takes none.
+        The predictor: "linear" (elastic net), "tree", "forest", "xgboost", "hist_boosting", a list to select the best
+        from, or "best", the best of the first four. The default is "best", and for "native" the best of trees, forests
+        and XGBoost; "floor" takes none.
     task : {"regression", "classification"}
     grid, cv, scoring, random_state, n_jobs
-        As in ``TunedRegressor`` and ``TunedClassifier``; ``grid="authors"`` is what the authors ran.
+        As in ``TunedRegressor`` and ``TunedClassifier``; ``grid="authors"`` has the grids of the authors.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def baseline(
     _check_name(name)
     if name == "floor":
         if downstream is not None:
-            raise ValueError(f"'floor' has no predictor to choose: leave out {downstream!r}.")
+            raise ValueError(f"'floor' takes no predictor: leave out {downstream!r}.")
         return DummyRegressor() if task == "regression" else DummyClassifier(strategy="prior")
     kind = downstream if downstream is not None else (NATIVE[:3] if name == "native" else "best")
     if name == "native" and not all(one in NATIVE for one in listed_kinds(kind)):
@@ -99,7 +99,7 @@ def baseline(
 
 
 def baseline_features(name: str, X: FloatArray, X_full: FloatArray | None = None) -> FloatArray:
-    """What a baseline sees: X, or the full values, or these beside the indicators of what is missing in X.
+    """Features of a baseline: X, the full values, or these with the indicators of missing values in X.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def baseline_features(name: str, X: FloatArray, X_full: FloatArray | None = None
     if name not in ("oracle", "oracle_pattern"):
         return X
     if X_full is None:
-        raise ValueError(f"{name!r} needs X_full, the values before they were removed.")
+        raise ValueError(f"{name!r} needs X_full, the values before removal.")
     return np.asarray(X_full) if name == "oracle" else np.hstack([X_full, np.isnan(X)])
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from admiss.estimator.seeds import seeded
 from formulations.arrays import FloatArray, IntArray
 
 
@@ -36,11 +36,7 @@ def _kind(f: Any) -> str | None:
 
 def prepared(estimator: Any, random_state: np.random.RandomState, classes: Any = None) -> Any:
     """A copy of f with its unset random states set, and with class weights by code."""
-    f = clone(estimator)
-    seed = int(random_state.randint(np.iinfo(np.int32).max))
-    parameters = f.get_params(deep=True).items()
-    is_open = [name for name, value in parameters if name.rpartition("__")[2] == "random_state" and value is None]
-    f.set_params(**dict.fromkeys(is_open, seed))
+    f = seeded(estimator, random_state.randint(2**31 - 1))
     return f if classes is None else class_weights_by_code(f, classes)
 
 

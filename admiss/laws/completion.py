@@ -33,7 +33,7 @@ def complete_rows(  # type: ignore[no-untyped-def]
 ):
     """Fill in expectations, sum weighted covariances, and return the log-likelihood of the observed entries.
 
-    Rows are sorted by pattern; ``patterns[codes[i]]`` is the pattern of row i, and ``mean[i]`` its mean. ``side`` is 1 for
+    Rows are sorted by pattern; ``patterns[codes[i]]`` is the pattern of row i, ``mean[i]`` its mean. ``side`` is 1 for
     missing entries above their limit, -1 below, 0 without limit. The log-likelihood is that of the Gaussian law without
     limits. Results are written to ``completed`` and ``covariance``.
     """

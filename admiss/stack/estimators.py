@@ -25,12 +25,13 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
+from admiss.estimator.seeds import seeded
 from admiss.estimator.validation import (
     feature_names,
     read_classes,
@@ -97,7 +98,7 @@ class _AdaptiveStack(BaseEstimator):
         used = s > 0
         if labels is not None and any(len(np.unique(labels[used][train])) < 2 for train, _ in folds):
             raise ValueError("The training rows of a fold are all of one class: add rows of the rare class.")
-        models = {name: _seeded(model, random) for name, model in self._candidates(X)}
+        models = {name: seeded(model, random.randint(2**31 - 1)) for name, model in self._candidates(X)}
         X, Y = X[used], Y[used]
         weights = s[used] if weighted else None
         warn_never_observed(feature_names(self), np.flatnonzero(np.isnan(X).all(axis=0)))
@@ -254,12 +255,3 @@ class AdaptiveStackClassifier(ClassifierMixin, _AdaptiveStack):
         """Most likely class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
-
-
-def _seeded(model: Any, random: np.random.RandomState) -> Any:
-    """A copy with a seed for every random state left at None, including those of nested estimators."""
-    seed = int(random.randint(2**31 - 1))
-    model = clone(model)
-    parameters = model.get_params(deep=True)
-    names = [name for name in parameters if name == "random_state" or name.endswith("__random_state")]
-    return model.set_params(**{name: seed for name in names if parameters[name] is None})

@@ -1,1 +1,1 @@
-"""Predictors with hyper-parameters tuned by cross-validation."""
+"""Predictors tuned by cross-validation: estimators, search, kinds of predictors, grids and scores."""

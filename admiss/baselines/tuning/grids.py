@@ -1,8 +1,8 @@
-"""Grids of hyper-parameters by name, and what users write in their place.
+"""Grids of hyper-parameters by name, and validation of user-defined grids.
 
-A grid is a dict of lists of values, by the names of the parameters of the estimator that is tuned. ``"authors"`` is
-what the authors of the paper ran: their XGBoost had 10 rounds, whatever was asked of it. For the linear predictor the
-values of lambda, ``lam``, are those of a path where none are given.
+A grid maps names of parameters of the tuned estimator to lists of values. ``"authors"`` has the grids of the paper's
+authors, whose XGBoost always ran 10 rounds. For the linear predictor the values of lambda, ``lam``, are those of a path
+unless given.
 """
 
 from collections.abc import Mapping
@@ -41,8 +41,7 @@ def resolve_grid(grid: Any, kinds: tuple[str, ...]) -> dict[str, Grid]:
     Parameters
     ----------
     grid : str or dict
-        A name; or, for one kind, its grid; or, for several, a dict of names or grids by kind, "default" where a kind
-        is absent.
+        A name; for one kind its grid; or, for several, a dict of names or grids by kind, "default" for absent kinds.
     kinds : tuple of str
 
     Examples
@@ -55,7 +54,7 @@ def resolve_grid(grid: Any, kinds: tuple[str, ...]) -> dict[str, Grid]:
     if isinstance(grid, Mapping) and set(grid) <= set(kinds):
         return {kind: _grid_of(kind, grid.get(kind, "default")) for kind in kinds}
     if isinstance(grid, Mapping) and len(kinds) > 1:
-        raise ValueError(f"For several kinds grid must have one grid by kind ({', '.join(kinds)}), not {list(grid)}.")
+        raise ValueError(f"For several kinds grid must have one grid per kind ({', '.join(kinds)}), not {list(grid)}.")
     return {kind: _grid_of(kind, grid) for kind in kinds}
 
 
@@ -64,7 +63,7 @@ def _grid_of(kind: str, grid: Any) -> Grid:
         if grid not in GRIDS:
             raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))} or a dict, not {grid!r}.")
         if kind not in GRIDS[grid]:
-            raise ValueError(f"There is no grid {grid!r} for {kind!r}: take 'default', or give a dict.")
+            raise ValueError(f"There is no grid {grid!r} for {kind!r}: use 'default' or a dict.")
         return GRIDS[grid][kind]
     if not isinstance(grid, Mapping):
         raise ValueError(f"grid must be one of {', '.join(map(repr, GRIDS))} or a dict, not {grid!r}.")
@@ -75,5 +74,5 @@ def _grid_of(kind: str, grid: Any) -> Grid:
 
 
 def _plain(values: Any) -> list[Any]:
-    """The values of a list, an array or a range, as Python has them."""
+    """The values of a list, array or range as Python objects."""
     return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -1,7 +1,7 @@
-"""The kinds of predictors, and how their nested hyper-parameters are read off one fit.
+"""Kinds of predictors, and how their nested hyper-parameters are read off one fit.
 
-A kind says which estimator it is, which of its parameters are nested, so that the fit at the largest value holds all
-others, and how the predictions at each of them are read off that fit. All other parameters are crossed, a fit for each.
+A kind has estimators, the names of their nested parameters, for which the fit at the largest value contains all others,
+and a function that reads the predictions at each value off that fit. All other parameters are crossed, one fit each.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,9 +21,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 from admiss.baselines.tuning.grids import Grid
-from admiss.baselines.tuning.nested_boosting import histogram_rounds, xgboost_rounds
-from admiss.baselines.tuning.nested_linear import fit_linear_path, path_lambdas
-from admiss.baselines.tuning.nested_trees import growing_forest
+from admiss.baselines.tuning.nested.boosting import histogram_rounds, xgboost_rounds
+from admiss.baselines.tuning.nested.linear import fit_linear_path, path_lambdas
+from admiss.baselines.tuning.nested.trees import growing_forest
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
 from formulations.arrays import FloatArray, IntArray
 
@@ -33,9 +33,9 @@ Outputs = Iterator[tuple[Parameters, FloatArray]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to learn from: y are numbers, or codes 0 .. K - 1 of classes that all occur; K is 0 in regression.
+    """Training rows: y are numbers, or codes 0 .. K - 1 of classes that all occur; K is 0 in regression.
 
-    ``classes`` are the labels of the codes, by which users give the weights of classes.
+    ``classes`` are the labels of the codes; class weights are given by label.
     """
 
     X: FloatArray
@@ -46,7 +46,7 @@ class Rows:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights, ones where none were given."""
+        """The weights, ones by default."""
         return np.ones(len(self.y)) if self.s is None else self.s
 
 
@@ -57,17 +57,17 @@ class Kind:
     Attributes
     ----------
     regressor, classifier : callables
-        Estimators, given parameters.
+        From parameters to estimators.
     nested : tuple of str
-        Parameters that are read off, the outer first.
+        Parameters that are read off, the outer one first.
     read : callable
-        From the fit at their largest values, rows and a grid of nested parameters to outputs, cell by cell.
+        From the fit at their largest values, rows and a grid of nested parameters to the outputs of each cell.
     fixed : dict
-        Parameters that are always so.
+        Fixed parameters.
     refused : tuple of str
-        Parameters that have no place in a grid: with some of them the reading would be wrong.
+        Parameters not allowed in a grid; some would invalidate the reading.
     takes_nan : bool
-        Whether missing values may stay.
+        Whether the predictor accepts missing values.
     """
 
     regressor: Callable[..., Any]
@@ -79,7 +79,7 @@ class Kind:
     takes_nan: bool = True
 
     def make(self, rows: Rows, parameters: Parameters, seed: int) -> Any:
-        """The estimator of such rows with these parameters, not fitted."""
+        """Unfitted estimator for such rows with given parameters."""
         by_label = parameters.get("class_weight")
         if isinstance(by_label, Mapping):
             by_code = {code: by_label[label] for code, label in enumerate(rows.classes) if label in by_label}
@@ -88,33 +88,31 @@ class Kind:
         return estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
 
     def check(self, name: str, grid: Grid, is_classifier: bool) -> None:
-        """Refuse parameters that the kind does not have, or that break the reading."""
+        """Refuse parameters that the kind does not have, or that invalidate the reading."""
         known = (self.classifier if is_classifier else self.regressor)().get_params()
         for parameter in grid:
             if parameter not in known:
                 raise ValueError(f"The predictor {name!r} has no parameter {parameter!r}: leave it out of the grid.")
             if parameter in self.refused or parameter in self.fixed:
-                raise ValueError(
-                    f"The parameter {parameter!r} of {name!r} is not tuned here: leave it out of the grid."
-                )
+                raise ValueError(f"The parameter {parameter!r} of {name!r} cannot be tuned: leave it out of the grid.")
         self.check_values(grid)
 
     def check_values(self, grid: Grid) -> None:
-        """Refuse nested values that have no order, or no meaning."""
+        """Refuse invalid values of nested parameters."""
         for parameter in self.nested:
             values = grid.get(parameter, [])
             limits = [value for value in values if value is not None or parameter != "max_depth"]
             if any(isinstance(value, bool) or not isinstance(value, Integral) or value < 1 for value in limits):
-                raise ValueError(f"The grid of {parameter!r} must hold whole numbers from 1 on, not {values}.")
+                raise ValueError(f"The grid of {parameter!r} must hold positive integers, not {values}.")
 
     def cells(self, grid: Grid, rows: Rows) -> list[tuple[Parameters, Grid]]:
-        """What is crossed, one fit each, and what is read off each of these fits."""
+        """Combinations of crossed parameters, one fit each, with the nested parameters read off each fit."""
         crossed = [name for name in grid if name not in self.nested]
         nested = {name: _ordered(grid[name]) for name in self.nested if name in grid}
         return [(dict(zip(crossed, values, strict=True)), nested) for values in product(*(grid[c] for c in crossed))]
 
     def held_out(self, parameters: Parameters, nested: Grid, train: Rows, X: FloatArray, seed: int) -> Outputs:
-        """Outputs for held-out rows at all nested parameters, from one fit."""
+        """Outputs for held-out rows at all values of nested parameters, from one fit."""
         largest = {name: values[-1] for name, values in nested.items()}
         model = self.make(train, {**parameters, **largest}, seed)
         model.fit(train.X, train.y, sample_weight=train.s)
@@ -122,18 +120,18 @@ class Kind:
 
 
 def _ordered(values: list[Any]) -> list[Any]:
-    """Distinct values from small to large; None, which is no limit, last."""
+    """Distinct values in increasing order; None (no limit) comes last."""
     return sorted(set(values), key=lambda value: np.inf if value is None else value)
 
 
 class _LinearKind(Kind):
-    """The linear predictor: lambda is read off a path."""
+    """Linear predictors: lambda is read off a path."""
 
     def cells(self, grid: Grid, rows: Rows) -> list[tuple[Parameters, Grid]]:
         cells = []
         for parameters, nested in super().cells(grid, rows):
             alpha = parameters.setdefault("l1_ratio", 0.5)
-            # large lambdas first: that is the order of a path, and of simplicity
+            # decreasing lambdas: the order of a path, and the simplest model first
             lambdas = (
                 nested["lam"][::-1] if nested else path_lambdas(rows.X, rows.y, rows.weights, rows.n_classes, alpha)
             )
@@ -187,7 +185,7 @@ def _read_rounds(parameter: str, rounds: Callable[..., Iterator[tuple[int, Float
 
 
 _NEVER = ("random_state", "n_jobs", "verbose", "warm_start")
-# With these a tree is not what it is after each node has been split on its own.
+# With these a truncated tree is not the tree of that depth.
 _NO_DEPTH = ("ccp_alpha", "max_leaf_nodes")
 
 KINDS: dict[str, Kind] = {

@@ -4,10 +4,10 @@
 ``r2``            1 - sum_i s_i (y_i - f_i)^2 / sum_i s_i (y_i - mean of the held-out y)^2
 ``squared_error`` minus the mean of (y_i - f_i)^2
 ``log_loss``      minus the mean of -log p_i, the probability of the class of row i
-``auc``           area under the curve; with more than two classes the mean over each one against the rest
+``auc``           area under the curve; with more than two classes the mean over each class against the rest
 ================= ==================================================================================================
 
-They are those of scikit-learn; so R2 is 0 where the held-out y are all equal, or 1 if they are met exactly.
+They are those of scikit-learn; if all held-out y are equal, R2 is 1 for exact predictions and otherwise 0.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ CLASSIFICATION = ("log_loss", "auc")
 
 
 def score(name: str, y: FloatArray | IntArray, outputs: FloatArray, s: FloatArray | None) -> float:
-    """The score of predictions of shape (n,), or of probabilities of shape (n, K) where y are codes.
+    """The score of predictions of shape (n,), or of probabilities of shape (n, K) for codes y.
 
     Examples
     --------
@@ -42,13 +42,13 @@ def score(name: str, y: FloatArray | IntArray, outputs: FloatArray, s: FloatArra
 
 
 def check_held_out(name: str, y: FloatArray | IntArray, held_out: IntArray, fold: int) -> None:
-    """Refuse held-out rows on which a score has no meaning."""
+    """Refuse held-out rows for which a score is undefined."""
     if name == "r2" and len(held_out) < 2:
         raise ValueError(
-            f"Held-out fold {fold} has one row, where R2 is not defined: use fewer folds, or scoring='squared_error'."
+            f"R2 is undefined on held-out fold {fold}, which has one row: use fewer folds, or scoring='squared_error'."
         )
     if name == "auc" and len(np.unique(y[held_out])) < len(np.unique(y)):
         raise ValueError(
-            f"A class is absent from held-out fold {fold}, where the area under the curve is not defined: "
+            f"The area under the curve is undefined on held-out fold {fold}, which lacks a class: "
             "use fewer folds, or scoring='log_loss'."
         )

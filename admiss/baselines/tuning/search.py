@@ -1,9 +1,9 @@
-"""Predictors with their hyper-parameters chosen by cross-validation, one way for all of them.
+"""Selection of hyper-parameters by cross-validation, in the same way for all kinds of predictors.
 
-For each fold the imputer, if there is one, is fitted on the training rows; then every kind of predictor is fitted once
-for each combination of the parameters that are crossed, and its nested parameters are read off that fit (see
-:mod:`admiss.baselines.tuning.kinds`). The best mean score over the folds is chosen, the first among equals, and one ordinary
-estimator with these parameters is fitted on all rows. The folds do not depend on the kind.
+In each fold the imputer, if any, is fitted to the training rows; then every kind of predictor is fitted once for each
+combination of crossed parameters, and its nested parameters are read off that fit (see
+:mod:`admiss.baselines.tuning.kinds`). The parameters with the best mean score over the folds, the first of equals, are
+used to fit one ordinary estimator to all rows. The folds do not depend on the kind.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -23,17 +23,18 @@ from admiss.baselines.tuning.scoring import check_held_out, score
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.rows import observed_moments
+from admiss.estimator.seeds import seeded
 from admiss.estimator.validation import feature_names, read_features
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
 
-# "Best" of the paper.
+# The kinds that "best" stands for in the paper.
 BEST = ("linear", "tree", "forest", "xgboost")
 
 
 class Tuned(BaseEstimator):
-    """What the tuned regressor and the tuned classifier share."""
+    """Shared by the tuned regressor and the tuned classifier."""
 
     kind: str | Sequence[str]
     imputer: Any
@@ -54,7 +55,7 @@ class Tuned(BaseEstimator):
         return kinds
 
     def _read_parameters(self) -> dict[str, Grid]:
-        """The grid of each kind; parameters that have no meaning are refused."""
+        """The grid of each kind; invalid parameters are refused."""
         grids = resolve_grid(self.grid, self._kinds())
         for kind, grid in grids.items():
             KINDS[kind].check(kind, grid, is_classifier(self))
@@ -65,7 +66,7 @@ class Tuned(BaseEstimator):
         return grids
 
     def _tune(self, grids: dict[str, Grid], rows: Rows) -> None:
-        """Choose and fit; ``rows`` have positive weights."""
+        """Select and fit; ``rows`` have positive weights."""
         self._refuse_nan(rows.X)
         fixed = isinstance(self.random_state, int | np.integer)
         seed = int(self.random_state if fixed else check_random_state(self.random_state).randint(2**31 - 1))
@@ -73,7 +74,7 @@ class Tuned(BaseEstimator):
         splits = make_folds(rows.X, rows.y, labels, rows.weights, self.cv, seed)  # type: ignore[arg-type]
         for k, (train, test) in enumerate(splits, start=1):
             if rows.n_classes and np.ptp(rows.y[train]) == 0:
-                raise ValueError(f"All rows to train on in fold {k} are of one class: use fewer folds, or more rows.")
+                raise ValueError(f"All training rows of fold {k} are of one class: use fewer folds, or more rows.")
             check_held_out(self.scoring, rows.y, test, k)
         prepared = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
             delayed(_prepared_fold)(self.imputer, rows, train, test, seed) for train, test in splits
@@ -83,7 +84,7 @@ class Tuned(BaseEstimator):
         if self.imputer is not None and not all(KINDS[kind].takes_nan for kind in grids):
             for X in (completed.X, *(fold.train.X for fold in folds), *(fold.X for fold in folds)):
                 if np.isnan(X).any():
-                    raise ValueError("The imputer leaves NaN, which a linear predictor does not take: use another one.")
+                    raise ValueError("The imputer leaves NaN, which a linear predictor does not accept: use another.")
 
         cells = [(kind, *cell) for kind, grid in grids.items() for cell in KINDS[kind].cells(grid, completed)]
         tasks = [(cell, fold) for cell in cells for fold in folds]
@@ -96,7 +97,7 @@ class Tuned(BaseEstimator):
         for (kind, *_), results in zip(cells, by_cell, strict=True):
             candidates += [(kind, parameters) for parameters, _ in results[0]]
             scores += list(zip(*([value for _, value in result] for result in results), strict=True))
-        self._choose(candidates, np.array(scores))
+        self._select(candidates, np.array(scores))
 
         predictor = KINDS[self.best_kind_].make(rows, self.best_params_, seed)
         predictor.fit(completed.X, completed.y, sample_weight=completed.s)
@@ -107,8 +108,8 @@ class Tuned(BaseEstimator):
         self._mean = observed_moments(rows.X, rows.weights)[0]
         self._missable = np.isnan(rows.X).any(axis=0)
 
-    def _choose(self, candidates: list[tuple[str, Parameters]], scores: FloatArray) -> None:
-        """Fill ``cv_results_``, and take its best row."""
+    def _select(self, candidates: list[tuple[str, Parameters]], scores: FloatArray) -> None:
+        """Fill ``cv_results_``, and select its best row."""
         names = list(dict.fromkeys(name for _, parameters in candidates for name in parameters))
         mean = scores.mean(axis=1)
         self.cv_results_ = Table(
@@ -119,7 +120,7 @@ class Tuned(BaseEstimator):
             **{f"split{k}_score": scores[:, k] for k in range(scores.shape[1])},
         )
         if np.isnan(mean).all():
-            raise ValueError("No cell of the grid has a best fit in all folds: use larger values of 'lam'.")
+            raise ValueError("No cell of the grid could be fitted in all folds: use larger values of 'lam'.")
         self.best_index_ = int(np.nanargmax(mean))
         self.best_score_ = float(mean[self.best_index_])
         self.best_kind_, self.best_params_ = candidates[self.best_index_]
@@ -137,7 +138,7 @@ class Tuned(BaseEstimator):
     def _refuse_nan(self, X: FloatArray) -> None:
         if not self.__sklearn_tags__().input_tags.allow_nan and np.isnan(X).any():
             raise ValueError(
-                "X contains NaN, which a linear predictor does not take: give an imputer, or choose other kinds."
+                "X contains NaN, which a linear predictor does not accept: use an imputer, or other kinds."
             )
 
     def __sklearn_tags__(self) -> Any:
@@ -148,13 +149,13 @@ class Tuned(BaseEstimator):
 
 
 def listed_kinds(kind: Any) -> tuple[Any, ...]:
-    """What was given as kind, one or several, known or not."""
+    """The given kinds, one or several, not validated."""
     return (kind,) if isinstance(kind, str) or not hasattr(kind, "__iter__") else tuple(kind)
 
 
 @dataclass(frozen=True)
 class _Fold:
-    """Rows to train on, and held-out rows, both imputed."""
+    """Training rows and held-out rows, both imputed."""
 
     train: Rows
     X: FloatArray
@@ -168,25 +169,22 @@ def _prepared_fold(imputer: Any, rows: Rows, train: IntArray, test: IntArray, se
         missable = np.isnan(learned.X).any(axis=0)
         held = _filled(held, missable, observed_moments(learned.X, learned.weights)[0])
     else:
-        with silence():  # what an imputer has to tell, it tells when it is fitted on all rows
+        with silence():  # the imputer warns when it is fitted to all rows
             fitted, learned = _imputed(imputer, learned, seed)
             held = check_array(fitted.transform(held), dtype=np.float64, ensure_all_finite="allow-nan")
     return _Fold(learned, held, rows.y[test], None if rows.s is None else rows.s[test])
 
 
-def _some(rows: Rows, chosen: IntArray) -> Rows:
-    return replace(rows, X=rows.X[chosen], y=rows.y[chosen], s=None if rows.s is None else rows.s[chosen])
+def _some(rows: Rows, selected: IntArray) -> Rows:
+    return replace(rows, X=rows.X[selected], y=rows.y[selected], s=None if rows.s is None else rows.s[selected])
 
 
 def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
-    """The imputer, fitted on the rows, and the rows that it completes."""
+    """The imputer fitted to the rows, and the completed rows."""
     if imputer is None:
         return None, rows
-    imputer = clone(imputer)
+    imputer = seeded(imputer, seed)
     _return_arrays(imputer)
-    unset = [k for k, value in imputer.get_params().items() if k.split("__")[-1] == "random_state" and value is None]
-    if unset:
-        imputer.set_params(**dict.fromkeys(unset, seed))
     weights = {"sample_weight": rows.s} if rows.s is not None and has_fit_parameter(imputer, "sample_weight") else {}
     completed = check_array(
         imputer.fit_transform(rows.X, rows.y, **weights), dtype=np.float64, ensure_all_finite="allow-nan"
@@ -195,7 +193,7 @@ def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
 
 
 def _return_arrays(imputer: Any) -> None:
-    """Predictors are fitted on arrays, and would wonder at the data frames that ``set_output`` asks for."""
+    """Undo ``set_output``: predictors are fitted to arrays, and would warn about data frames."""
     while isinstance(imputer, Pipeline):  # the steps before the last may need the names
         imputer = imputer[-1]
     if hasattr(imputer, "set_output"):
@@ -203,16 +201,16 @@ def _return_arrays(imputer: Any) -> None:
 
 
 def _filled(X: FloatArray, missable: Any, mean: FloatArray) -> FloatArray:
-    """A feature that was never missing in training is set to its training mean."""
+    """X with the training means of features that were never missing in training."""
     return np.where(np.isnan(X) & ~missable, mean, X)
 
 
 def _fold_scores(
     kind: str, parameters: Parameters, nested: Grid, fold: _Fold, scoring: str, seed: int
 ) -> list[tuple[Parameters, float]]:
-    """One fit on a fold, and the score at each of its nested parameters."""
+    """Scores of one fit on a fold at each value of its nested parameters."""
     train, present = fold.train, np.arange(fold.train.n_classes)
-    if train.n_classes:  # a rare class may be held out as a whole
+    if train.n_classes:  # all rows of a rare class may be held out
         present, codes = np.unique(train.y, return_inverse=True)
         train = replace(train, y=codes, n_classes=len(present), classes=[train.classes[k] for k in present])
     scores = []

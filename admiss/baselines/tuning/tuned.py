@@ -1,4 +1,4 @@
-"""Predictors tuned by cross-validation, as estimators of scikit-learn; see :mod:`admiss.baselines.tuning.search` for how."""
+"""Predictors tuned by cross-validation (:mod:`admiss.baselines.tuning.search`), as scikit-learn estimators."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -22,40 +22,40 @@ from formulations.arrays import FloatArray
 
 
 class TunedRegressor(RegressorMixin, Tuned):
-    """A predictor of numbers, tuned by cross-validation.
+    """A regressor tuned by cross-validation.
 
     Parameters
     ----------
     kind : str or list of str
-        ``"linear"`` (elastic net), ``"tree"``, ``"forest"``, ``"xgboost"``, ``"hist_boosting"``; the best of a list of
-        them; or ``"best"``, the best of the first four.
+        ``"linear"`` (elastic net), ``"tree"``, ``"forest"``, ``"xgboost"``, ``"hist_boosting"``; a list to select the
+        best from; or ``"best"``, the best of the first four.
     imputer : transformer or None
-        Completes the rows before the predictor sees them; it is fitted on the training rows of each fold, and in the
-        end on all. Without it all kinds but the linear one take missing values as they are, and a feature that is
-        missing only at prediction is set to its training mean, with a warning.
+        Completes the rows before the predictor sees them; it is fitted to the training rows of each fold, and finally
+        to all rows. Without it, all kinds but the linear one accept missing values, and a feature that is missing only
+        at prediction is set to its training mean, with a warning.
     grid : str or dict
-        ``"default"``, ``"authors"``, or lists of values by parameter; for several kinds such grids by kind.
+        ``"default"``, ``"authors"``, or lists of values by parameter; for several kinds a dict of grids by kind.
     cv : int, splitter or iterable
-        Number of folds, stratified by pattern, or anything that scikit-learn takes.
+        Number of folds, stratified by pattern, or any splitter of scikit-learn.
     scoring : {"r2", "squared_error"}
-        What is compared, as the mean over folds.
+        Score to maximise, as the mean over folds.
     random_state : int, RandomState or None
-        Seed of folds, predictors, and of the imputer where it has none of its own.
+        Seed of folds and predictors, and of the imputer if it has none.
     n_jobs : int, optional
-        Threads. The result does not depend on it.
+        Number of threads. The result does not depend on it.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The chosen predictor, fitted on all rows; with an imputer a pipeline of both.
+        The selected predictor, fitted to all rows; with an imputer a pipeline of both.
     best_kind_, best_params_, best_score_, best_index_
-        The chosen kind and parameters, their mean score, and their row in ``cv_results_``.
+        The selected kind and parameters, their mean score, and their row in ``cv_results_``.
     cv_results_ : Table
-        Every cell: its kind and parameters, and its scores (NaN where a linear fit met no conditions of optimality).
+        Kind, parameters and scores of every cell (NaN if a linear fit does not meet the optimality conditions).
     n_fits_ : int
-        Fits of predictors that all this took; a path over lambda counts as one.
+        Number of fits of predictors; a path over lambda counts as one.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X had names
+    feature_names_in_ : array of str, if X has column names
 
     Examples
     --------
@@ -116,21 +116,21 @@ class TunedRegressor(RegressorMixin, Tuned):
 
 
 class TunedClassifier(ClassifierMixin, Tuned):
-    """A predictor of classes, tuned by cross-validation.
+    """A classifier tuned by cross-validation.
 
     Parameters
     ----------
     kind, imputer, grid, cv, random_state, n_jobs
-        As in :class:`TunedRegressor`; folds are stratified by pattern and class. A ``class_weight`` in a grid may hold
-        dicts by the labels in y; a class that is not listed has weight 1.
+        As in :class:`TunedRegressor`; folds are stratified by pattern and class. ``class_weight`` in a grid may have
+        dicts by the labels in y; classes that are not listed have weight 1.
     scoring : {"log_loss", "auc"}
-        What is compared, as the mean over folds; the area under the curve is what the paper reports.
+        Score to maximise, as the mean over folds; the paper reports the area under the curve.
 
     Attributes
     ----------
     classes_ : array of shape (K,)
     best_estimator_ : estimator
-        As in :class:`TunedRegressor`; it knows the classes by their places in ``classes_``.
+        As in :class:`TunedRegressor`; its classes are indices into ``classes_``.
     best_kind_, best_params_, best_score_, best_index_, cv_results_, n_fits_, n_features_in_, feature_names_in_
         As in :class:`TunedRegressor`.
 
@@ -193,13 +193,13 @@ class TunedClassifier(ClassifierMixin, Tuned):
 
 
 def _check_class_weights(grids: dict[str, Grid], classes: list[Any]) -> None:
-    """Refuse weights of classes that y does not have, and weights that are none."""
+    """Refuse weights of classes absent from y, and invalid weights."""
     for grid in grids.values():
         for weights in grid.get("class_weight", []):
             if not isinstance(weights, Mapping):
-                continue  # None, or a word that the predictor knows
+                continue  # None, or a name known to the predictor
             unknown = [label for label in weights if label not in classes]
             if unknown:
                 raise ValueError(f"class_weight has labels that y does not have, {unknown}: leave them out.")
             if any(not isinstance(weight, Real) or not 0 <= float(weight) < np.inf for weight in weights.values()):
-                raise ValueError(f"Weights of classes must be numbers from 0 on, not {dict(weights)}.")
+                raise ValueError(f"Class weights must be non-negative numbers, not {dict(weights)}.")

@@ -1,4 +1,4 @@
-"""The baselines by name: what each of them sees and does."""
+"""The baselines by name."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def fitted_score(name, data, downstream, **options):
 def test_every_baseline_fits(name, downstream):
     data = make_synthetic(n=300, d=6, rank=4, n_active=4, n_test=2000, random_state=3)
     score = fitted_score(name, data, downstream, grid=SMALL[downstream])
-    # Every feature has missing values here, so that no feature is complete.
+    # Every feature has missing values here: none is complete.
     assert score == pytest.approx(0, abs=0.01) if name == "complete_features" else score > 0.1
 
 
@@ -50,13 +50,13 @@ def test_best_of_several(task, data):
     assert model.score(data.X_train, y) > floor.score(data.X_train, y)
 
 
-def test_what_the_oracles_know(data):
+def test_scores_of_the_oracles(data):
     scores = {
         name: fitted_score(name, data, "linear") for name in ("mean", "mean_indicators", "oracle", "oracle_pattern")
     }
     assert scores["oracle"] > scores["mean_indicators"] > scores["mean"]
     assert scores["oracle"] == pytest.approx(data.ceiling, abs=0.03)
-    # Given the values, which of them are missing says nothing.
+    # Given the values, the pattern is irrelevant.
     assert scores["oracle_pattern"] == pytest.approx(scores["oracle"], abs=0.02)
 
 
@@ -88,8 +88,8 @@ def test_conditional_means_and_draws():
     for name in ("iterative", "iterative_draws"):
         model = baseline(name, "tree", grid=SMALL["tree"], random_state=0).fit(X, x)
         filled[name] = model.best_estimator_[0].transform(copies)[:, 1]
-    # The second column given the first is normal with mean .5 here and deviation 1; the mean is known to 1 / sqrt(400),
-    # and the deviation of 500 draws to 1 / sqrt(1000): five of these, and more.
+    # Given the first column, the second is normal with mean .5 and deviation 1. Standard errors are 1 / sqrt(400) for
+    # the mean and 1 / sqrt(1000) for the deviation of 500 draws; the bounds are at least five of them.
     assert np.ptp(filled["iterative"]) < 1e-12
     assert filled["iterative"][0] == pytest.approx(0.5, abs=0.3)
     assert filled["iterative_draws"].std() == pytest.approx(1, abs=0.3)
@@ -111,10 +111,10 @@ def test_baselines_are_independent_objects():
         (("native", "best"), "needs predictors among"),
         (("native", 3), "needs predictors among"),
         (("mean", "cubist"), "kind must be one of"),
-        (("floor", "nonsense"), "'floor' has no predictor to choose"),
+        (("floor", "nonsense"), "'floor' takes no predictor"),
     ],
 )
-def test_sentences(arguments, words, data):
+def test_errors(arguments, words, data):
     with pytest.raises(ValueError, match=words):
         baseline(*arguments).fit(data.X_train, data.y_train)
     with pytest.raises(ValueError, match="Unknown task"):

@@ -1,4 +1,4 @@
-"""Chained equations: against a plain version, against the posterior, and on data whose law is known."""
+"""Chained equations: against a plain version, against the posterior, and on data with a known distribution."""
 
 import pickle
 import warnings
@@ -92,7 +92,7 @@ def plain_chained_equations(X, n_donors, n_sweeps, rng):
             targets = y.mean() + sigma * rng.normal() / np.sqrt(n) + A[~O] @ drawn
             distances = np.abs((y.mean() + A[O] @ gamma)[None, :] - targets[:, None])
             rank = (rng.uniform(size=len(targets)) * n_donors).astype(int)
-            rng.uniform(size=len(targets))  # for ties, of which there are none
+            rng.uniform(size=len(targets))  # for ties, which do not occur
             X[~O, j] = y[np.argsort(distances, axis=1)[np.arange(len(targets)), rank]]
     return X
 
@@ -100,12 +100,12 @@ def plain_chained_equations(X, n_donors, n_sweeps, rng):
 def test_the_sweeps_are_those_of_the_plain_version():
     full = correlated(150) * [1e-3, 1.0, 50.0, 1e4] + [0.0, 7.0, -300.0, 1e5]
     X = missing_at_random(full)
-    X[:, 2] = full[:, 2]  # a column that is never missing, so that no two predictions are equal
+    X[:, 2] = full[:, 2]  # never missing: no two predictions are equal
     found = ChainedEquations(n_donors=5, n_sweeps=4, random_state=3).fit_transform(X)
     np.testing.assert_array_equal(found, plain_chained_equations(X, 5, 4, np.random.RandomState(3)))
 
 
-def test_together_is_two_runs_of_the_plain_version():
+def test_transductive_completion_is_two_runs_of_the_plain_version():
     X = missing_at_random(correlated(200))
     rng = np.random.RandomState(3)
     train = plain_chained_equations(X[:120], 5, 3, rng)
@@ -140,7 +140,7 @@ def test_the_regression_is_least_squares_and_its_draws_have_the_posterior_moment
 
 
 def test_equal_predictions_are_drawn_equally():
-    """Two donors of three at 0 and one each at 1 and 2: every one of the three is drawn, and none of the others."""
+    """Two donors, three predictions at 0, one each at 1 and 2: all of the three are drawn, and none of the others."""
     rng = np.random.default_rng(0)
     n = 30_000
     found = _nearest(
@@ -152,7 +152,7 @@ def test_equal_predictions_are_drawn_equally():
 
 
 def test_equal_predictions_are_drawn_equally_for_new_rows():
-    """Three of the five donors are alike; the last column, constant in training, only tells the new rows apart."""
+    """Three of the five donors are equal; the last column, constant in training, only distinguishes the new rows."""
     x = np.append([0.0, 0.0], np.arange(20.0))
     X = np.column_stack([10 * x + [-0.001, 0.001, *np.zeros(20)], x, np.ones(22)])
     n = 6000
@@ -170,7 +170,7 @@ def test_without_predictors_all_observed_values_are_drawn():
     assert np.all(np.abs(np.bincount(filled.astype(int), minlength=100) - 30) < 5 * np.sqrt(30))
 
 
-# On data whose law is known
+# On data with a known distribution
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def gaussian():
     return full, X, imputer.fit_transform(X), fresh, imputer.transform(fresh)
 
 
-def test_values_are_observed_values_and_what_is_observed_stays(gaussian):
+def test_imputed_values_are_observed_values_and_observed_values_stay(gaussian):
     _, X, completed, fresh, completed_fresh = gaussian
     for given_rows, result in ((X, completed), (fresh, completed_fresh)):
         M = np.isnan(given_rows)
@@ -192,7 +192,7 @@ def test_values_are_observed_values_and_what_is_observed_stays(gaussian):
 
 
 @pytest.mark.parametrize("rows", ["training", "new"])
-def test_correlations_and_variances_are_kept(gaussian, rows):
+def test_correlations_and_variances_are_preserved(gaussian, rows):
     """Standard errors of correlations are those of the .49 n rows where both columns are observed."""
     _, X, completed, fresh, completed_fresh = gaussian
     result, given_rows = (completed, X) if rows == "training" else (completed_fresh, fresh)
@@ -205,8 +205,8 @@ def test_correlations_and_variances_are_kept(gaussian, rows):
     assert np.abs(mean_imputed(given_rows).var(axis=0) - 1).min() > bound
 
 
-def test_the_marginal_law_is_kept(gaussian):
-    """Imputed against true values of the missing cells; 2.5 sqrt(2/n) is exceeded once in 100,000 times."""
+def test_the_marginal_distribution_is_preserved(gaussian):
+    """Imputed against true values of the missing cells; a KS distance exceeds 2.5 sqrt(2/n) once in 100,000 times."""
     full, X, completed, *_ = gaussian
     for j in range(4):
         M = np.isnan(X[:, j])
@@ -215,7 +215,7 @@ def test_the_marginal_law_is_kept(gaussian):
         assert ks_2samp(mean_imputed(X)[M, j], full[M, j]).statistic > bound
 
 
-def test_between_seeds_values_vary_as_much_as_they_are_unknown():
+def test_the_variance_between_seeds_is_the_residual_variance():
     """Given the row, a cell has the residual variance; five fixed donors would vary by 4/5 of it."""
     full = correlated(1500, seed=4)
     X = full.copy()
@@ -224,12 +224,12 @@ def test_between_seeds_values_vary_as_much_as_they_are_unknown():
     design = np.column_stack([np.ones(1200), full[300:, 1:]])
     residual = np.linalg.lstsq(design, full[300:, 0], rcond=None)[1][0] / 1196
     assert 0.7 * residual < draws.var(axis=0, ddof=1).mean() < 1.15 * residual
-    # On average they are right, up to the error of the regression and what the 300 rows differ from it.
+    # The mean is right up to the errors of the regression and of the 300 rows.
     assert abs(np.mean(draws - full[:300, 0])) < 5 * np.sqrt(residual * (1 / 300 + 1 / 1200))
 
 
 def test_two_values_that_are_missing_together_are_related():
-    """Nothing else says anything of them, so that only the sweeps relate them; bounds of five standard errors."""
+    """Only the sweeps relate them, since the other column is independent; bounds of five standard errors."""
     X = np.column_stack([correlated(3000, d=2, seed=7), np.random.default_rng(8).normal(size=3000)])
     X[:1500, :2] = np.nan
     imputer = ChainedEquations(random_state=0)
@@ -243,7 +243,7 @@ def test_two_values_that_are_missing_together_are_related():
         assert abs(found - CORRELATION) < 5 * (1 - CORRELATION**2) * np.sqrt(2 / 1500)
 
 
-def test_means_are_unbiased_where_missingness_depends_on_an_observed_column():
+def test_means_are_unbiased_if_missingness_depends_on_an_observed_column():
     """Bounds are five standard errors of the mean of the observed values."""
     full = correlated(4000, d=2, seed=5)
     X = full.copy()
@@ -252,8 +252,8 @@ def test_means_are_unbiased_where_missingness_depends_on_an_observed_column():
     completed = ChainedEquations(random_state=0).fit_transform(X)
     assert abs(completed[:, 1].mean() - full[:, 1].mean()) < bound
     assert abs(mean_imputed(X)[:, 1].mean() - full[:, 1].mean()) > 2 * bound
-    _, together = complete_transductive(X[:2000], X[2000:], random_state=0)
-    assert abs(together[:, 1].mean() - full[2000:, 1].mean()) < bound
+    _, transductive = complete_transductive(X[:2000], X[2000:], random_state=0)
+    assert abs(transductive[:, 1].mean() - full[2000:, 1].mean()) < bound
     fresh = ChainedEquations(random_state=0).fit(X[:2000]).transform(X[2000:])
     assert abs(fresh[:, 1].mean() - full[2000:, 1].mean()) < bound
 
@@ -261,7 +261,7 @@ def test_means_are_unbiased_where_missingness_depends_on_an_observed_column():
 # New rows
 
 
-def test_a_new_row_is_completed_alone_as_among_others(gaussian):
+def test_a_new_row_is_completed_alone_as_with_others(gaussian):
     _, X, _, fresh, completed = gaussian
     imputer = ChainedEquations(random_state=0).fit(X)
     np.testing.assert_array_equal(imputer.transform(fresh), completed)
@@ -288,7 +288,7 @@ def test_the_value_under_a_nan_cannot_matter(make_rows):
 
 
 def test_random_numbers_of_rows_are_uniform_and_unrelated():
-    """Also of rows that differ little; 2.5/sqrt(n) is exceeded by a KS distance once in 100,000 times."""
+    """Also for similar rows; a KS distance exceeds 2.5/sqrt(n) once in 100,000 times."""
     n = 20_000
     X = np.column_stack([np.arange(n) % 200, np.arange(n) // 200, np.full(n, np.nan)])
     keys = _row_keys(X, 5)
@@ -311,7 +311,7 @@ def test_missing_for_the_first_time_in_a_new_row():
     assert np.abs(np.corrcoef(completed.T) - np.corrcoef(X.T)).max() < 5 * (1 - CORRELATION**2) / np.sqrt(0.49 * 500)
 
 
-def test_together_training_rows_come_first_and_test_rows_are_donors():
+def test_in_transductive_completion_training_rows_come_first_and_test_rows_are_donors():
     X = missing_at_random(correlated(400))
     train, test = complete_transductive(X[:200], X[200:], random_state=0)
     np.testing.assert_array_equal(train, ChainedEquations(random_state=0).fit_transform(X[:200]))
@@ -327,7 +327,7 @@ def test_together_training_rows_come_first_and_test_rows_are_donors():
 # Odd data
 
 
-def test_columns_that_are_never_observed_are_zero_and_told():
+def test_columns_that_are_never_observed_are_zero_with_a_warning():
     X = np.insert(missing_at_random(correlated(100)), 2, np.nan, axis=1)
     imputer = ChainedEquations(random_state=0)
     with pytest.warns(UserWarning, match="Never observed in training, and set to 0 throughout: x2"):
@@ -335,7 +335,7 @@ def test_columns_that_are_never_observed_are_zero_and_told():
     assert np.all(completed[:, 2] == 0)
     new = X[:10].copy()
     expected = imputer.transform(new)
-    new[:, 2] = 3.0  # observed now: it has no place, and cannot matter
+    new[:, 2] = 3.0  # observed now, and ignored
     np.testing.assert_array_equal(imputer.transform(new), expected)
     assert np.all(expected[:, 2] == 0)
     with pytest.warns(UserWarning, match="set to 0 throughout: x2"):
@@ -360,7 +360,7 @@ def test_constant_and_collinear_columns_and_large_values():
                 assert np.isin(result[:, j], X[:, j]).all()
 
 
-def test_a_column_that_is_constant_where_another_is_observed_says_nothing_of_it():
+def test_a_column_that_is_constant_if_another_is_observed_does_not_predict_it():
     X = correlated(200, d=3)
     X[:100, 0] = np.nan
     X[100:, 1] = 4.0
@@ -370,7 +370,7 @@ def test_a_column_that_is_constant_where_another_is_observed_says_nothing_of_it(
 
 
 def test_rank_five_in_ten_columns():
-    """The authors' data: five observed entries determine the others, and donors are near them."""
+    """As in the authors' data, five observed entries determine the others, and donors are near them."""
     rng = np.random.default_rng(0)
     full = rng.normal(size=(1500, 5)) @ rng.normal(size=(5, 10)) + rng.normal(size=10)
     X = missing_at_random(full, fraction=0.1)
@@ -438,22 +438,22 @@ def test_errors_are_one_sentence_and_leave_the_transformer_as_it_was():
             call(bad)
     np.testing.assert_array_equal(imputer.transform(X), expected)
     for wrong in ({"n_donors": 0}, {"n_sweeps": 2.5}, {"n_donors": True}):
-        with pytest.raises(ValueError, match=r"n_(donors|sweeps) must be a whole number from 1 on, not"):
+        with pytest.raises(ValueError, match=r"n_(donors|sweeps) must be a positive integer, not"):
             ChainedEquations(**wrong).fit(X)
 
 
 def test_in_a_pipeline():
-    """Where values are missing at random it is of use, up to half of the R2 of the full data."""
+    """At least half of the R2 of the full data is left with values missing at random."""
     data = make_synthetic(n=400, mechanism="mcar", missing_fraction=0.3, random_state=0)
     pipeline = make_pipeline(ChainedEquations(random_state=0), LinearRegression())
     oracle = cross_val_score(LinearRegression(), data.X_full_train, data.y_train, cv=3).mean()
     assert cross_val_score(pipeline, data.X_train, data.y_train, cv=3).mean() > oracle / 2
 
 
-# Complete features only
+# Complete features
 
 
-def test_complete_features_are_kept():
+def test_complete_features_are_selected():
     X = correlated(50)
     X[::7, 1] = np.nan
     selector = CompleteFeatures().fit(X)

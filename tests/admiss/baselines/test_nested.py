@@ -1,4 +1,4 @@
-"""What is read off one large fit, against separate fits."""
+"""Predictions read off one large fit, against separate fits."""
 
 import numpy as np
 import pytest
@@ -13,9 +13,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
-from admiss.baselines.tuning.nested_boosting import histogram_rounds, xgboost_rounds
-from admiss.baselines.tuning.nested_linear import fit_linear_path, path_lambdas
-from admiss.baselines.tuning.nested_trees import growing_forest, nested_predictions
+from admiss.baselines.tuning.nested.boosting import histogram_rounds, xgboost_rounds
+from admiss.baselines.tuning.nested.linear import fit_linear_path, path_lambdas
+from admiss.baselines.tuning.nested.trees import growing_forest, nested_predictions
 from admiss.baselines.tuning.scoring import score
 
 exact_rows = pytest.mark.parametrize("rows", ["complete", "missing"], indirect=True)
@@ -38,7 +38,7 @@ def outputs(model, X):
 
 
 @pytest.mark.parametrize("task", ["numbers", "classes", "two classes"])
-def test_the_walk_is_that_of_scikit_learn(rows, task):
+def test_the_descent_is_that_of_scikit_learn(rows, task):
     X, y, held, classes = rows
     target = {"numbers": y, "classes": classes, "two classes": classes > 0}[task]
     forest_type = RandomForestRegressor if task == "numbers" else RandomForestClassifier
@@ -58,7 +58,7 @@ def test_values_are_rounded_to_single_precision():
 
 @exact_rows
 @pytest.mark.parametrize("tree_type", [DecisionTreeRegressor, DecisionTreeClassifier])
-def test_a_truncated_tree_is_the_tree_of_that_depth_where_there_are_no_ties(rows, tree_type):
+def test_a_truncated_tree_is_the_tree_of_that_depth_without_ties(rows, tree_type):
     """With 20 rows in each leaf and a continuous target no two splits of a node are equally good."""
     X, y, held, classes = rows
     # weights make the gains of different splits different in classification too
@@ -74,7 +74,7 @@ def test_a_truncated_tree_is_the_tree_of_that_depth_where_there_are_no_ties(rows
 
 
 @pytest.mark.parametrize("max_features", [None, "sqrt"])
-def test_with_ties_or_drawn_features_the_law_is_the_same(max_features):
+def test_with_ties_or_drawn_features_the_distribution_is_the_same(max_features):
     """The mean over seeds of each prediction, and of its square, within 4.5 standard errors of 12 differences."""
     rng = np.random.default_rng(1)
     X, held = rng.normal(size=(30, 4)), rng.normal(size=(6, 4))
@@ -90,7 +90,7 @@ def test_with_ties_or_drawn_features_the_law_is_the_same(max_features):
         for k in seeds
     ]
     first, second = np.array(read)[:, 0, 0], np.array(fitted)
-    assert first.std(axis=0).max() > 0.1  # there is something to compare
+    assert first.std(axis=0).max() > 0.1
     for power in (1, 2):
         a, b = first**power, second**power
         error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / len(seeds))
@@ -119,12 +119,12 @@ def test_a_forest_of_all_features_is_exact_in_both(rows):
             np.testing.assert_allclose(found[i, j], separate.predict(held), rtol=0, atol=1e-12)
 
 
-def test_depths_and_counts_that_have_no_meaning():
+def test_invalid_depths_and_counts():
     tree = DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
     for counts in ([0], [2], [1, 1]):
         with pytest.raises(ValueError, match="counts must increase from at least 1 to at most 1 trees"):
             nested_predictions([tree], np.zeros((1, 1)), [1], counts)
-    with pytest.raises(ValueError, match="depths must be whole numbers from 1 on"):
+    with pytest.raises(ValueError, match="depths must be positive integers"):
         nested_predictions([tree], np.zeros((1, 1)), [0], [1])
 
 

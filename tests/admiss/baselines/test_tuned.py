@@ -41,8 +41,7 @@ SMALL = {
     "xgboost": {"n_estimators": [2, 5], "max_depth": [2]},
     "hist_boosting": {"max_iter": [2, 5], "min_samples_leaf": [2]},
 }
-# Copies of a row fall into different folds, and are drawn one by one by a forest.
-NOT_COPIES = "a weight is not that many copies of the row: folds are made of rows"
+NOT_COPIES = "copies of a row fall into different folds, and are drawn one by one by a forest"
 
 
 def expected_failures(estimator):
@@ -77,7 +76,7 @@ def by_cell(results, names):
 @pytest.mark.parametrize(
     ("kind", "estimator", "grid", "n_fits"),
     [
-        # leaves of 20 rows leave no ties, so that truncation is exact
+        # leaves of 20 rows have no ties: truncation is exact
         ("tree", DecisionTreeRegressor(), {"max_depth": [1, 2, 4], "min_samples_leaf": [20, 30]}, 7),
         (
             "forest",
@@ -98,11 +97,11 @@ def test_every_cell_scores_as_in_a_grid_search(rows, kind, estimator, grid, n_fi
     prefix = f"{type(plain).__name__.lower()}__"
     search = GridSearchCV(pipeline, {prefix + name: values for name, values in grid.items()}, cv=folds_of(X, y))
     search.fit(X, y)
-    place = by_cell(model.cv_results_, list(grid))
+    index = by_cell(model.cv_results_, list(grid))
     assert model.n_fits_ == n_fits
-    assert len(place) == len(search.cv_results_["params"]) == model.cv_results_.n_rows
+    assert len(index) == len(search.cv_results_["params"]) == model.cv_results_.n_rows
     for i, parameters in enumerate(search.cv_results_["params"]):
-        row = place[tuple(parameters[prefix + name] for name in grid)]
+        row = index[tuple(parameters[prefix + name] for name in grid)]
         for k in range(3):
             expected = search.cv_results_[f"split{k}_test_score"][i]
             assert model.cv_results_[f"split{k}_score"][row] == pytest.approx(expected, abs=1e-9)
@@ -124,9 +123,9 @@ def test_classes_score_as_in_a_grid_search(rows, scoring, n_classes):
     name = {"log_loss": "neg_log_loss", "auc": "roc_auc" if n_classes == 2 else "roc_auc_ovr"}[scoring]
     search = GridSearchCV(RandomForestClassifier(random_state=0), grid, scoring=name, cv=folds_of(X, y, labels=codes))
     search.fit(X, labels)
-    place = by_cell(model.cv_results_, list(grid))
+    index = by_cell(model.cv_results_, list(grid))
     for parameters, expected in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
-        assert model.cv_results_["mean_score"][place[tuple(parameters[k] for k in grid)]] == pytest.approx(expected)
+        assert model.cv_results_["mean_score"][index[tuple(parameters[k] for k in grid)]] == pytest.approx(expected)
     np.testing.assert_allclose(model.predict_proba(X), search.best_estimator_.predict_proba(X))
     assert model.predict(X).tolist() == search.predict(X).tolist()
 
@@ -141,16 +140,16 @@ def test_the_linear_predictor_scores_as_its_estimator(rows, n_classes):
     assert model.n_fits_ == 10
     splits = folds_of(X, target, labels=target if n_classes else None)
     for row in (model.best_index_, 10, 299):
-        chosen = {name: model.cv_results_[name][row] for name in ("l1_ratio", "lam")}
+        cell = {name: model.cv_results_[name][row] for name in ("l1_ratio", "lam")}
         pipeline = clone(model.best_estimator_)
-        pipeline.set_params(predictor__lam=float(chosen["lam"]), predictor__l1_ratio=float(chosen["l1_ratio"]))
+        pipeline.set_params(predictor__lam=float(cell["lam"]), predictor__l1_ratio=float(cell["l1_ratio"]))
         expected = cross_val_score(pipeline, X, target, cv=splits, scoring="neg_log_loss" if n_classes else "r2")
         found = [model.cv_results_[f"split{k}_score"][row] for k in range(3)]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 if n_classes else 1e-7)
 
 
 class RecordingImputer(TransformerMixin, BaseEstimator):
-    """Remembers the rows that it was fitted on."""
+    """Records the rows that it was fitted to."""
 
     seen: list = []  # noqa: RUF012
 
@@ -163,7 +162,7 @@ class RecordingImputer(TransformerMixin, BaseEstimator):
         return np.where(np.isnan(X), self.mean_, X)
 
 
-def test_the_imputer_sees_training_rows_only_and_is_fitted_once_for_each_fold(rows):
+def test_the_imputer_sees_training_rows_only_and_is_fitted_once_per_fold(rows):
     X, y = rows
     RecordingImputer.seen.clear()
     grids = {kind: SMALL[kind] for kind in ("linear", "tree", "xgboost")}
@@ -201,7 +200,7 @@ def test_the_same_seed_on_any_number_of_threads(rows, kind):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_rows_of_weight_zero_are_no_rows_and_weights_reach_the_predictor(rows, kind):
+def test_rows_of_weight_zero_are_dropped_and_weights_reach_the_predictor(rows, kind):
     X, y = rows
     s = np.tile([0.0, 1.0, 3.0], 80)
     shared = {"imputer": SimpleImputer(), "grid": SMALL[kind], "cv": 3, "random_state": 0}
@@ -227,7 +226,7 @@ def test_missing_values_need_an_imputer_only_for_the_linear_predictor(rows):
     for kind in KINDS:
         model = TunedRegressor(kind, grid=SMALL[kind], cv=2, random_state=0)
         if kind == "linear":
-            with pytest.raises(ValueError, match="a linear predictor does not take: give an imputer"):
+            with pytest.raises(ValueError, match="a linear predictor does not accept: use an imputer"):
                 model.fit(X, y)
             with pytest.raises(ValueError, match="The imputer leaves NaN"):
                 model.set_params(imputer=StandardScaler()).fit(X, y)
@@ -246,7 +245,7 @@ def test_missing_only_in_predict_is_the_training_mean(rows, kind):
     with pytest.warns(UserWarning, match="set to the training mean here: x1"):
         found = model.predict(hole)
     np.testing.assert_array_equal(found, model.predict(np.where(np.isnan(hole), full.mean(axis=0), hole)))
-    # in a fold that happens to have a feature complete, and silently
+    # silently in a fold in which a feature happens to be complete
     rare = full.copy()
     rare[0, 2] = np.nan
     with warnings.catch_warnings():
@@ -254,7 +253,7 @@ def test_missing_only_in_predict_is_the_training_mean(rows, kind):
         assert np.isfinite(clone(model).fit(rare, y).best_score_)
 
 
-def test_a_class_that_a_fold_has_not_seen(rows):
+def test_a_class_that_a_fold_lacks(rows):
     X, y = rows
     labels = np.where(y > np.median(y), "high", "low").astype(object)
     labels[0] = "a single one"
@@ -262,13 +261,13 @@ def test_a_class_that_a_fold_has_not_seen(rows):
         model = TunedClassifier(kind, SimpleImputer(), SMALL[kind], cv=3, random_state=0).fit(X, labels)
         assert model.classes_.tolist() == ["a single one", "high", "low"]
         assert model.predict_proba(X).shape == (240, 3)
-        # the log-loss of a coin is .7, and its row costs 36 / 240; classes in wrong places would cost 36 a row
+        # the log-loss of a coin is .7, and the single row costs 36 / 240; wrong columns would cost 36 per row
         assert model.best_score_ > -2.0
-    with pytest.raises(ValueError, match="A class is absent from held-out fold 2"):
+    with pytest.raises(ValueError, match="undefined on held-out fold 2, which lacks a class"):
         TunedClassifier("tree", cv=3, scoring="auc").fit(X, labels)
     with pytest.raises(ValueError, match="of one class: use fewer folds"):
         TunedClassifier("tree", cv=3).fit(X, np.arange(240) == 0)
-    with pytest.raises(ValueError, match="Held-out fold 1 has one row, where R2 is not defined"):
+    with pytest.raises(ValueError, match="R2 is undefined on held-out fold 1, which has one row"):
         TunedRegressor("tree", cv=KFold(240)).fit(X, y)
     constant = TunedRegressor("tree", cv=3).fit(X, np.ones(240))
     assert constant.best_score_ == 1.0
@@ -296,7 +295,7 @@ def test_data_frames_and_random_imputers(rows):
 
 
 @pytest.mark.parametrize("output", ["default", "pandas"])
-def test_frames_between_imputer_and_predictor_are_not_told(rows, output):
+def test_frames_between_imputer_and_predictor_give_no_warning(rows, output):
     X, y = rows
     expected = TunedRegressor("tree", SimpleImputer(), SMALL["tree"], cv=2, random_state=0).fit(X, y).predict(X)
     imputers = [
@@ -339,7 +338,7 @@ def test_weights_of_classes(rows):
             assert one.best_params_["class_weight"] == weight
 
 
-def test_weights_of_classes_where_a_fold_has_not_seen_one(rows):
+def test_weights_of_classes_if_a_fold_lacks_one(rows):
     X, y = rows
     labels = np.where(y > np.median(y), "high", "low").astype(object)
     labels[0] = "a single one"
@@ -354,15 +353,15 @@ def test_weights_of_classes_where_a_fold_has_not_seen_one(rows):
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [({"hihg": 2.0}, "class_weight has labels that y does not have"), ({"high": "a"}, "must be numbers from 0 on")],
+    [({"hihg": 2.0}, "class_weight has labels that y does not have"), ({"high": "a"}, "must be non-negative numbers")],
 )
-def test_weights_of_classes_without_meaning(rows, weights, message):
+def test_invalid_weights_of_classes(rows, weights, message):
     X, y = rows
     with pytest.raises(ValueError, match=message):
         TunedClassifier("tree", grid={"class_weight": [weights]}).fit(X, np.where(y > 0, "high", "low"))
 
 
-def test_held_out_rows_that_miss_what_their_fold_never_missed():
+def test_held_out_values_that_are_never_missing_in_their_fold():
     rng = np.random.default_rng(4)
     X = rng.normal(size=(200, 2))
     y = X[:, 0] + 0.1 * rng.normal(size=200)
@@ -380,10 +379,10 @@ def test_held_out_rows_that_miss_what_their_fold_never_missed():
 
 
 def recorded(call, *arguments):
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         call(*arguments)
-    return [(str(one.message).partition(":")[0], one.filename) for one in told]
+    return [(str(one.message).partition(":")[0], one.filename) for one in warned]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -392,15 +391,15 @@ def test_an_imputer_warns_once_and_not_for_every_fold(rows, n_jobs):
     shared = {"kind": "tree", "grid": SMALL["tree"], "cv": 5, "random_state": 0, "n_jobs": n_jobs}
     empty = np.insert(X, 1, np.nan, axis=1)
     before = list(warnings.filters)
-    told = recorded(TunedRegressor(imputer=ChainedEquations(n_sweeps=1), **shared).fit, empty, y)
-    assert told == [("Never observed in training, and set to 0 throughout", __file__)]
+    warned = recorded(TunedRegressor(imputer=ChainedEquations(n_sweeps=1), **shared).fit, empty, y)
+    assert warned == [("Never observed in training, and set to 0 throughout", __file__)]
     slow = IterativeImputer(max_iter=1, tol=1e-12)
     assert len(recorded(TunedRegressor(imputer=slow, **shared).fit, X, y)) == len(recorded(slow.fit, X)) == 1
     # every feature has missing values on all rows and, silently, not in all folds
     sparse = np.nan_to_num(X, nan=0.5)
     sparse[np.arange(4), np.arange(4)] = np.nan
-    told = recorded(TunedRegressor(imputer=CompleteFeatures(), **shared).fit, sparse, y)
-    assert told == [("Every feature has missing values in training", __file__)]
+    warned = recorded(TunedRegressor(imputer=CompleteFeatures(), **shared).fit, sparse, y)
+    assert warned == [("Every feature has missing values in training", __file__)]
     assert list(warnings.filters) == before
 
 
@@ -420,14 +419,14 @@ def test_silence_in_threads_that_overlap_leaves_the_filters_as_they_were():
             warnings.warn("in here", stacklevel=1)
 
     threads = [threading.Thread(target=target) for target in (first, second)]
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         warnings.warn("out there", stacklevel=1)
-    assert [str(one.message) for one in told] == ["out there"]
+    assert [str(one.message) for one in warned] == ["out there"]
     assert list(warnings.filters) == before
 
 
@@ -462,8 +461,11 @@ def test_warnings_point_to_the_line_that_called(rows):
     ]
     for model, methods in predictions:
         for method in methods:
-            told = recorded(getattr(model, method), X)
-            assert told == [("Never missing in training, and set to the training mean here", __file__)], (model, method)
+            warned = recorded(getattr(model, method), X)
+            assert warned == [("Never missing in training, and set to the training mean here", __file__)], (
+                model,
+                method,
+            )
     model = predictions[0][0]
     assert recorded(model.score, X, y)[0][1] == __file__
     assert recorded(make_pipeline(FunctionTransformer(), model).predict, X)[0][1] == __file__
@@ -501,9 +503,9 @@ def test_grids_by_name():
         ({"kind": "hist_boosting", "grid": "authors"}, "There is no grid 'authors' for 'hist_boosting'"),
         ({"grid": {"max_depth": 3}}, "The grid of 'max_depth' must be a list of at least one value, not 3"),
         ({"grid": {"max_depth": []}}, "must be a list of at least one value"),
-        ({"grid": {"max_depth": [2.5]}}, "must hold whole numbers from 1 on"),
+        ({"grid": {"max_depth": [2.5]}}, "must hold positive integers"),
         ({"grid": {"depth": [2]}}, "The predictor 'tree' has no parameter 'depth'"),
-        ({"grid": {"ccp_alpha": [0.1]}}, "The parameter 'ccp_alpha' of 'tree' is not tuned here"),
+        ({"grid": {"ccp_alpha": [0.1]}}, "The parameter 'ccp_alpha' of 'tree' cannot be tuned"),
         ({"kind": "linear", "grid": {"lam": [0.0]}}, "The grid of 'lam' must hold positive numbers"),
         ({"kind": "linear", "grid": {"l1_ratio": [0.5, 2.0]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
         ({"kind": "linear", "grid": {"l1_ratio": [-0.1]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
@@ -512,12 +514,15 @@ def test_grids_by_name():
             {"kind": "forest", "grid": {"class_weight": [None]}},
             "The predictor 'forest' has no parameter 'class_weight'",
         ),
-        ({"kind": ["tree", "forest"], "grid": {"max_depth": [2]}}, "For several kinds grid must have one grid by kind"),
+        (
+            {"kind": ["tree", "forest"], "grid": {"max_depth": [2]}},
+            "For several kinds grid must have one grid per kind",
+        ),
         ({"scoring": "auc"}, "scoring must be one of 'r2', 'squared_error'"),
         ({"imputer": "mean"}, "imputer must be a transformer"),
     ],
 )
-def test_parameters_without_meaning_are_refused_before_work_starts(rows, parameters, message):
+def test_invalid_parameters_are_refused_before_work_starts(rows, parameters, message):
     model = TunedRegressor(**{"kind": "tree", **parameters})
     with pytest.raises(ValueError, match=message):
         model.fit(*rows)

@@ -1,10 +1,10 @@
 """Boosting after every number of rounds, read off one fit.
 
-A round of boosting sees only the rounds before it, so that the model of R rounds is the beginning of every longer one:
-what is read off is the same, to the last digit of the margin, as a separate fit with the same ``random_state``. (The
-draws of rows and columns are made round by round; early stopping would end a fit, and has to be off.)
+A round of boosting depends only on previous rounds, so the model of R rounds is the beginning of every longer one. Its
+margins equal, to the last digit, those of a separate fit with the same ``random_state``. (Rows and columns are drawn
+round by round; early stopping must be off.)
 
-The depth of the trees has no such reading: after another tree every later round fits other residuals.
+The depth of the trees cannot be read off: after another tree every later round fits other residuals.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,12 @@ from formulations.arrays import FloatArray
 def xgboost_rounds(model: Any, X: FloatArray, rounds: Sequence[int]) -> Iterator[tuple[int, FloatArray]]:
     """Predictions of an XGBoost model after some of its rounds.
 
-    Margins are carried on: the rounds from a to b are added to the margin after a, which is one pass over the trees and
-    the order in which XGBoost itself adds them.
+    The rounds from a to b are added to the margin after a: one pass over the trees, in the order of XGBoost itself.
 
     Parameters
     ----------
     model : XGBRegressor or XGBClassifier
-        Fitted with trees, the squared error or the log-loss.
+        Fitted with trees, to the squared error or the log-loss.
     X : array of shape (n, d)
         Rows, NaN where missing.
     rounds : sequence of int
@@ -34,7 +33,7 @@ def xgboost_rounds(model: Any, X: FloatArray, rounds: Sequence[int]) -> Iterator
 
     Yields
     ------
-    pairs of a number of rounds and the predictions after it, of shape (n,), or (n, K) with the probabilities of classes
+    number of rounds, and predictions of shape (n,) or probabilities of shape (n, K) after these rounds
 
     Examples
     --------
@@ -58,7 +57,7 @@ def xgboost_rounds(model: Any, X: FloatArray, rounds: Sequence[int]) -> Iterator
 
 
 def _from_margin(margin: FloatArray) -> FloatArray:
-    """Probabilities of the classes: of two from one margin, of more from one each."""
+    """Class probabilities, from one margin for two classes, otherwise from one margin per class."""
     margin = margin.astype(float)
     return np.column_stack([expit(-margin), expit(margin)]) if margin.ndim == 1 else softmax(margin, axis=1)
 
@@ -69,7 +68,7 @@ def _check_rounds(rounds: Sequence[int], fitted: int) -> None:
 
 
 def histogram_rounds(model: Any, X: FloatArray, rounds: Sequence[int]) -> Iterator[tuple[int, FloatArray]]:
-    """The same for HistGradientBoostingRegressor and HistGradientBoostingClassifier, without early stopping.
+    """The same for HistGradientBoostingRegressor and HistGradientBoostingClassifier without early stopping.
 
     Examples
     --------
@@ -82,8 +81,8 @@ def histogram_rounds(model: Any, X: FloatArray, rounds: Sequence[int]) -> Iterat
     True
     """
     _check_rounds(rounds, model.n_iter_)
-    asked = set(rounds)
+    requested = set(rounds)
     stages = model.staged_predict_proba(X) if hasattr(model, "classes_") else model.staged_predict(X)
-    for count, found in enumerate(stages, start=1):
-        if count in asked:
-            yield count, found
+    for count, outputs in enumerate(stages, start=1):
+        if count in requested:
+            yield count, outputs

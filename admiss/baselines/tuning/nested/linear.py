@@ -2,9 +2,9 @@
 
     minimise over (w, b)  (1/S) sum_i s_i l(y_i, a_i'w + b) + (lambda / S) sum_j [ alpha |w_j| + (1 - alpha) w_j^2 / 2 ]
 
-on complete rows, a_ij = (x_ij - mean_j) / deviation_j, with the squared or the logistic loss: the static adaptivity
-class, without the work of patterns. The solution at each lambda is that of ``AdaptiveRegressor("static")``, or of
-``AdaptiveClassifier("static")`` with its one target against the rest for each of more than two classes.
+on complete rows, a_ij = (x_ij - mean_j) / deviation_j, with the squared or the logistic loss. This is the static
+adaptivity class without the handling of patterns: the solution at each lambda is that of
+``AdaptiveRegressor("static")`` or ``AdaptiveClassifier("static")``, with more than two classes one against the rest.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
 
-# Lambdas of a path, and the smallest as a share of the largest, where there are more rows than columns and where not.
+# Number of lambdas in a path, and the smallest as a share of the largest (also with fewer rows than columns).
 N_LAMBDAS = 100
 SMALLEST, SMALLEST_WIDE = 1e-4, 1e-2
 
@@ -32,7 +32,7 @@ class LinearPath:
     ----------
     mean, scale : arrays of shape (d,)
     w : array of shape (n_targets, n_lambdas, d)
-        Coefficients of the scaled features; NaN where the conditions of a best fit were not met.
+        Coefficients of the scaled features; NaN if the optimality conditions are not met.
     b : array of shape (n_targets, n_lambdas)
     is_classifier : bool
     """
@@ -55,7 +55,7 @@ class LinearPath:
 def fit_linear_path(
     X: FloatArray, y: FloatArray | IntArray, s: FloatArray, n_classes: int, l1_ratio: float, lambdas: Sequence[float]
 ) -> LinearPath:
-    """The models for decreasing lambdas.
+    """Models for decreasing lambdas.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _targets(y: FloatArray | IntArray, n_classes: int) -> list[FloatArray]:
 def path_lambdas(
     X: FloatArray, y: FloatArray | IntArray, s: FloatArray, n_classes: int, l1_ratio: float
 ) -> list[float]:
-    """Geometric lambdas, from the smallest at which all coefficients are 0.
+    """Decreasing geometric lambdas, from the smallest at which all coefficients are 0.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def path_lambdas(
     """
     A, _, _ = standardised(X, s)
     q = s / s.sum()
-    # at the best intercept the derivative of the squared loss is 2 (mean of y - y), of the logistic a quarter of that
+    # at the optimal intercept the squared loss has derivative 2 (mean of y - y), the logistic loss a quarter of that
     factor = 0.5 if n_classes else 2.0
     slopes = [factor * np.abs(A.T @ (q * (target - q @ target))).max() for target in _targets(y, n_classes)]
     largest = max(slopes) * s.sum() / max(l1_ratio, SMALLEST_ALPHA)

@@ -1,24 +1,24 @@
 """Trees of every depth and forests of every size, read off one fit.
 
-A tree that stops at depth k predicts the value of the node it has reached, and every node of a fitted tree knows its
-value; so one walk down the deepest tree gives the predictions of all depths. A forest of T trees is the first T trees
-of a larger one, and its predictions are running means.
+A tree cut at depth k predicts the value of the node reached there, and every node of a fitted tree stores its value, so
+one descent of the deepest tree gives the predictions at all depths. A forest of T trees is the first T trees of a
+larger one, and its predictions are running means.
 
-What is read off, against a separate fit with the same ``random_state``:
+Comparison with a separate fit with the same ``random_state``:
 
 =================================== ================================================================================
-number of trees                     the same to the last digit: the seed of tree t is the t-th draw of the forest
-depth, all features in every split  the same to rounding where no two splits of a node are equally good
-depth, ``max_features`` below that  another draw of the same law
+number of trees                     equal to the last digit: the seed of tree t is the t-th draw of the forest
+depth, all features in every split  equal up to rounding if no two splits of a node are equally good
+depth, fewer ``max_features``       another draw from the same distribution
 =================================== ================================================================================
 
-The reason is in the order of growing, depth first: a node draws the order in which it looks at the features from one
-stream of random numbers, and a deeper tree has drawn more of them before it comes to that node. The order decides ties,
-and, where only some features are looked at, which ones. Ties are the rule in small nodes (two rows are parted equally
-well by every feature), and rare in nodes of some tens of rows. Since the draws of a node do not depend on those of
-others, the truncated tree has the law of the tree that was grown to that depth, given the rows and their weights.
+Trees grow depth first, and a node draws the order in which it examines the features from one stream of random numbers,
+of which a deeper tree has used more before it reaches that node. The order decides ties and, with fewer
+``max_features``, which features are examined. Ties are the rule in small nodes (every feature separates two rows
+equally well), and rare in nodes of some tens of rows. Since the draws of different nodes are independent, the truncated
+tree has the distribution of a tree grown to that depth, given the rows and their weights.
 
-A walk is that of scikit-learn: values are rounded to float32, NaN goes where the node sends it.
+The descent is that of scikit-learn: values are rounded to float32, and each node has a direction for NaN.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,14 +29,14 @@ import numpy as np
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
-# A depth that no tree reaches, for None.
+# Stands for None: a depth that no tree reaches.
 UNBOUNDED = np.iinfo(np.int64).max
 
 
 def nested_predictions(
     trees: Sequence[Any], X: FloatArray, depths: Sequence[int | None], counts: Sequence[int]
 ) -> FloatArray:
-    """Predictions of the forests of the first trees, each tree cut at a depth.
+    """Predictions of the first trees of a forest, each cut at a depth.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def nested_predictions(
     X : array of shape (n, d)
         Rows, NaN where missing.
     depths : sequence of int or None
-        Depths at which the trees are cut; None is as deep as they are.
+        Depths at which the trees are cut; None for no cut.
     counts : sequence of int
         Numbers of trees, increasing.
 
     Returns
     -------
-    array of shape (n_depths, n_counts, n), or (n_depths, n_counts, n, K) with the probabilities of K classes
+    array of shape (n_depths, n_counts, n), or (n_depths, n_counts, n, K) for probabilities of K classes
 
     Examples
     --------
@@ -69,11 +69,11 @@ def nested_predictions(
 def growing_forest(
     trees: Sequence[Any], X: FloatArray, depths: Sequence[int | None], counts: Sequence[int]
 ) -> Iterator[tuple[int, FloatArray]]:
-    """The same count by count, so that one count is held at a time: pairs of a count and an array over the depths."""
+    """The same one count at a time, which saves memory: pairs of a count and an array over the depths."""
     if any(more <= fewer for fewer, more in zip([0, *counts], counts, strict=False)) or counts[-1] > len(trees):
         raise ValueError(f"counts must increase from at least 1 to at most {len(trees)} trees, not {list(counts)}.")
     if any(depth is not None and depth < 1 for depth in depths):
-        raise ValueError(f"depths must be whole numbers from 1 on, or None, not {list(depths)}.")
+        raise ValueError(f"depths must be positive integers or None, not {list(depths)}.")
     limits = np.array([UNBOUNDED if depth is None else depth for depth in depths], dtype=np.int64)
     order = np.argsort(limits, kind="stable")
     limits = limits[order]
@@ -90,7 +90,7 @@ def growing_forest(
 
 
 def _nodes(tree: Any) -> tuple[IntArray, IntArray, IntArray, FloatArray, Any, FloatArray]:
-    """Children, feature, threshold and way of NaN of each node, and what it predicts."""
+    """Children, feature, threshold, direction of NaN and prediction of each node."""
     return (
         tree.children_left,
         tree.children_right,
@@ -103,7 +103,7 @@ def _nodes(tree: Any) -> tuple[IntArray, IntArray, IntArray, FloatArray, Any, Fl
 
 @compiled
 def _add_tree(X, left, right, feature, threshold, nan_left, value, limits, order, total):  # type: ignore[no-untyped-def]
-    """Add to ``total`` what the tree predicts at each depth; ``limits`` increase, in the given order of depths."""
+    """Add the predictions at each depth to ``total``; ``limits`` increase, and ``order`` maps them to depths."""
     for i in range(len(X)):
         node, level = 0, 0
         for k in range(len(limits)):
