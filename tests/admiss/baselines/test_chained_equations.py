@@ -58,7 +58,7 @@ def plain_nearest(predictions, target, rank, tie_chance):
     st.lists(st.integers(-4, 4), min_size=1, max_size=12),
     st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 11), st.floats(0, 0.999)), min_size=1, max_size=6),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_donors_are_those_of_all_distances(predictions, targets):
     predictions = np.sort(np.array(predictions, dtype=float))
     target = np.array([t / 2 for t, _, _ in targets])

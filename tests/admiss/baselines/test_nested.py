@@ -79,7 +79,7 @@ def test_with_ties_or_drawn_features_the_distribution_is_the_same(max_features):
     rng = np.random.default_rng(1)
     X, held = rng.normal(size=(30, 4)), rng.normal(size=(6, 4))
     y = X[:, 0] + rng.normal(size=30)
-    seeds = range(800)
+    seeds = range(400)
     read = [
         nested_predictions([DecisionTreeRegressor(max_features=max_features, random_state=k).fit(X, y)], held, [4], [1])
         for k in seeds

@@ -106,7 +106,7 @@ def literal_algorithm(X, y, estimator, error, inner=20, outer=10, tolerance=1e-4
 
 @pytest.mark.parametrize("mechanism", ["mcar", "censoring"])
 def test_the_search_is_algorithm_2_as_printed(mechanism):
-    data = make_synthetic(n=80, d=5, mechanism=mechanism, n_test=1, random_state=3)
+    data = make_synthetic(n=80, d=4, rank=3, n_active=3, mechanism=mechanism, n_test=1, random_state=3)
     X, y = data.X_train, data.y_train
     expected = literal_algorithm(X, y, LinearRegression(), lambda f, Z: mean_squared_error(y, f.predict(Z)))
     found = JointImputeRegressor(algorithm="paper").fit(X, y)

@@ -146,7 +146,7 @@ def test_censored_entries_together_against_quadrature():
     law = half_line_law(S, [1, -1, 0], [0.3, 0.2, 0])
     found = law.expect(np.array([[np.nan, np.nan, 0.4]]))[0, :2]
     mean, C = S[:2, 2] * 0.4, S[:2, :2] - np.outer(S[:2, 2], S[:2, 2])
-    grid = np.linspace(-7, 7, 2001)
+    grid = np.linspace(-7, 7, 801)
     A, B = np.meshgrid(grid, grid, indexing="ij")
     density = multivariate_normal(mean, C).pdf(np.dstack([A, B])) * (A > 0.3) * (B < 0.2)
     expected = np.array([np.sum(A * density), np.sum(B * density)]) / density.sum()
