@@ -2,6 +2,7 @@
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def imported(tree: ast.AST, known: dict[str, Path]) -> set[str]:
     return found & set(known)
 
 
+@cache
 def edges() -> list[tuple[str, str]]:
     known = modules()
     return [
