@@ -46,11 +46,6 @@ class BoxCosts:
     depth: int
     costs: list[FloatArray]
 
-    @property
-    def n_boxes(self) -> int:
-        """Number of boxes."""
-        return sum(level.size for level in self.costs)
-
     def literals(self, k: int, rank: int, v: int) -> list[tuple[int, bool]]:
         """A box as pairs (feature, whether it is missing)."""
         return [(int(self.features[j]), bool(v >> i & 1)) for i, j in enumerate(subset_of_rank(rank, k))]

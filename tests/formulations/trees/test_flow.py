@@ -74,7 +74,7 @@ def test_boxes_by_inclusion_and_exclusion_are_the_boxes(depth, scale):
     rows = random_rows(np.random.default_rng(depth), 150, 5)
     leaf_cost = SquaredLeafCost(rows, 0.3, scale)
     boxes = box_costs(leaf_cost, np.array([0, 1, 3, 4]), depth, 4)
-    assert boxes.n_boxes == count_boxes(4, depth)
+    assert sum(level.size for level in boxes.costs) == count_boxes(4, depth)
     for k in range(1, depth + 1):
         for rank in range(len(boxes.costs[k])):
             for v in range(1 << k):
