@@ -1,4 +1,16 @@
-"""Adaptivity classes: how the weights of a linear model depend on the missingness pattern."""
+"""Adaptivity classes: how the weights of a linear model depend on the missingness pattern.
+
+==================== =======================================================================
+``base``             the base class ``Adaptivity``; a new class implements ``basis``
+``polynomial``       static, affine intercept, affine and polynomial weights
+``fully_adaptive``   one linear model per observed pattern
+``fused``            one model per pattern, with a penalty on differences between neighbours
+``low_rank``         affine weights with corrections of low rank
+``conditional_mean`` a linear model of the conditional means of the features
+==================== =======================================================================
+
+`WRITE_YOUR_OWN.md` in this folder explains how to write a class; :mod:`admiss.testing` checks it.
+"""
 
 from admiss.adaptivity.base import Adaptivity
 from admiss.adaptivity.conditional_mean import ConditionalMean
@@ -33,7 +45,7 @@ ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
 
 
 def resolve_adaptivity(adaptivity: str | Adaptivity) -> Adaptivity:
-    """The adaptivity class of a name, or the object itself.
+    """The adaptivity class with a given name, or the object itself.
 
     Examples
     --------

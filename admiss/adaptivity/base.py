@@ -1,11 +1,11 @@
-"""What an adaptivity class is.
+"""The base class of adaptivity classes.
 
 A prediction is  f(x, m) = sum_j w_j(m) (1 - m_j) x_j  with x_0 = 1, never missing (the intercept), and weights
 
     w_j(m) = sum_k W_jk phi_k(m).
 
-An adaptivity class is the basis phi, a mask that says which (j, k) exist, and, where wanted, a convex structure on W.
-A new class implements `basis`; everything else has a default.
+An adaptivity class consists of the basis phi, a mask of the pairs (j, k) that exist, and optionally a convex structure
+on W. A new class implements `basis`; everything else has a default.
 """
 
 import copy
@@ -22,9 +22,7 @@ from formulations.arrays import BoolArray, FloatArray, Matrix
 if TYPE_CHECKING:
     import cvxpy as cp
 
-# A dense array or a csr_array; scipy has no types.
-
-# Entries beyond which the columns are made sparse.
+# Number of entries above which the columns are sparse.
 DENSE_ENTRIES = 2**23
 
 
@@ -32,8 +30,8 @@ class Adaptivity(BaseEstimator):
     """Base of the adaptivity classes.
 
     Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``
-    (to leave out pairs of feature and basis function), ``names`` (for print), ``columns`` (to replace the product
-    x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). What ``fit`` learns is kept in
+    (to leave out pairs of feature and basis function), ``names`` (for printing), ``columns`` (to replace the product
+    x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). ``fit`` stores what it learns in
     attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
 
     Examples
@@ -46,14 +44,14 @@ class Adaptivity(BaseEstimator):
     [[1.0, 1.0], [1.0, 2.0]]
     """
 
-    # True where the basis functions are the indicators of cells: every cell then has its own free intercept.
+    # Whether the basis functions are the indicators of cells: every cell then has its own free intercept.
     cells: ClassVar[bool] = False
-    # True where the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
+    # Whether the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
     # inherited: a subclass with another basis is another model.
     constant_imputation: ClassVar[bool] = False
 
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
-        """A copy that has learned from the training rows what the basis needs.
+        """A copy fitted to the training rows.
 
         Parameters
         ----------
@@ -85,14 +83,14 @@ class Adaptivity(BaseEstimator):
         return [f"phi_{k}" for k in range(self.basis(np.zeros((1, len(feature_names)))).shape[1])]
 
     def feature_words(self, feature_names: Sequence[str]) -> list[str]:
-        """What stands for the features in print; others than their names where ``columns`` is replaced."""
+        """Printed names of the features; they may differ from the given names if ``columns`` is replaced."""
         return list(feature_names)
 
     def columns(self, X: FloatArray, M: BoolArray) -> Matrix:
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 
-        A replacement must be affine in x for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j
-        for the scaling of features to be right.
+        A replacement must be affine in x, for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j,
+        for features to be scaled correctly.
 
         Parameters
         ----------
@@ -113,7 +111,7 @@ class Adaptivity(BaseEstimator):
         return product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
-        """n_k of shape (d + 1, K): the weight of the rows in which x_j is observed and phi_k(m) is not 0."""
+        """n_k of shape (d + 1, K): the total weight of rows with x_j observed and phi_k(m) nonzero."""
         used = self.basis(patterns.astype(float)) != 0
         observed = weights[:, None] * np.column_stack([np.ones(len(patterns)), ~patterns])
         return np.asarray((used.astype(float).T @ observed).T)
@@ -121,18 +119,18 @@ class Adaptivity(BaseEstimator):
     def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
         """A convex penalty and constraints on W, the cvxpy expression of shape (d + 1, K); none by default.
 
-        W is in the units in which the penalty acts: those of the scaled features where the estimator scales.
+        W is in the units in which the penalty acts: those of the scaled features if the estimator scales.
         """
         return 0.0, []
 
     def has_structure(self) -> bool:
-        """Whether the class puts a structure on W."""
+        """Whether the class imposes a structure on W."""
         return type(self).structure is not Adaptivity.structure
 
     def linear_at_patterns(self) -> bool:
-        """Whether predictions are affine in x at every pattern, so that ``coef_at`` describes them."""
+        """Whether predictions are affine in x at every pattern, as ``coef_at`` requires."""
         return True
 
     def imputes_constants(self) -> bool:
-        """Whether this very class is declared to be imputation by constants."""
+        """Whether this class itself is declared to be imputation by constants."""
         return bool(vars(type(self)).get("constant_imputation", False))

@@ -1,29 +1,29 @@
-"""The weights that a Gaussian law of the features implies.
+"""The weights implied by a Gaussian law of the features.
 
 *Definition.* Features are Gaussian with mean mu and covariance Sigma, and the truth is linear, f(x) = beta_0 + beta'x.
-What is missing is then best replaced by its conditional mean, x^ = E[x | x_obs], and
+Missing values are then best replaced by their conditional means, x^ = E[x | x_obs], and
 
     f(x, m) = beta_0 + beta'x^ + sum_j b_j m_j,
 
     w(m) = beta_o + Sigma_oo^+ Sigma_om beta_m
     b(m) = beta_0 + beta_m'(mu_m - Sigma_mo Sigma_oo^+ mu_o) + sum_j b_j m_j
 
-for observed features o and missing ones m. mu and Sigma come from the training rows by EM (``admiss/laws``), beta and b
-are fitted. b_j is an affine intercept for what is not missing at random.
+for observed features o and missing ones m. mu and Sigma are fitted to the training rows by EM (``admiss/laws``), beta
+and b by regression. b_j is an affine intercept for values that are not missing at random.
 
 *p(F)* = 2 d + 1 for a given law; the law adds O(d^2) parameters, which are learned without y.
 
 *What it can express.* Fully adaptive weights with the parameters of one covariance: for Gaussian features that are
 missing at random and a linear truth it contains the best predictor. With ``law="censored"`` missing values lie beyond
-the extreme observed ones and x^ is the mean of a truncated Gaussian: no longer linear in x at a pattern, so that there
-is no ``coef_at``. Nothing in the data tells the two laws apart for sure; cross-validation chooses.
+the extreme observed ones and x^ is the mean of a truncated Gaussian: it is not linear in x at a pattern, so there is no
+``coef_at``. The data do not identify the law with certainty; cross-validation selects it.
 
-*Where it loses.* Where features are far from Gaussian, or hardly correlated (it is then the affine intercept with more
-to learn); where the pattern itself carries the signal, beyond an affine intercept; where weights change with the
-pattern for other reasons than correlation, which `Affine` can follow and this cannot. The censored law on values that
-are missing completely at random loses all that the Gaussian one gains: R2 .56 against .66 on generated data of the
-paper (MCAR, linear signals, n = 200 and 800, 30 % and 60 % missing). Weights of rows count as copies: the prior is in
-rows.
+*Where it loses.* If features are far from Gaussian, or hardly correlated (it is then the affine intercept with more
+parameters to learn); if the pattern itself carries the signal, beyond an affine intercept; if weights depend on the
+pattern for other reasons than correlation, which `Affine` can represent and this class cannot. On values that are
+missing completely at random the censored law loses all that the Gaussian one gains: R2 .56 against .66 on generated
+data of the paper (MCAR, linear signals, n = 200 and 800, 30 % and 60 % missing). Weights of rows count as copies: the
+prior is in rows.
 
 *Reference.* Le Morvan, Prost, Josse, Scornet and Varoquaux, *Linear predictor on linearly-generated data with missing
 values: non consistency and solutions*, AISTATS 2020.
@@ -40,15 +40,15 @@ from formulations.arrays import BoolArray, FloatArray
 
 
 class ConditionalMean(AffineIntercept):
-    """One linear model of the features as they are to be expected, and an affine intercept.
+    """One linear model of the conditional means of the features, and an affine intercept.
 
     Parameters
     ----------
     law : {"gaussian", "censored"}
         Whether missing values follow the Gaussian law of the others, or lie beyond the extreme observed values.
     prior : float
-        Rows of uncorrelated features that the likelihood of the law is shrunk by; 0 is maximum likelihood, which does
-        not exist where features are linearly dependent.
+        Strength of the shrinkage towards uncorrelated features, in rows; 0 is maximum likelihood, which does not exist
+        if features are linearly dependent.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class ConditionalMean(AffineIntercept):
         return np.hstack([self.basis(M.astype(float)), self.law_.expect(np.where(M, np.nan, X))])
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
-        """As in an affine intercept, but every row calibrates the weight of every feature."""
+        """As for an affine intercept, but every row contributes to the weight of every feature."""
         counts = super().counts(patterns, weights)
         counts[1:, 0] = weights.sum()
         return counts

@@ -1,7 +1,7 @@
 """Weights that are constant on cells of patterns (Section 2.2 of the paper).
 
-The basis functions are indicators  phi_q(m) = 1(m in M_q)  of cells M_1, .., M_Q that do not overlap, so that every
-cell has its own linear model and its own free intercept. In the fully adaptive class every observed pattern is a cell.
+The basis functions are indicators  phi_q(m) = 1(m in M_q)  of disjoint cells M_1, .., M_Q: every cell has its own
+linear model and its own free intercept. In the fully adaptive class every observed pattern is a cell.
 """
 
 import copy
@@ -19,10 +19,10 @@ from formulations.arrays import BoolArray, FloatArray
 class FullyAdaptive(Adaptivity):
     """One linear model for each observed pattern.
 
-    A new pattern takes the model of the nearest observed one in Hamming distance (among equally near ones that with
-    more training rows, then lexicographically the first). p(F) = d 2^(d-1) + 2^d if all patterns occur.
+    A new pattern uses the model of the nearest observed one in Hamming distance (ties: the one with more training rows,
+    then the lexicographically first). p(F) = d 2^(d-1) + 2^d if all patterns occur.
 
-    In classification a pattern whose rows are all of one class predicts that class with near certainty.
+    In classification, a pattern whose rows all belong to one class predicts that class with near certainty.
 
     Examples
     --------

@@ -1,27 +1,27 @@
-"""One linear model for each pattern, pulled together between neighbouring patterns: from static to fully adaptive.
+"""One linear model for each pattern, fused between neighbouring patterns: from static to fully adaptive.
 
-*Definition.* Every observed pattern p has its own weights W_jp of the features that it has and its own intercept W_0p,
-as in `FullyAdaptive`, with the penalty
+*Definition.* Every observed pattern p has its own weights W_jp of its observed features and its own intercept W_0p, as
+in `FullyAdaptive`, with the penalty
 
     Omega(W) = (strength / P) sum_j sum_{(p, q) in E_j} | W_jp - W_jq |,        j = 0 (the intercept), .., d.
 
-E_j are the pairs of patterns with x_j that no path of shorter steps joins, in Hamming distance: all pairs one bit
-apart, and where these leave the patterns with x_j in several pieces, the nearest pairs between the pieces. This is the
-union of all minimum spanning trees, so that E_j connects all patterns with x_j and does not depend on the order of the
-features. The penalty is l1, not squared, so that models become equal from a finite strength on, group by group. Its
-pairs are not weighted by rows: a pattern of few rows, whose part of the risk is small, then follows its neighbours, and
-one of many can leave them (on the first data set of each kind below, weights by the smaller number of rows, or by its
-root, were .001 better to .035 worse at their best strength).
+E_j are the pairs of patterns with x_j that are not connected by a path of shorter steps, in Hamming distance: all pairs
+one bit apart and, if these leave the patterns with x_j in several components, the nearest pairs between components.
+This is the union of all minimum spanning trees: E_j connects all patterns with x_j and does not depend on the order of
+the features. The penalty is l1, not squared, so models become equal at a finite strength, group by group. Pairs are not
+weighted by rows: a pattern with few rows, whose share of the risk is small, then follows its neighbours, and one with
+many rows can depart from them (on the first data set of each kind below, weights by the smaller number of rows, or by
+its root, were .001 better to .035 worse at their best strength).
 
-A pattern that was not observed takes each weight from the nearest one that has the feature. The intercepts are free of
-lam; a weight has lambda_jp = lambda n_p / n_j^2, of which the patterns with x_j have 1 / n_j together. So strength = 0
-is `FullyAdaptive` (at lam = 0, on observed patterns), and from a finite strength on the model is exactly `Static`, at
-every lam and on all patterns. Had W_jp the penalty lambda / n_p, a single row would outweigh all others. n_j^2 / n_p is
-also what ``coef_table`` shows as n.
+An unseen pattern takes each weight from the nearest pattern with that feature. The intercepts are not penalised by lam;
+a weight has lambda_jp = lambda n_p / n_j^2, which sums to lambda / n_j over the patterns with x_j. So strength = 0 is
+`FullyAdaptive` (at lam = 0, on observed patterns), and above a finite strength the model is exactly `Static`, at every
+lam and on all patterns. With the penalty lambda / n_p of W_jp a single row would outweigh all others. ``coef_table``
+shows n_j^2 / n_p as n.
 
 *p(F)* = d 2^(d-1) + 2^d if all patterns occur, as for `FullyAdaptive`; a fit with g groups of equal weights has g.
 
-*What it can express.* Everything that depends on the pattern, and cheaply what changes in few places of the cube
+*What it can express.* Any dependence on the pattern, and cheaply those that change along few edges of the cube
 {0, 1}^d, such as interactions of few indicators.
 
 *Where it loses.* Test R2, 500 rows, 6 features, strength by 5 folds at lam = 1, the others by cross-validation, means
@@ -35,13 +35,13 @@ data                             fused  static  affine intercept  affine  fully 
 ``make_synthetic``, censoring    .594   .472    .603              .602    .531
 ================================ ====== ======= ================= ======= ===============
 
-It loses to `Affine` where the effects of missing features add up, since it must learn each in every part of the cube,
-and it needs several rows a pattern: with 1,000 rows of 10 features in 643 patterns it reaches .35 at its best strength
-on ``make_interacting`` (static .32, the best possible .67), and under MCAR, in 414 patterns, .57 (affine .60).
+It loses to `Affine` if the effects of missing features are additive, since it must learn each in every part of the
+cube, and it needs several rows per pattern: with 1,000 rows of 10 features in 643 patterns it reaches .35 at its best
+strength on ``make_interacting`` (static .32, the best possible .67), and under MCAR, in 414 patterns, .57 (affine .60).
 
-Seconds of a fit on one lightly loaded core with up to 10 features: .1 for 30 patterns, 1 for 200, 4 for 400, 16 for
-1,000, a twentieth of it compilation; 500 patterns of 30 features took 4 minutes on a busy one. Up to 1,000 patterns of
-10 features, or 6,000 coefficients, it is practical; above ``max_patterns`` it refuses.
+Seconds per fit on one lightly loaded core with up to 10 features: .1 for 30 patterns, 1 for 200, 4 for 400, 16 for
+1,000, a twentieth of it compilation; 500 patterns of 30 features took 4 minutes on a busy core. It is practical up to
+1,000 patterns of 10 features, or 6,000 coefficients; more than ``max_patterns`` are an error.
 
 *Reference.* R. Tibshirani, M. Saunders, S. Rosset, J. Zhu and K. Knight, Sparsity and smoothness via the fused lasso,
 Journal of the Royal Statistical Society B 67, 2005; R. J. Tibshirani and J. Taylor, The solution path of the
@@ -69,9 +69,10 @@ class FusedPatterns(FullyAdaptive):
     Parameters
     ----------
     strength : float
-        Weight of the penalty, beside that of the estimator; 0 is one model a pattern, large values one model for all.
+        Weight of the penalty, in addition to that of the estimator; 0 is one model per pattern, large values give one
+        model for all.
     max_patterns : int
-        More patterns than this are refused before anything is built.
+        A larger number of patterns is an error, raised before anything is built.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class FusedPatterns(FullyAdaptive):
     0.66
     """
 
-    # Rows (j, p, q): patterns p and q are neighbours for feature j, or for the intercept where j = 0.
+    # Rows (j, p, q): patterns p and q are neighbours for feature j, or for the intercept if j = 0.
     edges_: IntArray
 
     def __init__(self, strength: float = 0.3, max_patterns: int = 1000) -> None:
@@ -92,19 +93,19 @@ class FusedPatterns(FullyAdaptive):
 
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
         if not isinstance(self.strength, Real) or not 0 <= float(self.strength) < np.inf:
-            raise ValueError(f"The strength of FusedPatterns must be a number from 0 on, not {self.strength!r}.")
+            raise ValueError(f"The strength of FusedPatterns must be a non-negative number, not {self.strength!r}.")
         fitted = super().fit(X, M, sample_weight)
         P = len(fitted.patterns_)
         if self.strength > 0 and P > self.max_patterns:
             raise ValueError(
-                f"FusedPatterns has {P:,} patterns here, more than max_patterns={self.max_patterns:,}: use Affine, "
+                f"FusedPatterns has {P:,} patterns, more than max_patterns={self.max_patterns:,}: use Affine, "
                 "whose size does not depend on the number of patterns, or raise the limit."
             )
         fitted.edges_ = _edges(fitted.patterns_) if self.strength > 0 else np.empty((0, 3), dtype=np.int64)
         return fitted
 
     def columns(self, X: FloatArray, M: BoolArray) -> sp.csr_array:
-        """x_j in the column of the nearest pattern that has x_j."""
+        """x_j in the column of the nearest pattern that observes x_j."""
         mask = self.mask(X.shape[1])
         position = np.cumsum(mask).reshape(mask.shape) - 1
         Z, observed = np.column_stack([np.ones(len(X)), X]), np.column_stack([np.ones(len(X), dtype=bool), ~M])
@@ -118,7 +119,7 @@ class FusedPatterns(FullyAdaptive):
         return sp.csr_array((values, (np.concatenate(rows), np.concatenate(columns))), shape=(len(X), int(mask.sum())))
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
-        """n_jp = n_j^2 / n_p, whose inverses sum to 1 / n_j over the patterns that have x_j."""
+        """n_jp = n_j^2 / n_p, whose inverses sum to 1 / n_j over the patterns that observe x_j."""
         own = super().counts(patterns, weights)
         together = self.weights_ @ np.column_stack([np.ones(len(self.patterns_)), ~self.patterns_])
         return np.divide(together[:, None] ** 2, own, out=np.zeros_like(own), where=own > 0)
@@ -139,7 +140,7 @@ class FusedPatterns(FullyAdaptive):
 
 
 def _edges(patterns: BoolArray) -> IntArray:
-    """Rows (j, p, q): patterns p and q are neighbours for feature j, or for the intercept where j = 0."""
+    """The rows of ``edges_``."""
     m = patterns.astype(float)
     size = m.sum(axis=1)
     distance = size[:, None] + size - 2.0 * m @ m.T
@@ -149,11 +150,11 @@ def _edges(patterns: BoolArray) -> IntArray:
 
 
 def _spanning_pairs(distance: FloatArray) -> IntArray:
-    """The pairs that are in some minimum spanning tree: those that no path of shorter steps joins."""
-    chosen = np.zeros(distance.shape, dtype=bool)
+    """The pairs in some minimum spanning tree: those not connected by a path of shorter steps."""
+    is_edge = np.zeros(distance.shape, dtype=bool)
     n_groups, group = len(distance), np.arange(len(distance))
     while n_groups > 1:
         apart = group[:, None] != group
-        chosen |= apart & (distance == distance[apart].min())
-        n_groups, group = connected_components(sp.csr_array(chosen), directed=False)
-    return np.argwhere(np.triu(chosen))
+        is_edge |= apart & (distance == distance[apart].min())
+        n_groups, group = connected_components(sp.csr_array(is_edge), directed=False)
+    return np.argwhere(np.triu(is_edge))

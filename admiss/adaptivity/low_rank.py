@@ -1,22 +1,22 @@
-"""Affine weights whose corrections share few directions, for many features.
+"""Affine weights whose corrections have low rank, for many features.
 
 *Definition.* The weights are affine in the pattern, w_j(m) = w_0j + sum_k W_jk m_k, and so is the intercept, with the
 penalty
 
     Omega(W) = strength * min_D || W + diag(D) ||_*
 
-on the corrections: the nuclear norm || . ||_* is the sum of the singular values, the convex measure of rank. W_jj has
-no effect, since x_j is not seen where m_j = 1, and is chosen such that the norm is least: else a matrix of rank 1 would
-count as one of full rank once its diagonal is set to 0. The base weights w_0 and the intercept are not in the norm:
-strength = 0 is `Affine`, and from a finite strength on the model is `AffineIntercept`, at every lam. W is in the units
-of the scaled features.
+on the corrections: the nuclear norm || . ||_* is the sum of the singular values, the convex surrogate of the rank. W_jj
+has no effect, since x_j is not observed if m_j = 1, and minimises the norm: otherwise a matrix of rank 1 would count as
+one of full rank once its diagonal is set to 0. The base weights w_0 and the intercept are not in the norm: strength = 0
+is `Affine`, and above a finite strength the model is `AffineIntercept`, at every lam. W is in the units of the scaled
+features.
 
-*p(F)* = d^2 + d + 1, as for `Affine`, of which it is a part: corrections U V' of rank r have about 2 d r numbers.
+*p(F)* = d^2 + d + 1, as for `Affine`, of which it is a subset: corrections U V' of rank r have about 2 d r parameters.
 
-*What it can express.* Missing features act on the weights through few scores, sum_k W_jk m_k = sum_r U_jr (V_r'm), so
-that each of them moves all weights along the same few directions.
+*What it can express.* Missing features act on the weights through few scores, sum_k W_jk m_k = sum_r U_jr (V_r'm): each
+of them moves all weights along the same few directions.
 
-*Where it loses.* Independent normal features, 40 % missing at random, R2 on 4,000 new rows, strength chosen on a
+*Where it loses.* Independent normal features, 40 % missing at random, R2 on 4,000 new rows, strength selected on a
 quarter of the training rows, lam of the others by cross-validation, means of 2 (d = 30) or 3 data sets:
 
 ============== ==== ===== ========= ======= =================
@@ -27,10 +27,10 @@ of full rank   12   300   .651      .666    .482
 none           12   300   .785      .780    .786
 ============== ==== ===== ========= ======= =================
 
-So it loses a little to `Affine` where the corrections have full rank, and gains nothing where there are none. It is
-slow, since the norm is a semidefinite constraint of order 2 d: .1 s for d = 10, 2 s for 20, 13 s for 30, 35 s (400
-rows) to 2 minutes (2,000 rows) for 40, 4 minutes for 60, for each fit on one core. Up to d = 30 it is practical. There
-is no fast path: choose the strength with scikit-learn's GridSearchCV over ``adaptivity__strength``.
+It loses a little to `Affine` if the corrections have full rank, and gains nothing without corrections. It is slow,
+since the norm is a semidefinite constraint of order 2 d: .1 s for d = 10, 2 s for 20, 13 s for 30, 35 s (400 rows) to
+2 minutes (2,000 rows) for 40, 4 minutes for 60, per fit on one core. It is practical up to d = 30. There is no fast
+path: select the strength with scikit-learn's GridSearchCV over ``adaptivity__strength``.
 
 *Reference.* M. Fazel, H. Hindi and S. Boyd, A rank minimization heuristic with application to minimum order system
 approximation, Proceedings of the American Control Conference, 2001.
@@ -55,7 +55,7 @@ class LowRankAffine(Affine):
     Parameters
     ----------
     strength : float
-        Weight of the norm, beside the penalty of the estimator; 0 is `Affine`.
+        Weight of the norm, in addition to the penalty of the estimator; 0 is `Affine`.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class LowRankAffine(Affine):
 
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         if not isinstance(self.strength, Real) or not 0 <= float(self.strength) < np.inf:
-            raise ValueError(f"The strength of LowRankAffine must be a number from 0 on, not {self.strength!r}.")
+            raise ValueError(f"The strength of LowRankAffine must be a non-negative number, not {self.strength!r}.")
         return super().fit(X, M)
 
     def has_structure(self) -> bool:
@@ -86,6 +86,6 @@ class LowRankAffine(Affine):
         if not own.any():
             return 0.0, []
         entries, count = np.flatnonzero(own), int(own.sum())
-        place = sp.csr_array((np.ones(count), (entries, np.arange(count))), shape=(own.size, count))
-        D = cp.reshape(place @ cp.Variable(count, name="D"), own.shape, order="C")
+        scatter = sp.csr_array((np.ones(count), (entries, np.arange(count))), shape=(own.size, count))
+        D = cp.reshape(scatter @ cp.Variable(count, name="D"), own.shape, order="C")
         return self.strength * cp.normNuc(W[1:, 1:] + D), []

@@ -1,7 +1,7 @@
 """Weights that are polynomials of the pattern (Section 2.2 of the paper).
 
-The basis functions are monomials  phi_J(m) = prod_{j in J} m_j  over sets J of features that are missing somewhere in
-the training rows (the monomials of the others are 0):
+The basis functions are monomials  phi_J(m) = prod_{j in J} m_j  over sets J of features that are missing in some
+training rows (the monomials of the others are 0):
 
 ===================== ====================== ======================
 class                 J for the features     J for the intercept
@@ -12,7 +12,7 @@ class                 J for the features     J for the intercept
 `Polynomial(t)`       |J| <= t               |J| <= t
 ===================== ====================== ======================
 
-A feature x_j has no coefficient for a set J that contains j: there (1 - m_j) phi_J(m) = 0.
+A feature x_j has no coefficient for sets J that contain j, since (1 - m_j) phi_J(m) = 0.
 """
 
 import copy
@@ -28,7 +28,7 @@ from formulations.arrays import BoolArray, FloatArray
 
 
 class _Monomials(Adaptivity):
-    """Monomials of the pattern; ``monomials_[k, j]`` tells whether feature j is in the set of basis function k."""
+    """Monomials of the pattern; ``monomials_[k, j]`` is True if feature j is in the set of basis function k."""
 
     monomials_: BoolArray
     static_features: ClassVar[bool] = False
@@ -64,7 +64,7 @@ class _Monomials(Adaptivity):
 class Static(_Monomials):
     """One linear model for all patterns: phi = 1.
 
-    The same as zero imputation followed by linear regression. p(F) = d + 1 with the intercept.
+    Equivalent to zero imputation followed by linear regression. p(F) = d + 1, including the intercept.
     """
 
     constant_imputation: ClassVar[bool] = True
@@ -76,7 +76,7 @@ class Static(_Monomials):
 class AffineIntercept(_Monomials):
     """Static weights, and an intercept b(m) = b_0 + sum_j b_j m_j (Section 3.1 of the paper).
 
-    The same as imputing mu_j = b_j / w_j and a linear model, both learned at once. p(F) = 2 d + 1.
+    Equivalent to imputing mu_j = b_j / w_j and a linear model, learned jointly. p(F) = 2 d + 1.
     """
 
     constant_imputation: ClassVar[bool] = True
@@ -104,7 +104,7 @@ class Polynomial(_Monomials):
     degree : int
         Order t of the polynomial.
     max_columns : int
-        More columns than this are refused before any is built.
+        A larger number of columns is an error, raised before any is built.
 
     Examples
     --------
@@ -124,19 +124,19 @@ class Polynomial(_Monomials):
         return self.degree
 
     def n_columns(self, d: int, missable: int) -> int:
-        """Columns of the design for d features, of which ``missable`` are missing somewhere."""
+        """Number of columns of the design for d features, of which ``missable`` are missing in some rows."""
         sets = sum(math.comb(missable, s) for s in range(self.degree + 1))
         sets_without_own = sum(math.comb(missable - 1, s) for s in range(self.degree + 1)) if missable else 0
         return sets + (d - missable) * sets + missable * sets_without_own
 
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         if not isinstance(self.degree, int | np.integer) or self.degree < 0:
-            raise ValueError(f"The degree of Polynomial must be a whole number from 0 on, not {self.degree!r}.")
+            raise ValueError(f"The degree of Polynomial must be a non-negative whole number, not {self.degree!r}.")
         d, missable = M.shape[1], int(M.any(axis=0).sum())
         columns = self.n_columns(d, missable)
         if columns > self.max_columns:
             raise ValueError(
-                f"Polynomial(degree={self.degree}) has {columns:,} columns on {d} features of which {missable} are "
-                f"missing somewhere, more than max_columns={self.max_columns:,}: lower the degree or raise the limit."
+                f"Polynomial(degree={self.degree}) has {columns:,} columns on {d} features, of which {missable} can be "
+                f"missing, more than max_columns={self.max_columns:,}: lower the degree or raise the limit."
             )
         return super().fit(X, M)

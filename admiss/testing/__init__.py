@@ -1,17 +1,20 @@
-"""The contract of an adaptivity class: checks that anyone can point at a class of their own.
+"""The contract of adaptivity classes: checks for your own classes.
 
-``check_adaptivity(MyClass())`` runs all checks and stops at the first that fails, with one sentence that names it. In a
-test file `parametrize_with_checks` makes one test of each:
+``check_adaptivity(MyClass())`` runs all checks and stops at the first failure, with one sentence that names the check.
+In a test file `parametrize_with_checks` turns each check into a test:
 
     @parametrize_with_checks([MyClass()])
     def test_contract(check):
         check()
 
-The checks of :mod:`~admiss.testing.parts` look at the object (parameters, fit, basis, mask, cells, names),
-those of :mod:`~admiss.testing.columns` at what makes the program (counts, columns, structure), those of
-:mod:`~admiss.testing.fits` at models that are fitted with it (unseen patterns, limits, symmetries), and
-those of :mod:`~admiss.testing.agreement` at different ways to one model (coefficients, solvers, folds,
-classification, bounds). The rows are few and fixed: a class without a structure takes about a second.
+============= =======================================================================================
+``parts``     the object: parameters, fit, basis, mask, cells, names
+``columns``   the ingredients of the program: counts, columns, structure
+``fits``      fitted models: unseen patterns, limits, symmetries
+``agreement`` different ways to one model: coefficients, solvers, folds, classification, bounds
+``rows``      the fixed rows of the checks; a class without a structure takes about a second
+``template``  the files of a new class and its test (``admiss new-class``)
+============= =======================================================================================
 """
 
 import re
@@ -35,14 +38,14 @@ CHECKS: dict[str, Callable[[Adaptivity], None]] = {
 
 
 def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None) -> None:
-    """Raise an AssertionError at the first check that a class does not pass.
+    """Raise an AssertionError at the first check that a class fails.
 
     Parameters
     ----------
     adaptivity : Adaptivity
-        An object of the class, with the parameters that are to be checked.
+        An object of the class, with the parameters to check.
     except_for : dict of str to str, optional
-        Checks to leave out, each with the reason why the class does not promise it.
+        Checks to skip, each with the reason why it does not apply to the class.
 
     Examples
     --------
@@ -56,7 +59,7 @@ def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | 
     ...     check_adaptivity(Centred())
     ... except AssertionError as error:
     ...     print(str(error)[:75])
-    Centred fails 'basis': basis(M) gives other values where M has a single row
+    Centred fails 'basis': basis(M) gives other values if M has a single row: a
     """
     for _, check in adaptivity_checks(adaptivity, except_for=except_for):
         check()
@@ -65,7 +68,7 @@ def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | 
 def adaptivity_checks(
     adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """The checks as pairs of a name and a function without arguments, in the order in which they build on each other.
+    """The checks as pairs of a name and a function without arguments, in the order in which they are run.
 
     Parameters
     ----------
@@ -79,21 +82,19 @@ def adaptivity_checks(
     ['parameters', 'fit', 'basis', 'mask']
     """
     if not isinstance(adaptivity, Adaptivity):
-        called = f"an object of it, {adaptivity.__name__}()" if isinstance(adaptivity, type) else "one"
-        raise TypeError(
-            f"The contract is for objects of subclasses of Adaptivity, not for {adaptivity!r}: give {called}."
-        )
-    left_out = dict(except_for or {})
-    unknown = [name for name in left_out if name not in CHECKS]
+        hint = f"an instance, {adaptivity.__name__}()" if isinstance(adaptivity, type) else "an instance"
+        raise TypeError(f"The contract is for instances of subclasses of Adaptivity, not {adaptivity!r}: pass {hint}.")
+    skipped = dict(except_for or {})
+    unknown = [name for name in skipped if name not in CHECKS]
     if unknown:
         raise ValueError(f"except_for names {', '.join(unknown)}, but the checks are {', '.join(CHECKS)}.")
-    if not all(isinstance(reason, str) and reason.strip() for reason in left_out.values()):
-        raise ValueError("except_for must give a reason for each check that is left out, {'name of check': 'reason'}.")
-    return ((name, partial(_run, name, adaptivity)) for name in CHECKS if name not in left_out)
+    if not all(isinstance(reason, str) and reason.strip() for reason in skipped.values()):
+        raise ValueError("except_for must give a reason for each skipped check, {'name of check': 'reason'}.")
+    return ((name, partial(_run, name, adaptivity)) for name in CHECKS if name not in skipped)
 
 
 def _run(name: str, adaptivity: Adaptivity) -> None:
-    """One check; whatever goes wrong in it becomes an AssertionError with one sentence."""
+    """Run one check; any error in it becomes an AssertionError with one sentence."""
     check, who = CHECKS[name], type(adaptivity).__name__
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,7 +106,7 @@ def _run(name: str, adaptivity: Adaptivity) -> None:
             promise = (check.__doc__ or "").split("\n")[0].rstrip(".")
             reason = re.sub(r" \{[^}]*\}", "", " ".join(str(error).split())).rstrip(".")  # options of solvers are noise
             raise AssertionError(
-                f"{who} fails {name!r}: it raised {type(error).__name__} ({reason}), where it should hold that "
+                f"{who} fails {name!r}: it raised {type(error).__name__} ({reason}), but it is required that "
                 f"{promise[:1].lower()}{promise[1:]}."
             ) from error
 
@@ -113,14 +114,14 @@ def _run(name: str, adaptivity: Adaptivity) -> None:
 def parametrize_with_checks(
     adaptivities: Iterable[Adaptivity], *, except_for: Mapping[str, str] | None = None
 ) -> Callable[[Any], Any]:
-    """A pytest decorator that runs a test once for each class and check; its argument ``check`` is to be called.
+    """A pytest decorator that runs a test for each class and check; the test calls its argument ``check``.
 
     Parameters
     ----------
     adaptivities : iterable of Adaptivity
         Objects of the classes.
     except_for : dict of str to str, optional
-        As in :func:`check_adaptivity`, for all of them.
+        As in :func:`check_adaptivity`, for all classes.
     """
     import pytest
 

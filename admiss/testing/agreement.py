@@ -1,8 +1,8 @@
-"""What the contract asks of different ways to one and the same model of an adaptivity class.
+"""Checks that different ways to the same model of an adaptivity class agree.
 
-Coefficients against predictions, the fast engine against cvxpy and the program as it is stated, folds against refits,
-p(F) against the rank of the columns; and a classifier, and print. SCS, a first-order method that stops much earlier
-than others, agrees to 1e-2 in predictions and to 1e-4 in the objective.
+Coefficients against predictions, the fast solver against cvxpy and the stated program, folds against refits, p(F)
+against the rank of the columns; also classification and printing. SCS, a first-order method of lower accuracy, agrees
+to 1e-2 in predictions and to 1e-4 in the objective.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ from formulations.arrays import BoolArray, FloatArray
 
 
 def check_coefficients(adaptivity: Adaptivity) -> None:
-    """At every pattern coef_at and intercept_at give the prediction, with weight 0 for what is missing."""
+    """At every pattern coef_at and intercept_at give the prediction, with weight 0 for missing features."""
     if not adaptivity.linear_at_patterns():
         return
     rows = contract_rows()
@@ -47,7 +47,7 @@ def check_coefficients(adaptivity: Adaptivity) -> None:
         w = model.coef_at(np.isnan(x))
         zero = np.abs(w[np.isnan(x)]).max(initial=0.0) == 0.0
         require(
-            zero, "a missing feature has a weight that is not 0: let columns be the same whatever stands under a NaN"
+            zero, "a missing feature has a nonzero weight: columns must not depend on the value of a missing feature"
         )
         found = model.intercept_at(np.isnan(x)) + w @ np.nan_to_num(x)
         wrong = "coef_at and intercept_at do not give the prediction: make columns affine in x at every pattern"
@@ -55,48 +55,44 @@ def check_coefficients(adaptivity: Adaptivity) -> None:
 
 
 def check_printing(adaptivity: Adaptivity) -> None:
-    """A model can be printed by to_text, and as a table by coef_table, with a row for each coefficient."""
+    """A model can be printed by to_text, and as a table by coef_table, with one row per coefficient."""
     rows = contract_rows()
     model = fitted_model(adaptivity, rows.X, rows.y)
     text, table = model.to_text(), model.coef_table()
-    require(isinstance(text, str) and text, "to_text gives no text: see to names")
-    require(table.n_rows == model.coefficients_.size and str(table), "coef_table has not a row for each coefficient")
+    require(isinstance(text, str) and text, "to_text returns no text: check names")
+    require(table.n_rows == model.coefficients_.size and str(table), "coef_table does not have one row per coefficient")
 
 
 def check_solvers(adaptivity: Adaptivity) -> None:
-    """The fast engine, cvxpy and the program as it is stated, with other solvers, agree."""
+    """The fast solver, cvxpy and the stated program, with other solvers, agree."""
     rows = contract_rows()
     model = fitted_model(adaptivity, rows.X, rows.y)
     predicted, objective = model.predict(rows.X), model.certificate_.objective
     proven = model.certificate_.status == "optimal"
     require(
         proven,
-        f"its fit is not proven optimal ({model.certificate_.status}): see to the scale of columns and structure",
+        f"its fit is not proven optimal ({model.certificate_.status}): check the scale of columns and structure",
     )
     if not adaptivity.has_structure():
         stated = fitted_model(adaptivity, rows.X, rows.y, solver="cvxpy")
-        wrong = (
-            "solver='auto' and solver='cvxpy' do not give the same model: let columns not depend on when they are asked"
-        )
+        wrong = "solver='auto' and solver='cvxpy' do not give the same model: columns must not depend on earlier calls"
         require_close(adaptivity, stated.predict(rows.X), predicted, wrong)
         require_close(adaptivity, stated.certificate_.objective, objective, wrong)
     own, _ = _stated_program(model, rows, None)
-    wrong = "the certificate has another objective than the stated program: let structure and columns be pure functions"
+    wrong = "the certificate has another objective than the stated program: make structure and columns pure functions"
     require_close(adaptivity, own, objective, wrong)
     precisions = (
         {"CLARABEL": (1e-4, 1e-3), "SCS": (1e-4, 1e-2)} if adaptivity.has_structure() else {"OSQP": (1e-5, 1e-3)}
     )
     for solver, (of_objective, of_predictions) in precisions.items():
         value, z = _stated_program(model, rows, solver)
-        wrong = (
-            f"{solver} finds another optimum of the stated program: see that the structure is convex and bounded below"
-        )
+        wrong = f"{solver} finds another optimum of the stated program: check that structure is convex and bounded"
         require_close(adaptivity, value, objective, wrong, of_objective)
         require_close(adaptivity, z, predicted, wrong, of_predictions)
 
 
 def _stated_program(model: Any, rows: Rows, solver: str | None) -> tuple[float, FloatArray]:
-    """Objective and predictions of the program, written down plainly: at the model's coefficients, or solved."""
+    """Objective and predictions of the program, written out: at the model's coefficients, or solved."""
     import cvxpy as cp
 
     design = model.design_
@@ -111,7 +107,7 @@ def _stated_program(model: Any, rows: Rows, solver: str | None) -> tuple[float, 
     problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ w - rows.y) / n + penalty + omega), constraints)
     if solver is None:
         w.value = model.coefficients_ * design.column_scale
-        if problem.objective.value is None:  # the structure has variables of its own
+        if problem.objective.value is None:  # the structure has further variables
             cp.Problem(problem.objective, [*constraints, w == w.value]).solve(solver="CLARABEL")
     else:
         tight = {
@@ -123,7 +119,7 @@ def _stated_program(model: Any, rows: Rows, solver: str | None) -> tuple[float, 
 
 
 def check_folds(adaptivity: Adaptivity) -> None:
-    """The held-out losses of AdaptiveRegressorCV are those of models that are fitted anew in each fold."""
+    """The held-out losses of AdaptiveRegressorCV are those of models refitted in each fold."""
     if adaptivity.has_structure():
         return
     rows, folds = contract_rows(), list(KFold(3).split(np.zeros((sum(PATTERN_ROWS.values()), 1))))
@@ -134,17 +130,17 @@ def check_folds(adaptivity: Adaptivity) -> None:
             fitted_model(adaptivity, rows.X[train], rows.y[train], lam=lam).predict(rows.X[test]) - rows.y[test]
             for train, test in folds
         ]
-        wrong = "folds do not refit all that the class learns: keep it in attributes of the copy that fit returns"
+        wrong = "folds do not refit all that the class learns: store it in attributes of the copy returned by fit"
         require_close(adaptivity, np.mean(np.concatenate(errors) ** 2), loss, wrong, 1e-4)
 
 
 def check_classification(adaptivity: Adaptivity) -> None:
-    """A classifier has finite log-odds that its coefficients give, on which engine and cvxpy agree, and limits."""
+    """A classifier has finite log-odds, given by its coefficients, on which the solvers agree, and the right limits."""
     rows = contract_rows()
     labels = np.where(_high_in_its_pattern(rows), "high", "low")
     model = AdaptiveClassifier(adaptivity, lam=LAM).fit(rows.X, labels)
     scores = model.decision_function(rows.X)
-    require(np.isfinite(scores).all(), "log-odds are not finite: see to the structure and to cells")
+    require(np.isfinite(scores).all(), "log-odds are not finite: check structure and cells")
     for x, score in zip(rows.X, scores, strict=True) if adaptivity.linear_at_patterns() else ():
         pattern = np.isnan(x)
         found = model.intercept_at(pattern) + model.coef_at(pattern) @ np.nan_to_num(x)
@@ -158,34 +154,32 @@ def check_classification(adaptivity: Adaptivity) -> None:
     share = means_of((labels == "low").astype(float), cells_of(adaptivity, rows))
     found = AdaptiveClassifier(adaptivity, lam=HUGE, l1_ratio=1.0).fit(rows.X, labels).predict_proba(rows.X)[:, 1]
     require_close(
-        adaptivity, found, share, "under a huge penalty probabilities are not the shares of classes: see to counts"
+        adaptivity, found, share, "under a huge penalty probabilities are not the shares of classes: check counts"
     )
 
 
 def _high_in_its_pattern(rows: Rows) -> BoolArray:
-    """Whether y is above the median of its pattern, so that both classes are in every one."""
+    """Whether y is above the median of its pattern: both classes occur in every pattern."""
     codes = PatternTable.of(rows.M).codes
     medians = np.array([np.median(rows.y[codes == code]) for code in range(len(PATTERN_ROWS))])
     return np.asarray(rows.y > medians[codes])
 
 
 def check_bounds(adaptivity: Adaptivity) -> None:
-    """The coefficients p(F) are the rank of the columns over all patterns, and the bound of Theorem 1 takes them."""
+    """The count p(F) is the rank of the columns over all patterns, and enters the bound of Theorem 1."""
     X, M = rows_of_all_patterns(each=8)
     rank = int(np.linalg.matrix_rank(dense(fitted_class(adaptivity, X).columns(X, M))))
     p = coefficient_count(adaptivity, X.shape[1])
-    wrong = (
-        f"p(F) is {p}, but the columns have rank {rank} over all patterns: let the basis not depend on the values of X"
-    )
+    wrong = f"p(F) is {p}, but the columns have rank {rank} over all patterns: the basis must not depend on values of X"
     require(p == rank, wrong)
     few, many = (generalization_bound(n, X.shape[1], adaptivity, sigma2=1.0, L=1.0, bias=0.5) for n in (1e3, 1e6))
     expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * rank
     require(
         np.isclose(few.total, expected) and many.total < few.total,
-        "Theorem 1 does not take p(F): leave it to the basis",
+        "the bound of Theorem 1 does not use p(F): leave it to the basis",
     )
     if hasattr(adaptivity, "degree") and not adaptivity.has_structure() and not replaces_columns(adaptivity):
-        bias_bound(adaptivity, X.shape[1], 1.0)  # refuses a degree that the class does not have
+        bias_bound(adaptivity, X.shape[1], 1.0)  # raises if the declared degree is wrong
 
 
 CHECKS_OF_AGREEMENT = by_name([

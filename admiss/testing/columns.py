@@ -1,4 +1,4 @@
-"""What the contract asks of the parts of an adaptivity class that make the program: counts, columns, structure."""
+"""Checks of the ingredients of the program: counts, columns and structure of an adaptivity class."""
 
 import copy
 import pickle
@@ -27,56 +27,59 @@ from formulations.arrays import FloatArray
 
 
 def check_counts(adaptivity: Adaptivity) -> None:
-    """The counts are the weights of the rows in which x_j is observed and phi_k(m) is not 0."""
+    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero."""
     rows, s = contract_rows(), np.random.RandomState(2).uniform(0.5, 2.0, size=sum(PATTERN_ROWS.values()))
     fitted, K = fitted_with_size(adaptivity)
     table = PatternTable.of(rows.M, s)
     counts = np.asarray(fitted.counts(table.patterns, table.weights))
-    require(counts.shape == (D + 1, K), f"counts has shape {counts.shape}: give {(D + 1, K)}, as the mask")
+    require(counts.shape == (D + 1, K), f"counts has shape {counts.shape}: return {(D + 1, K)}, as for the mask")
     halves = [fitted.counts(table.patterns[part], table.weights[part]) for part in (slice(3), slice(3, None))]
     adds_up = np.isfinite(counts).all() and (counts >= 0).all() and np.allclose(halves[0] + halves[1], counts)
-    require(adds_up, "counts of two sets of patterns do not add up to those of both: sum weights that are not negative")
+    require(adds_up, "counts of two sets of patterns do not add up to those of both: sum non-negative weights")
     if not replaces_columns(adaptivity):
         observed = np.column_stack([np.ones(len(s)), ~rows.M])
         expected = (s[:, None] * observed).T @ (dense(fitted.basis(rows.M.astype(float))) != 0)
-        right = np.allclose(counts, expected)
         require(
-            right,
-            "counts is not the weight of the rows with x_j observed and phi_k(m) not 0: leave it to the base class",
+            np.allclose(counts, expected),
+            "counts is not the weight of the rows with x_j observed and phi_k(m) nonzero: leave it to the base class",
         )
     else:
         j, k = np.nonzero(fitted.mask(D))
         used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
-        right = (counts[j, k][used] > 0).all()
         require(
-            right, "counts is 0 for a column that is not 0 on the training rows, which would be dropped: count its rows"
+            (counts[j, k][used] > 0).all(),
+            "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows",
         )
 
 
 def check_columns(adaptivity: Adaptivity) -> None:
-    """The columns are finite, one for each pair of the mask, and a row of them depends on its own row alone."""
+    """The columns are finite, one for each pair of the mask, and a row of them depends on its own row only."""
     rows = contract_rows()
     X, M = rows.X.copy(), rows.M.copy()
     fitted = fitted_class(adaptivity, rows.X)
     columns = dense(fitted.columns(X, M))
     shape = (len(X), int(np.sum(fitted.mask(D))))
     require(
-        columns.shape == shape, f"columns has shape {columns.shape}: give {shape}, one column for each pair of the mask"
+        columns.shape == shape,
+        f"columns has shape {columns.shape}: return {shape}, one column for each pair of the mask",
     )
     same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
-    require(same, "columns writes into the rows that it is given: work on a copy")
-    require(np.isfinite(columns).all(), "columns holds NaN or infinity: put a number in the place of what is missing")
+    require(same, "columns modifies the given rows: work on a copy")
+    require(np.isfinite(columns).all(), "columns has NaN or infinity: replace missing values by a number")
     _require_order(adaptivity, fitted, rows.X, columns)
     for part in (np.random.RandomState(3).permutation(len(X)), np.array([5])):
         found = dense(fitted.columns(X[part], M[part]))
         same = np.allclose(found, columns[part], rtol=1e-9, atol=1e-9)
         require(
-            same, "columns of a row depend on the other rows: a row may depend on what fit has learned, on nothing else"
+            same, "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
         )
     other = fitted_class(fitted_class(adaptivity, X[::2]), X)
     for again, wrong in (
-        (fitted_class(adaptivity, X), "two fits to the same rows give other columns: take randomness from a parameter"),
-        (other, "a second fit gives other columns: fit must learn from the rows that it is given alone"),
+        (
+            fitted_class(adaptivity, X),
+            "two fits to the same rows give other columns: derive randomness from a parameter",
+        ),
+        (other, "a second fit gives other columns: fit must learn from the given rows only"),
     ):
         require(np.allclose(dense(again.columns(X, M)), columns, rtol=1e-9, atol=1e-9), wrong)
     if not replaces_columns(adaptivity):
@@ -88,44 +91,44 @@ def check_columns(adaptivity: Adaptivity) -> None:
             other.mask = fitted.mask  # type: ignore[method-assign]
             same = np.allclose(dense(other.columns(X, M)), expected, rtol=1e-12, atol=1e-12)
             require(
-                same, f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: give plain numbers"
+                same, f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: return plain numbers"
             )
 
 
 def _require_order(adaptivity: Adaptivity, fitted: Adaptivity, X: FloatArray, columns: FloatArray) -> None:
-    """A column that is in the units of another feature than that of its pair is out of its place."""
+    """Each column is in the units of the feature of its pair, which reveals a wrong order of the columns."""
     if not replaces_columns(adaptivity):
         return
-    units = np.array([1.0, 2.0, 3.0, 5.0, 7.0])  # primes, so that no product of units is that of another feature
+    units = np.array([1.0, 2.0, 3.0, 5.0, 7.0])  # primes: no product of units is the unit of another feature
     names = ["the intercept", *(f"feature {j}" for j in range(D))]
     scaled = X * units[1:]
     after = dense(fitted_class(adaptivity, scaled).columns(scaled, np.isnan(X)))
-    for place, (j, k) in enumerate(np.argwhere(fitted.mask(D))):
-        used = np.abs(columns[:, place]) > 1e-9
-        ratio = after[used, place] / columns[used, place]
+    for index, (j, k) in enumerate(np.argwhere(fitted.mask(D))):
+        used = np.abs(columns[:, index]) > 1e-9
+        ratio = after[used, index] / columns[used, index]
         others = [i for i in range(D + 1) if i != j and len(ratio) and np.allclose(ratio, units[i], rtol=1e-6)]
         require(
             not others,
-            f"column {place} belongs to {names[j]} and basis function {k}, but it is in the units of "
-            f"{names[others[0] if others else 0]}: give the columns row by row of the mask, the intercept first, each "
-            "in the units of its feature",
+            f"column {index} belongs to {names[j]} and basis function {k}, but it is in the units of "
+            f"{names[others[0] if others else 0]}: return the columns in the row-major order of the mask, the "
+            "intercept first, each in the units of its feature",
         )
 
 
 def check_hidden_values(adaptivity: Adaptivity) -> None:
-    """What stands under a NaN, its sign and its payload, does not matter to fit and columns."""
+    """The sign and the payload of a NaN do not matter to fit and columns."""
     rows = contract_rows()
     other = np.where(rows.M, -np.nan, rows.X)
     other.view(np.uint64)[rows.M] += 1234
     first, second = (dense(fitted_class(adaptivity, X).columns(X, rows.M)) for X in (rows.X, other))
     require(
         np.array_equal(first, second),
-        "columns or fit read what stands under a NaN: look at M, and at X where M is False",
+        "columns or fit depend on the bits of a NaN: read M, and X only where M is False",
     )
 
 
 def check_affine(adaptivity: Adaptivity) -> None:
-    """At every pattern the columns are affine in what is observed, unless linear_at_patterns says otherwise."""
+    """At every pattern the columns are affine in the observed values, unless linear_at_patterns returns False."""
     if not adaptivity.linear_at_patterns():
         return
     rows = contract_rows()
@@ -137,23 +140,23 @@ def check_affine(adaptivity: Adaptivity) -> None:
     same = np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7)
     require(
         same,
-        "columns are not affine in x at a fixed pattern, so that coef_at cannot describe them: make them so, or let "
-        "linear_at_patterns say no",
+        "columns are not affine in x at a fixed pattern, so coef_at cannot describe them: make them affine, or let "
+        "linear_at_patterns return False",
     )
 
 
 def check_pickle(adaptivity: Adaptivity) -> None:
-    """A fitted class can be pickled, and cloned without what it has learned."""
+    """A fitted class can be pickled, and a clone has no learned attributes."""
     rows = contract_rows()
     fitted = fitted_class(adaptivity, rows.X)
     learned = sorted(vars(clone(fitted)).keys() - vars(clone(adaptivity)).keys())
-    require(not learned, f"clone keeps {', '.join(learned)}: what fit learns must not be set by __init__")
+    require(not learned, f"clone has the learned {', '.join(learned)}: do not set learned attributes in __init__")
     before, after = (dense(a.columns(rows.X, rows.M)) for a in (fitted, _through_pickle(fitted)))
-    require(np.array_equal(before, after), "pickle changes its columns: keep all that it needs in attributes")
+    require(np.array_equal(before, after), "pickle changes its columns: store all that it needs in attributes")
 
 
 def _through_pickle(adaptivity: Adaptivity) -> Adaptivity:
-    """Pickled and loaded; of a class that pickle cannot find (one inside a function) the attributes."""
+    """The object pickled and loaded; only its attributes if pickle cannot find the class (one inside a function)."""
     kind = type(adaptivity)
     if getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind:
         loaded: Adaptivity = pickle.loads(pickle.dumps(adaptivity))
@@ -164,7 +167,7 @@ def _through_pickle(adaptivity: Adaptivity) -> Adaptivity:
 
 
 def check_structure(adaptivity: Adaptivity) -> None:
-    """A structure is a convex penalty, a single number, and a list of convex constraints on W that some W satisfies."""
+    """A structure is a scalar convex penalty and a list of convex constraints that some W satisfies."""
     if type(adaptivity).structure is Adaptivity.structure:
         return
     import cvxpy as cp
@@ -178,9 +181,7 @@ def check_structure(adaptivity: Adaptivity) -> None:
         f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none",
     )
     omega = cp.Constant(given[0]) if isinstance(given[0], Number) else given[0]
-    require(
-        isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not one number: sum it up"
-    )
+    require(isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not a scalar: sum it up")
     require(
         omega.is_convex(),
         "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms",
@@ -195,7 +196,7 @@ def check_structure(adaptivity: Adaptivity) -> None:
         status, _ = _solved(cp.Minimize(omega + cp.sum_squares(W)), [*given[1], *outside])
         require(
             "infeasible" not in status,
-            "no W satisfies the constraints of structure, with 0 outside of the mask: loosen them",
+            "no W satisfies the constraints of structure, with 0 outside of the mask: relax them",
         )
     else:
         W_0 = np.where(mask, np.random.RandomState(8).standard_normal(mask.shape), 0.0)
@@ -203,7 +204,7 @@ def check_structure(adaptivity: Adaptivity) -> None:
         require(
             "infeasible" not in status and abs(penalty) <= 1e-6,
             "has_structure is False, but structure has a penalty or constraints, which would never be applied: leave "
-            "has_structure to the base class, or let it be False only where they are void",
+            "has_structure to the base class, or return False only if there are none",
         )
 
 

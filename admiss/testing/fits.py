@@ -1,7 +1,7 @@
-"""What the contract asks of models that are fitted with an adaptivity class: unseen patterns, limits, symmetries.
+"""Checks of models fitted with an adaptivity class: unseen patterns, limits, symmetries.
 
-Two computations that must agree: the class against the static one, least squares or means, weights against copies of
-rows, and models of rows that are shifted, permuted, in other units, or have one more feature.
+Each compares two computations that must agree: the class with the static one, least squares or means, weights with
+copies of rows, and models of rows that are shifted, permuted, in other units, or have one more feature.
 """
 
 import warnings
@@ -30,21 +30,19 @@ from admiss.testing.rows import (
 
 
 def check_unseen_patterns(adaptivity: Adaptivity) -> None:
-    """Patterns that training has not seen have a finite prediction, and are told where that is asked for."""
+    """Patterns not seen in training have a finite prediction, and are reported if requested."""
     rows = contract_rows()
     seen = rows.M.sum(axis=1) <= 1
     new, _ = rows_of_all_patterns()
     fitted = fitted_class(adaptivity, rows.X[seen])
     phi = dense(fitted.basis(all_patterns(new.shape[1])))
-    do = "define the basis for every pattern, for instance by the nearest one that fit has seen"
-    require(np.isfinite(phi).all(), f"basis(M) holds NaN or infinity on patterns that fit has not seen: {do}")
+    advice = "define the basis for every pattern, for instance by the nearest one that fit has seen"
+    require(np.isfinite(phi).all(), f"basis(M) has NaN or infinity on unseen patterns: {advice}")
     size = dense(fitted.basis(rows.M[seen].astype(float))).shape[1]
-    require(phi.shape[1] == size, f"basis(M) has other columns on patterns that fit has not seen: {do}")
+    require(phi.shape[1] == size, f"basis(M) has other columns on unseen patterns: {advice}")
     model = fitted_model(adaptivity, rows.X[seen], rows.y[seen])
-    require(
-        np.isfinite(model.predict(new)).all(), f"predictions on patterns that fit has not seen are not finite: {do}"
-    )
-    with warnings.catch_warnings(record=True) as told:
+    require(np.isfinite(model.predict(new)).all(), f"predictions on unseen patterns are not finite: {advice}")
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         model.set_params(on_unseen_pattern="warn").predict(new)
     try:
@@ -52,23 +50,24 @@ def check_unseen_patterns(adaptivity: Adaptivity) -> None:
         refused = False
     except ValueError:
         refused = True
-    require(told and refused, "on_unseen_pattern is not heeded: leave X and its NaN to the estimator")
+    require(warned and refused, "on_unseen_pattern has no effect: leave X and its NaN to the estimator")
 
 
 def check_complete_data(adaptivity: Adaptivity) -> None:
     """Without missing values the class can be fitted, and without a penalty it is the static one."""
     rows = contract_rows()
-    if adaptivity.has_structure():  # may weigh on the weights that are left
+    if adaptivity.has_structure():  # may penalise the remaining weights
         predicted = fitted_model(adaptivity, rows.values, rows.y).predict(rows.values)
         require(
-            np.isfinite(predicted).all(), "predictions without missing values are not finite: see to one basis function"
+            np.isfinite(predicted).all(),
+            "predictions without missing values are not finite: handle a single basis function",
         )
         return
     own, static = (fitted_model(a, rows.values, rows.y, lam=0.0).predict(rows.values) for a in (adaptivity, "static"))
     require_close(
         adaptivity, own, static,
-        "without missing values least squares is not that of the static class: have a basis function that is not 0 "
-        "where nothing is missing, with every feature in its mask",
+        "without missing values least squares differs from the static class: provide a basis function that is nonzero "
+        "if nothing is missing, with every feature in its mask",
     )  # fmt: skip
 
 
@@ -81,14 +80,14 @@ def check_least_squares(adaptivity: Adaptivity) -> None:
     A = np.column_stack([np.ones(len(columns)), columns])
     expected = A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
     found = fitted_model(adaptivity, rows.X, rows.y, lam=0.0).predict(rows.X)
-    wrong = "at lam = 0 the model is not least squares on its columns: see that fit and columns learn and give the same"
+    wrong = "at lam = 0 the model is not least squares on its columns: make fit and columns consistent"
     require_close(adaptivity, found, expected, wrong)
 
 
 def check_large_penalty(adaptivity: Adaptivity) -> None:
     """Under a huge penalty the prediction is the mean, or that of each cell; with a structure it is constant there."""
     if adaptivity.has_structure() and _has_constraints(adaptivity):
-        return  # which may ask for weights, whatever the penalty
+        return  # constraints may require weights under any penalty
     rows = contract_rows()
     found = fitted_model(adaptivity, rows.X, rows.y, lam=HUGE, l1_ratio=1.0).predict(rows.X)
     cells = cells_of(adaptivity, rows)
@@ -97,9 +96,7 @@ def check_large_penalty(adaptivity: Adaptivity) -> None:
     else:
         expected, what = means_of(rows.y, cells), "the mean of y"
     where = " on each cell" if adaptivity.cells else ""
-    wrong = (
-        f"under a huge penalty the prediction is not {what}{where}: see to counts, and to cells (for indicators only)"
-    )
+    wrong = f"under a huge penalty the prediction is not {what}{where}: check counts, and cells (for indicators only)"
     require_close(adaptivity, found, expected, wrong)
 
 
@@ -111,7 +108,7 @@ def _has_constraints(adaptivity: Adaptivity) -> bool:
 
 
 def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
-    """Under a huge penalty on what depends on the pattern the static model is left, or the means of cells."""
+    """Under a huge penalty on the dependence on the pattern the static model is left, or the means of cells."""
     if adaptivity.has_structure() or replaces_columns(adaptivity):
         return
     rows = contract_rows()
@@ -119,7 +116,7 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
     phi, mask = dense(fitted.basis(rows.M.astype(float))), np.asarray(fitted.mask(rows.X.shape[1]))
     constant = np.flatnonzero((np.ptp(phi, axis=0) == 0) & (phi[0] != 0))
     if len(constant) > 1 or (len(constant) == 1 and phi[0, constant[0]] != 1.0):
-        return  # constants share the penalty in some other way
+        return  # constants share the penalty in another way
     options = {"l1_ratio": 1.0, "adaptive_penalty": HUGE / LAM}
     found = fitted_model(adaptivity, rows.X, rows.y, **options).predict(rows.X)
     expected = means_of(rows.y, cells_of(adaptivity, rows))
@@ -131,13 +128,13 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
 
 
 def check_shifted_target(adaptivity: Adaptivity) -> None:
-    """A number that is added to y is added to the predictions, on all patterns."""
+    """A constant added to y is added to the predictions, on all patterns."""
     rows, shift = contract_rows(), 100.0
     new, _ = rows_of_all_patterns()
     first, second = fitted_model(adaptivity, rows.X, rows.y), fitted_model(adaptivity, rows.X, rows.y + shift)
     wrong = (
-        "predictions for y + 100 are not those for y plus 100: keep structure away from row 0 of W, the intercept, or "
-        "let it depend on differences"
+        "predictions for y + 100 are not those for y plus 100: structure must not penalise the intercept, row 0 of W, "
+        "except by differences"
     )
     for X in (rows.X, new):
         require_close(adaptivity, second.predict(X), first.predict(X) + shift, wrong)
@@ -147,27 +144,25 @@ def check_never_observed_feature(adaptivity: Adaptivity) -> None:
     """A feature that is never observed changes nothing."""
     rows = contract_rows()
     wider = np.insert(rows.X, 2, np.nan, axis=1)
-    wrong = "a feature that is never observed changes the model: take the number of features from M, and fix it nowhere"
+    wrong = "a feature that is never observed changes the model: take the number of features from M"
     found = fitted_model(adaptivity, wider, rows.y).predict(wider)
     require_close(adaptivity, found, fitted_model(adaptivity, rows.X, rows.y).predict(rows.X), wrong)
 
 
 def check_one_feature(adaptivity: Adaptivity) -> None:
-    """The class can be fitted to a single feature, so that no number of features is fixed in it."""
+    """The class can be fitted to a single feature, as the number of features must not be fixed."""
     rows = contract_rows()
     predicted = fitted_model(adaptivity, rows.X[:, :1], rows.y).predict(np.array([[1.0], [np.nan]]))
-    require(np.isfinite(predicted).all(), "predictions with a single feature are not finite: see to small d")
+    require(np.isfinite(predicted).all(), "predictions with a single feature are not finite: handle d = 1")
 
 
 def check_weights(adaptivity: Adaptivity) -> None:
-    """A weight equals that many copies of a row."""
+    """A weight is equivalent to that many copies of a row."""
     rows = contract_rows()
     s = np.random.RandomState(6).randint(0, 4, size=len(rows.y))
     weighted = fitted_model(adaptivity, rows.X, rows.y, s)
     copies = fitted_model(adaptivity, np.repeat(rows.X, s, axis=0), np.repeat(rows.y, s))
-    wrong = (
-        "weights of rows are not the same as copies of them: let fit take sample_weight as a third argument, and use it"
-    )
+    wrong = "weights of rows are not equivalent to copies: let fit accept sample_weight as a third argument, and use it"
     require_close(adaptivity, weighted.predict(rows.X), copies.predict(rows.X), wrong)
 
 
@@ -184,17 +179,17 @@ def check_permuted_features(adaptivity: Adaptivity) -> None:
     """Permuted features have the same coefficients, permuted."""
     rows, order = contract_rows(), [2, 0, 3, 1]
     first, second = fitted_model(adaptivity, rows.X, rows.y), fitted_model(adaptivity, rows.X[:, order], rows.y)
-    wrong = "permuted features have other coefficients: treat features alike, or leave this check out with a reason"
+    wrong = "permuted features have other coefficients: treat all features alike, or skip this check with a reason"
     require_close(adaptivity, second.predict(rows.X[:, order]), first.predict(rows.X), wrong)
     for pattern in PatternTable.of(rows.M).patterns if adaptivity.linear_at_patterns() else ():
         require_close(adaptivity, second.coef_at(pattern[order]), first.coef_at(pattern)[order], wrong)
 
 
 def check_units(adaptivity: Adaptivity) -> None:
-    """Units of the features do not matter to predictions."""
+    """The units of the features do not matter to predictions."""
     rows, units = contract_rows(), np.array([1e-3, 1.0, 1e4, 30.0])
     first, second = fitted_model(adaptivity, rows.X, rows.y), fitted_model(adaptivity, rows.X * units, rows.y)
-    wrong = "the units of the features matter: give columns (j, k) in the units of x_j, and a structure none of its own"
+    wrong = "the units of the features matter: return columns (j, k) in the units of x_j, and no units in structure"
     require_close(adaptivity, second.predict(rows.X * units), first.predict(rows.X), wrong)
 
 

@@ -1,4 +1,4 @@
-"""What the contract asks of an adaptivity class as an object: its parameters, its fit, its basis, mask and names."""
+"""Checks of an adaptivity class as an object: its parameters, fit, basis, mask, cells and names."""
 
 import copy
 import inspect
@@ -17,36 +17,36 @@ from admiss.testing.rows import D, by_name, contract_rows, fitted_class, fitted_
 
 
 def check_parameters(adaptivity: Adaptivity) -> None:
-    """The constructor keeps its parameters as they are, so that get_params, clone and repr work."""
+    """The constructor stores its parameters unchanged, so that get_params, clone and repr work."""
     kind, given = type(adaptivity), adaptivity.get_params(deep=False)
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
     if inspect.Parameter.empty not in defaults.values():
-        _require_kept(kind().get_params(deep=False), defaults)
+        _require_unchanged(kind().get_params(deep=False), defaults)
     for built in (kind(**given), clone(adaptivity)):
-        _require_kept(built.get_params(deep=False), given)
-    # The given object may have changed its parameters already: objects that nothing can be done with tell.
+        _require_unchanged(built.get_params(deep=False), given)
+    # The given object may have changed its parameters already, which an opaque object reveals.
     for name in given:
         marker = object()
         try:
-            kept = getattr(kind(**{**given, name: marker}), name) is marker
+            unchanged = getattr(kind(**{**given, name: marker}), name) is marker
         except Exception:
-            kept = False
-        require(kept, _not_kept(name))
+            unchanged = False
+        require(unchanged, _changed(name))
     named = kind.__name__ in repr(adaptivity)
     require(named, "its repr does not name the class: leave repr to the base class")
 
 
-def _require_kept(kept: dict[str, Any], given: dict[str, Any]) -> None:
+def _require_unchanged(stored: dict[str, Any], given: dict[str, Any]) -> None:
     for name, value in given.items():
-        require(name in kept and _equal(kept[name], value), _not_kept(name))
+        require(name in stored and _equal(stored[name], value), _changed(name))
 
 
-def _not_kept(name: str) -> str:
-    return f"the parameter {name} is not kept as it is given: do nothing else with it in __init__, and check it in fit"
+def _changed(name: str) -> str:
+    return f"the parameter {name} is not stored unchanged: only assign it in __init__, and check it in fit"
 
 
 def _equal(a: Any, b: Any) -> bool:
-    """Equality that looks into arrays and containers; other objects are told apart by the columns that they lead to."""
+    """Equality of arrays and containers; other objects are compared by the columns that they lead to."""
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
@@ -67,7 +67,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def check_fit(adaptivity: Adaptivity) -> None:
-    """Fit returns a fitted copy that depends on the given rows alone, and changes neither the object nor the rows."""
+    """Fit returns a fitted copy that depends on the given rows only, and changes neither the object nor the rows."""
     rows = contract_rows()
     X, M, state = rows.X.copy(), rows.M.copy(), dict(vars(adaptivity))
     contents = copy.deepcopy(state)
@@ -78,61 +78,62 @@ def check_fit(adaptivity: Adaptivity) -> None:
     )
     if fitted is adaptivity or not unchanged:
         require(
-            False, "fit changes the object itself: begin with fitted = copy.copy(self) and set attributes of fitted"
+            False, "fit changes the object itself: start with fitted = copy.copy(self) and set attributes of fitted"
         )
     same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
-    require(same, "fit writes into the rows that it is given: work on a copy")
+    require(same, "fit modifies the given rows: work on a copy")
     again = adaptivity.fit(rows.X, rows.M)
     for name in sorted(vars(fitted).keys() - state.keys()):
-        _require_fit_to_keep(name, vars(fitted)[name], vars(again).get(name))
-    random = "two fits to the same rows differ: take randomness from a parameter random_state"
+        _require_learned(name, vars(fitted)[name], vars(again).get(name))
+    random = "two fits to the same rows differ: derive randomness from a parameter random_state"
     require(_equal(vars(again), vars(fitted)), random)
     few = rows.X[: len(rows.X) // 2]
     same = _equal(vars(fitted_class(fitted, few)), vars(fitted_class(adaptivity, few)))
-    require(same, "a second fit remembers the first: fit must learn from the rows that it is given alone")
+    require(same, "a second fit depends on the first: fit must learn from the given rows only")
 
 
-def _require_fit_to_keep(name: str, value: Any, again: Any) -> None:
-    """What is learned has a name that ends in _, goes through pickle, and can be compared as folds compare it."""
-    kept = f"fit keeps {name} as {type(value).__name__}"
-    require(name.endswith("_"), f"{kept}: keep what it learns under a name that ends in _")
+def _require_learned(name: str, value: Any, again: Any) -> None:
+    """A learned attribute has a name that ends in _, can be pickled, and can be compared as in folds."""
+    stored = f"fit stores {name} as {type(value).__name__}"
+    require(name.endswith("_"), f"{stored}: give learned attributes names that end in _")
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:
-        require(False, f"{kept}, which cannot be pickled: keep numpy arrays, or objects that can be")
+        require(False, f"{stored}, which cannot be pickled: store numpy arrays, or objects that can be")
     try:
         np.array_equal(value, value)
         np.array_equal(value, again)
     except Exception:
         require(
-            False, f"{kept}, whose == is not True or False: keep numpy arrays, or objects that are equal to themselves"
+            False,
+            f"{stored}, whose == is not True or False: store numpy arrays, or objects that are equal to themselves",
         )
 
 
 def check_basis(adaptivity: Adaptivity) -> None:
-    """The basis has a row of finite numbers for each pattern, which depends on this pattern alone."""
+    """The basis has a row of finite numbers for each pattern, which depends on this pattern only."""
     rows = contract_rows()
     fitted = fitted_class(adaptivity, rows.X)
     patterns = rows.M.astype(float)
     given = patterns.copy()
     phi = fitted.basis(given)
-    require(np.array_equal(given, patterns), "basis writes into the patterns that it is given: work on a copy")
+    require(np.array_equal(given, patterns), "basis modifies the given patterns: work on a copy")
     numbers = isinstance(phi, np.ndarray) or (sp.issparse(phi) and phi.format == "csr")
     require(
         numbers and phi.dtype.kind in "biuf",
-        f"basis(M) is a {type(phi).__name__}: give a numpy array of numbers, or a csr_array",
+        f"basis(M) is a {type(phi).__name__}: return a numpy array of numbers, or a csr_array",
     )
     two = np.ndim(phi) == 2 and phi.shape[0] == len(patterns)
-    require(two, f"basis(M) has shape {np.shape(phi)} for {len(patterns)} patterns: give one row for each pattern")
+    require(two, f"basis(M) has shape {np.shape(phi)} for {len(patterns)} patterns: return one row for each pattern")
     phi = dense(phi)
-    require(phi.shape[1] > 0, "basis(M) has no columns: give at least one basis function, such as 1")
+    require(phi.shape[1] > 0, "basis(M) has no columns: return at least one basis function, such as 1")
     require(
-        np.isfinite(phi).all(), "basis(M) holds NaN or infinity on the training patterns: define it for every pattern"
+        np.isfinite(phi).all(), "basis(M) has NaN or infinity on the training patterns: define it for every pattern"
     )
     fitted_class(adaptivity, rows.X[::2])
     same = np.array_equal(dense(fitted.basis(patterns)), phi)
-    require(same, "a fit to other rows changes the basis of this one: keep what fit learns in attributes of the copy")
-    alone = "a row of the basis may depend on its own pattern and on what fit has learned, on nothing else"
+    require(same, "a fit to other rows changes the basis of this one: store what fit learns in attributes of the copy")
+    alone = "a row of the basis may depend only on its own pattern and on what fit has learned"
     order = np.random.RandomState(1).permutation(len(patterns))
     parts = {
         "rows of M are permuted": order,
@@ -142,7 +143,7 @@ def check_basis(adaptivity: Adaptivity) -> None:
     for when, part in parts.items():
         found = dense(fitted.basis(patterns[part]))
         same = found.shape == phi[part].shape and np.allclose(found, phi[part], rtol=1e-9, atol=1e-12)
-        require(same, f"basis(M) gives other values where {when}: {alone}")
+        require(same, f"basis(M) gives other values if {when}: {alone}")
 
 
 def check_mask(adaptivity: Adaptivity) -> None:
@@ -152,14 +153,14 @@ def check_mask(adaptivity: Adaptivity) -> None:
     right = mask.shape == (D + 1, K) and mask.dtype == bool
     require(
         right,
-        f"mask({D}) is an array of {mask.dtype} and shape {mask.shape}: give bool of shape {(D + 1, K)}, the intercept "
-        "and the features by the basis functions",
+        f"mask({D}) is an array of {mask.dtype} and shape {mask.shape}: return bool of shape {(D + 1, K)}, the "
+        "intercept and the features by the basis functions",
     )
-    require(mask.any(), "mask leaves out every pair of feature and basis function: keep at least one")
+    require(mask.any(), "mask excludes every pair of feature and basis function: include at least one")
 
 
 def check_cells(adaptivity: Adaptivity) -> None:
-    """Where cells is True, every pattern, seen or not, is in one cell, and the basis functions are their indicators."""
+    """If cells is True, every pattern, seen or not, is in one cell, and the basis functions are their indicators."""
     if not adaptivity.cells:
         return
     rows = contract_rows()
@@ -169,20 +170,20 @@ def check_cells(adaptivity: Adaptivity) -> None:
     require(indicators, "cells is True, but the basis functions are not indicators of cells: set it to False")
     require(
         len(within) == len(phi),
-        f"cells is True, but {len(phi) - len(within)} of {len(phi)} patterns are in no cell, so that nothing is "
-        "predicted there: give a pattern that fit has not seen the cell of the nearest one",
+        f"cells is True, but {len(phi) - len(within)} of {len(phi)} patterns are in no cell and have no prediction: "
+        "assign an unseen pattern to the cell of the nearest one",
     )
 
 
 def check_names(adaptivity: Adaptivity) -> None:
-    """Every basis function has a name of its own."""
+    """Every basis function has a unique name."""
     fitted, K = fitted_with_size(adaptivity)
     names = list(fitted.names(["a", "b", "c", "d"]))
     strings = all(isinstance(name, str) for name in names)
     require(
-        strings and len(names) == K, f"names gives {len(names)} names for {K} basis functions: give one string for each"
+        strings and len(names) == K, f"names has {len(names)} names for {K} basis functions: return one string for each"
     )
-    require(len(set(names)) == K, "names gives two basis functions the same name: tell them apart")
+    require(len(set(names)) == K, "names gives two basis functions the same name: make names unique")
 
 
 CHECKS_OF_PARTS = by_name([check_parameters, check_fit, check_basis, check_mask, check_cells, check_names])

@@ -1,9 +1,9 @@
-"""The rows on which the contract looks at an adaptivity class, and what its checks share.
+"""The rows on which the contract checks an adaptivity class, and functions shared by its checks.
 
-4 features, 9 of the 16 patterns with 5 to 16 rows each, values that depend on each other and lie around 1.
+4 features, 9 of the 16 patterns with 5 to 16 rows each, correlated values around 1.
 
-Models without a structure must agree to 1e-6 of the spread of y; with one, where an interior-point method solves each,
-to 1e-4.
+Models without a structure must agree to 1e-6 of the spread of y; models with a structure, which are solved by an
+interior-point method, to 1e-4.
 """
 
 from collections.abc import Callable
@@ -18,19 +18,19 @@ from admiss.bounds.counts import all_patterns, dense
 from admiss.linear.estimators import AdaptiveRegressor
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Each pattern with its rows, all different, so that no two patterns are alike.
+# The number of rows of each pattern, all different to distinguish the patterns.
 PATTERN_ROWS = {
     "....": 16, "x...": 13, ".x..": 12, "..x.": 11, "...x": 10, "xx..": 9, "..xx": 8, "xxx.": 7, "xxxx": 5,
 }  # fmt: skip
 D = 4
 LAM = 0.5
-# A penalty under which nothing but the free intercept is left.
+# A penalty that leaves nothing but the free intercept.
 HUGE = 1e6
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of the checks: X with NaN, the values behind it, the patterns, and a target that depends on both."""
+    """Rows of the checks: X with NaN, the complete values, the patterns, and a target that depends on both."""
 
     X: FloatArray
     values: FloatArray
@@ -58,7 +58,7 @@ def rows_of_all_patterns(each: int = 1) -> tuple[FloatArray, BoolArray]:
 
 
 def fitted_class(adaptivity: Adaptivity, X: FloatArray, sample_weight: FloatArray | None = None) -> Adaptivity:
-    """The class fitted to rows, as estimators do it."""
+    """The class fitted to rows in the same way as by estimators."""
     weighted = has_fit_parameter(adaptivity, "sample_weight") and sample_weight is not None
     return adaptivity.fit(X, np.isnan(X), **({"sample_weight": sample_weight} if weighted else {}))
 
@@ -76,24 +76,24 @@ def fitted_model(adaptivity: Adaptivity | str, X: FloatArray, y: Any, weights: A
 
 
 def replaces_columns(adaptivity: Adaptivity) -> bool:
-    """Whether the columns are others than the products x_j (1 - m_j) phi_k(m)."""
+    """Whether the columns are not the products x_j (1 - m_j) phi_k(m)."""
     return type(adaptivity).columns is not Adaptivity.columns
 
 
 def cells_of(adaptivity: Adaptivity, rows: Rows) -> IntArray:
-    """For each row the cell that has its own free intercept; a single one unless the class has cells."""
+    """The cell of each row, with its own free intercept; a single one unless the class has cells."""
     if not adaptivity.cells:
         return np.zeros(len(rows.y), dtype=np.int64)
     return np.asarray(dense(fitted_class(adaptivity, rows.X).basis(rows.M.astype(float))).argmax(axis=1))
 
 
 def means_of(values: FloatArray, groups: IntArray) -> FloatArray:
-    """For each value the mean of its group."""
+    """The mean of the group of each value."""
     return (np.bincount(groups, values) / np.maximum(np.bincount(groups), 1))[groups]
 
 
 def require(condition: Any, wrong: str) -> None:
-    """Fail with what is wrong, and what to do about it."""
+    """Fail with a message that says what is wrong and what to do about it."""
     if not condition:
         raise AssertionError(wrong)
 
@@ -101,12 +101,12 @@ def require(condition: Any, wrong: str) -> None:
 def require_close(
     adaptivity: Adaptivity, found: Any, expected: Any, wrong: str, tolerance: float | None = None
 ) -> None:
-    """Fail where numbers in the units of y differ; y varies by about 3."""
+    """Fail if numbers in the units of y differ; y has a standard deviation of about 3."""
     allowed = tolerance or (1e-4 if adaptivity.has_structure() else 1e-6)
     difference = np.max(np.abs(np.asarray(found) - np.asarray(expected)), initial=0.0)
     require(difference <= 3 * allowed, f"{wrong} (they differ by {difference:.2g})")
 
 
 def by_name(checks: list[Callable[[Adaptivity], None]]) -> dict[str, Callable[[Adaptivity], None]]:
-    """Checks under their names, in their order."""
+    """Checks by name, in the given order."""
     return {check.__name__.removeprefix("check_"): check for check in checks}

@@ -1,6 +1,6 @@
-"""The text of a new adaptivity class and of its test, to be filled in.
+"""Templates of a new adaptivity class and of its test.
 
-What is written runs as it is: the basis is 1 and the share of features that are missing, and its test passes.
+They run as they are: the basis is 1 and the share of missing features, and the test passes.
 """
 
 import keyword
@@ -11,13 +11,13 @@ from string import Template
 import admiss
 import admiss.adaptivity
 
-# Modules that the two files import, or that pytest reads: a file of that name would take their place.
+# Modules that the two files import, or that pytest reads: a file of the same name would shadow them.
 IMPORTED = {
     "admiss", "formulations", "numpy", "scipy", "sklearn", "cvxpy", "pytest", "pandas", "polars", "joblib", "conftest",
 }  # fmt: skip
 
 CLASS = Template('''\
-"""$name: an adaptivity class of one's own, see "Write your own adaptivity class" of admiss."""
+"""$name, an adaptivity class; see "Write your own adaptivity class" of admiss."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,27 +35,27 @@ class $name(Adaptivity):
     p(F)
         2 (d + 1): two for the intercept and for each feature. (TODO: the test compares it with the rank)
     What it can express
-        Weights that move with how much is missing, such as a scale that shrinks. (TODO)
+        Weights that vary with the number of missing features, such as a scale that shrinks. (TODO)
     Where it loses
-        Where it matters which features are missing, and not how many. (TODO)
+        If it matters which features are missing, not how many. (TODO)
     Reference
-        TODO: a paper, or "none that is known to the author".
+        TODO: a paper, or "none known".
     """
 
-    # All polynomials of the pattern up to this degree are among the weights: what the bias of Theorem 1 needs.
+    # The weights contain all polynomials of the pattern up to this degree; Theorem 1 needs it for the bias.
     degree = 0
 
     def basis(self, M: Any) -> Any:
-        """phi_k(m), one row for each row of M, which is 1.0 where a feature is missing and 0.0 where it is not."""
+        """phi_k(m), one row for each row of M, which is 1.0 for a missing feature and 0.0 for an observed one."""
         return np.column_stack([np.ones(len(M)), M.mean(axis=1)])
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
-        """A name for each basis function; "1" is left out where models are printed."""
+        """A name for each basis function; "1" is omitted when models are printed."""
         return ["1", "share missing"]
 ''')
 
 TEST = Template('''\
-"""$name keeps the contract of adaptivity classes, has the p(F) that it states, and is compared with others."""
+"""$name satisfies the contract of adaptivity classes, has the stated p(F), and is compared with other classes."""
 
 from collections.abc import Callable
 
@@ -63,9 +63,9 @@ import numpy as np
 from $module import $name
 
 from admiss import compare_classes
-from admiss.testing import parametrize_with_checks
 from admiss.bounds import coefficient_count
 from admiss.datasets import make_synthetic
+from admiss.testing import parametrize_with_checks
 
 
 @parametrize_with_checks([$name()])
@@ -87,7 +87,7 @@ def test_first_comparison() -> None:
 
 
 def new_class_files(name: str) -> dict[str, str]:
-    """The names and the text of the two files of a new class.
+    """The names and contents of the two files of a new class.
 
     Examples
     --------
@@ -96,28 +96,28 @@ def new_class_files(name: str) -> dict[str, str]:
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(
-            f"{name!r} cannot be the name of a class: use letters and digits without spaces, CountAdaptive say."
+            f"{name!r} cannot be the name of a class: use letters and digits without spaces, such as CountAdaptive."
         )
     if name in _taken_names():
-        raise ValueError(f"{name} is a name that admiss or the two files have already: choose another.")
+        raise ValueError(f"{name} is already a name in admiss or in the two files: choose another.")
     if name.startswith("Test"):
-        raise ValueError(f"pytest takes {name}, which begins with Test, for a test: choose another name.")
+        raise ValueError(f"pytest would collect {name} as a test, as it begins with Test: choose another name.")
     module = snake_case(name)
     if module in IMPORTED or module in sys.stdlib_module_names:
-        raise ValueError(f"{module}.py would take the place of the module {module}: choose another name than {name}.")
+        raise ValueError(f"{module}.py would shadow the module {module}: choose another name than {name}.")
     words = {"name": name, "module": module}
     return {f"{module}.py": CLASS.substitute(words), f"test_{module}.py": TEST.substitute(words)}
 
 
 def _taken_names() -> set[str]:
-    """The package's own names, and those that the two files import."""
+    """Names of the package, and those that the two files import."""
     imports = [line.partition(" import ")[2] for line in (CLASS.template + TEST.template).splitlines()]
     imported = {name.strip() for line in imports for name in line.split(",")}
     return {*admiss.__all__, *admiss.adaptivity.__all__, *imported, "np", "Contract"}
 
 
 def snake_case(name: str) -> str:
-    """CapWords as words in small letters.
+    """CapWords converted to lower case with underscores.
 
     Examples
     --------

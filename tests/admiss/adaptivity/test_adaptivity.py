@@ -45,7 +45,7 @@ def test_sparse_columns_equal_dense_ones(adaptivity, make_rows, monkeypatch):
 
 
 @pytest.mark.parametrize("adaptivity", CLASSES, ids=str)
-def test_counts_are_the_rows_that_calibrate(adaptivity, make_rows):
+def test_counts_are_weights_of_rows(adaptivity, make_rows):
     X, _ = make_rows(n=80, d=4)
     X[:10, 0] = 0.0  # an observed zero counts
     M, s = np.isnan(X), np.random.default_rng(1).uniform(size=80)
@@ -63,16 +63,16 @@ def test_only_missable_features_have_indicators():
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("missable", [0, 1, 3, 4])
-def test_polynomial_states_its_columns(degree, missable):
+def test_number_of_columns_of_polynomials(degree, missable):
     M = np.zeros((3, 4), dtype=bool)
     M[1, :missable] = True
     fitted = Polynomial(degree).fit(np.zeros((3, 4)), M)
     assert fitted.mask(4).sum() == Polynomial(degree).n_columns(4, missable)
 
 
-def test_polynomial_refuses_before_it_builds():
+def test_polynomial_refuses_too_many_columns():
     M = np.ones((1, 60), dtype=bool)
-    with pytest.raises(ValueError, match=r"2,092,851 columns on 60 features of which 60.*max_columns=20,000"):
+    with pytest.raises(ValueError, match=r"2,092,851 columns on 60 features, of which 60.*max_columns=20,000"):
         Polynomial(3).fit(np.zeros((1, 60)), M)
     assert Polynomial(1, max_columns=3661).fit(np.zeros((1, 60)), M).mask(60).sum() == 3661
     for bad in (-1, 1.5, "2"):
@@ -80,7 +80,7 @@ def test_polynomial_refuses_before_it_builds():
             Polynomial(bad).fit(np.zeros((1, 2)), np.zeros((1, 2), dtype=bool))
 
 
-def test_fit_leaves_the_original_alone():
+def test_fit_does_not_change_the_original():
     M = np.array([[0, 1]], dtype=bool)
     for adaptivity in CLASSES:
         before = dict(vars(adaptivity))

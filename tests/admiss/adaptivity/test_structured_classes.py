@@ -1,4 +1,4 @@
-"""Classes whose weights have a structure: corrections of low rank, and models of patterns that are fused."""
+"""Classes with a structure on their weights: corrections of low rank, and fused models of patterns."""
 
 import itertools
 
@@ -41,7 +41,7 @@ def rank_one_rows(n, d, seed=0):
 
 
 def objective_at(model, X, y, W, lam, strength):
-    """The objective at the matrix [b; w_0, C], where C_jj are those of the best diagonal."""
+    """The objective at the matrix [b; w_0, C], with C_jj those of the best diagonal."""
     scale, counts = model.design_.scale, model.design_.adaptivity.counts(np.isnan(X), np.ones(len(X)))
     z, M = np.nan_to_num(X / scale), np.isnan(X).astype(float)
     phi = np.column_stack([np.ones(len(X)), M])
@@ -53,7 +53,7 @@ def objective_at(model, X, y, W, lam, strength):
 
 
 def proximal_gradient(model, X, y, lam, strength, steps=20_000):
-    """Ridge and nuclear norm by accelerated steps with soft thresholds on the singular values; C_jj is free."""
+    """Ridge and nuclear norm by accelerated steps with soft thresholding of the singular values; C_jj is free."""
     scale, counts = model.design_.scale, model.design_.adaptivity.counts(np.isnan(X), np.ones(len(X)))
     z, M = np.column_stack([np.ones(len(X)), np.nan_to_num(X / scale)]), np.isnan(X).astype(float)
     phi = np.column_stack([np.ones(len(X)), M])
@@ -144,7 +144,7 @@ def test_low_rank_where_few_features_are_missing(make_rows):
 
 
 def explicit_edges(patterns):
-    """(j, p, q) by their definition: patterns with x_j that no path of shorter steps joins, found by search."""
+    """(j, p, q) by definition: patterns with x_j not connected by a path of shorter steps, found by search."""
     edges = []
     for j in range(patterns.shape[1] + 1):
         own = [p for p, m in enumerate(patterns) if j == 0 or not m[j - 1]]
@@ -218,7 +218,7 @@ def test_fused_program_written_out(make_rows, solver, loss):
 @pytest.mark.parametrize("lam", [0.0, 0.5])
 @pytest.mark.parametrize("strength", [20.0, 1e4])
 def test_fused_ends_in_static(make_rows, lam, strength):
-    """Sparse patterns too, of which few are one bit apart, and new patterns."""
+    """Also with sparse patterns, few of which are one bit apart, and with new patterns."""
     X, y = make_rows(n=60, d=7, fraction=0.45)
     new, _ = make_rows(n=100, d=7, fraction=0.45, seed=1)
     fused = AdaptiveRegressor(FusedPatterns(strength), lam=lam).fit(X, y)
@@ -229,7 +229,7 @@ def test_fused_ends_in_static(make_rows, lam, strength):
         np.testing.assert_allclose(fused.predict(rows), static.predict(rows), atol=1e-4)
 
 
-def test_fused_begins_with_fully_adaptive(make_rows):
+def test_fused_starts_at_fully_adaptive(make_rows):
     X, y = make_rows(n=150, d=3)
     expected = AdaptiveRegressor(FullyAdaptive(), lam=0.0).fit(X, y).predict(X)
     for strength in (0.0, 1e-8):
@@ -246,8 +246,8 @@ def test_variation_falls_with_the_strength(make_rows):
     assert all(a >= b - 1e-7 for a, b in itertools.pairwise(variation))
 
 
-def test_fused_borrows_what_a_pattern_cannot_tell(make_rows):
-    """A feature that is 0 in all rows of a pattern has the weight of the neighbours there, not 0."""
+def test_fused_borrows_weights_from_neighbours(make_rows):
+    """A feature that is 0 in all rows of a pattern has the weight of the neighbours, not 0."""
     X, y = make_rows(n=150, d=3)
     alone = (np.isnan(X) == [False, True, False]).all(axis=1)
     X[alone, 0] = 0.0
@@ -275,7 +275,7 @@ def test_fused_wins_where_patterns_interact():
 
 def test_fused_refuses_too_many_patterns(make_rows):
     X, y = make_rows(n=100, d=6)
-    with pytest.raises(ValueError, match=r"FusedPatterns has \d+ patterns here, more than max_patterns=20: use Affine"):
+    with pytest.raises(ValueError, match=r"FusedPatterns has \d+ patterns, more than max_patterns=20: use Affine"):
         AdaptiveRegressor(FusedPatterns(max_patterns=20)).fit(X, y)
     AdaptiveRegressor(FusedPatterns(0.0, max_patterns=20)).fit(X, y)
 
@@ -286,7 +286,7 @@ def test_fused_refuses_too_many_patterns(make_rows):
 @pytest.mark.parametrize("adaptivity", STRUCTURED, ids=str)
 def test_strength_is_checked(make_rows, adaptivity):
     for bad in (-1.0, "much", np.nan, np.inf, None):
-        with pytest.raises(ValueError, match=f"strength of {type(adaptivity).__name__} must be a number from 0 on"):
+        with pytest.raises(ValueError, match=f"strength of {type(adaptivity).__name__} must be a non-negative number"):
             AdaptiveRegressor(clone(adaptivity).set_params(strength=bad)).fit(*make_rows())
 
 
@@ -307,7 +307,7 @@ def test_named_weighted_and_described(make_rows, adaptivity):
 
 @pytest.mark.parametrize("adaptivity", STRUCTURED, ids=str)
 def test_classification(make_rows, adaptivity):
-    """Cells of one class too, whose intercept the structure bounds; the objective is that of a plain program."""
+    """Also with cells of one class, whose intercept the structure bounds; the objective is that of a plain program."""
     X, y = make_rows(n=120)
     labels = np.where(np.isnan(X[:, 0]) & np.isnan(X[:, 1]), 1, y > np.median(y))
     model = AdaptiveClassifier(adaptivity, lam=0.2).fit(X, labels)
