@@ -40,7 +40,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from scipy.special import logsumexp
@@ -262,11 +262,14 @@ def not_negative(name: str, value: object) -> float:
     return number
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number and not a bool."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _number(value: object) -> float:
     """A value as a float, NaN if it is not a number or too large."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return math.nan
     try:
-        return float(value)
+        return float(value) if is_number(value) else math.nan
     except OverflowError:
         return math.nan

@@ -21,7 +21,6 @@ standard error is not an interval for b(F); the difference can also be negative.
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
+from admiss.bounds.bias import is_number
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
 from admiss.bounds.neighbours import RowTerms, neighbour_differences
 from admiss.estimator.folds import Split, make_folds
@@ -153,9 +153,9 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     >>> level.note
     '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be determined from data'
     """
-    if not _is_number(share) or not 0 < share < 1:
+    if not is_number(share) or not 0 < share < 1:
         raise ValueError(f"share must be a number between 0 and 1, not {share!r}.")
-    if not _is_number(centre) or not -math.inf < centre < math.inf:
+    if not is_number(centre) or not -math.inf < centre < math.inf:
         raise ValueError(f"centre must be a finite number, not {centre!r}.")
     y = read_regression_target(BaseEstimator(), y, len(y))
     n, above = len(y), share / 2
@@ -175,10 +175,6 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     if centre:
         note += f"; truncation is around 0, hence L >= value + |centre| = {value + abs(centre):.4g}"
     return Estimate(value, (high - low) / 2, note)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def estimate_bias(
@@ -231,7 +227,7 @@ def estimate_bias(
     >>> [round(estimate_bias(X, y, F, random_state=0).value, 1) for F in ("static", "affine")]
     [1.0, 0.0]
     """
-    if L is not None and not (_is_number(L) and L > 0):
+    if L is not None and not (is_number(L) and L > 0):
         raise ValueError(f"L must be a positive number, or None for the largest |y|, not {L!r}.")
     whole = isinstance(rows_per_coefficient, int | np.integer) and not isinstance(rows_per_coefficient, bool)
     if not whole or rows_per_coefficient < 1:

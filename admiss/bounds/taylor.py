@@ -38,21 +38,6 @@ from admiss.bounds.bias import bias_bound, log_elementary_symmetric, log_mean_sq
 from admiss.bounds.counts import all_patterns, check_choice
 from formulations.arrays import BoolArray, FloatArray
 
-__all__ = [
-    "all_patterns",
-    "bias_pair",
-    "draw_truth",
-    "independent_law",
-    "lemma_pair",
-    "norm_pair",
-    "parity_truth",
-    "tabulate",
-    "taylor_coefficients",
-    "taylor_error",
-    "taylor_weights",
-    "truth_range",
-]
-
 TRUTHS = ("gaussian", "signs", "parity")
 
 

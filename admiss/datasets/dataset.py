@@ -92,7 +92,7 @@ class Dataset:
             if origin.kind == "missing":
                 levels = [k for k, other in enumerate(self.origin) if _is_level_of(other, origin)]
                 M[np.ix_(self.X[:, j] == 1, levels)] = True
-        return M[:, self._without_levels]
+        return M[:, self.is_feature]
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] = "pandas") -> Any:
         """X as a data frame of pandas, polars or pyarrow."""
@@ -101,13 +101,13 @@ class Dataset:
 
     def without_missing_levels(self) -> "Dataset":
         """The same data with NaN in all indicators of a missing category instead of a level for it."""
-        columns = self._without_levels
-        X = np.where(self.M, np.nan, self.X[:, columns])
-        return replace(self, X=X, origin=tuple(self.origin[j] for j in columns))
+        X = np.where(self.M, np.nan, self.X[:, self.is_feature])
+        return replace(self, X=X, origin=tuple(origin for origin in self.origin if origin.kind != "missing"))
 
     @property
-    def _without_levels(self) -> list[int]:
-        return [j for j, origin in enumerate(self.origin) if origin.kind != "missing"]
+    def is_feature(self) -> BoolArray:
+        """Which columns of X are not missing levels."""
+        return np.array([origin.kind != "missing" for origin in self.origin])
 
 
 def _is_level_of(candidate: Origin, missing: Origin) -> bool:

@@ -28,7 +28,7 @@ from admiss.datasets.cached import cached
 from admiss.datasets.dataset import Dataset, Origin
 from admiss.datasets.forest_imputation import check_matrix, full_matrix
 from admiss.datasets.generated.signals import add_noise, check_signal, draw_signal
-from admiss.datasets.generated.synthetic import SyntheticData
+from admiss.datasets.generated.synthetic import SyntheticData, split_rows
 from admiss.datasets.mechanisms.composed import reallocated
 from admiss.datasets.real.load import load_dataset
 from admiss.estimator.rows import observed_moments, observed_scale
@@ -125,16 +125,9 @@ def semi_synthetic(
     rows = rng.permutation(len(X))
     if design == "am":
         M = _adversarial(Z, M)
-    observed = np.where(M, np.nan, full)
-    test, train = rows[:n_test], rows[n_test:]
-    return SemiSyntheticData(
-        X_train=observed[train], X_test=observed[test],
-        y_train=y[train], y_test=y[test],
-        X_full_train=full[train], X_full_test=full[test],
-        signal_train=f[train], signal_test=f[test],
-        ceiling=ceiling,
-        feature_names=source.feature_names, active=active, active_indicators=indicators,
-    )  # fmt: skip
+    parts = split_rows(rows[n_test:], rows[:n_test], X=np.where(M, np.nan, full), X_full=full, y=y, signal=f)
+    names = source.feature_names
+    return SemiSyntheticData(**parts, ceiling=ceiling, feature_names=names, active=active, active_indicators=indicators)
 
 
 def _source(dataset: str | Dataset | Any) -> Dataset:

@@ -11,7 +11,7 @@ the tree that splits on both explains everything. A greedy search has no reason 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from admiss.datasets.generated.synthetic import SyntheticData
+from admiss.datasets.generated.synthetic import SyntheticData, split_rows
 
 
 def make_interacting(
@@ -52,11 +52,5 @@ def make_interacting(
     signs = np.where(parity[:, None] & flipped, -1.0, 1.0)
     f = (signs * np.where(M, 0.0, X)[:, 2:]).sum(axis=1)
     y = f + np.sqrt(f.var() / snr) * rng.normal(size=len(f))
-    observed = np.where(M, np.nan, X)
-    return SyntheticData(
-        X_train=observed[:n], X_test=observed[n:],
-        y_train=y[:n], y_test=y[n:],
-        X_full_train=X[:n], X_full_test=X[n:],
-        signal_train=f[:n], signal_test=f[n:],
-        ceiling=snr / (1.0 + snr),
-    )  # fmt: skip
+    parts = split_rows(slice(n), slice(n, None), X=np.where(M, np.nan, X), X_full=X, y=y, signal=f)
+    return SyntheticData(**parts, ceiling=snr / (1.0 + snr))

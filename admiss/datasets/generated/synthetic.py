@@ -12,6 +12,7 @@ Variances, norms and quantiles are those of the drawn rows, training and test ro
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -61,6 +62,14 @@ class SyntheticData:
     def M_test(self) -> BoolArray:
         """The missing values of the test rows."""
         return np.isnan(self.X_test)
+
+
+def split_rows(
+    train: Any, test: Any, *, X: FloatArray, X_full: FloatArray, y: FloatArray, signal: FloatArray
+) -> dict[str, FloatArray]:
+    """The array attributes of ``SyntheticData``, given the training and test rows."""
+    arrays, parts = {"X": X, "X_full": X_full, "y": y, "signal": signal}, {"train": train, "test": test}
+    return {f"{name}_{part}": array[rows] for name, array in arrays.items() for part, rows in parts.items()}
 
 
 def make_synthetic(
@@ -126,13 +135,8 @@ def make_synthetic(
     f = draw_signal(signal, seen, rng)
     y, ceiling = add_noise(f, snr, rng, protocol)
     observed = np.where(_checked(remove(X, rng), X), np.nan, X)
-    return SyntheticData(
-        X_train=observed[:n], X_test=observed[n:],
-        y_train=y[:n], y_test=y[n:],
-        X_full_train=X[:n], X_full_test=X[n:],
-        signal_train=f[:n], signal_test=f[n:],
-        ceiling=ceiling,
-    )  # fmt: skip
+    parts = split_rows(slice(n), slice(n, None), X=observed, X_full=X, y=y, signal=f)
+    return SyntheticData(**parts, ceiling=ceiling)
 
 
 def _checked(M: object, X: FloatArray) -> BoolArray:

