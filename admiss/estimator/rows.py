@@ -61,18 +61,3 @@ def standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, 
     mean, deviation, size, _ = observed_moments(X, s)
     scale, is_constant = observed_scale(deviation, size)
     return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / scale), mean, scale
-
-
-@compiled
-def schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
-    """factor (G_kk - G_kf response), in one pass."""
-    p, n_free = len(k), len(G_fk)
-    H = np.empty((p, p))
-    for i in range(p):
-        row = k[i]
-        for j in range(p):
-            value = G[row, k[j]]
-            for f in range(n_free):
-                value -= G_fk[f, i] * response[f, j]
-            H[i, j] = factor * value
-    return H

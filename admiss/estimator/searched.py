@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.estimator.folds import FoldedRows, make_folds
 from admiss.estimator.labels import read_class_targets
 from admiss.estimator.validation import (
+    AllowsMissing,
     feature_names,
     read_features,
     read_regression_target,
@@ -19,14 +20,14 @@ from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
 
 
-class SearchedModel(BaseEstimator):
+class SearchedModel(AllowsMissing, BaseEstimator):
     """Base class of estimators with ``best_estimator_``, an estimator of type ``_single``."""
 
     cv: Any
     random_state: Any
     n_jobs: int | None
 
-    _single: type
+    _single: type[BaseEstimator]
     best_estimator_: Any
 
     @abstractmethod
@@ -63,8 +64,8 @@ class SearchedModel(BaseEstimator):
 
     def _estimator(self, *searched: str) -> Any:
         """A single estimator with the parameters that it has in common with the search, except ``searched``."""
-        own, names = self.get_params(deep=False), self._single().get_params(deep=False)
-        return self._single(**{name: own[name] for name in names if name in own and name not in searched})
+        shared = set(self._get_param_names()) & set(self._single._get_param_names()) - set(searched)
+        return self._single(**{name: getattr(self, name) for name in shared})
 
     def _record(self, results: Table, best: int, parameters: dict[str, Any]) -> None:
         self.cv_results_ = results
@@ -104,11 +105,6 @@ class SearchedModel(BaseEstimator):
     def certificate_(self) -> Any:
         """Certificate of the selected model."""
         return self._model().certificate_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class SearchedRegressor(RegressorMixin, SearchedModel):

@@ -25,6 +25,15 @@ from formulations.jit import is_interrupt
 ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
 
 
+class AllowsMissing:
+    """Mixin of estimators whose features may be missing."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        return tags
+
+
 def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
     """Features as a float64 array with NaN for missing; a float64 array is not copied.
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
 from admiss.estimator.validation import (
+    AllowsMissing,
     feature_names,
     read_features,
     read_regression_target,
@@ -39,7 +40,7 @@ from formulations.losses import LOSSES, Loss, resolve_loss
 ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
-class _Finite(FiniteDescription, BaseEstimator):
+class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
     """What the regressor and the classifier share."""
 
     partitioner: Partitioner | None
@@ -125,11 +126,6 @@ class _Finite(FiniteDescription, BaseEstimator):
         """Predictions of shape (n, outputs)."""
         leaves, A = self._routed(X)
         return leaf_scores(self.leaf_intercepts_, self.leaf_weights_, leaves, A)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def leaf_scores(intercepts: FloatArray, weights: FloatArray, leaves: IntArray, A: FloatArray) -> FloatArray:

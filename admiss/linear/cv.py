@@ -7,19 +7,17 @@ larger lambda, larger adaptive penalty, larger l1_ratio. The selected model is f
 Finite models can be candidates on the same folds: this is "Adaptive LR - best" of the paper.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.estimator.folds import FoldedRows
 from admiss.estimator.searched import SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.linear.fold_paths import ClassFolds, GridOptions, logistic_folds, path_errors, squared_folds
-from admiss.terminal.progress import progress
+from admiss.linear.fold_paths import ClassFolds, GridOptions, logistic_folds, path_cells, squared_folds
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
 from formulations.losses import Logistic, Loss, Squared
@@ -117,7 +115,8 @@ class _AdaptiveCV(SearchedModel):
 
     def _select(self, rows: FoldedRows, grid: Grid) -> Any:
         classes, finite, options = grid
-        parts = list(self._path_cells(rows, classes, options))
+        folds = [self._class_folds(rows, adaptivity, options) for adaptivity in classes]
+        parts = list(path_cells(folds, options, self.n_jobs))
         held_out = [candidate.search(rows, self._loss) for candidate in finite]
         for k, (candidate, found) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
             parts.append({"class_index": k, **candidate.cells(found)})
@@ -138,33 +137,6 @@ class _AdaptiveCV(SearchedModel):
         cell, parameters = candidate.best_parameters(found)  # by its own rule for the choice among its cells
         self._record(results, int(np.flatnonzero(results["class_index"] == k)[cell]), parameters)
         return candidate._estimator().set_params(**parameters)
-
-    def _path_cells(
-        self, rows: FoldedRows, classes: list[Adaptivity], options: GridOptions
-    ) -> Iterator[dict[str, Any]]:
-        """The cells of each path, as columns of ``cv_results_``."""
-        folds = [self._class_folds(rows, adaptivity, options) for adaptivity in classes]
-        tasks = [
-            (k, c, alpha)
-            for k in range(len(classes))
-            for c in range(len(options.adaptive_penalties))
-            for alpha in options.l1_ratios
-        ]
-        runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(path_errors)(folds[k], c, alpha, options) for k, c, alpha in tasks
-        )
-        paths = progress(runs, len(tasks), "cross-validation: paths")
-        for (k, c, alpha), (lambdas, errors, violations) in zip(tasks, paths, strict=True):
-            yield {
-                "class_index": k,
-                "adaptivity": repr(classes[k]),
-                "columns": folds[k].n_columns,
-                "adaptive_penalty": options.adaptive_penalties[c],
-                "l1_ratio": alpha,
-                "lam": lambdas,
-                "mean_loss": errors.sum(axis=0) / folds[k].weight,
-                "violation": violations,
-            }
 
     def _rounding(self, rows: FoldedRows) -> float:
         """Losses below this are rounding."""

@@ -19,6 +19,7 @@ from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
 from admiss.estimator.validation import (
+    AllowsMissing,
     feature_names,
     read_features,
     read_regression_target,
@@ -37,7 +38,7 @@ from formulations.losses import LOSSES, Loss, resolve_loss
 ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
-class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
+class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
     """What the regressor and the classifier share."""
 
     adaptivity: str | Adaptivity
@@ -123,11 +124,6 @@ class _AdaptiveLinear(AdaptiveDescription, BaseEstimator):
             if self.on_unseen_pattern == "error":
                 raise ValueError(f"{found}: allow them with on_unseen_pattern='nearest', or see pattern_report(X).")
             warnings.warn(f"{found}; see pattern_report(X).", stacklevel=4)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):

@@ -8,12 +8,14 @@ which is the rule, the sufficient statistics of the fold are the total minus the
 The lambdas are geometric, from the smallest at which all penalised coefficients are 0 on all rows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.folds import FoldedRows
@@ -27,8 +29,9 @@ from admiss.linear.fit import (
     squared_path,
     squared_quadratic,
 )
-from admiss.linear.moments import Moments, Quadratic, eliminate, linear_term, moments_of, shift_of
+from admiss.linear.moments import Moments, Quadratic, eliminate, held_out_error, linear_term, moments_of, shift_of
 from admiss.linear.penalty import Penalty, penalty_weights
+from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 from formulations.erm.risk import EmpiricalRisk, centred
 from formulations.losses import Logistic
@@ -78,6 +81,8 @@ class ClassFolds:
 
     Attributes
     ----------
+    name : str
+        The class in words.
     n_columns : int
         Columns of its design on all rows.
     largest : array of shape (n_penalties,)
@@ -92,6 +97,7 @@ class ClassFolds:
         Weight of all held-out rows.
     """
 
+    name: str
     n_columns: int
     largest: FloatArray
     eps: float
@@ -99,7 +105,27 @@ class ClassFolds:
     weight: float
 
 
-def path_errors(
+def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> Iterator[dict[str, Any]]:
+    """The cells of each path of every class, as columns of a table of results."""
+    tasks = list(product(range(len(folds)), range(len(options.adaptive_penalties)), options.l1_ratios))
+    runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_path_errors)(folds[k], c, alpha, options) for k, c, alpha in tasks
+    )
+    paths = progress(runs, len(tasks), "cross-validation: paths")
+    for (k, c, alpha), (lambdas, errors, violations) in zip(tasks, paths, strict=True):
+        yield {
+            "class_index": k,
+            "adaptivity": folds[k].name,
+            "columns": folds[k].n_columns,
+            "adaptive_penalty": options.adaptive_penalties[c],
+            "l1_ratio": alpha,
+            "lam": lambdas,
+            "mean_loss": errors.sum(axis=0) / folds[k].weight,
+            "violation": violations,
+        }
+
+
+def _path_errors(
     folds: ClassFolds, penalty: int, alpha: float, options: GridOptions
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lambdas, the held-out loss by fold and lambda (NaN after an early stop), and the largest violations."""
@@ -140,14 +166,26 @@ def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options
 
 
 def _class_folds(
-    design: Design, rows: FoldedRows, gradient: FloatArray, paths: list[FoldPath], options: GridOptions
+    adaptivity: Adaptivity,
+    design: Design,
+    rows: FoldedRows,
+    gradient: FloatArray,
+    paths: list[FoldPath],
+    options: GridOptions,
 ) -> ClassFolds:
     """The folds, given the gradient on all rows in the penalised columns if all their coefficients are 0."""
     penalties = [u1[~design.free] for u1, _ in options.weights(design, rows.X, rows.s)]
     slopes = [float(np.max(np.abs(gradient)[u1 > 0] / u1[u1 > 0], initial=0.0)) for u1 in penalties]
     largest = np.array([slope if slope > 0 else 1.0 for slope in slopes])
     eps = options.eps or (1e-2 if len(rows.X) < len(design.pairs) else 1e-4)
-    return ClassFolds(len(design.pairs), largest, eps, paths, sum(float(rows.s[test].sum()) for _, test in rows.splits))
+    return ClassFolds(
+        repr(adaptivity),
+        len(design.pairs),
+        largest,
+        eps,
+        paths,
+        sum(float(rows.s[test].sum()) for _, test in rows.splits),
+    )
 
 
 def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
@@ -168,10 +206,10 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
             quadratic = quadratic.in_units(design.column_scale[columns] / own.column_scale)
         else:
             quadratic = squared_quadratic(own, X[train], y[train], s[train])
-        error = _held_out_error(own, quadratic, X[test], y[test], s[test])
+        error = held_out_error(own, quadratic, X[test], y[test], s[test])
         paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error))
     moments = moments_of(design, X, y, s, shift) if total is None else total
-    return _class_folds(design, rows, linear_term(moments, design.free), paths, options)
+    return _class_folds(adaptivity, design, rows, linear_term(moments, design.free), paths, options)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -184,35 +222,6 @@ def _same_columns(own: Design, design: Design) -> bool:
         and all(np.array_equal(first[name], second[name]) for name in first)
         and set(own.position) <= set(design.position)
     )
-
-
-def _held_out_error(
-    design: Design, quadratic: Quadratic, X: FloatArray, y: FloatArray, s: FloatArray
-) -> Callable[[FloatArray], FloatArray]:
-    """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
-    f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
-    if len(X) > len(design.pairs):
-        moments = moments_of(design, X, y, s, quadratic.shift)
-
-        def by_moments(W: FloatArray) -> FloatArray:
-            used = np.flatnonzero(W.any(axis=0))
-            columns = np.concatenate([k[used], f])
-            full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
-            order = np.argsort(columns)
-            return moments.selected(columns[order]).squared_errors(full[:, order])
-
-        return by_moments
-
-    A = design.whole(X)
-    A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
-
-    def by_rows(W: FloatArray) -> FloatArray:
-        used = np.flatnonzero(W.any(axis=0))
-        full = np.hstack([W[:, used], quadratic.free_coefficients(W[:, used], used)])
-        residuals = y[:, None] - A[:, np.concatenate([k[used], f])] @ full.T
-        return np.asarray(s @ residuals**2)
-
-    return by_rows
 
 
 def _squared_fold(quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray]) -> FoldPath:
@@ -245,7 +254,7 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
-    return _class_folds(design, rows, np.max(gradients, axis=0), paths, options)
+    return _class_folds(adaptivity, design, rows, np.max(gradients, axis=0), paths, options)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:

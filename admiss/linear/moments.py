@@ -17,14 +17,15 @@ wherever l2_k = 0 gives the lower bound (:mod:`formulations.erm.optimality`)
     D(tau) = 2 tau (rho - b'w / 2) - tau^2 R - sum_k (tau |g_k| - l1_k)_+^2 / (2 l2_k).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.estimator.rows import schur_complement
 from admiss.linear.design import Design
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.jit import compiled
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
@@ -180,7 +181,7 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     response, at_zero = inverse @ G_fk, inverse @ c[f]
     squares = np.diag(G)[k]
     if len(f) <= FEW:
-        H = schur_complement(G, k, np.ascontiguousarray(G_fk), np.ascontiguousarray(response), 2.0 / S)
+        H = _schur_complement(G, k, np.ascontiguousarray(G_fk), np.ascontiguousarray(response), 2.0 / S)
     else:
         H = (G[k][:, k] - G_fk.T @ response) * (2.0 / S)
     b = linear_term(moments, free)
@@ -189,6 +190,21 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
     rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
     return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift)
+
+
+@compiled
+def _schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
+    """factor (G_kk - G_kf response), in one pass."""
+    p, n_free = len(k), len(G_fk)
+    H = np.empty((p, p))
+    for i in range(p):
+        row = k[i]
+        for j in range(p):
+            value = G[row, k[j]]
+            for f in range(n_free):
+                value -= G_fk[f, i] * response[f, j]
+            H[i, j] = factor * value
+    return H
 
 
 def linear_term(moments: Moments, free: BoolArray) -> FloatArray:
@@ -203,3 +219,32 @@ def _pseudo_inverse(G: FloatArray) -> FloatArray:
     if np.count_nonzero(G) <= np.count_nonzero(diagonal):  # one intercept, or cells
         return np.diag(np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0))
     return np.asarray(np.linalg.pinv(G, hermitian=True))
+
+
+def held_out_error(
+    design: Design, quadratic: Quadratic, X: FloatArray, y: FloatArray, s: FloatArray
+) -> Callable[[FloatArray], FloatArray]:
+    """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
+    f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
+    if len(X) > len(design.pairs):
+        moments = moments_of(design, X, y, s, quadratic.shift)
+
+        def by_moments(W: FloatArray) -> FloatArray:
+            used = np.flatnonzero(W.any(axis=0))
+            columns = np.concatenate([k[used], f])
+            full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
+            order = np.argsort(columns)
+            return moments.selected(columns[order]).squared_errors(full[:, order])
+
+        return by_moments
+
+    A = design.whole(X)
+    A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
+
+    def by_rows(W: FloatArray) -> FloatArray:
+        used = np.flatnonzero(W.any(axis=0))
+        full = np.hstack([W[:, used], quadratic.free_coefficients(W[:, used], used)])
+        residuals = y[:, None] - A[:, np.concatenate([k[used], f])] @ full.T
+        return np.asarray(s @ residuals**2)
+
+    return by_rows
