@@ -1,0 +1,87 @@
+"""Registry of the contract's checks, and the rows and outputs that they share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from inspect import signature
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils.validation import has_fit_parameter
+
+NAMES = ["a", "b", "c", "d"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator under contract.
+
+    ``grid`` maps a parameter to two values that give different models. ``not_promised`` and ``defects`` map checks to
+    the reason why the estimator may fail, or fails though it should pass; scikit-learn's checks may be among them.
+    """
+
+    model: Any
+    grid: dict[str, list[Any]]
+    not_promised: dict[str, str] = field(default_factory=dict)
+    defects: dict[str, str] = field(default_factory=dict)
+    slow: bool = False
+
+    def __str__(self) -> str:
+        parameters = [getattr(self.model, name) for name in signature(type(self.model)).parameters][:1]
+        return shorten(" ".join([type(self.model).__name__, *map(str, parameters)]), 60, placeholder=" ..")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **parameters: Any) -> Any:
+        """A fitted copy; transformers are not given y."""
+        model = clone(self.model).set_params(**parameters)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return model.fit(X, **weights) if is_transformer(model) else model.fit(X, y, **weights)
+
+
+CHECKS: dict[str, tuple[Callable[[Case], None], Callable[[Any], bool]]] = {}
+
+
+def check(applies: Callable[[Any], bool] = lambda model: True) -> Callable[[Callable[[Case], None]], Any]:
+    """Register a check for the estimators to which it applies."""
+
+    def register(function: Callable[[Case], None]) -> Callable[[Case], None]:
+        CHECKS[function.__name__] = function, applies
+        return function
+
+    return register
+
+
+def is_transformer(model: Any) -> bool:
+    return not (is_classifier(model) or is_regressor(model))
+
+
+def takes_weights(model: Any) -> bool:
+    return has_fit_parameter(model, "sample_weight")
+
+
+def has(*names: str) -> Callable[[Any], bool]:
+    """Estimators that have all these methods or parameters."""
+    return lambda model: all(hasattr(model, name) for name in names)
+
+
+def make_rows(model: Any, n: int = 60, seed: int = 0) -> tuple[Any, Any]:
+    """Four features, all but the second with missing values, and a target that depends on values and patterns."""
+    rng = np.random.default_rng(seed)
+    X = 1.0 + rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4))
+    M = rng.uniform(size=X.shape) < [0.4, 0.0, 0.4, 0.4]
+    y = X @ [1.0, 0.3, -0.3, -1.0] + 2.0 * M @ [0.5, 0.8, 1.2, 1.5] + 0.5 * rng.normal(size=n)
+    return np.where(M, np.nan, X), np.where(y > np.median(y), "high", "low") if is_classifier(model) else y
+
+
+def outputs(model: Any, X: Any) -> Any:
+    """Probabilities, predictions, or transformed rows."""
+    method = "predict_proba" if is_classifier(model) else "predict" if is_regressor(model) else "transform"
+    return np.asarray(getattr(model, method)(X))
+
+
+def assert_close(found: Any, expected: Any, message: str = "") -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=message)
+
+
+def assert_finite(values: Any) -> None:
+    assert np.isfinite(values).all(), "NaN or infinity in the output"

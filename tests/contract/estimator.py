@@ -1,0 +1,181 @@
+"""Checks of an estimator of scikit-learn's kind, on rows with missing values."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from tests.contract.contract import (
+    NAMES,
+    assert_close,
+    assert_finite,
+    check,
+    is_transformer,
+    make_rows,
+    outputs,
+    takes_weights,
+)
+
+
+@check()
+def not_fitted(case):
+    X, _ = make_rows(case.model)
+    methods = ("predict", "predict_proba", "decision_function", "transform", "apply", "get_feature_names_out")
+    present = [name for name in methods if hasattr(case.model, name)]
+    assert present
+    for name in present:
+        with pytest.raises(NotFittedError):
+            getattr(clone(case.model), name)(X)
+
+
+@check()
+def inputs_and_parameters_are_left_alone(case):
+    """Rows, target and weights are not written to, parameters stay the same objects, nested ones unfitted."""
+    X, y = make_rows(case.model)
+    s = np.linspace(1, 2, len(y)) if takes_weights(case.model) else None
+    given = X.copy(), y.copy(), None if s is None else s.copy()
+    model = clone(case.model)
+    before = model.get_params(deep=False)
+    nested = {name: set(vars(value)) for name, value in before.items() if isinstance(value, BaseEstimator)}
+    text = {name: repr(value) for name, value in before.items()}
+    model.fit(*given) if s is not None else model.fit(*given[:2])
+    outputs(model, given[0])
+    np.testing.assert_array_equal(given[0], X)
+    np.testing.assert_array_equal(given[1], y)
+    assert s is None or np.array_equal(given[2], s)
+    after = model.get_params(deep=False)
+    assert all(after[name] is value for name, value in before.items())
+    assert {name: repr(value) for name, value in after.items()} == text
+    assert all(set(vars(after[name])) == attributes for name, attributes in nested.items())
+
+
+@check()
+def clone_pickle_and_repr(case):
+    X, y = make_rows(case.model)
+    model = case.fit(X, y)
+    text = repr(model)
+    assert text == repr(case.model) == repr(clone(model))
+    assert type(model).__name__ in text
+    assert not [name for name in vars(clone(model)) if name.endswith("_")]
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(outputs(again, X), outputs(model, X))
+    assert repr(again) == text
+
+
+@check()
+def same_seed_same_model(case):
+    """On any number of threads, after any earlier fit, and without touching the global random state."""
+    X, y = make_rows(case.model)
+    other, other_y = make_rows(case.model, n=40, seed=1)
+    np.random.seed(3)
+    state = np.random.get_state()[1].copy()
+    model = case.fit(X, y)
+    expected = outputs(model, X)
+    np.testing.assert_array_equal(outputs(case.fit(X, y), X), expected)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+    refitted = case.fit(pd.DataFrame(other, columns=NAMES), other_y).fit(X, y)
+    np.testing.assert_array_equal(outputs(refitted, X), expected)
+    assert not hasattr(refitted, "feature_names_in_")
+    if "n_jobs" in model.get_params():
+        np.testing.assert_array_equal(outputs(case.fit(X, y, n_jobs=2), X), expected)
+
+
+@check()
+def failed_fit_changes_nothing(case):
+    X, y = make_rows(case.model)
+    model = case.fit(X, y)
+    expected, attributes = outputs(model, X), set(vars(model))
+    bad = pd.DataFrame(X, columns=NAMES)
+    bad.iloc[-1, -1] = np.inf
+    attempts = [(bad, y)]
+    if not is_transformer(model):
+        unknown = ["low", "high", *[None] * 8] if is_classifier(model) else [1.0, np.nan, *range(8)]
+        attempts += [(X[:10, :2], y), (X[:10, :2], unknown)]
+    for rows, target in attempts:
+        with pytest.raises(ValueError, match="infinity|NaN|missing|inconsistent"):
+            model.fit(rows, target)
+        assert set(vars(model)) == attributes
+        np.testing.assert_array_equal(outputs(model, X), expected)
+
+
+@check()
+def names_and_number_of_features(case):
+    X, y = make_rows(case.model)
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = case.fit(X, y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    for wrong in (X[:, :3], np.hstack([X, X])):
+        with pytest.raises(ValueError, match=f"X has {wrong.shape[1]} features, but .* is expecting 4 features"):
+            outputs(model, wrong)
+    for rows in (frame, pl.DataFrame(frame.to_dict("list"))):
+        model = case.fit(rows, y)
+        assert model.feature_names_in_.tolist() == NAMES
+        for wrong in (rows[NAMES[::-1]], rows[NAMES[:3]]):
+            with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+                outputs(model, wrong)
+
+
+@check()
+def search_in_a_pipeline(case):
+    """Every cell of a grid search has a score, the parameter matters, and the best one reaches the model."""
+    X, y = make_rows(case.model)
+    steps = (case.model, Ridge()) if is_transformer(case.model) else (FunctionTransformer(), case.model)
+    pipeline = make_pipeline(*map(clone, steps))
+    prefix = type(case.model).__name__.lower()
+    grid = {f"{prefix}__{name}": values for name, values in case.grid.items()} or {"ridge__alpha": [0.1, 100.0]}
+    ((name, values),) = grid.items()
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
+    assert_finite(search.cv_results_["mean_test_score"])
+    found = [outputs(pipeline.set_params(**{name: value}).fit(X, y), X) for value in values]
+    assert np.abs(found[0] - found[1]).max() > 1e-6
+    np.testing.assert_array_equal(outputs(search.best_estimator_, X), found[search.best_index_])
+    last = cross_val_score(pipeline, X, y, cv=2, error_score="raise").mean()
+    assert last == pytest.approx(search.cv_results_["mean_test_score"][-1])
+
+
+@check(is_classifier)
+def labels_of_any_type(case):
+    """Strings, truth values and numbers, two classes or three, with probabilities that sum to one."""
+    X, z = make_rows(Ridge())
+    for n_classes in (2, 3):
+        codes = np.digitize(z, np.quantile(z, np.arange(1, n_classes) / n_classes))
+        expected = outputs(model := case.fit(X, codes), X)
+        assert expected.shape == (len(X), n_classes)
+        assert expected.min() >= 0
+        np.testing.assert_allclose(expected.sum(axis=1), 1.0)
+        assert np.mean(model.predict(X) == codes) > 0.5
+        for names in ([-1, 7, 30], ["a", "x", "yy"], [False, True]):
+            if len(names) < n_classes:
+                continue
+            labels = np.array(names[:n_classes], dtype=object if isinstance(names[0], str) else None)
+            model = case.fit(X, labels[codes])
+            assert_close(outputs(model, X), expected)
+            assert model.classes_.tolist() == labels.tolist()
+            predicted = np.searchsorted(labels, found := model.predict(X))
+            assert np.all(expected[np.arange(len(X)), predicted] >= expected.max(axis=1) - 1e-6)
+            assert model.score(X, labels[codes]) == np.mean(found == labels[codes])
+
+
+@check(is_transformer)
+def columns_are_named(case):
+    """One name per column, in frames of both libraries."""
+    X, _ = make_rows(case.model)
+    frame = pd.DataFrame(X, columns=NAMES)
+    for kind, given in ((pd.DataFrame, frame), (pl.DataFrame, pl.DataFrame(frame.to_dict("list")))):
+        model = case.fit(given, None)
+        expected = outputs(model, given)
+        assert expected.shape[1] == len(model.get_feature_names_out())
+        model.set_output(transform=kind.__module__.split(".")[0])
+        found = model.transform(given)
+        assert isinstance(found, kind)
+        assert list(found.columns) == model.get_feature_names_out().tolist()
+        np.testing.assert_array_equal(found.to_numpy(), expected)
