@@ -1,4 +1,4 @@
-"""Every class of the hierarchy on generated data, where values are missing at random and where they are censored."""
+"""All classes of the hierarchy on generated data, missing completely at random and censored."""
 
 import time
 from collections.abc import Iterator
@@ -22,13 +22,13 @@ MECHANISMS = {"mcar": "missing completely at random", "censoring": "largest valu
 
 
 def hierarchy_table(mechanism: str, n: int, missing_fraction: float, lam: float, random_state: int) -> Table:
-    """R2 in training and on new rows for every class of the hierarchy."""
+    """R2 in training and on new rows of every class of the hierarchy."""
     data = make_synthetic(
         n=n, snr=SNR, mechanism=mechanism, missing_fraction=missing_fraction, random_state=random_state
     )
     rows = []
     for name, adaptivity in HIERARCHY.items():
-        began = time.perf_counter()
+        start = time.perf_counter()
         model = AdaptiveRegressor(adaptivity, lam=lam).fit(data.X_train, data.y_train)
         rows.append(
             (
@@ -37,7 +37,7 @@ def hierarchy_table(mechanism: str, n: int, missing_fraction: float, lam: float,
                 round(model.score(data.X_train, data.y_train), 3),
                 round(model.score(data.X_test, data.y_test), 3),
                 f"{model.certificate_.relative_gap:.0e}",
-                round(time.perf_counter() - began, 2),
+                round(time.perf_counter() - start, 2),
             )
         )
     names = ("adaptivity", "columns", "R2 train", "R2 test", "gap", "seconds")
@@ -45,14 +45,14 @@ def hierarchy_table(mechanism: str, n: int, missing_fraction: float, lam: float,
 
 
 def demo_pages(n: int, missing_fraction: float, lam: float, random_state: int) -> Iterator[str]:
-    """The text of the demonstration, a piece for each mechanism as soon as it is computed."""
+    """The text of the demonstration, one piece per mechanism as soon as it is computed."""
     yield (
         f"Adaptive linear regression on generated data: {n} training rows, 10 features of rank 5, "
         f"{missing_fraction:.0%} missing, lambda = {lam:g}.\n"
         f"Best possible R2 with nothing missing: {SNR / (1 + SNR):.3f}. The gap is proven by the dual program.\n"
         "(The first run on a machine compiles the engine, which takes some seconds.)\n"
     )
-    # the engine is compiled at its first use on a machine, which is no part of the seconds below
+    # compile the engine first: the seconds below do not include it
     AdaptiveRegressor().fit(np.array([[1.0], [2.0], [np.nan]]), [1.0, 2.0, 3.0])
     for mechanism, words in MECHANISMS.items():
         yield f"{words}\n{hierarchy_table(mechanism, n, missing_fraction, lam, random_state)}\n"

@@ -1,8 +1,8 @@
 """Missingness patterns of a data set.
 
-A pattern is a row m of a 0/1 matrix M, m_j = 1 where feature j is missing. Rows are packed into integers, eight bits a
-byte, so that the distinct patterns are found by sorting integers and not rows. Patterns are kept in lexicographic order
-(0 before 1, first feature first).
+A pattern is a row m of a 0/1 matrix M, with m_j = 1 if feature j is missing. Rows are packed into integers, one bit per
+feature, and the distinct patterns are found by sorting integers instead of rows. Patterns are in lexicographic order (0
+before 1, first feature first).
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Rows that are packed into keys at once.
+# Number of rows packed into keys at once.
 KEY_BLOCK = 2**16
-# Entries of the distance matrix between patterns that are held at once.
+# Entries of the distance matrix between patterns computed at once.
 DISTANCE_BLOCK = 2**24
 
 
@@ -73,7 +73,7 @@ class PatternTable:
 
 
 def _keys(M: BoolArray) -> NDArray[np.uint64]:
-    """Rows as integers, 64 features a word, in lexicographic order."""
+    """Rows as integers, 64 features per word, in lexicographic order."""
     packed = np.packbits(M, axis=1)
     words = max(1, -(-packed.shape[1] // 8))
     padded = np.zeros((len(M), 8 * words), dtype=np.uint8)
@@ -86,10 +86,10 @@ def _distinct(M: BoolArray) -> tuple[IntArray, IntArray]:
     keys = _keys(M)
     words = keys.shape[1]
     head = keys[:, 0]
-    if M.shape[1] <= 16:  # what short integers hold is sorted faster
+    if M.shape[1] <= 16:  # short integers are sorted faster
         head = (head >> np.uint64(48)).astype(np.uint16)
     _, first, codes = np.unique(head, return_index=True, return_inverse=True)
-    for word in range(1, words):  # codes so far come first, so that the order stays lexicographic
+    for word in range(1, words):  # the codes so far come first: the order stays lexicographic
         distinct, next_codes = np.unique(keys[:, word], return_inverse=True)
         joint = codes.astype(np.int64) * len(distinct) + next_codes
         _, first, codes = np.unique(joint, return_index=True, return_inverse=True)
@@ -97,7 +97,7 @@ def _distinct(M: BoolArray) -> tuple[IntArray, IntArray]:
 
 
 def lookup(known: BoolArray, M: BoolArray) -> IntArray:
-    """For each row of ``M`` its index among the distinct rows of ``known``, or -1.
+    """The index of each row of ``M`` among the distinct rows of ``known``, or -1.
 
     Examples
     --------
@@ -112,9 +112,9 @@ def lookup(known: BoolArray, M: BoolArray) -> IntArray:
 
 
 def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
-    """For each row of ``M`` the index of the nearest row of ``known`` in Hamming distance.
+    """The index of the row of ``known`` nearest to each row of ``M`` in Hamming distance.
 
-    ``known`` is in lexicographic order. Among equally near rows the larger weight wins, then the first.
+    ``known`` is in lexicographic order. Ties go to the larger weight, then to the first row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Figures: fitted trees, and partitioners compared."""
+"""Figures of fitted trees and of compared partitioners."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
 from admiss.estimator.validation import feature_names
 from formulations.trees.dynamic_program import Tree
 
-# Leaves of a tree that are drawn in a comparison at most.
+# Largest number of leaves of a tree that is drawn in a comparison.
 MOST_LEAVES = 24
 # Height of a level of a tree.
 LEVEL = 1.0
@@ -35,13 +35,13 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
     fitted = getattr(model, "best_estimator_", model)
     partition = fitted.partition_
     if not partition.is_tree:
-        raise ValueError("The leaves of this model are no tree: print(model.leaf_table()) lists them.")
+        raise ValueError("The leaves of this model do not form a tree: print(model.leaf_table()) lists them.")
     ax = pyplot().figure(figsize=(1.6 * max(3, partition.n_leaves), 4)).gca() if ax is None else ax
     names, leaves = feature_names(fitted), iter(range(partition.n_leaves))
     deepest = max(1, partition.depth)
 
     def draw(tree: Tree, depth: int) -> float:
-        """Draw a subtree and return where its root stands; leaves stand side by side."""
+        """Draw a subtree, its leaves side by side, and return the position of its root."""
         y = -LEVEL * depth
         if tree is None:
             leaf = next(leaves)
@@ -73,7 +73,7 @@ def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str) -> No
 
 
 def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
-    """Write a picture: for each data set the costs against the number of leaves, and the greedy and the exact tree."""
+    """Save a figure with one row per data set: costs against the number of leaves, the greedy and the exact tree."""
     plt = pyplot()
     drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
     width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))

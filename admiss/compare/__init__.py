@@ -1,1 +1,1 @@
-"""Comparisons on one data set: adaptivity classes, and partitioners."""
+"""Comparisons of adaptivity classes and of partitioners on one data set."""

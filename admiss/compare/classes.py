@@ -1,16 +1,16 @@
-"""Adaptivity classes side by side on one's own data.
+"""Comparison of adaptivity classes on your own data.
 
 All classes see the same folds. In each fold everything that a class learns (its basis, the scale of the features, its
-penalty) is learned from the training rows, by a cross-validation of its own inside them; the held-out rows are used
-once, for R2. So R2 is that of the whole recipe, search included, and not of the best cell of a grid. The search is
-short, to be quick: l1_ratio 0.5, 20 lambdas, three adaptive penalties, 5 folds.
+penalty) is learned by cross-validation inside the training rows; the held-out rows are used once, for R2. R2 is
+therefore that of the whole procedure, search included, and not of the best cell of a grid. The search is short, for
+speed: l1_ratio 0.5, 20 lambdas, three adaptive penalties, 5 folds.
 
 The bound is that of Theorem 1 (:mod:`admiss.bounds`) at c = 1, with the observed patterns as the law of M:
 
     sigma^2 + 8 b(F) + max{sigma^2, L^2} (1 + log n) / n p(F).
 
-It is about least squares in the class, without a penalty and truncated at +-L, and compares classes with each other. It
-certifies no risk: c is not known, and sigma^2 and L are estimates unless they are given.
+It holds for least squares in the class, without penalty and truncated at +-L, and serves to compare classes. It does
+not certify a risk: c is unknown, and sigma^2 and L are estimates unless given.
 """
 
 import math
@@ -59,23 +59,23 @@ def compare_classes(
     sigma2: float | None = None,
     L: float | None = None,
 ) -> Table:
-    """Cross-validated R2, coefficients, seconds, p(F) and bound of adaptivity classes, one row a class.
+    """Cross-validated R2, coefficients, seconds, p(F) and bound of adaptivity classes, one row per class.
 
     Parameters
     ----------
     X : array or data frame of shape (n, d)
-        Features, NaN (None, NA, null) where missing.
+        Features, NaN (None, NA, null) if missing.
     y : array of shape (n,)
         Target, numbers.
     classes : list of str, Adaptivity or FiniteRegressorCV
-        Names, objects of one's own classes, or "finite".
+        Names, objects of your own classes, or "finite".
     cv : int, splitter or iterable of (train, test)
-        Folds on which R2 is measured: a number makes folds stratified by pattern.
+        Folds on which R2 is measured; a number makes folds stratified by pattern.
     random_state : int, RandomState or None
         Seed of the folds.
     lams : sequence of float
-        Candidates for the penalty of classes with a structure on W, which cvxpy fits for each of them; their other
-        parameters are as given. 3 folds inside the training rows choose.
+        Candidates for the penalty of classes with a structure on W, fitted by cvxpy and selected by 3 folds inside the
+        training rows; their other parameters are as given.
     sigma2 : float, optional
         Variance of the noise for the bound; that of :func:`admiss.bounds.estimate_noise` by default.
     L : float, optional
@@ -87,23 +87,23 @@ def compare_classes(
         ``class``
             The name or the object.
         ``R2``, ``R2_se``
-            Mean over the folds, and its standard error, which takes folds for independent and is rather too small.
+            Mean over the folds, and its standard error as if folds were independent, which is rather too small.
         ``below_best``, ``below_best_se``
-            Mean over the folds of the R2 of the best row minus that of this one, and its standard error. It is smaller,
-            since the folds are the same.
+            Mean over the folds of the R2 of the best class minus that of this one, and its standard error, which is
+            smaller since the folds are the same.
         ``coefficients``
-            Those that are not 0 in the model of all rows, intercept included.
+            Number of coefficients other than 0 in the model of all rows, intercept included.
         ``seconds``
             CPU time of search and fit on all rows.
         ``p(F)``
-            Dimension of the class on d features, any of which can be missing. NaN for "finite", whose partition is
-            found from the data, so that it is no linear space; and where it takes all patterns of more than 8 features.
+            Dimension of the class on d features, any of which can be missing. NaN for "finite", which is not a linear
+            space since its partition depends on the data, and if it needs all patterns of more than 8 features.
         ``bound``
-            See above. NaN where there is no p(F), or no bias is known: for a structure or columns of one's own, and
-            above 8 features for a class without an attribute ``degree``; and where sigma^2 cannot be estimated, since
+            See above. NaN if p(F) is, or if the bias is unknown (for a class with a structure or with its own columns,
+            and above 8 features for a class without an attribute ``degree``), or if sigma^2 cannot be estimated because
             too few rows share a pattern.
         ``vacuous``
-            "yes" where the bound is above sigma^2 + 4 L^2, which truncation alone ensures; "-" where there is none.
+            "yes" if the bound is above sigma^2 + 4 L^2, which truncation alone ensures; "-" if there is no bound.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def compare_classes(
     >>> [str(name) for name in table["class"]], [int(p) for p in table["p(F)"]], bool(table["R2"][1] > table["R2"][0])
     (['static', 'affine_intercept'], [5, 9], True)
     """
-    from admiss.bounds.bias import not_negative, positive  # here, so that import admiss is quick
+    from admiss.bounds.bias import not_negative, positive  # here to keep the import of admiss fast
     from admiss.compare.theory import noise_or_none, theory_of
 
     reader = BaseEstimator()
@@ -156,9 +156,9 @@ def compare_classes(
             R2[k, f] = r2_score(target[test], model.predict(rows[test]))
     sizes, seconds = np.empty((2, len(entries)))
     for k, (name, entry) in enumerate(progress(entries, len(entries), "comparing classes: models of all rows")):
-        began = time.process_time()
+        start = time.process_time()
         model = _searched(name, entry, rows, target, grid, seed)
-        seconds[k] = time.process_time() - began
+        seconds[k] = time.process_time() - start
         with _named(name):
             sizes[k] = np.count_nonzero(model.best_estimator_.coef_table()["coefficient"])
     below = R2[R2.mean(axis=1).argmax()] - R2
@@ -180,11 +180,11 @@ def _read_target(y: Any, n: int) -> FloatArray:
 
 
 def _read_entries(classes: Iterable[Entry]) -> list[tuple[str, Adaptivity | FiniteRegressorCV]]:
-    """Each class with the name under which it is shown."""
+    """Each class with its name in the table."""
     if isinstance(classes, str | Adaptivity | FiniteRegressorCV):
         raise ValueError(f"classes must be a list, [{classes!r}].")
     if not isinstance(classes, Iterable):
-        raise ValueError(f"classes must be a list of names and of objects, ['static', Affine()] say, not {classes!r}.")
+        raise ValueError(f"classes must be a list of names and objects such as ['static', Affine()], not {classes!r}.")
     entries: list[tuple[str, Adaptivity | FiniteRegressorCV]] = []
     for item in classes:
         if isinstance(item, FiniteRegressorCV) or (isinstance(item, str) and item == FINITE):
@@ -193,7 +193,7 @@ def _read_entries(classes: Iterable[Entry]) -> list[tuple[str, Adaptivity | Fini
             raise ValueError(f"classes takes objects and names, not the class itself: write {item.__name__}().")
         elif isinstance(item, BaseEstimator) and not isinstance(item, Adaptivity):
             raise ValueError(
-                f"classes takes adaptivity classes only, and {item!r} is an estimator: score it by cross_val_score."
+                f"classes takes adaptivity classes only, and {item!r} is an estimator: use cross_val_score for it."
             )
         else:
             entries.append((item if isinstance(item, str) else repr(item), resolve_adaptivity(item)))
@@ -208,12 +208,12 @@ def _read_lams(lams: Sequence[float]) -> list[float]:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 1 or not len(values) or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(f"lams must be a list of numbers above 0, not {lams!r}.")
+        raise ValueError(f"lams must be a list of positive numbers, not {lams!r}.")
     return [float(lam) for lam in values]
 
 
 def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray) -> None:
-    """A class that cannot be fitted says so before the others are."""
+    """Raise the error of a class that cannot be fitted before others are."""
     with _named(name):
         if isinstance(entry, Adaptivity):
             fit_design(X, np.ones(len(X)), entry, scale=True, fit_intercept=True)
@@ -223,7 +223,7 @@ def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArra
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Errors say which class they are of; others than those of admiss also what they are."""
+    """Add the class to the message of an error, and the type of an error that is not raised by admiss."""
     try:
         yield
     except (ValueError, SolverError) as error:
@@ -231,7 +231,7 @@ def _named(name: str) -> Iterator[None]:
         raise kind(f"{name}: {error}") from error
     except Exception as error:
         what = f"{name} raised {type(error).__name__} ({error})"
-        raise ValueError(f"{what}: check_adaptivity of admiss.testing tells more.") from error
+        raise ValueError(f"{what}: check_adaptivity of admiss.testing finds the cause.") from error
 
 
 def _standard_error(by_fold: FloatArray) -> FloatArray:
@@ -243,7 +243,7 @@ def _standard_error(by_fold: FloatArray) -> FloatArray:
 def _searched(
     name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray, y: FloatArray, lams: list[float], seed: int
 ) -> Any:
-    """The model of a class on some rows, chosen by a cross-validation inside them."""
+    """The model of a class on some rows, selected by cross-validation inside them."""
     folds = min(INNER_FOLDS, len(y))
     if isinstance(entry, Adaptivity) and entry.has_structure():
         inner = make_folds(X, y, None, np.ones(len(y)), min(STRUCTURE_FOLDS, folds), seed)
@@ -258,5 +258,5 @@ def _searched(
         search = AdaptiveRegressorCV(
             entry, l1_ratios=[L1_RATIO], n_lambdas=LAMBDAS, stop_early=True, cv=folds, random_state=seed
         )
-    with silence(), _named(name):  # what estimators say of single features would come once a fold
+    with silence(), _named(name):  # warnings about single features would be repeated in each fold
         return search.fit(X, y)

@@ -1,8 +1,8 @@
-"""Partitioners side by side on one data set, at the same leaf cost.
+"""Comparison of partitioners on one data set, at the same leaf cost.
 
-For each: leaves, training cost, the bound that is proven for its class of partitions, the gap to the best bound known
-for that class, seconds, R2 in cross-validation and on test rows. Classes are nested, trees in boxes in groups: a bound
-of a larger class holds for a smaller one, and a cost of a smaller class is an upper bound for a larger one.
+For each: leaves, training cost, the bound proven for its class of partitions, the gap to the best bound known for that
+class, seconds, R2 in cross-validation and on test rows. Classes are nested, trees in boxes in groups: a lower bound for
+a larger class holds for a smaller one, and a cost in a smaller class is an upper bound for a larger one.
 """
 
 import time
@@ -30,7 +30,7 @@ from formulations.leaves import leaf_cost_of
 from formulations.losses import resolve_loss
 from formulations.trees.dynamic_program import best_costs
 
-# Name of a method: its class of partitions, what it is, in words.
+# For each method its class of partitions, and a description.
 METHODS: dict[str, tuple[str, str]] = {
     "none": ("tree", "no split"),
     "greedy": ("tree", "greedy tree"),
@@ -46,7 +46,7 @@ LARGER = {"tree": ("tree", "boxes", "groups"), "boxes": ("boxes", "groups"), "gr
 
 @dataclass(frozen=True)
 class Setting:
-    """What all methods of a comparison share."""
+    """Parameters shared by all methods of a comparison."""
 
     max_depth: int = 3
     max_leaves: int | None = None
@@ -91,21 +91,21 @@ class Setting:
 
 @dataclass
 class Comparison:
-    """Partitioners side by side.
+    """A comparison of partitioners.
 
     Attributes
     ----------
     title : str
-        The data.
+        Name of the data.
     setting : Setting
     models : dict of FiniteRegressor
         Fitted model of each method.
     table : Table
-        A row for each method.
+        One row per method.
     curves : dict of lists
         Training cost against the number of leaves: greedy's, and the proven optimum of trees.
     interrupted : bool
-        Whether an interrupt has left something out.
+        Whether an interrupt cut the comparison short.
     """
 
     title: str
@@ -116,7 +116,7 @@ class Comparison:
     interrupted: bool = False
 
     def verdict(self) -> str:
-        """What greedy lost, and whether that mattered out of sample."""
+        """The loss of greedy in training, and its effect out of sample."""
         names = list(self.table["method"])
         exact = next((name for name in ("tree", "tree-mio") if name in names), None)
         if exact is None or "greedy" not in names:
@@ -142,7 +142,7 @@ class Comparison:
         return " ".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain lists and numbers."""
+        """The comparison as plain lists and numbers."""
         return {
             "title": self.title,
             "setting": vars(self.setting),
@@ -202,14 +202,14 @@ def compare_partitions(
     _compile(setting, methods)
     try:
         for method in progress(methods, len(methods), f"{title}: partitioners"):
-            began = time.perf_counter()
+            start = time.perf_counter()
             models[method] = setting.estimator(method).fit(X, y)
-            seconds[method], scores[method] = time.perf_counter() - began, np.nan
+            seconds[method], scores[method] = time.perf_counter() - start, np.nan
             if models[method].certificate_.status == "interrupted":
                 raise KeyboardInterrupt
             scores[method] = _cross_validated(setting, method, X, y) if setting.folds else np.nan
         curves, interrupted = _curves(setting, X, y), False
-    except KeyboardInterrupt:  # what is there is reported, the rest is left out
+    except KeyboardInterrupt:  # report the methods that are done
         curves, interrupted = {}, True
         if not models:
             raise
@@ -231,7 +231,7 @@ def compare_partitions(
 
 
 def _compile(setting: Setting, methods: tuple[str, ...]) -> None:
-    """Fit what is compiled at first use on a few rows, before the clock starts."""
+    """Compile the kernels on a few rows before the clock starts."""
     small = replace(setting, max_depth=2, max_leaves=4, min_rows=5, ridge=1.0)
     data = make_interacting(n=60, d=4, n_test=1, random_state=0)
     for method in ("greedy", "tree", "groups"):
@@ -244,7 +244,7 @@ def _cross_validated(setting: Setting, method: str, X: Any, y: Any) -> float:
     rows, target = read_features(setting.estimator(method), X, reset=True), np.asarray(y, dtype=float)
     held_out = np.empty(len(target))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit on all rows has given them
+        warnings.simplefilter("ignore")  # the fit on all rows has issued them
         for train, held in make_folds(rows, target, None, np.ones(len(rows)), setting.folds, setting.seed):
             partitioner = setting.partitioner(method).within(len(train))
             model = setting.estimator(method).set_params(partitioner=partitioner).fit(rows[train], target[train])
@@ -255,7 +255,7 @@ def _cross_validated(setting: Setting, method: str, X: Any, y: Any) -> float:
 
 
 def _best_bound(method: str, models: dict[str, FiniteRegressor]) -> float:
-    """The best bound known for the class of a method."""
+    """The best lower bound known for the class of a method."""
     kinds = LARGER[METHODS[method][0]]
     return max(model.certificate_.bound for name, model in models.items() if METHODS[name][0] in kinds)
 

@@ -1,8 +1,8 @@
-"""What theory says of adaptivity classes on given rows: p(F) and the bound of Theorem 1.
+"""Theory of adaptivity classes on given rows: p(F) and the bound of Theorem 1.
 
-A number stands only where there is one. p(F) of a class without a formula takes all patterns, up to 8 features; the
-bias b(F) is that of the largest degree up to which all polynomials of the pattern are among the weights, declared by
-the attribute ``degree`` or found; a structure or columns of one's own have none that is known.
+Without a formula, p(F) of a class is counted over all patterns, up to 8 features. The bias b(F) is that of the largest
+degree up to which all polynomials of the pattern are among the weights, declared by the attribute ``degree`` or found;
+it is unknown for a class with a structure or with its own columns.
 """
 
 import math
@@ -21,7 +21,7 @@ KNOWN_BIAS = (Static, AffineIntercept, Affine, Polynomial, FullyAdaptive)
 
 
 def noise_or_none(X: FloatArray, y: FloatArray, seed: int) -> float | None:
-    """The variance of the noise, or None where too few rows share a pattern."""
+    """The variance of the noise, or None if too few rows share a pattern."""
     try:
         with silence():
             return estimate_noise(X, y, random_state=seed).value
@@ -30,16 +30,16 @@ def noise_or_none(X: FloatArray, y: FloatArray, seed: int) -> float | None:
 
 
 def theory_of(entry: Any, X: FloatArray, noise: float | None, L: float) -> tuple[float, float, str]:
-    """p(F), the bound of Theorem 1 and whether it is vacuous; NaN and "-" where there is none.
+    """p(F), the bound of Theorem 1 and whether it is vacuous; NaN and "-" if undefined.
 
     Parameters
     ----------
     entry : Adaptivity or estimator
-        An estimator, such as one that finds a partition, is no linear space.
+        The models of an estimator, for instance of one that finds a partition, do not form a linear space.
     X : array of shape (n, d)
-        The rows, whose patterns are taken as the law of M.
+        Rows, whose patterns are the law of M.
     noise : float or None
-        sigma^2, where it is known.
+        sigma^2, if known.
     L : float
         Bound on |f*|.
     """
@@ -56,7 +56,7 @@ def theory_of(entry: Any, X: FloatArray, noise: float | None, L: float) -> tuple
 
 
 def _count(adaptivity: Adaptivity, d: int) -> float:
-    """p(F), infinite beyond the largest float, NaN where it needs all patterns of too many features."""
+    """p(F), infinite beyond the largest float, NaN if it needs all patterns of too many features."""
     try:
         p = coefficient_count(adaptivity, d)
     except ValueError:
@@ -67,7 +67,7 @@ def _count(adaptivity: Adaptivity, d: int) -> float:
 
 
 def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
-    """b(F) under the law of the observed patterns, NaN where none is known; an undeclared degree is found."""
+    """b(F) under the law of the observed patterns, NaN if unknown; an undeclared degree is found."""
     d, M = X.shape[1], np.isnan(X)
     if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
         return math.nan
@@ -78,5 +78,5 @@ def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
     if d > ALL_PATTERNS:
         return math.nan
     contained = [t for t in range(d) if contains_polynomials(adaptivity, d, t)]
-    # f = 0 is in every class, hence L^2 where not even constant weights are
+    # f = 0 is in every class: the bias is at most L^2, even if constant weights are not in the class
     return bias_bound(("polynomial", max(contained)), d, L, missing=M) if contained else L * L

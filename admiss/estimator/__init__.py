@@ -1,1 +1,1 @@
-"""The parts that every estimator shares: validation, labels, folds, warnings, models at a pattern."""
+"""Parts shared by all estimators: validation, labels, folds, warnings, models at a pattern, searches."""

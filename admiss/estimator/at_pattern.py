@@ -1,4 +1,4 @@
-"""A fitted model at one missingness pattern: how patterns are written, and the linear model that holds there."""
+"""The linear model that a fitted model is at one missingness pattern."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ def read_pattern(pattern: Any, names: list[str]) -> BoolArray:
     """
     values = np.asarray(list(pattern) if isinstance(pattern, set) else pattern)
     if values.ndim != 1:
-        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
+        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of names of missing features.")
     if values.dtype.kind in "UO" or values.size == 0:
         unknown = [str(name) for name in values if name not in names]
         if unknown:
-            raise ValueError(f"The pattern names {', '.join(unknown)}, which are no features of this model.")
+            raise ValueError(f"The pattern names {', '.join(unknown)}, which this model does not have as features.")
         return np.isin(names, values.astype(str))
     if values.shape != (len(names),) or not np.isin(values, (0, 1)).all():
-        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of the names of missing features.")
+        raise ValueError(f"A pattern is {len(names)} numbers 0 or 1, or a list of names of missing features.")
     return values.astype(bool)
 
 
@@ -37,10 +37,10 @@ class ModelAtPattern(ABC):
 
     @abstractmethod
     def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
-        """Intercept and weights; with more than two classes a row for each."""
+        """Intercept and weights; with more than two classes one row per class."""
 
     def coef_at(self, pattern: Sequence[int] | Sequence[str] | BoolArray) -> FloatArray:
-        """Weights w_j(m) at a pattern, 0 for the features that are missing in it.
+        """Weights w_j(m) at a pattern, 0 for its missing features.
 
         Parameters
         ----------

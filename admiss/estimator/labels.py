@@ -1,6 +1,6 @@
-"""Classes: from labels to targets -1 and 1, and from log-odds back.
+"""Class labels as targets -1 and 1, and log-odds as class probabilities.
 
-Two classes are one target, the log-odds of the second; more are fitted one against the rest.
+Two classes give one target, for the log-odds of the second; more are fitted one against the rest.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from formulations.arrays import FloatArray, IntArray
 def read_class_targets(
     estimator: Any, y: Any, X: FloatArray, sample_weight: Any
 ) -> tuple[Any, IntArray, list[FloatArray], FloatArray]:
-    """Classes, class of each row, the targets, and row weights with those of ``class_weight``."""
+    """Classes, class of each row, targets, and sample weights multiplied by class weights."""
     classes, codes = read_classes(estimator, y, len(X))
     by_class = compute_sample_weight(estimator.class_weight, classes[codes])
     if not np.all(np.isfinite(by_class) & (by_class >= 0)):
-        raise ValueError(f"class_weight must hold numbers from 0 on, not {estimator.class_weight!r}.")
+        raise ValueError(f"class_weight must hold non-negative numbers, not {estimator.class_weight!r}.")
     s = read_weights(sample_weight, X) * by_class
     if len(np.unique(codes[s > 0])) < 2:
         raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")

@@ -1,4 +1,4 @@
-"""Warnings that several estimators give, at the line of the user's code that called them."""
+"""Warnings of several estimators, attributed to the line of the user's code that called them."""
 
 import sys
 import threading
@@ -6,22 +6,22 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-# Packages whose lines say nothing to a user; pipelines and searches come between the user and an estimator.
-_PASSED_OVER = ("admiss", "sklearn", "joblib")
+# Packages that are skipped: pipelines and searches may stand between the user and an estimator.
+_SKIPPED = ("admiss", "sklearn", "joblib")
 
 
 def warn_never_observed(names: Sequence[str], features: Iterable[int]) -> None:
-    """Features that have no place in the model."""
+    """Warn of features that are left out of the model."""
     _warn_features("Never observed in training, and left out of the model", names, features)
 
 
 def warn_set_to_zero(names: Sequence[str], features: Iterable[int]) -> None:
-    """Features that were never observed, and of which a column of zeros is returned."""
+    """Warn of features that were never observed and are returned as columns of zeros."""
     _warn_features("Never observed in training, and set to 0 throughout", names, features)
 
 
 def warn_never_missing(names: Sequence[str], features: Iterable[int]) -> None:
-    """Features that are missing now and never were in training."""
+    """Warn of features that are missing now and were never missing in training."""
     _warn_features("Never missing in training, and set to the training mean here", names, features)
 
 
@@ -32,9 +32,9 @@ def _warn_features(what: str, names: Sequence[str], features: Iterable[int]) -> 
 
 
 def warn(message: str) -> None:
-    """A warning at the nearest line that called and is not of this package, scikit-learn or joblib."""
+    """Warn at the nearest line on the stack outside this package, scikit-learn and joblib."""
     frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_OVER:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _SKIPPED:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)
 
@@ -46,10 +46,10 @@ _n_silent = 0
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """No warnings, of whatever package, until all threads that are in here have left.
+    """Suppress all warnings until every thread inside has left.
 
-    The filters of warnings belong to the process. Threads that each saved and restored them on their own might leave
-    them changed for good, so the first one in saves them and the last one out restores them.
+    The filters of warnings belong to the process. If every thread saved and restored them, they might stay changed, so
+    the first thread in saves them and the last one out restores them.
     """
     global _n_silent
     with _lock:

@@ -1,4 +1,4 @@
-"""Loops over rows and entries, compiled."""
+"""Compiled loops over rows."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from formulations.jit import compiled
 
 @compiled
 def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
-    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column a pair; j = 0 is the intercept."""
+    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column per pair; j = 0 is the intercept."""
     n, p = len(X), len(j)
     columns = np.empty((n, p))
     for i in range(n):
@@ -25,7 +25,7 @@ def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
 
 @compiled
 def observed_moments(X, s):  # type: ignore[no-untyped-def]
-    """For each feature its weighted mean, standard deviation, size, and whether 0 is among the observed values."""
+    """Weighted mean, standard deviation, largest size of the observed values of each feature, and whether any is 0."""
     n, d = X.shape
     weight, mean, size = np.zeros(d), np.zeros(d), np.zeros(d)
     has_zero = np.zeros(d, dtype=np.bool_)
@@ -51,13 +51,13 @@ def observed_moments(X, s):  # type: ignore[no-untyped-def]
 
 
 def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Standard deviations, or where the observed values are all equal their size; and where that is."""
+    """Standard deviations, or the size of the values if they are all equal; and whether they are."""
     is_constant = ~(deviation > 1e-12 * size)
     return np.where(is_constant, np.where(size > 0, size, 1.0), deviation), is_constant
 
 
 def standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Features with observed mean 0 and deviation 1, 0 where missing or constant; and the means and scales."""
+    """Features with observed mean 0 and deviation 1, 0 if missing or constant; and the means and scales."""
     mean, deviation, size, _ = observed_moments(X, s)
     scale, is_constant = observed_scale(deviation, size)
     return np.where(np.isnan(X) | is_constant, 0.0, (X - mean) / scale), mean, scale

@@ -1,7 +1,7 @@
-"""From what users pass to arrays, with one clear sentence where that cannot be done.
+"""Input as arrays, or an error in one clear sentence.
 
-Features may come as numpy arrays, nested lists, or data frames that narwhals knows (pandas with nullable types, polars,
-pyarrow). Missing is NaN, None, NA or null. Nothing is written into the user's data.
+Features may be numpy arrays, nested lists, or data frames that narwhals supports (pandas with nullable types, polars,
+pyarrow). NaN, None, NA and null are missing. The user's data are never modified.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class AllowsMissing:
 def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
     """Features as a float64 array with NaN for missing; a float64 array is not copied.
 
-    With ``reset`` the estimator remembers number and names of the columns, else they are compared with those of fit.
+    With ``reset`` the estimator stores number and names of the columns, otherwise they are compared with those of fit.
     """
     array = _frame_to_array(X)
     if array is None:
@@ -55,7 +55,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _frame_to_array(X: Any) -> FloatArray | None:
-    """The values of a data frame, or None where X is not one."""
+    """The values of a data frame, or None if X is not one."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame: collect it first.")
@@ -71,10 +71,10 @@ def _frame_to_array(X: Any) -> FloatArray | None:
 
 
 def _column(series: Any) -> FloatArray | None:
-    """A column as floats, or None where it holds something else than numbers."""
+    """A column as floats, or None if it has other values than numbers."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
-    if series.null_count() == len(series):  # its type, whatever it is, says nothing
+    if series.null_count() == len(series):  # its type does not matter
         return np.full(len(series), np.nan)
     values = None if series.dtype in (nw.Categorical, nw.Enum) else series.to_list()
     if values is None or not all(_is_missing(value) or isinstance(value, Real) for value in values):
@@ -87,7 +87,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _without_strings(X: Any) -> Any:
-    """X, unless it is an array of objects or strings that holds a string."""
+    """X with None and NA replaced by NaN, or an error if it has strings or dates."""
     if not isinstance(X, np.ndarray | list | tuple):
         return X
     if isinstance(X, np.ma.MaskedArray):
@@ -104,7 +104,7 @@ def _without_strings(X: Any) -> Any:
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """An estimator that fails while it is fitted, or is interrupted, stays what it was."""
+    """Restore an estimator whose fit fails or is interrupted."""
     before = dict(vars(estimator))
     try:
         yield
@@ -119,8 +119,10 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
 def _refuse_infinities(X: FloatArray, names: Any) -> None:
     infinite = np.isinf(X)
     if infinite.any():
-        where = ", ".join(str(j if names is None else names[j]) for j in np.flatnonzero(infinite.any(axis=0))[:5])
-        raise ValueError(f"X contains infinity in column {where}: replace it by a number, or by NaN if it is missing.")
+        columns = ", ".join(str(j if names is None else names[j]) for j in np.flatnonzero(infinite.any(axis=0))[:5])
+        raise ValueError(
+            f"X contains infinity in column {columns}: replace it by a number, or by NaN if it is missing."
+        )
 
 
 def read_regression_target(estimator: Any, y: Any, n: int) -> FloatArray:
@@ -133,7 +135,7 @@ def read_regression_target(estimator: Any, y: Any, n: int) -> FloatArray:
 
 
 def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
-    """The distinct classes, sorted, and for each row the index of its class."""
+    """The distinct classes, sorted, and the index of the class of each row."""
     from sklearn.utils.multiclass import check_classification_targets
 
     _require_target(estimator, y)
@@ -151,7 +153,7 @@ def _require_target(estimator: Any, y: Any) -> None:
 
 
 def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
-    """Sample weights, ones by default: not negative, and not all 0."""
+    """Sample weights, ones by default; non-negative and not all 0."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
@@ -159,7 +161,7 @@ def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Names of the columns of X as seen in fit; x0, x1, .. where it had none."""
+    """Names of the columns of X as seen in fit; x0, x1, .. if it had none."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         return [f"x{j}" for j in range(estimator.n_features_in_)]

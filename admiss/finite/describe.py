@@ -1,7 +1,7 @@
-"""Fitted finite models in numbers, words and lines.
+"""Fitted finite models in numbers and words.
 
-In leaf q the model is  b_q + sum_j w_qj (1 - m_j) x_j / scale_j + sum_j v_qj m_j.  At a pattern m it is linear in what
-is observed, with intercept  b_q + sum_j v_qj m_j  and weights  w_qj / scale_j.
+In leaf q the model is  b_q + sum_j w_qj (1 - m_j) x_j / scale_j + sum_j v_qj m_j.  At a pattern m it is linear in the
+observed features, with intercept  b_q + sum_j v_qj m_j  and weights  w_qj / scale_j.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
 from formulations.trees.dynamic_program import Tree, leaves_of
 
-# Patterns of a group that are named before the rest is counted.
+# Patterns of a group that are named; the others are counted.
 NAMED_PATTERNS = 3
 
 
@@ -64,7 +64,7 @@ class FiniteDescription(ModelAtPattern):
         return Table(**columns)
 
     def _terms(self, leaf: int, output: int) -> list[tuple[str, str, float]]:
-        """Feature, term and coefficient of everything that can vary in a leaf."""
+        """Feature, term and coefficient of all terms that can vary in a leaf."""
         features, names = self.leaf_features_, feature_names(self)
         inside = self.partition_.patterns[self.partition_.members(leaf)]
         k = len(features.observed)
@@ -72,16 +72,16 @@ class FiniteDescription(ModelAtPattern):
         always = np.array([inside[:, j].all() for j in features.indicators], dtype=bool)
         intercept = float(self.leaf_intercepts_[leaf, output] + w[k:] @ always)
         rows = [(INTERCEPT, "1", intercept)]
-        for place, j in enumerate(features.observed):
+        for column, j in enumerate(features.observed):
             if not inside[:, j].all():
-                rows.append((names[j], "value", float(w[place] / features.scale[j])))
-        for place, j in enumerate(features.indicators):
-            if inside[:, j].any() and not always[place]:
-                rows.append((names[j], "missing", float(w[k + place])))
+                rows.append((names[j], "value", float(w[column] / features.scale[j])))
+        for column, j in enumerate(features.indicators):
+            if inside[:, j].any() and not always[column]:
+                rows.append((names[j], "missing", float(w[k + column])))
         return rows
 
     def pattern_report(self, X: Any) -> Table:
-        """The patterns of X: in words, rows, rows in training, whether training has seen them, and their leaf."""
+        """The patterns of X in words, with their rows here and in training, and their leaf."""
         check_is_fitted(self)
         M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
         table = PatternTable.of(M)
@@ -97,7 +97,7 @@ class FiniteDescription(ModelAtPattern):
         )
 
     def leaf_table(self) -> Table:
-        """The leaves: what they hold, patterns, rows and cost."""
+        """The leaves in words, with their patterns, rows and cost."""
         check_is_fitted(self)
         leaves = range(self.partition_.n_leaves)
         return Table(
@@ -122,7 +122,7 @@ class FiniteDescription(ModelAtPattern):
         return "; ".join(words) + (f"; and {more} more patterns" if more else "")
 
     def to_text(self, precision: int = 4) -> str:
-        """The model in words: the splits, and the formula of each leaf with what can vary in it."""
+        """The model in words: the splits, and the formula of each leaf."""
         check_is_fitted(self)
         if self.partition_.is_tree:
             return "\n".join(self._tree_lines(self.partition_.tree, 0, "", precision))
@@ -133,7 +133,7 @@ class FiniteDescription(ModelAtPattern):
         return "\n".join(lines)
 
     def _tree_lines(self, tree: Tree, first: int, indent: str, precision: int) -> list[str]:
-        """The lines of a subtree whose leaves are numbered from ``first`` on."""
+        """The lines of a subtree; ``first`` is the number of its first leaf."""
         if tree is None:
             return [indent + line for line in self._formulas(first, precision)]
         j, observed, missing = tree

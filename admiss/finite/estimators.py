@@ -1,10 +1,10 @@
 """Finitely adaptive regression and classification (Section 2.2 of the paper).
 
-    f(x, m) = b_q + <w_q, a(x, m)>      where q is the leaf of the pattern m
+    f(x, m) = b_q + <w_q, a(x, m)>      with q the leaf of the pattern m
 
-The partitioner chooses the leaves; in each of them (b_q, w_q) minimises the cost of :mod:`formulations.leaves.cost`, so
-that the certificate's objective is the training objective of the model that predicts. Predictions of a regression are
-truncated to the range of y in training, as in Theorem 1.
+The partitioner chooses the leaves; in each leaf (b_q, w_q) minimises the cost of :mod:`formulations.leaves.cost`, and
+the objective of the certificate is the training objective of the model. Predictions of a regression are truncated to
+the range of y in training, as in Theorem 1.
 """
 
 import warnings
@@ -41,7 +41,7 @@ ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
 class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
-    """What the regressor and the classifier share."""
+    """Fit and predictions, for both tasks."""
 
     partitioner: Partitioner | None
     ridge: float
@@ -55,7 +55,7 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
 
     def _check_parameters(self) -> tuple[Partitioner, Loss]:
         if not isinstance(self.ridge, Real) or not 0 <= float(self.ridge) < np.inf:
-            raise ValueError(f"ridge must be a number from 0 on, not {self.ridge!r}.")
+            raise ValueError(f"ridge must be a non-negative number, not {self.ridge!r}.")
         choices = {
             "leaf_model": LEAF_MODELS, "ridge_scale": RIDGE_SCALES, "on_unseen_pattern": ON_UNSEEN_PATTERN,
         }  # fmt: skip
@@ -76,8 +76,9 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
         return partitioner, loss
 
     def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
+        """Choose and fit the leaves; rows of weight 0 are dropped."""
         used = s > 0
-        X, y, s = X[used], y[used], s[used]  # a row of weight 0 is no row
+        X, y, s = X[used], y[used], s[used]
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.scale))
         warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
         rows = self.leaf_features_.pattern_rows(X, y, s)
@@ -102,22 +103,22 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
         return self._routed(X)[0]
 
     def _routed(self, X: Any) -> tuple[IntArray, FloatArray]:
-        """Leaf and leaf features of each row, having told of patterns as ``on_unseen_pattern`` asks."""
+        """Leaf and leaf features of each row, after the warnings or errors of ``on_unseen_pattern``."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
-        surprising = np.flatnonzero(np.isnan(X).any(axis=0) & ~self.leaf_features_.missable)
+        never_missing = np.flatnonzero(np.isnan(X).any(axis=0) & ~self.leaf_features_.missable)
         filled, M = self.leaf_features_.split(X)
         unseen = M[:0] if self.on_unseen_pattern == "nearest" else M[~self.partition_.seen(M)]
         distinct = len(PatternTable.of(unseen).patterns)
         message = (
             f"{distinct} patterns of {len(unseen)} rows were not seen in training, and no split or box decides them"
         )
-        if self.on_unseen_pattern == "error" and len(surprising):
-            listed = ", ".join(feature_names(self)[j] for j in surprising)
+        if self.on_unseen_pattern == "error" and len(never_missing):
+            listed = ", ".join(feature_names(self)[j] for j in never_missing)
             raise ValueError(f"Never missing in training, and missing here: {listed}.")
         if self.on_unseen_pattern == "error" and distinct:
             raise ValueError(f"{message}: use on_unseen_pattern='nearest'.")
-        warn_never_missing(feature_names(self), surprising)
+        warn_never_missing(feature_names(self), never_missing)
         if distinct:
             warnings.warn(f"{message}; they take the leaf of the nearest pattern.", stacklevel=4)
         return self.partition_.assign(M), self.leaf_features_.columns(filled, M)
@@ -138,27 +139,27 @@ def leaf_scores(intercepts: FloatArray, weights: FloatArray, leaves: IntArray, A
 
 
 class FiniteRegressor(RegressorMixin, _Finite):
-    """Linear regression with a model of its own in each leaf of a partition of the missingness patterns.
+    """Linear regression with one model per leaf of a partition of the missingness patterns.
 
     Parameters
     ----------
     partitioner : Partitioner, optional
-        What chooses the leaves; ``Greedy(max_depth=3)`` by default.
+        How leaves are chosen; ``Greedy(max_depth=3)`` by default.
     ridge : float
         Penalty on the squared weights of a leaf.
     leaf_model : {"affine_intercept", "static"}
-        Whether the models of the leaves have an intercept that is affine in the pattern.
+        Whether the intercept of a leaf is affine in the pattern or constant.
     loss : str or Loss
         "squared", "absolute", "huber", "quantile", or an object such as ``Huber(2.0)``.
     ridge_scale : {"leaf", "sample"}
         The ridge as it is, or times the weight of the leaf.
     scale : bool
-        Divide features by the standard deviation of their observed values, which changes what the ridge weighs.
+        Divide features by the standard deviation of their observed values, which changes the effect of the ridge.
     truncate : bool
         Keep predictions within the range of y in training.
     on_unseen_pattern : {"nearest", "warn", "error"}
-        What to do with a new pattern that no tree and no single box decides: take the leaf of the nearest pattern,
-        silently or with a warning, or raise.
+        How to treat a new pattern that lies in no leaf or in several: take the leaf of the nearest pattern, silently or
+        with a warning, or raise an error.
 
     Attributes
     ----------
@@ -213,7 +214,7 @@ class FiniteRegressor(RegressorMixin, _Finite):
         Parameters
         ----------
         X : array or data frame of shape (n, d)
-            Features; NaN, None or null is missing.
+            Features, NaN (None, NA, null) if missing.
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
         """
@@ -227,15 +228,15 @@ class FiniteRegressor(RegressorMixin, _Finite):
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions, truncated where asked for."""
+        """Predicted target of each row, truncated if ``truncate``."""
         scores = self._scores(X)[:, 0]
         return np.clip(scores, *self.target_range_) if self.truncate else scores
 
 
 class FiniteClassifier(ClassifierMixin, _Finite):
-    """Logistic regression with a model of its own in each leaf of a partition of the missingness patterns.
+    """Logistic regression with one model per leaf of a partition of the missingness patterns.
 
-    More than two classes are fitted one against the rest, with the same leaves for all.
+    More than two classes are fitted one against the rest, in the same leaves.
 
     Parameters
     ----------

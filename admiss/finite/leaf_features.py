@@ -4,7 +4,7 @@
     affine_intercept   a(x, m) = the same, and m_j for every feature that was missing in training
 
 Scales are 1, or the standard deviations of the observed training values. A feature that was never observed in training
-has no place in a model, and one that was never missing there is set to its training mean where it is missing later.
+is left out of the model; one that was never missing in training is set to its training mean if it is missing later.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class LeafFeatures:
 
     @classmethod
     def fit(cls, X: FloatArray, s: FloatArray, leaf_model: str, scale: bool) -> "LeafFeatures":
-        """Learn means, scales and what is missing from the training rows."""
+        """Means, scales and features with missing values, from the training rows."""
         M = np.isnan(X)
         missable: BoolArray = np.asarray(M.any(axis=0))
         mean, spread = np.full(X.shape[1], np.nan), np.ones(X.shape[1])
@@ -55,7 +55,7 @@ class LeafFeatures:
 
     @property
     def indicators(self) -> IntArray:
-        """Features whose m_j is a leaf feature: a feature that is missing everywhere has a constant one."""
+        """Features whose m_j is a leaf feature; it would be constant for a feature that is never observed."""
         if self.leaf_model == "static":
             return np.empty(0, dtype=np.int64)
         return self.observed[self.missable[self.observed]]
@@ -68,7 +68,7 @@ class LeafFeatures:
             X = np.where(filled, self.mean, X)
             M &= self.missable
         never_observed = np.setdiff1d(np.arange(X.shape[1]), self.observed)
-        M[:, never_observed] = True  # as in training, so that the pattern is one that was seen
+        M[:, never_observed] = True  # as in training
         return X, M
 
     def columns(self, X: FloatArray, M: BoolArray) -> FloatArray:

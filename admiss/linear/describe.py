@@ -1,7 +1,7 @@
 """Fitted adaptive models in numbers and words.
 
-At a pattern m the model is linear in what is observed:  f(x, m) = b(m) + sum_{j observed} w_j(m) x_j.  With C(x, m) the
-row of the design, and since C is affine in x,
+At a pattern m the model is linear in the observed features:  f(x, m) = b(m) + sum_{j observed} w_j(m) x_j.  The row
+C(x, m) of the design is affine in x, so
 
     b(m) = C(0, m)' w,        w_j(m) = (C(e_j, m) - C(0, m))' w.
 
@@ -34,8 +34,7 @@ class AdaptiveDescription(ModelAtPattern):
         check_is_fitted(self)
         if not self.design_.adaptivity.linear_at_patterns():
             raise AttributeError(
-                f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so that there are no "
-                "weights to show."
+                f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so it has no weights."
             )
         d = self.n_features_in_
         X = np.vstack([np.zeros(d), np.eye(d)])
@@ -49,7 +48,7 @@ class AdaptiveDescription(ModelAtPattern):
     def imputation_(self) -> FloatArray:
         """The values mu_j that the model imputes, in the user's units.
 
-        NaN where w_j = 0, since then no imputed value is equivalent to b_j, and for features left out of the model; the
+        NaN if w_j = 0, since no imputed value is equivalent to b_j then, and for features left out of the model; the
         training mean for a feature that was never missing.
         """
         check_is_fitted(self)
@@ -68,7 +67,7 @@ class AdaptiveDescription(ModelAtPattern):
         return mu
 
     def _shift_when_missing(self) -> FloatArray:
-        """What the prediction for x = 0 changes by when a feature is missing, for each feature."""
+        """Change of the prediction for x = 0 when a feature is missing, for each feature."""
         d = self.n_features_in_
         X = np.vstack([np.zeros(d), np.where(np.eye(d) == 1, np.nan, 0.0)])
         predictions = self.design_.predictor(X, (self.coefficients_ * self.design_.column_scale).T)
@@ -93,10 +92,10 @@ class AdaptiveDescription(ModelAtPattern):
 
     def _basis_names(self) -> list[str]:
         names = self.design_.adaptivity.names([feature_names(self)[j] for j in self.design_.features])
-        return [*names, "1"]  # the last is an intercept that the basis does not have
+        return [*names, "1"]  # the last one is for an intercept that the basis lacks
 
     def pattern_report(self, X: Any) -> Table:
-        """The patterns of X: in words, their rows, their rows in training, and whether training has seen them."""
+        """The patterns of X in words, with their rows here and in training."""
         check_is_fitted(self)
         design = self.design_
         X = read_features(self, X, reset=False)
@@ -113,7 +112,7 @@ class AdaptiveDescription(ModelAtPattern):
         )
 
     def to_text(self, precision: int = 4) -> str:
-        """The model as a formula, a line for each feature, with the coefficients that are not 0."""
+        """The model as a formula with one line per feature, without coefficients that are 0."""
         check_is_fitted(self)
         outputs = np.atleast_2d(self.coefficients_)
         classes = getattr(self, "classes_", None)

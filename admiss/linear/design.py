@@ -1,11 +1,11 @@
-"""From rows to the columns of the program, and back.
+"""From rows to the columns of the program.
 
-A row (x, m) becomes the columns  (x_j / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class, of which those are kept
-that are not 0 on every training row, and, where there is a free intercept, not constant on them. Rows are taken in
-blocks, so that the design need not be held as a whole.
+A row (x, m) becomes the columns  (x_j / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class. Columns that are 0 on all
+training rows are dropped, and so are constant ones if there is a free intercept. Rows are processed in blocks, so the
+design need not be held as a whole.
 
-The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or, where the class says that its basis
-functions are the indicators of cells, the column (0, k) of every cell.
+The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or the column (0, k) of every cell if the
+basis functions of the class are indicators of cells.
 """
 
 import copy
@@ -21,10 +21,10 @@ from admiss.estimator.rows import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 
-# Rows of a block: this many entries of the design, but not fewer rows than that (its columns are sparse then).
+# Entries of the design in a block of rows, and the smallest number of rows (wide designs are sparse).
 BLOCK_ENTRIES = 2**19
 BLOCK_ROWS = 1024
-# Patterns on which the basis is evaluated at once.
+# Number of patterns on which the basis is evaluated at once.
 PATTERN_BLOCK = 2**14
 # Entries beyond which a whole design is held sparse.
 DENSE_ENTRIES = 2**26
@@ -37,22 +37,22 @@ class Design:
     Attributes
     ----------
     adaptivity : Adaptivity
-        Fitted adaptivity class; it sees the features that were observed at least once.
+        Fitted adaptivity class, on the features that were observed at least once.
     features : int array of shape (d,)
-        These features, as columns of X.
+        Columns of X with these features.
     missable : bool array of shape (d,)
-        Which of them were missing somewhere in training.
+        Whether each was missing somewhere in training.
     mean, spread, scale : float arrays of shape (d,)
-        Mean and standard deviation of the observed training values, and what they are divided by.
+        Mean, standard deviation and divisor of the observed training values.
     patterns : PatternTable
         Patterns of the training rows, without their codes.
     pairs : int array of shape (p, 2)
         For each column its feature (0 is the intercept, j the j-th of ``features``) and its basis function.
     position : int array of shape (p,)
-        Its place among the columns of the adaptivity class; -1 for an intercept that the basis does not have (its
-        basis function is then K).
+        Its index among the columns of the adaptivity class; -1 for an intercept that the basis lacks (its basis
+        function is then K).
     counts : float array of shape (p,)
-        n_k, the weight of the rows that calibrate it.
+        n_k, the weight of the rows on which it is not 0.
     free : bool array of shape (p,)
         Columns without penalty.
     adaptive : bool array of shape (p,)
@@ -77,7 +77,7 @@ class Design:
 
     @property
     def column_scale(self) -> FloatArray:
-        """What each column is divided by: the scale of its feature, 1 for the intercept."""
+        """Divisor of each column: the scale of its feature, 1 for the intercept."""
         return np.concatenate([[1.0], self.scale])[self.pairs[:, 0]]
 
     def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
@@ -109,7 +109,7 @@ class Design:
             yield rows, self.matrix(X[rows])
 
     def whole(self, X: FloatArray) -> Matrix:
-        """The columns of all rows at once, sparse where dense would not fit comfortably."""
+        """The columns of all rows at once, sparse if a dense array would be too large."""
         parts = [A for _, A in self.blocks(X)]
         if len(X) * len(self.pairs) > DENSE_ENTRIES or sp.issparse(parts[0]):
             return sp.vstack([sp.csr_array(A) for A in parts], format="csr")
@@ -120,7 +120,7 @@ class Design:
         return np.concatenate([A @ w for _, A in self.blocks(X)])
 
     def scatter(self) -> sp.csr_array:
-        """The matrix that takes the coefficients to the entries of W of shape (d + 1, K), row by row."""
+        """The matrix that maps the coefficients to the entries of W of shape (d + 1, K), row by row."""
         columns = np.flatnonzero(self.position >= 0)
         entries = self.pairs[columns, 0] * self.n_basis + self.pairs[columns, 1]
         shape = ((len(self.features) + 1) * self.n_basis, len(self.pairs))
@@ -161,9 +161,9 @@ def fit_design(
     keep = counts > 0
     low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
     if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
-        # products of values that differ, none of them 0, need no look: they are not constant, and 0 only where n_k is
+        # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
         low, high = _extremes(fitted, part, len(pairs))
-    if not fitted.has_structure():  # which may tell the coefficient of a column that is 0 on every row
+    if not fitted.has_structure():  # a structure may determine the coefficient of a column that is 0 on every row
         keep &= (low != 0) | (high != 0)
     if fit_intercept:
         keep &= free | (low != high) | (low == 0)
@@ -192,7 +192,7 @@ def fit_design(
 
 
 def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[BoolArray, FloatArray]:
-    """Which basis functions have one value, not 0, on all training patterns; and the counts n_k."""
+    """Whether each basis function is constant and not 0 on the training patterns; and the counts n_k."""
     name = type(adaptivity).__name__
     low: FloatArray | None = None
     for start in range(0, len(table.patterns), PATTERN_BLOCK):

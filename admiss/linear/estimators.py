@@ -39,27 +39,40 @@ ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
 class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
-    """What the regressor and the classifier share."""
-
-    adaptivity: str | Adaptivity
-    lam: float
-    l1_ratio: float
-    adaptive_penalty: float
-    penalty_weights: str
-    scale: bool
-    fit_intercept: bool
-    loss: str | Loss
-    on_unseen_pattern: str
-    solver: str
+    """Parameters, fit and predictions, for both tasks."""
 
     _task: str
+
+    def __init__(
+        self,
+        adaptivity: str | Adaptivity = "affine_intercept",
+        lam: float = 1.0,
+        l1_ratio: float = 0.5,
+        adaptive_penalty: float = 1.0,
+        penalty_weights: str = "count",
+        scale: bool = True,
+        fit_intercept: bool = True,
+        loss: str | Loss = "squared",
+        on_unseen_pattern: str = "nearest",
+        solver: str = "auto",
+    ) -> None:
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:
         for name, largest in (("lam", np.inf), ("l1_ratio", 1.0), ("adaptive_penalty", np.inf)):
             value = getattr(self, name)
             if not isinstance(value, Real) or not 0 <= float(value) <= largest or np.isinf(float(value)):
-                limits = "between 0 and 1" if largest == 1.0 else "from 0 on"
-                raise ValueError(f"{name} must be a number {limits}, not {value!r}.")
+                kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
+                raise ValueError(f"{name} must be a {kind}, not {value!r}.")
         for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:
@@ -78,9 +91,9 @@ class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
     def _fit_targets(
         self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
     ) -> None:
-        """One program for each target, over the same design."""
+        """Solve one program per target, over the same design; rows of weight 0 are dropped."""
         used = s > 0
-        if not used.all():  # a row of weight 0 is no row
+        if not used.all():
             X, s, targets = X[used], s[used], [y[used] for y in targets]
         design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
         names = feature_names(self)
@@ -110,7 +123,7 @@ class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
         return self.design_.predictor(X, w.T)
 
     def _check_patterns(self, X: FloatArray) -> None:
-        """Tell of missing values that training has not seen, as ``on_unseen_pattern`` asks."""
+        """Warn of missing values that training has not seen, or refuse them, according to ``on_unseen_pattern``."""
         design = self.design_
         M = np.isnan(X[:, design.features])
         if self.on_unseen_pattern != "error":
@@ -145,18 +158,19 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
     scale : bool
         Divide every feature by the standard deviation of its observed training values. The fit then does not depend on
         the units of X; coefficients are reported in the user's units either way. Features are not centred, since zero
-        imputation is part of the model: a feature far from 0 (a year, say) makes missing a large step that the penalty
-        resists. Centre such features first, for instance with scikit-learn's ``StandardScaler``, which keeps NaN.
+        imputation is part of the model: if a feature is far from 0 (a year, say), missing values are a large step that
+        the penalty resists. Centre such features first, for instance with scikit-learn's ``StandardScaler``, which
+        keeps NaN.
     fit_intercept : bool
-        Have a free intercept; without it indicators of missing values stay.
+        Add an intercept without penalty. The indicators of missing values do not depend on it.
     loss : str or Loss
         ``"squared"``, ``"absolute"``, ``"huber"``, ``"quantile"``, or an object of :mod:`formulations.losses`.
     on_unseen_pattern : {"nearest", "warn", "error"}
-        What to do about a pattern that training has not seen: predict (a class with one model a cell takes the cell of
-        the nearest pattern), predict and warn, or refuse.
+        How to treat a pattern that training has not seen: predict (a class with one model per cell takes the cell of
+        the nearest pattern), predict and warn, or raise an error.
     solver : str
-        ``"auto"`` (the fast engine where it applies, else cvxpy), ``"cvxpy"`` (always the stated program), or the name
-        of a solver that cvxpy has. All give the same model; ``certificate_`` says which way was taken.
+        ``"auto"`` (the fast engine if it applies, else cvxpy), ``"cvxpy"`` (always the stated program), or the name
+        of a cvxpy solver. All give the same model; ``certificate_`` names the solver.
 
     Attributes
     ----------
@@ -169,7 +183,7 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
     imputation_ : array of shape (n_features_in_,)
         mu_j = b_j / w_j, the constants that the model imputes; for static and affine-intercept classes.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X had names
+    feature_names_in_ : array of str, if X had names
 
     Examples
     --------
@@ -186,37 +200,13 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
 
     _task = "regression"
 
-    def __init__(
-        self,
-        adaptivity: str | Adaptivity = "affine_intercept",
-        lam: float = 1.0,
-        l1_ratio: float = 0.5,
-        adaptive_penalty: float = 1.0,
-        penalty_weights: str = "count",
-        scale: bool = True,
-        fit_intercept: bool = True,
-        loss: str | Loss = "squared",
-        on_unseen_pattern: str = "nearest",
-        solver: str = "auto",
-    ) -> None:
-        self.adaptivity = adaptivity
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.adaptive_penalty = adaptive_penalty
-        self.penalty_weights = penalty_weights
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.on_unseen_pattern = on_unseen_pattern
-        self.solver = solver
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
         Parameters
         ----------
         X : array or data frame of shape (n, d)
-            Features, NaN (None, NA, null) where missing.
+            Features, NaN (None, NA, null) if missing.
         y : array of shape (n,)
             Target.
         sample_weight : array of shape (n,), optional
@@ -252,7 +242,7 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
     ----------
     classes_ : array of shape (n_classes,)
     certificate_, coefficients_, design_, imputation_, n_features_in_, feature_names_in_
-        As in :class:`AdaptiveRegressor`, with one row a class where there are more than two.
+        As in :class:`AdaptiveRegressor`, with one row per class if there are more than two.
 
     Examples
     --------
@@ -280,20 +270,14 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
     ) -> None:
-        self.adaptivity = adaptivity
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.adaptive_penalty = adaptive_penalty
-        self.penalty_weights = penalty_weights
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.loss = loss
+        super().__init__(
+            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, scale, fit_intercept, loss,
+            on_unseen_pattern, solver,
+        )  # fmt: skip
         self.class_weight = class_weight
-        self.on_unseen_pattern = on_unseen_pattern
-        self.solver = solver
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels in y."""
+        """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels as y."""
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)

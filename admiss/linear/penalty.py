@@ -1,15 +1,15 @@
-"""The weights of the penalty, one for each column (Section 2.4 of the paper).
+"""The weights of the penalty, one per column (Section 2.4 of the paper).
 
     sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ]
         =  lambda sum_k [ alpha u1_k |w_k| + (1 - alpha) u2_k w_k^2 / 2 ]
 
 ``"count"``    lambda_k = c_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
-               not 0: a column that few rows calibrate is penalised more. It depends on M only. u1_k = u2_k = c_k / n_k.
-``"authors"``  what the authors' code does: columns are standardised, and lambda_k = (1 + c_k z_k) lambda / S with z_k
-               the share of rows in which the column is 0. In the units of column k, whose standard deviation is t_k,
-               that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
+               not 0: a column that is 0 on most rows is penalised more. It depends on M only. u1_k = u2_k = c_k / n_k.
+``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) lambda / S with
+               z_k the share of rows in which the column is 0. In the units of column k, whose standard deviation is
+               t_k, that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
 
-c_k is ``adaptive_penalty`` for the columns whose basis function is not 1, and 1 for the others. Free columns have none.
+c_k is ``adaptive_penalty`` for columns whose basis function is not 1, and 1 for others. Free columns have no penalty.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def penalty_weights(
     adaptive_penalty: float,
     standardise: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """u1 and u2 for each column of the design; ``standardise`` is for the authors' weights."""
+    """u1 and u2 of each column of the design; ``standardise`` matters only for the authors' weights."""
     multiplier = np.where(design.adaptive, adaptive_penalty, 1.0)
     if kind == "count":
         u1 = u2 = multiplier / np.where(design.counts > 0, design.counts, 1.0)

@@ -1,1 +1,1 @@
-"""Output for people at a terminal: progress and tables."""
+"""Output on a terminal: progress and tables."""

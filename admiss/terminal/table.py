@@ -1,15 +1,15 @@
 """A small table: a dict of columns that prints itself.
 
-``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` make a data frame of it, without either being needed here.
+``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` convert it; neither is required here.
 """
 
 from typing import Any
 
 import numpy as np
 
-# Rows that are printed; of a longer table the first and the last.
+# Largest number of printed rows; of a longer table the first and the last ones.
 PRINTED_ROWS = 100
-# Characters of a cell that are printed.
+# Largest number of printed characters of a cell.
 PRINTED_WIDTH = 60
 
 

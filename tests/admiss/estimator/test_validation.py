@@ -17,12 +17,12 @@ y = np.array([1.0, 2.0, 3.0, 4.0])
 @pytest.mark.parametrize(
     ("bad", "sentence"),
     [
-        ({"lam": -1}, "lam must be a number from 0 on, not -1"),
-        ({"lam": np.nan}, "lam must be a number from 0 on"),
-        ({"lam": np.inf}, "lam must be a number from 0 on"),
-        ({"lam": "1"}, "lam must be a number"),
+        ({"lam": -1}, "lam must be a non-negative number, not -1"),
+        ({"lam": np.nan}, "lam must be a non-negative number"),
+        ({"lam": np.inf}, "lam must be a non-negative number"),
+        ({"lam": "1"}, "lam must be a non-negative number"),
         ({"l1_ratio": 1.5}, "l1_ratio must be a number between 0 and 1, not 1.5"),
-        ({"adaptive_penalty": -0.1}, "adaptive_penalty must be a number from 0 on"),
+        ({"adaptive_penalty": -0.1}, "adaptive_penalty must be a non-negative number"),
         ({"adaptivity": "quadratic"}, "Unknown adaptivity 'quadratic': choose one of 'static'"),
         ({"loss": "cubic"}, "Unknown loss 'cubic': choose one of 'squared'"),
         ({"loss": "logistic"}, "The loss 'logistic' is for classification: AdaptiveRegressor takes 'squared'"),
@@ -157,7 +157,7 @@ def test_a_failed_fit_changes_nothing():
 
 def test_class_weights():
     for bad in ({0: -1, 1: 1}, {0: np.nan, 1: 1}, {0: np.inf, 1: 1}):
-        with pytest.raises(ValueError, match="class_weight must hold numbers from 0 on"):
+        with pytest.raises(ValueError, match="class_weight must hold non-negative numbers"):
             AdaptiveClassifier(class_weight=bad).fit(X, [0, 1, 0, 1])
 
 

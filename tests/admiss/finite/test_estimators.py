@@ -88,7 +88,7 @@ def test_text_names_every_split_and_leaf(data):
     assert all("missing" in name or "observed" in name for name in table["holds"])
     groups = FiniteRegressor(PatternGroups(max_leaves=2)).fit(data.X_train, data.y_train)
     assert "leaf 1: " in groups.to_text()
-    with pytest.raises(ValueError, match="no tree"):
+    with pytest.raises(ValueError, match="do not form a tree"):
         plot_tree(groups)
 
 
