@@ -18,37 +18,23 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
 from admiss._version import __version__
 
 if TYPE_CHECKING:
-    from admiss.compare.classes import compare_classes
-    from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
-    from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
-    from admiss.joint.estimators import JointImputeClassifier, JointImputeRegressor
-    from admiss.laws.expected_features import ExpectedFeatures
-    from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
-    from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
-    from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-    from admiss.stack.estimators import AdaptiveStackClassifier, AdaptiveStackRegressor
-    from admiss.versions import show_versions
-
-__all__ = [
-    "AdaptiveClassifier",
-    "AdaptiveClassifierCV",
-    "AdaptiveRegressor",
-    "AdaptiveRegressorCV",
-    "AdaptiveStackClassifier",
-    "AdaptiveStackRegressor",
-    "ExpectedFeatures",
-    "ExpectedFeaturesClassifier",
-    "ExpectedFeaturesRegressor",
-    "FiniteClassifier",
-    "FiniteClassifierCV",
-    "FiniteRegressor",
-    "FiniteRegressorCV",
-    "JointImputeClassifier",
-    "JointImputeRegressor",
-    "__version__",
-    "compare_classes",
-    "show_versions",
-]
+    from admiss.compare.classes import compare_classes as compare_classes
+    from admiss.finite.cv import FiniteClassifierCV as FiniteClassifierCV
+    from admiss.finite.cv import FiniteRegressorCV as FiniteRegressorCV
+    from admiss.finite.estimators import FiniteClassifier as FiniteClassifier
+    from admiss.finite.estimators import FiniteRegressor as FiniteRegressor
+    from admiss.joint.estimators import JointImputeClassifier as JointImputeClassifier
+    from admiss.joint.estimators import JointImputeRegressor as JointImputeRegressor
+    from admiss.laws.expected_features import ExpectedFeatures as ExpectedFeatures
+    from admiss.laws.expected_ridge import ExpectedFeaturesClassifier as ExpectedFeaturesClassifier
+    from admiss.laws.expected_ridge import ExpectedFeaturesRegressor as ExpectedFeaturesRegressor
+    from admiss.linear.cv import AdaptiveClassifierCV as AdaptiveClassifierCV
+    from admiss.linear.cv import AdaptiveRegressorCV as AdaptiveRegressorCV
+    from admiss.linear.estimators import AdaptiveClassifier as AdaptiveClassifier
+    from admiss.linear.estimators import AdaptiveRegressor as AdaptiveRegressor
+    from admiss.stack.estimators import AdaptiveStackClassifier as AdaptiveStackClassifier
+    from admiss.stack.estimators import AdaptiveStackRegressor as AdaptiveStackRegressor
+    from admiss.versions import show_versions as show_versions
 
 # Imported on first use: a worker or a command that needs none of them starts at once.
 _HOMES = {
@@ -71,6 +57,7 @@ _HOMES = {
     "show_versions": "admiss.versions",
 }
 
+__all__ = ["__version__", *_HOMES]
 _SUBMODULES = (
     "adaptivity",
     "baselines",
@@ -93,7 +80,8 @@ if not TYPE_CHECKING:  # type checkers would take every unknown name for an attr
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
-            return getattr(import_module(_HOMES[name]), name)
+            globals()[name] = getattr(import_module(_HOMES[name]), name)
+            return globals()[name]
         if name in _SUBMODULES:
             return import_module(f"admiss.{name}")
         if name == "AdaptiveStack":
