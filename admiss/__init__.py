@@ -37,26 +37,19 @@ if TYPE_CHECKING:
     from admiss.versions import show_versions as show_versions
 
 # Imported on first use: a worker or a command that needs none of them starts at once.
-_HOMES = {
-    "AdaptiveClassifier": "admiss.linear.estimators",
-    "AdaptiveClassifierCV": "admiss.linear.cv",
-    "AdaptiveRegressor": "admiss.linear.estimators",
-    "AdaptiveRegressorCV": "admiss.linear.cv",
-    "AdaptiveStackClassifier": "admiss.stack.estimators",
-    "AdaptiveStackRegressor": "admiss.stack.estimators",
-    "ExpectedFeatures": "admiss.laws.expected_features",
-    "ExpectedFeaturesClassifier": "admiss.laws.expected_ridge",
-    "ExpectedFeaturesRegressor": "admiss.laws.expected_ridge",
-    "FiniteClassifier": "admiss.finite.estimators",
-    "FiniteClassifierCV": "admiss.finite.cv",
-    "FiniteRegressor": "admiss.finite.estimators",
-    "FiniteRegressorCV": "admiss.finite.cv",
-    "JointImputeClassifier": "admiss.joint.estimators",
-    "JointImputeRegressor": "admiss.joint.estimators",
-    "compare_classes": "admiss.compare.classes",
-    "show_versions": "admiss.versions",
+_PUBLIC = {
+    "admiss.compare.classes": ("compare_classes",),
+    "admiss.finite.cv": ("FiniteClassifierCV", "FiniteRegressorCV"),
+    "admiss.finite.estimators": ("FiniteClassifier", "FiniteRegressor"),
+    "admiss.joint.estimators": ("JointImputeClassifier", "JointImputeRegressor"),
+    "admiss.laws.expected_features": ("ExpectedFeatures",),
+    "admiss.laws.expected_ridge": ("ExpectedFeaturesClassifier", "ExpectedFeaturesRegressor"),
+    "admiss.linear.cv": ("AdaptiveClassifierCV", "AdaptiveRegressorCV"),
+    "admiss.linear.estimators": ("AdaptiveClassifier", "AdaptiveRegressor"),
+    "admiss.stack.estimators": ("AdaptiveStackClassifier", "AdaptiveStackRegressor"),
+    "admiss.versions": ("show_versions",),
 }
-
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *_HOMES]
 _SUBMODULES = (
     "adaptivity",
