@@ -12,6 +12,10 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import (
+    check_transformer_get_feature_names_out,
+    check_transformer_get_feature_names_out_pandas,
+)
 
 from tests.contract.contract import (
     NAMES,
@@ -179,3 +183,6 @@ def columns_are_named(case):
         assert isinstance(found, kind)
         assert list(found.columns) == model.get_feature_names_out().tolist()
         np.testing.assert_array_equal(found.to_numpy(), expected)
+    name = type(model).__name__
+    check_transformer_get_feature_names_out(name, clone(case.model))
+    check_transformer_get_feature_names_out_pandas(name, clone(case.model))

@@ -204,6 +204,8 @@ def weights_are_copies(case):
     assert_close(outputs(weighted, X), outputs(copied, X))
     if hasattr(weighted, "certificate_"):
         assert weighted.certificate_.objective == pytest.approx(copied.certificate_.objective, rel=1e-7)
+    if hasattr(weighted, "best_score_"):
+        assert weighted.best_score_ == pytest.approx(copied.best_score_, rel=1e-5)
 
 
 @check(takes_weights)
