@@ -246,13 +246,6 @@ def test_weights_are_repeated_rows_and_rows_of_weight_zero_are_refused():
     assert len(ones.history_[0].moves) > 0
 
 
-def test_same_seed_same_result():
-    _, problem = censored(n=100)
-    first, second = (ClosedForm()(problem, seed(5)) for _ in range(2))
-    assert np.array_equal(first.mu, second.mu)
-    assert first.note == second.note
-
-
 class Counting(BaseEstimator, RegressorMixin):
     """Counts its fits; raises a given error, or predicts a given value."""
 

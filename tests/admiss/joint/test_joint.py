@@ -634,3 +634,14 @@ def test_labels_and_class_weights_go_by_label():
     assert JointImputeClassifier(algorithm="paper").fit(problem.X, labels, s).classes_.tolist() == ["a", "b"]
     boosted = JointImputeClassifier(XGBClassifier(n_estimators=3, n_jobs=1), "paper").fit(problem.X, labels)
     assert set(boosted.predict(problem.X)) <= set("abc")
+
+
+def test_open_random_states_are_set_and_others_kept(make_rows):
+    X, y = make_rows()
+    first, other = (
+        JointImputeRegressor(RandomForestRegressor(5), "paper", random_state=seed).fit(X, y).predict(X)
+        for seed in (0, 1)
+    )
+    assert np.abs(first - other).max() > 0
+    fitted = JointImputeRegressor(RandomForestRegressor(5, random_state=7), "paper", random_state=0).fit(X, y)
+    assert fitted.estimator_.random_state == 7

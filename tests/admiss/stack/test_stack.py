@@ -10,9 +10,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from admiss import AdaptiveRegressorCV, AdaptiveStackClassifier, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
@@ -22,16 +21,6 @@ from admiss.stack.candidates import CANDIDATES, candidate, default_candidates
 from admiss.stack.members import fit_members
 
 FEW = ["conditional_mean", "expected_features"]
-
-
-@parametrize_with_checks(
-    [
-        AdaptiveStackRegressor(FEW, cv=3, random_state=0),
-        AdaptiveStackClassifier(FEW, cv=3, random_state=0),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")
@@ -165,17 +154,6 @@ def test_weights_need_candidates_that_take_them(data):
         )
 
 
-def test_rows_of_weight_zero_are_dropped(data):
-    X, y = data.X_train[:100], data.y_train[:100]
-    names = ["affine_intercept", "conditional_mean", "forest", "boosting"]
-    s = np.where(np.arange(100) < 70, 1.0, 0.0)
-    s[0] = 2.0
-    model = AdaptiveStackRegressor(names, cv=3, random_state=0)
-    first = model.fit(X, y, s).predict(X)
-    second = clone(model).fit(X[:70], y[:70], s[:70]).predict(X)
-    np.testing.assert_allclose(first, second)
-
-
 def test_unusual_features(data):
     X, y = data.X_train[:80].copy(), data.y_train[:80]
     X[:, 2] = np.nan
@@ -196,15 +174,6 @@ def test_unusual_features(data):
     with pytest.warns(UserWarning, match="left out of the model: x2"):
         model = AdaptiveStackRegressor(names, cv=3, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
-
-
-def test_in_a_search(data):
-    X, y = data.X_train[:80], data.y_train[:80]
-    names = ["conditional_mean", ("mean", DummyRegressor())]  # the less the weights are shrunk, the better
-    search = GridSearchCV(AdaptiveStackRegressor(names, cv=3, random_state=0), {"shrinkage": [1e9, 0.0]}, cv=2)
-    assert search.fit(X, y).best_params_ == {"shrinkage": 0.0}
-    means = [cross_val_score(AdaptiveStackRegressor(names, c, 3, 0), X, y, cv=2).mean() for c in (1e9, 0.0)]
-    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], means)
 
 
 def test_a_member_that_fails_is_named(data):
