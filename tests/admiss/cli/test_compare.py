@@ -157,7 +157,7 @@ def test_bad_options_are_one_sentence(here, capsys, options, words):
 def test_without_matplotlib_the_picture_is_left_out_with_a_sentence(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     assert main(["compare", "--rows", "200", "--folds", "0", "--max-depth", "1"]) == 0
-    assert "pip install admiss[plots]" in capsys.readouterr().out
+    assert "no picture: A figure needs matplotlib: run pip install 'admiss[plots]'." in capsys.readouterr().out
     assert not (here / "admiss-compare.png").exists()
     assert (here / "admiss-compare.json").exists()
 

@@ -1,4 +1,4 @@
-"""The toy study can be imported here and in workers; runs in processes of their own can be started and looked for."""
+"""Makes the toy study importable, here and in workers, and starts runs in processes that can be found again."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-# Seconds that a busy machine may need; waiting for what comes costs nothing.
+# Seconds that a busy machine may need.
 PATIENCE = 240.0
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE))
 
 
 class Runs:
-    """Starts the command with the toy study, and finds all processes that come from it."""
+    """Starts commands with the toy study, and finds all processes that descend from them."""
 
     def __init__(self) -> None:
         self.mark = f"TOY_RUN={uuid.uuid4().hex}"
@@ -41,10 +41,10 @@ class Runs:
     def living(self) -> list[int]:
         """Processes that have the mark in their environment."""
         found = []
-        for place in Path("/proc").glob("[0-9]*"):
+        for folder in Path("/proc").glob("[0-9]*"):
             try:
-                if self.mark.encode() in (place / "environ").read_bytes():
-                    found.append(int(place.name))
+                if self.mark.encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
             except OSError:  # ended, or of another user
                 continue
         return found
@@ -54,7 +54,7 @@ class Runs:
 def runs() -> Iterator[Runs]:
     runs = Runs()
     yield runs
-    for pid in runs.living():  # of a test that has failed
+    for pid in runs.living():  # of a failed test
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
 
@@ -72,7 +72,7 @@ def wait_for() -> Callable[[Callable[[], bool]], bool]:
 
 @pytest.fixture
 def compute() -> Callable[..., dict[str, dict[str, Any]]]:
-    """Computes cells in a store and returns its rows by key."""
+    """Computes cells in a store, and returns its rows by key."""
     from admiss.study.local import run_locally
     from admiss.study.run import run_cells
     from admiss.study.store import Store

@@ -1,4 +1,4 @@
-"""Runs in processes: workers, interruptions, retries, and the sentences of the command."""
+"""Runs in processes: workers, interruptions, retries, and the sentences of the commands."""
 
 import os
 import random
@@ -11,25 +11,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from toy_command import main
 from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, shifted_mean, wrong
 
-from admiss.cli import study_commands as commands
+from admiss.cli.study import commands
 from admiss.study import run
-from admiss.study.errors import EngineError
 from admiss.study.local import Schedule
 from admiss.study.outcome import Outcome
+from admiss.study.report.presentation import Presentation
 from admiss.study.run import Progress, duration
 from admiss.study.store import Store
-from admiss.study.study import Cell, Method, Product
-from experiments.__main__ import main
-from experiments.catalogue import STUDIES
+from admiss.study.study import Cell, EngineError, Method, Product
 
 # Seconds that a busy machine may need.
 PATIENCE = 240.0
+TOTAL = len(list(TOY.cells("laptop")))
 
 
 def content(rows):
-    """What must not depend on when and where cells were computed."""
+    """The parts of rows that must not depend on when and where cells were computed."""
     return {key: (row["instance"], row["method"], row["seed"], row["status"], row["reason"], row["scores"])
             for key, row in rows.items()}  # fmt: skip
 
@@ -54,15 +54,14 @@ def test_the_same_table_on_one_and_three_workers_and_in_reverse(compute, tmp_pat
     assert len({row["pid"] for row in one.values()}) == 1
 
 
-def test_ten_runs_that_are_killed_and_resumed_give_the_store_of_an_uninterrupted_one(runs, wait_for, tmp_path):
-    total = len(list(TOY.cells("laptop")))
+def test_runs_that_are_killed_and_resumed_give_the_store_of_an_uninterrupted_one(runs, wait_for, tmp_path):
     moments = random.Random(7)
     counts = []
-    for kill in range(10):
+    for kill in range(6):
         before = counts[-1] if counts else 0
-        enough = min(total, before + (1 if kill % 2 else moments.randint(1, 12)))
+        enough = min(TOTAL, before + (1 if kill % 2 else moments.randint(1, 12)))
         process = runs.start("run", "toy", "--scale", "laptop", "--out", tmp_path / "killed", "--workers", 2)
-        if kill == 5:  # while it starts, or a little later
+        if kill == 4:  # while it starts, or a little later
             time.sleep(moments.uniform(0.0, 1.0))
         else:  # when it computes, however long this machine takes to start it
             assert wait_for(lambda enough=enough: len(stored(tmp_path / "killed")) >= enough)
@@ -71,11 +70,11 @@ def test_ten_runs_that_are_killed_and_resumed_give_the_store_of_an_uninterrupted
         process.communicate()
         counts.append(len(stored(tmp_path / "killed")))
     assert counts == sorted(counts)
-    assert len({count for count in counts if 0 < count < total}) >= 3
+    assert len({count for count in counts if 0 < count < TOTAL}) >= 3
     assert wait_for(lambda: not runs.living())
     code, out, _ = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path / "killed", "--workers", 3)
     assert code == 0
-    assert out.startswith(f"{total:,} of {total:,} cells done, 0 failed ({total - counts[-1]:,} computed now)")
+    assert out.startswith(f"{TOTAL:,} of {TOTAL:,} cells done, 0 failed ({TOTAL - counts[-1]:,} computed now)")
     assert runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path / "whole", "--workers", 2)[0] == 0
     assert content(stored(tmp_path / "killed")) == content(stored(tmp_path / "whole"))
     assert wait_for(lambda: not runs.living())
@@ -99,7 +98,7 @@ def test_interrupted_runs_end_cleanly_and_continue(runs, wait_for, tmp_path, num
     _, err = process.communicate(timeout=PATIENCE)
     finished = len(stored(tmp_path))
     assert process.returncode == 130
-    assert err.splitlines()[-1] == f"stopped with {finished} of 240 cells finished; the same command continues"
+    assert err.splitlines()[-1] == f"stopped with {finished} of {TOTAL} cells finished; the same command continues"
     assert wait_for(lambda: not runs.living())
 
 
@@ -110,10 +109,9 @@ def test_ctrl_c_reads_the_store_once(tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "named_study", lambda options: TOY)
     monkeypatch.setattr(commands, "run_cells", interrupted)
     monkeypatch.setattr(Store, "states", lambda store: reads.append(store) or states(store))
-    assert main(["run", "toy", "--scale", "laptop", "--out", str(tmp_path)]) == 130
+    assert main(["run", "toy", "--scale", "laptop", "--out", tmp_path]) == 130
     assert len(reads) == 1
 
 
@@ -149,14 +147,14 @@ def test_a_folder_has_one_scale(compute, tmp_path):
 def test_failures_of_earlier_runs_are_counted(compute, tmp_path, monkeypatch):
     counted = []
 
-    class Told(Progress):
-        def tell(self, cell, outcome):
-            super().tell(cell, outcome)
+    class Counted(Progress):
+        def report(self, cell, outcome):
+            super().report(cell, outcome)
             counted.append((self.done, self.failed))
 
     cells = cells_of([MEANS[0], Method("wrong", wrong)])
     compute(tmp_path, cells[:4])
-    monkeypatch.setattr(run, "Progress", Told)
+    monkeypatch.setattr(run, "Progress", Counted)
     compute(tmp_path, cells[:5])
     assert counted == [(5, 2)]
     counted.clear()
@@ -171,7 +169,7 @@ def test_a_worker_that_dies_costs_one_cell(compute, tmp_path):
     assert {row["reason"] for row in rows if row["status"] == "failed"} == {"the worker died (signal 9)"}
 
 
-def test_done_cells_are_not_computed_again_and_failed_ones_on_demand(compute, tmp_path):
+def test_done_cells_are_not_computed_again_and_failed_ones_on_request(compute, tmp_path):
     marker = tmp_path / "marker"
     marker.touch()
     cells = cells_of([MEANS[0], Method("marked", failing_while_marked, {"marker": str(marker)})])
@@ -184,29 +182,31 @@ def test_done_cells_are_not_computed_again_and_failed_ones_on_demand(compute, tm
         assert (row == first[key]) if first[key]["status"] == "done" else (row["scores"]["score"] == 3.0)
 
 
-def test_cells_of_other_sources_are_told_and_computed_again_on_demand(runs, tmp_path):
+def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsys, tmp_path):
     run = ("run", "toy", "--out", tmp_path, "--workers", 2)
-    assert runs.finish(*run)[0] == 0
+    assert main(run) == 0
     first = stored(tmp_path)
     old = sorted(first)[:4]
     with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
         connection.executemany("UPDATE cells SET digest = 'older', pid = 1 WHERE key = ?", [(key,) for key in old])
     connection.close()
-    _, out, _ = runs.finish("status", "toy", "--out", tmp_path)
+    assert main(["status", "toy", "--out", tmp_path]) == 0
+    out = capsys.readouterr().out
     assert "21 cells (current), older 4 cells" in out
     assert "The table mixes sources" in out
-    assert "(0 computed now)" in runs.finish(*run)[1]
-    assert "(4 computed now)" in runs.finish(*run, "--stale")[1]
+    for options, words in (((), "(0 computed now)"), (["--stale"], "(4 computed now)")):
+        assert main([*run, *options]) == 0
+        assert words in capsys.readouterr().out
     second = stored(tmp_path)
     assert content(first) == content(second)
     assert {row["digest"] for row in second.values()} == {row["digest"] for row in first.values()}
 
 
-def test_only_some_cells(runs, tmp_path):
-    code, out, _ = runs.finish("run", "toy", "--out", tmp_path, "--only", '"kind": "Words"')
-    assert code == 0
-    assert out == "1 of 1 cells done, 0 failed (1 computed now)\n"
-    assert "24 pending, of 25 cells" in runs.finish("status", "toy", "--out", tmp_path)[1]
+def test_only_some_cells(capsys, tmp_path):
+    assert main(["run", "toy", "--out", tmp_path, "--only", '"kind": "Words"']) == 0
+    assert capsys.readouterr().out == "1 of 1 cells done, 0 failed (1 computed now)\n"
+    assert main(["status", "toy", "--out", tmp_path]) == 0
+    assert "24 pending, of 25 cells" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_only_some_cells(runs, tmp_path):
         (("run", "toy", "--only", "zebra"), "No cell of toy at scale smoke contains 'zebra'."),
         (("run", "toy", "--seconds", "inf"), "--seconds must be a positive number of at most 1e+07, not inf."),
         (("run", "toy", "--gigabytes", "1e12"), "--gigabytes must be a positive number of at most 1e+07, not 1e+12."),
-        (("run", "toy", "--dask", "--scheduler", "tcp://here:1"), "--dask starts a cluster and --scheduler uses one"),
+        (("run", "toy", "--dask", "--scheduler", "tcp://here:1"), "--dask starts a cluster and --scheduler uses a "),
         (("run", "toy", "--out", "/proc/toy"), "The folder /proc/toy cannot be made "),
         (("status", "toy", "--out", "/nowhere"), "There is no store in /nowhere: "),
     ],
 )
-def test_mistakes_end_in_one_sentence(arguments, sentence, toy_only, capsys):
+def test_mistakes_end_in_one_sentence(arguments, sentence, capsys):
     code = main(arguments)
     printed = capsys.readouterr()
     assert (code, printed.out) == (2, "")
@@ -230,16 +230,9 @@ def test_mistakes_end_in_one_sentence(arguments, sentence, toy_only, capsys):
     assert len(printed.err.splitlines()) == 1
 
 
-@pytest.fixture
-def toy_only(monkeypatch):
-    studies = {"toy": TOY}
-    monkeypatch.setattr("experiments.catalogue.STUDIES", studies)
-    return studies
-
-
 @pytest.mark.parametrize("value", ["nan", "0", "-1", "1e8"])
 @pytest.mark.parametrize("limit", ["seconds", "gigabytes"])
-def test_limits_are_finite_and_positive(toy_only, capsys, limit, value):
+def test_limits_are_finite_and_positive(capsys, limit, value):
     assert main(["run", "toy", f"--{limit}={value}"]) == 2
     assert capsys.readouterr().err.startswith(f"error: --{limit} must be a positive number of at most 1e+07, not ")
 
@@ -248,31 +241,35 @@ def broken(scale):
     raise KeyError("no such data")
 
 
-def test_studies_that_cannot_list_their_cells_end_in_one_sentence(toy_only, capsys, compute, tmp_path):
-    toy_only["broken"] = replace(TOY, name="broken", products=broken)
-    toy_only["empty"] = replace(TOY, name="empty", products=lambda scale: [Product([], MEANS)])
+def test_studies_that_cannot_list_their_cells_end_in_one_sentence(capsys, compute, tmp_path):
+    studies = [
+        TOY,
+        replace(TOY, name="broken", products=broken),
+        replace(TOY, name="empty", products=lambda scale: [Product([], MEANS)]),
+    ]
+    toys = {study.name: Presentation(study) for study in studies}
     sentence = "The cells of broken at scale smoke cannot be listed (KeyError: 'no such data')."
-    assert main(["list"]) == 0
+    assert main(["list"], toys) == 0
     listed = capsys.readouterr().out
     assert sentence in listed
-    assert "cells: smoke 25, laptop 240, paper 4" in listed
+    assert f"cells: smoke 25, laptop {TOTAL}, paper 4" in listed
     assert "cells: smoke 0, laptop 0, paper 0" in listed
     for name, words in (("broken", sentence), ("empty", "empty has no cells at scale smoke.")):
-        assert main(["run", name, "--out", str(tmp_path / name)]) == 2
+        assert main(["run", name, "--out", tmp_path / name], toys) == 2
         assert capsys.readouterr().err == f"error: {words}\n"
     compute(tmp_path, cells_of(MEANS[:1]))
-    toy_only["toy"] = replace(TOY, products=broken)
-    assert main(["status", "toy", "--out", str(tmp_path)]) == 2
+    toys["toy"] = Presentation(replace(TOY, products=broken))
+    assert main(["status", "toy", "--out", tmp_path], toys) == 2
     assert capsys.readouterr().err.startswith("error: The cells of toy at scale smoke cannot be listed (KeyError")
 
 
-def test_a_store_of_an_unknown_scale_ends_in_one_sentence(toy_only, capsys, compute, tmp_path):
+def test_a_store_of_an_unknown_scale_ends_in_one_sentence(capsys, compute, tmp_path):
     compute(tmp_path, cells_of(MEANS[:1]))
     with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
         connection.execute("UPDATE runs SET scale = 'tiny'")
     connection.close()
-    for command in (["status", "toy"], ["export", "toy", str(tmp_path / "table.csv")], ["compare-paper", "toy"]):
-        assert main([*command, "--out", str(tmp_path)]) == 2
+    for command in (["status", "toy"], ["export", "toy", tmp_path / "table.csv"], ["report", "toy"]):
+        assert main([*command, "--out", tmp_path]) == 2
         assert "was run at the scale 'tiny', which this version does not have" in capsys.readouterr().err
 
 
@@ -287,31 +284,9 @@ def test_failures_come_with_what_to_do(compute, tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--scale", "huge"], "Unknown scale 'huge': choose one of smoke, laptop, paper."),
-        (["--out", "somewhere"], "--out is the folder of one study: name the study too."),
-        (["--scale", "paper"], "There are no runs at scale paper in runs: "),
-    ],
-)
-def test_the_comparison_of_all_studies_checks_its_options(arguments, sentence, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["compare-paper", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {sentence}")
-
-
-@pytest.mark.parametrize("command", ["run", "status", "report", "compare-paper"])
-def test_an_unknown_study_ends_in_one_sentence(command, capsys):
-    assert main([command, "nothing"]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err == f"error: Unknown study 'nothing': choose one of {', '.join(STUDIES)}.\n"
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "toy", tmp_path], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "toy", tmp_path], capture_output=True).returncode:
         pytest.skip("a small disk cannot be mounted here")
     try:
         code, _, err = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
@@ -319,18 +294,12 @@ def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
         assert err.splitlines()[-1].startswith(f"error: The disk of {tmp_path} is full, or the quota on it used up: ")
         assert len(err.splitlines()) == 2
         assert not runs.living()
-        assert 0 < len(stored(tmp_path)) < 240
+        assert 0 < len(stored(tmp_path)) < TOTAL
         subprocess.run(["mount", "-o", "remount,size=10m", tmp_path], check=True)
         code, out, _ = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
-        assert out.startswith("240 of 240 cells done")
+        assert out.startswith(f"{TOTAL} of {TOTAL} cells done")
     finally:
         subprocess.run(["umount", tmp_path], check=True)
-
-
-def test_the_list_of_studies(runs):
-    code, out, _ = runs.finish("list")
-    assert code == 0
-    assert "cells: smoke 25, laptop 240, paper 4" in out
 
 
 def test_cells_of_an_instance_stay_together_until_workers_are_idle():
@@ -343,9 +312,9 @@ def test_the_time_left_counts_methods_apart():
     slow, fast = Method("slow", wrong), Method("fast", shifted_mean)
     cells = cells_of([slow, fast], replicates=10)
     progress = Progress(cells, len(cells), [])
-    progress.began -= 50.0
-    progress.tell(cells[0], Outcome("done", elapsed=99.0))
-    progress.tell(cells[1], Outcome("done", elapsed=1.0))
+    progress.start -= 50.0
+    progress.report(cells[0], Outcome("done", elapsed=99.0))
+    progress.report(cells[1], Outcome("done", elapsed=1.0))
     # 50 s on the clock for 100 s of methods, 9 pairs of 100 s are left
     assert progress.time_left() == pytest.approx(450, abs=1)
     assert duration(progress.time_left()) == "8 min"

@@ -1,4 +1,4 @@
-"""The store when something is wrong with it, its table, and its files."""
+"""The store and its problems, its table, and its files."""
 
 import errno
 import json
@@ -13,12 +13,11 @@ import pytest
 from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
 from admiss.study.digest import source_digest
-from admiss.study.errors import EngineError
 from admiss.study.export import write_table
 from admiss.study.outcome import Outcome
 from admiss.study.store import Store
 from admiss.study.store_errors import explained
-from admiss.study.study import Best, Cell, Method, Product
+from admiss.study.study import Best, Cell, EngineError, Method, Product
 from admiss.study.table import best_rows, read_table
 
 ORIGIN = {"version": "1", "digest": "abc", "machine": "here"}
@@ -117,8 +116,8 @@ def read_only(tmp_path):
     try:
         yield folder, make
     finally:
-        for place in mounted:
-            subprocess.run(["umount", place], check=True)
+        for mount in mounted:
+            subprocess.run(["umount", mount], check=True)
         folder.chmod(0o755)
 
 
@@ -136,7 +135,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(read_only):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_no_room_is_told_as_such(tmp_path, number):
+def test_a_full_disk_is_reported_as_such(tmp_path, number):
     sentence = "is full, or the quota on it used up: the cells that were finished are safe"
     with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
         raise OSError(number, "no room")
@@ -300,21 +299,3 @@ def test_failed_cells_are_rows_without_numbers(compute, tmp_path):
     assert failed["down"]["reason"] == "ValueError: this is wrong"
     assert failed["best"]["reason"] == "down failed: ValueError: this is wrong"
     assert failed["down"]["score"] is failed["best"]["score"] is failed["best"]["seconds"] is None
-
-
-def test_the_digest_follows_sources_and_not_line_ends(tmp_path):
-    for name in ("formulations/a.py", "admiss/deep/b.py", "experiments/study.py", "experiments/studies/c.py"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"x = 1\n")
-    first = source_digest(tmp_path)
-    (tmp_path / "admiss/deep/b.py").write_bytes(b"x = 1\r\n")
-    (tmp_path / "experiments/engine.py").write_bytes(b"y = 2\n")
-    assert source_digest(tmp_path) == first
-    (tmp_path / "admiss/deep/b.py").write_bytes(b"x = 2\n")
-    second = source_digest(tmp_path)
-    assert second != first
-    (tmp_path / "admiss/deep/data.toml").write_bytes(b"x = 1\n")
-    third = source_digest(tmp_path)
-    (tmp_path / "admiss/deep/data.toml").write_bytes(b"x = 2\n")
-    assert len({second, third, source_digest(tmp_path)}) == 3

@@ -1,16 +1,22 @@
-"""The command with the toy study only, in a process of its own: the others import most of the packages."""
+"""The study commands with the toy study."""
 
+import argparse
 import sys
-from types import ModuleType
+from collections.abc import Sequence
 
 from toy_study import TOY
 
-from experiments.__main__ import main
+from admiss.cli.study.commands import add_study_commands, run_command
+from admiss.study.report.presentation import Catalogue, Presentation
 
-catalogue = ModuleType("experiments.catalogue")
-catalogue.STUDIES = {TOY.name: TOY}
-catalogue.find_study = catalogue.STUDIES.__getitem__
+TOYS: Catalogue = {TOY.name: Presentation(TOY)}
+
+
+def main(arguments: Sequence[object], catalogue: Catalogue = TOYS) -> int:
+    parser = argparse.ArgumentParser(prog="toy")
+    add_study_commands(parser.add_subparsers(required=True), lambda: catalogue)
+    return run_command(parser, list(map(str, arguments)))
+
 
 if __name__ == "__main__":
-    sys.modules[catalogue.__name__] = catalogue
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""A study of small methods that do what studies should not."""
+"""A study of small methods that misbehave in every way that the engine must survive."""
 
 import ctypes
 import os
@@ -133,14 +133,14 @@ MEANS = [
     Method("up", shifted_mean, {"shift": 1.0}),
     Method("down", shifted_mean, {"shift": -1.0}),
 ]
-SLOW = [Method(f"slow {i}", shifted_mean, {"shift": float(i), "pause": 0.05}) for i in range(6)]
+SLOW = [Method(f"slow {i}", shifted_mean, {"shift": float(i), "pause": 0.03}) for i in range(6)]
 BEST = (Best("best", ("mean", "up", "down")), Best("lower", ("mean", "down")))
 
 
 def products(scale: str) -> list[Product]:
     numbers = [Numbers(n, replicate) for n in (3, 5) for replicate in range(4)]
     if scale == "laptop":
-        return [Product([Numbers(4, replicate) for replicate in range(40)], SLOW)]
+        return [Product([Numbers(4, replicate) for replicate in range(20)], SLOW)]
     if scale == "paper":
         return [Product(numbers[:1], [*MEANS, Method("holding", holding)])]
     return [Product(numbers, MEANS), Product([Words("a")], MEANS[:1])]

@@ -1,9 +1,12 @@
-"""The benchmark of the reallocation measures what it says, on small workloads."""
+"""The benchmark of the reallocation on small workloads."""
+
+import pytest
 
 from experiments.__main__ import main
 from experiments.bench import adversary
 
 
+@pytest.mark.slow
 def test_adversary_quickly(tmp_path, capsys):
     assert main(["bench", "adversary", "--quick", "--out", str(tmp_path)]) == 0
     assert "| 200 | 50 |" in capsys.readouterr().out

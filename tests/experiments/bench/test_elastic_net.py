@@ -1,4 +1,4 @@
-"""The benchmark measures what it says, on a small workload and without its optional peer."""
+"""The benchmark of penalised paths on a small workload, without its optional peer."""
 
 import json
 
@@ -7,9 +7,9 @@ import pytest
 from experiments.__main__ import build_parser
 from experiments.bench import elastic_net
 from experiments.bench.elastic_net import Workload, measure, report
-from experiments.bench.records import cached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_a_small_workload(loss, tmp_path, monkeypatch):
     monkeypatch.setattr(elastic_net, "PAIRS", 1)
@@ -26,14 +26,6 @@ def test_a_small_workload(loss, tmp_path, monkeypatch):
     text = report(tmp_path, [workload])
     assert "glmnet not installed" in text
     assert f"| {loss} | affine intercept | 100 | 10 | 20 |" in text
-
-
-def test_finished_measurements_are_kept(tmp_path):
-    calls = []
-    for _ in range(2):
-        cached(tmp_path / "x.json", lambda: calls.append(1) or {"a": 1})
-    assert len(calls) == 1
-    assert json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
 
 
 def test_help(capsys):

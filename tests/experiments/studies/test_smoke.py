@@ -1,4 +1,4 @@
-"""Every study at smoke scale, through the command line, from the run to the files that are kept."""
+"""Every study at smoke scale, through the command line, from the run to the files of its results."""
 
 import csv
 import os
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.catalogue import STUDIES
+from experiments.catalogue import CATALOGUE
 
-ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
 NEEDS_DATA = ("real-design", "partitions", "stack")
-OTHERS = [name for name in STUDIES if name != "synthetic"]
+OTHERS = [name for name in CATALOGUE if name != "synthetic"]
 
 
 def command(*arguments: str, folder: Path) -> str:
@@ -28,7 +29,7 @@ def command(*arguments: str, folder: Path) -> str:
 
 def run(name: str, folder: Path) -> int:
     """Run a study and return its number of cells."""
-    cells = sum(1 for _ in STUDIES[name].cells("smoke"))
+    cells = sum(1 for _ in CATALOGUE[name].study.cells("smoke"))
     assert f"{cells} of {cells} cells done, 0 failed" in command("run", name, "--workers", "2", folder=folder)
     return cells
 
@@ -40,17 +41,17 @@ def test_study_from_run_to_page(tmp_path):
     assert "Synthetic R2" in command("compare-paper", "synthetic", folder=tmp_path)
     command("report", "synthetic", folder=tmp_path)
     page = (tmp_path / "runs" / "synthetic-smoke" / "report.html").read_text()
-    assert STUDIES["synthetic"].title in page
+    assert CATALOGUE["synthetic"].study.title in page
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.data if name in NEEDS_DATA else ()) for name in OTHERS]
 )
-def test_results_are_kept(name, tmp_path):
+def test_results_are_written(name, tmp_path):
     run(name, tmp_path)
-    command("results", name, "kept", folder=tmp_path)
-    assert f"experiments run {name}" in (tmp_path / "kept" / "README.md").read_text()
-    tables = list((tmp_path / "kept").glob("*.csv"))
+    command("results", name, "results", folder=tmp_path)
+    assert f"experiments run {name}" in (tmp_path / "results" / "README.md").read_text()
+    tables = list((tmp_path / "results").glob("*.csv"))
     assert tables
     for table in tables:
         header, *rows = csv.reader(table.open())

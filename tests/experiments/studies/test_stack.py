@@ -1,4 +1,4 @@
-"""The study of the stack: what its cells hold, and what its tables make of them."""
+"""The study of the stack: the scores of its cells, and its tables."""
 
 import json
 
@@ -6,7 +6,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from experiments.bench import stack as bench
 from experiments.studies.methods.rows import StudyRows
 from experiments.studies.stack.grid import STACK, products
 from experiments.studies.stack.methods import single, stack
@@ -70,7 +69,7 @@ def generated_table():
 
 
 def test_generated_data_by_signal():
-    main, others, loss = stack_sections(generated_table(), STACK)
+    main, others, loss = stack_sections(generated_table())
     by_method = {row[0]: row for row in main.rows}
     assert by_method[STACK][1:3] == ["0.630", "-"]
     gains = 0.1 + 0.01 * np.arange(1, 6)
@@ -95,7 +94,7 @@ def test_real_data_by_set():
                 {**place, "method": STACK, "score": base, **own},
                 {**place, "method": "XGBoost", "score": base - 0.05, **dict.fromkeys(own)},
             ]
-    main, gap = stack_sections(pl.DataFrame(found), STACK)
+    main, gap = stack_sections(pl.DataFrame(found))
     by_method = {row[0]: row for row in main.rows}
     assert by_method[STACK] == [STACK, "2", "0.500", "0.400", "0.600", "-"]
     assert by_method["XGBoost"][-1] == "+0.050 ± 0.000"
@@ -109,13 +108,4 @@ def test_real_data_by_set():
 
 
 def test_no_cell_of_the_stack_yet():
-    assert stack_sections(generated_table().filter(pl.col("method") != STACK), STACK) == []
-
-
-def test_benchmark(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench, "in_new_process", lambda function, *arguments: function(*arguments))
-    monkeypatch.setattr(bench, "REPEATS", 1)
-    report = bench.run(tmp_path, quick=True)
-    assert report.count("| mcar | 200 |") == 1
-    record = json.loads((tmp_path / "mcar-200-0.3.json").read_text())
-    assert record["stack"] > record["laws"] > 0
+    assert stack_sections(generated_table().filter(pl.col("method") != STACK)) == []

@@ -1,4 +1,4 @@
-"""Two small studies with tables of drawn numbers, for the tests of the report."""
+"""Small studies with tables of random numbers, for the tests of reports."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,6 +7,9 @@ from itertools import product
 import numpy as np
 import polars as pl
 
+from admiss.study.report.labels import Labels
+from admiss.study.report.presentation import Presentation
+from admiss.study.sections import Section
 from admiss.study.study import Best, Method, Product, Study
 
 BESTS = ("Joint", "Mean", "mice")
@@ -21,6 +24,24 @@ FACTS = {
     "failed": 12,
     "pending": 30,
 }
+
+
+LABELS = Labels(
+    words={"mcar": "MCAR", "censoring": "censoring", "am": "AM", "TextInstance": "fresh draws of the text"},
+    reference="Mean - best",
+    outside={"kind": ("TextInstance",), "signal": ("tree",)},
+)
+SECTION = Section("A <comparison>", "Some & more.", ("method", "R2"), (("<b>Affine</b>", 0.12345), ("Finite", None)))
+
+
+def presented(study):
+    """A study with labels, a table, and a value that is not the score on some of its instances."""
+    return Presentation(study, lambda table: [SECTION], labels=LABELS, value=value_of)
+
+
+def value_of(table):
+    score = pl.col("score")
+    return pl.coalesce("r2_authors", score) if "r2_authors" in table.columns else score
 
 
 @dataclass(frozen=True)
@@ -131,20 +152,20 @@ def real_design(sets=16, seed=1):
     rng = np.random.default_rng(seed)
     methods = ["Affine intercept", "Adaptive LR - best", *(f"{family} - best" for family in BESTS), "RF MIA", "XGBoost"]
     methods += ["Complete features - best", "Oracle - best"]
-    names = [f"set-{place:02d}" for place in range(sets - 1)] + ["<i>set</i> & co."]
+    names = [f"set-{index:02d}" for index in range(sets - 1)] + ["<i>set</i> & co."]
     grid = product(names, ("mar", "nmar", "am"), ("linear", "nn", "tree"), (0, 5, 10), (0,))
     instances = [SemiSynthetic(*values) for values in grid] + [RealTarget(name, 0) for name in names]
     rows = []
     for instance in instances:
-        place = names.index(instance.dataset)
-        task = "regression" if place % 2 else "classification"
+        index = names.index(instance.dataset)
+        task = "regression" if index % 2 else "classification"
         for shift, method in enumerate(methods):
             if method.startswith("Oracle") and isinstance(instance, RealTarget):
                 continue
-            score = float(0.4 + 0.02 * place - 0.01 * shift + rng.normal(scale=0.05))
+            score = float(0.4 + 0.02 * index - 0.01 * shift + rng.normal(scale=0.05))
             others = {"task": task}
             if isinstance(instance, SemiSynthetic):
-                others["fraction_missing"] = instance.k_missing / (10 if place % 3 else 12)
+                others["fraction_missing"] = instance.k_missing / (10 if index % 3 else 12)
             rows.append(_row(instance, method, score, float(rng.lognormal(mean=shift / 3)), rng, **others))
     settings = ("design", "signal", "k_missing", "dataset")
     return _study("real-design", "Real designs", instances, methods, settings), _frame(rows)

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: the numbers in its table are those of Python before and after filters."""
+"""The page of a study in a real browser: the numbers in its table equal those of Python before and after filters."""
 
 import importlib.util
 import json
@@ -10,7 +10,9 @@ import polars as pl
 import pytest
 
 from admiss.study.report.page import write_report
-from tests.admiss.study.report.report_tables import FACTS, real_design, synthetic
+from tests.admiss.study.report.report_tables import FACTS, presented, real_design, synthetic, value_of
+
+pytestmark = pytest.mark.slow
 
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -49,23 +51,20 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     cases = {"synthetic": synthetic(SIZES, replicates=1), "real": real_design(sets=14)}
     return {
-        name: (table, write_report(table, study, folder / f"{name}.html", facts=FACTS))
+        name: (table, write_report(table, presented(study), folder / f"{name}.html", facts=FACTS))
         for name, (study, table) in cases.items()
     }
 
 
 @pytest.fixture
 def page(browser, pages):
-    """Opens a page; at the end, it has asked no network for anything and has logged no error."""
+    """Opens a page, and checks in the end that it used no network and logged no error."""
 
     def open_page(name):
         table, path = pages[name]
         browser.get(path.as_uri())
         opened.append(path.as_uri())
-        return table.filter(pl.col("status") == "done").with_columns(
-            pl.when(pl.col("kind") == "AuthorsInstance").then(pl.col("r2_authors")).otherwise(pl.col("score"))
-            .alias("value") if "r2_authors" in table.columns else pl.col("score").alias("value")
-        )  # fmt: skip
+        return table.filter(pl.col("status") == "done").with_columns(value_of(table).alias("value"))
 
     opened = []
     browser.get("about:blank")
@@ -90,7 +89,7 @@ def shown(browser):
 
 
 def check(browser, rows):
-    """The table in the browser is the one of these rows."""
+    """Check that the table in the browser is that of these rows."""
     found = shown(browser)
     expected = rows.group_by("method").agg(
         pl.len(), pl.col("value").mean(), pl.col("value").std().alias("deviation"), pl.col("seconds").mean()

@@ -1,31 +1,22 @@
 """The report of a study: its numbers are those of the table, its text cannot break it, and it needs no network."""
 
-import csv
 import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from admiss.study.report.figures import drawings, figures, save_figures
+from admiss.study.export import save_figures
 from admiss.study.report.page import write_report
+from admiss.study.report.presentation import Presentation, ReferenceTable
 from admiss.study.report.rows import scored_rows, scoreless
 from admiss.study.report.summary import make_filters, summarise
-from experiments.paper.averages import paper_tables
-from tests.admiss.study.report.report_tables import FACTS, SPITEFUL, partitions, real_design, synthetic
+from tests.admiss.study.report.report_tables import FACTS, LABELS, SPITEFUL, presented, real_design, synthetic
 
-PAPER = Path(__file__).parents[2] / "experiments" / "paper"
 CLEAN = {**FACTS, "digests": [("0123", 5)], "failed": 0, "pending": 0}
-
-
-class Section:
-    title, text = "A <comparison>", "Some & more."
-    header = ("method", "R2")
-    rows = (("<b>Affine</b>", 0.12345), ("Finite", None))
 
 
 class Reader(HTMLParser):
@@ -52,11 +43,11 @@ class Reader(HTMLParser):
             self.texts.setdefault(self.open[-1], []).append(data)
 
 
-@pytest.fixture(scope="module", params=[synthetic, real_design, partitions], ids=lambda make: make.__name__)
+@pytest.fixture(scope="module", params=[synthetic, real_design], ids=lambda make: make.__name__)
 def case(request, tmp_path_factory):
     study, table = request.param()
     path = tmp_path_factory.mktemp("report") / "deep" / "page.html"
-    assert write_report(table, study, path, comparison=[Section()], facts=FACTS) == path
+    assert write_report(table, presented(study), path, facts=FACTS) == path
     return study, table, path.read_text(encoding="utf-8")
 
 
@@ -109,8 +100,8 @@ def test_embedded_cells_are_those_of_the_table(case):
 
 def test_means_by_method():
     study, table = synthetic()
-    rows = scored_rows(table, study)
-    lines = {line.method: line for line in summarise(rows, make_filters(rows, study))}
+    rows = presented(study).rows(table)
+    lines = {line.method: line for line in summarise(rows, make_filters(rows, study, LABELS), LABELS)}
     mine = [row for row in table.rows(named=True) if row["status"] == "done" and row["kind"] == "AuthorsInstance"]
     recipe = lambda row: tuple(row[name] for name in (*study.settings, "replicate"))  # noqa: E731
     base = {recipe(row): value(row) for row in mine if row["method"] == "Mean - best"}
@@ -126,26 +117,16 @@ def test_means_by_method():
     assert lines["Mean - best"].better == 0.5
 
 
-def test_levels_outside_the_averages_are_not_chosen_at_first():
-    study, table = real_design(sets=3)
-    filters = {each.name: each for each in make_filters(scored_rows(table, study), study)}
-    signal = filters["signal"]
-    assert dict(zip(signal.levels, signal.chosen, strict=True)) == {
-        "linear": True, "nn": True, "tree": False, "real": True,
-    }  # fmt: skip
-    assert filters["task"].levels == ["classification", "regression"]
-
-
 def test_a_cell_without_a_number_is_not_counted(tmp_path):
     study, table = real_design(sets=3)
-    place = table["status"].to_list().index("done")
+    first = table["status"].to_list().index("done")
     for bad in (float("nan"), float("inf"), None):
-        scores = [bad if i == place else score for i, score in enumerate(table["score"])]
+        scores = [bad if i == first else score for i, score in enumerate(table["score"])]
         broken = table.with_columns(pl.Series("score", scores, dtype=pl.Float64))
         assert scoreless(broken) == 1
         assert scored_rows(broken, study).height == scored_rows(table, study).height - 1
     twice = pl.concat([broken.head(60), broken[50:52]])
-    page = write_report(twice, study, tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
+    page = write_report(twice, Presentation(study), tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
     assert "2 cells repeat a method on an instance" in page
     assert "1 rows are done and have no finite score" in page
 
@@ -166,130 +147,71 @@ def test_warnings_and_failures(case, tmp_path):
     expected = cells.filter(pl.col("reason") != SPITEFUL)["reason"].value_counts()
     assert sum(int(count) for _, count in counts) == expected["count"].sum()
     done = table.filter(pl.col("status") == "done").head(40)
-    clean = write_report(done, study, tmp_path / "page.html", comparison="As text <1>.", facts=CLEAN)
+    clean = write_report(done, Presentation(study), tmp_path / "page.html", facts=CLEAN)
     text = clean.read_text(encoding="utf-8")
     assert 'class="warning"><strong>' not in text
     assert "Nothing failed." in text
-    assert "As text &lt;1&gt;." in text
+    assert "The study has no tables of its own." in text
 
 
 def test_no_cell_is_done(tmp_path):
     study, table = synthetic(sizes=(40,), replicates=1)
     none = table.filter(pl.col("status") == "nothing")
-    page = write_report(none, study, tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
+    page = write_report(none, presented(study), tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
     assert "No cell is done yet." in page
     facts = {name: fact for name, fact in CLEAN.items() if name not in ("machine", "digests")}
     with pytest.raises(ValueError, match="lack machine, digests"):
-        write_report(table, study, tmp_path / "page.html", facts=facts)
+        write_report(table, presented(study), tmp_path / "page.html", facts=facts)
 
 
-def test_paper_table_has_interpolated_averages():
-    study, table = synthetic(sizes=(40, 200, 1000), replicates=10)
-    (paper,) = paper_tables(scored_rows(table, study), study)
-    assert paper.settings == ["MCAR, linear", "MCAR, NN", "censoring, linear", "censoring, NN"]
-    cells = dict(paper.rows)
-    with (PAPER / "synthetic_r2_from_40_rows.csv").open() as lines:
-        compared = {(r["method"], r["mechanism"], r["signal"]): r["compared"] for r in csv.DictReader(lines)}
-    sizes, fractions = (40, 200, 1000), (0.1, 0.4, 0.8)
-    for place, (mechanism, signal) in enumerate(
-        (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
-    ):
-        mine = table.filter(
-            (pl.col("kind") == "AuthorsInstance") & (pl.col("status") == "done") & (pl.col("method") == "CART MIA"),
-            (pl.col("mechanism") == mechanism) & (pl.col("signal") == signal),
-        )
-        at_size = []
-        for n in sizes:
-            means = []
-            for p in fractions:
-                here = mine.filter((pl.col("n") == n) & (pl.col("missing_fraction") == p))
-                signals = [here.filter((pl.col("replicate") - 1) % 5 == s)["r2_authors"].mean() for s in range(5)]
-                means.append(np.mean(signals))
-            at_size.append(np.interp(np.arange(1, 9) / 10, fractions, means).mean())
-        average = np.interp(np.log(np.arange(40, 1001, 20)), np.log(sizes), at_size).mean()
-        number = float(compared["CART MIA", mechanism, signal])
-        assert cells["CART MIA"][3 * place : 3 * place + 3] == pytest.approx([average, number, average - number])
-    assert cells["Finite"][10:] == [None, None]  # the authors' average exploded
-    assert "Mean - linear" not in cells  # the paper has no such row
-
-
-def test_paper_table_without_averages_is_a_sentence(tmp_path):
+def test_figures_of_a_study_that_binds_nothing():
     study, table = synthetic(replicates=1)
-    (paper,) = paper_tables(scored_rows(table, study), study)
-    assert paper.rows == []
-    page = write_report(table, study, tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
-    assert "do not reach the ends of the paper&#x27;s grid" in page
-    assert "class='paper'" not in page
+    plain, labelled = Presentation(study), presented(study)
+    names = [drawing.name for drawing in plain.figures(plain.rows(table))]
+    assert names == ["value-by-missing-fraction", "value-by-n", "seconds"]
+    drawn = {drawing.name: drawing for drawing in labelled.figures(labelled.rows(table))}
+    assert set(drawn) == {*names, "wins"}
+    assert {row[0] for row in drawn["wins"].rows} == {"AuthorsInstance", "fresh draws of the text"}
+    done = table.filter(pl.col("status") == "done", pl.col("kind") == "AuthorsInstance", pl.col("method") == "Affine")
+    cells = {row[2]: row[-1] for row in drawn["value-by-n"].rows if row[:2] == ["AuthorsInstance", "Affine"]}
+    assert set(cells) == set(done["n"].to_list())
 
 
-def test_figures_are_there_where_their_columns_are(tmp_path):
+def test_negative_scores_have_no_floor():
     study, table = synthetic(replicates=1)
-    assert set(figures(table.filter(pl.col("kind") == "AuthorsInstance"), study)) == {
-        "value-by-missing-fraction", "value-by-n", "adaptive-value-by-missing-fraction", "adaptive-value-by-n",
-        "depth-by-n", "wins", "seconds",
-    }  # fmt: skip
-    assert "depth-by-n" not in figures(table.drop("selected_depth"), study)
-    few = table.filter(pl.col("n") == 40).drop("depth", "selected_depth", "mechanism")
-    assert set(figures(few, study)) == {"seconds"}
+    losses = Presentation(study, value=lambda table: pl.col("score") - 20)
+    drawing = next(drawing for drawing in losses.figures(losses.rows(table)) if drawing.name == "value-by-n")
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert low < -20 < high < -18
+    assert "outside the axes" not in drawing.caption
+
+
+def test_figures_are_reproducible_files(tmp_path):
+    study, table = synthetic(sizes=(40,), replicates=1)
+    presentation = Presentation(study, drawings=lambda rows: Presentation(study).figures(rows)[-1:])
     for form in ("png", "svg"):
-        (path,) = save_figures(few, study, tmp_path / "figures", form)
+        (path,) = save_figures(table, presentation, tmp_path / "figures", form)
         assert path.stat().st_size > 3000
         first = path.read_bytes()
-        save_figures(few, study, tmp_path / "figures", form)
+        save_figures(table, presentation, tmp_path / "figures", form)
         assert path.read_bytes() == first
     with pytest.raises(ValueError, match="choose png or svg"):
-        save_figures(few, study, tmp_path, "gif")
+        save_figures(table, presentation, tmp_path, "gif")
 
 
-def test_numbers_of_figures():
-    study, table = real_design()
-    drawn = {drawing.name: drawing for drawing in drawings(scored_rows(table, study))}
-    assert {
-        "value-by-fraction-missing",
-        "designs",
-        "designs-regression",
-        "wins",
-        "wins-classification",
-        "seconds",
-    } <= set(drawn)
-    done = table.filter((pl.col("status") == "done") & (pl.col("design") == "mar") & (pl.col("signal") != "tree"))
-    fields = ["dataset", "signal", "k_missing"]
-    scores = {name: {tuple(row[:3]): row[3] for row in part.select(*fields, "score").iter_rows()}
-              for (name,), part in done.group_by("method")}  # fmt: skip
-    common = set.intersection(*(set(mine) for name, mine in scores.items() if name != "Affine intercept"))
-    drawing = drawn["value-by-fraction-missing"]
-    shares = {(row["dataset"], row["k_missing"]): row["fraction_missing"] for row in done.rows(named=True)}
-    here = [key for key in common if round(shares[key[0], key[2]], 1) == 0.5]
-    numbers = {tuple(row[:3]): row[3:] for row in drawing.rows}
-    mean, error, cells = numbers["MAR", "RF MIA", 0.5]
-    assert (mean, cells) == (pytest.approx(np.mean([scores["RF MIA"][key] for key in here])), len(here))
-    of_sets = {key[0]: np.mean([scores["RF MIA"][k] for k in here if k[0] == key[0]]) for key in here}
-    assert error == pytest.approx(np.std(list(of_sets.values()), ddof=1) / len(of_sets) ** 0.5)
-    assert "Bars are standard errors over data sets." in drawing.caption
-    base = scores["Mean - best"]
-    gains = {key: score - base[key] for key, score in scores["XGBoost"].items() if key in base}
-    sets = {name: np.mean([gain for key, gain in gains.items() if key[0] == name]) for name, *_ in gains}
-    shares = {tuple(row[:2]): row[2:] for row in drawn["wins"].rows}
-    assert shares["MAR", "XGBoost"] == pytest.approx(
-        [np.mean([gain > 0 for gain in gains.values()]), len(gains), np.mean([s > 0 for s in sets.values()]), len(sets)]
+def test_tables_beside_published_numbers(tmp_path):
+    study, table = synthetic(sizes=(40,), replicates=1)
+    means = {("Affine", "mcar"): 0.5, ("CART <1>", "mcar"): 0.25}
+    published = {("Affine", "mcar"): 0.501, ("Affine", "censoring"): 0.4}
+    beside = ReferenceTable.of("Main", "Beside.", "a book", means, published, [("mcar",), ("censoring",)], LABELS)
+    assert beside.settings == ["MCAR", "censoring"]
+    assert dict(beside.rows)["Affine"] == [0.5, 0.501, pytest.approx(-0.001), None, 0.4, None]
+    presentation = replace(
+        presented(study), comparison=lambda rows: [beside, replace(beside, text="Nothing yet.", rows=[])]
     )
-    best = max(drawn["designs"].rows[:9], key=lambda row: row[2])
-    assert f"MAR: {best[1]} {best[2]:.3f}" in drawn["designs"].alternative
-
-
-def test_loss_of_greedy():
-    study, table = partitions()
-    drawn = {drawing.name: drawing for drawing in drawings(scored_rows(table, study))}
-    assert {"partitions-by-n", "partitions-by-n-tuned", "greedy-loss"} <= set(drawn)
-    by_depth = {row[1]: row[3] for row in drawn["greedy-loss"].rows if row[0] == "largest depth"}
-    assert by_depth == pytest.approx({1: 2.0, 2: 4.0, 3: 6.0})
-    unproven = table.with_columns(pl.lit("stopped").alias("proof"))
-    assert "greedy-loss" not in figures(unproven, study)
-
-
-def test_methods_done_on_few_instances_are_left_out():
-    study, table = synthetic(replicates=1)
-    rows = scored_rows(table.filter((pl.col("method") != "XGBoost") | (pl.col("n") == 40)), study)
-    drawing = next(drawing for drawing in drawings(rows) if drawing.name == "value-by-n")
-    assert "left out, as done on less than half of them: XGBoost" in drawing.caption
-    assert "XGBoost" not in {row[2] for row in drawing.rows}
+    page = write_report(table, presentation, tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
+    assert '<td class="published">0.501</td><td class="difference">-0.001</td>' in page
+    assert "CART &lt;1&gt;" in page
+    assert '<th scope="col">a book</th>' in page
+    assert page.count("class='reference'") == 1
+    assert "<p>Nothing yet.</p>" in page
