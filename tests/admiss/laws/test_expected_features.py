@@ -1,4 +1,4 @@
-"""Expected features: the transformer, the ridge on top, and the contracts of both."""
+"""Expected features: the transformer, and the ridge on top."""
 
 import numpy as np
 import pandas as pd
