@@ -94,16 +94,6 @@ def test_weights():
             AdaptiveRegressor().fit(X, y, sample_weight=bad)
 
 
-def test_columns_at_predict():
-    model = AdaptiveRegressor().fit(pd.DataFrame(X, columns=["a", "b"]), y)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(pd.DataFrame(X, columns=["b", "a"]))
-    with pytest.raises(ValueError, match="expecting 2 features|feature names should match"):
-        model.predict(pd.DataFrame(X[:, :1], columns=["a"]))
-    with pytest.raises(ValueError, match="X has 1 features"):
-        AdaptiveRegressor().fit(X, y).predict(X[:, :1])
-
-
 def test_labels():
     for bad in ([0, 1, None, 1], [0.0, 1.0, np.nan, 1.0], pd.Series([0, 1, None, 1], dtype="Int64")):
         with pytest.raises(ValueError, match="missing labels|NaN"):
@@ -119,13 +109,6 @@ def test_a_solver_that_is_not_installed():
         AdaptiveRegressor(solver="mosek").fit(X, y)
 
 
-def test_frames_of_objects_and_booleans():
-    frame = pd.DataFrame({"a": pd.Series([1, None, 3.5, pd.NA], dtype=object), "b": [True, False, True, False]})
-    model = AdaptiveRegressor("static", lam=0.1).fit(frame, y)
-    same = AdaptiveRegressor("static", lam=0.1).fit(np.array([[1, 1], [np.nan, 0], [3.5, 1], [np.nan, 0]]), y)
-    np.testing.assert_array_equal(model.coefficients_, same.coefficients_)
-
-
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_one_row_with_none(make):
     """A column of None has no type, and is missing all the same."""
@@ -134,13 +117,6 @@ def test_one_row_with_none(make):
     np.testing.assert_array_equal(model.predict(make([{"a": 2.0, "b": None}])), expected)
     with pytest.warns(UserWarning, match="left out of the model: b"):
         AdaptiveRegressor().fit(make({"a": X[:, 0].tolist(), "b": [None] * 4}), y)
-
-
-def test_masked_arrays():
-    masked = np.ma.MaskedArray(np.nan_to_num(X, nan=-999.0), mask=np.isnan(X))
-    np.testing.assert_array_equal(
-        AdaptiveRegressor().fit(masked, y).coefficients_, AdaptiveRegressor().fit(X, y).coefficients_
-    )
 
 
 def test_a_failed_fit_changes_nothing():

