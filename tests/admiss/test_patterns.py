@@ -1,3 +1,5 @@
+"""Tables of missingness patterns against plain sorting and search."""
+
 import numpy as np
 import pytest
 
@@ -18,9 +20,9 @@ def test_table_equals_unique_rows(d):
     np.testing.assert_allclose(table.weights, [s[codes.ravel() == k].sum() for k in range(len(expected))])
     X = np.where(M, np.nan, 1.0)
     for weights in (s, np.full(200, 2.0)):
-        plain, thrifty = PatternTable.of(M, weights), PatternTable.of_missing(X, weights)
+        plain, compact = PatternTable.of(M, weights), PatternTable.of_missing(X, weights)
         for name in ("patterns", "counts", "weights"):
-            np.testing.assert_allclose(getattr(thrifty, name), getattr(plain, name))
+            np.testing.assert_allclose(getattr(compact, name), getattr(plain, name))
 
 
 def test_lookup_and_nearest_equal_brute_force():
@@ -37,7 +39,7 @@ def test_lookup_and_nearest_equal_brute_force():
 
 
 def test_packing_is_much_faster_than_unique_rows():
-    """Counted, not timed: sorting happens on one integer a row."""
+    """Counted, not timed: one integer per row is sorted."""
     M = np.random.default_rng(0).uniform(size=(1000, 50)) < 0.5
     sorted_shapes = []
     original = np.unique

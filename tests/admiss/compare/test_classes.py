@@ -135,7 +135,7 @@ def test_no_number_where_theory_has_none(make_rows):
     X, y = make_rows(n=60, d=9, fraction=0.5)
     table = compare_classes(X, y, [CountAdaptive(), "fully_adaptive"], cv=2, random_state=0)
     assert table["p(F)"].tolist() == [30, 9 * 2**8 + 2**9]
-    assert np.isnan(table["bound"]).all()  # no degree is declared; and nothing tells sigma^2
+    assert np.isnan(table["bound"]).all()  # no declared degree, and sigma^2 cannot be estimated
     given = compare_classes(X, y, ["fully_adaptive"], cv=2, random_state=0, sigma2=1.0)
     assert np.isfinite(given["bound"]).all()
 

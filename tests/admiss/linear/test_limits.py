@@ -1,4 +1,4 @@
-"""Where two models must coincide."""
+"""Limits in which two models coincide."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def scores(model, X):
 
 @pytest.fixture(params=[AdaptiveRegressor, AdaptiveClassifier], ids=["regression", "classification"])
 def task(request, make_rows):
-    """An estimator class with rows; the classes overlap, so that lam = 0 has a solution."""
+    """An estimator class with rows; the classes overlap, which gives lam = 0 a solution."""
     X, y = make_rows(n=400, d=3)
     if request.param is AdaptiveRegressor:
         return AdaptiveRegressor, X, y

@@ -65,7 +65,7 @@ def test_a_row_split_into_two_halves(problem):
 @QUICK
 @given(problems())
 def test_a_feature_that_is_always_the_same(problem):
-    """It is never missing and constant, so that the free intercept has it already.
+    """The free intercept already contains a feature that is constant and never missing.
 
     Affine and polynomial weights give it corrections, which repeat the indicators and share their penalty.
     """
