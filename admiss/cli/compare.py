@@ -1,4 +1,4 @@
-"""The command ``admiss compare``: partitioners side by side, as text, a picture and a JSON file."""
+"""The command ``admiss compare``: partitioners side by side, as text, a figure and a JSON file."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from admiss.atomic_write import write_atomically
 from admiss.cli.files import read_table
 from admiss.compare.partitions import DEFAULT_METHODS, METHODS, Comparison, Setting, compare_partitions
 from admiss.datasets import make_interacting, make_synthetic
@@ -20,9 +21,9 @@ from formulations.leaves.cost import RIDGE_SCALES
 HEADERS = {"gap_percent": "gap %", "cv_R2": "R2 cv", "test_R2": "R2 test"}
 LOSSES = ("squared", "absolute", "huber")
 DESCRIPTION = """\
-Divide missingness patterns into leaves with a linear model each, by several partitioners at the same leaf cost, and
-compare what they cost, what is proven, and how they predict. Without --data two generated data sets are compared: one
-with interacting patterns, where greedy splitting misses the optimum, and the paper's MCAR data, where it hardly does.
+Divide missingness patterns into leaves with one linear model per leaf, by several partitioners at the same leaf cost,
+and compare their costs, proofs and predictions. Without --data two generated data sets are compared: one with
+interacting patterns, on which greedy splitting misses the optimum, and the paper's MCAR data, on which it hardly does.
 """
 
 
@@ -40,27 +41,28 @@ def add_compare_parser(commands: Any) -> None:
     parser.add_argument("--target", metavar="COLUMN", help="the column of --data to predict")
     parser.add_argument(
         "--methods", nargs="+", default=list(DEFAULT_METHODS), metavar="METHOD", choices=list(METHODS),
-        help="what to compare, see below",
+        help="partitioners to compare, see below",
     )  # fmt: skip
-    parser.add_argument("--max-depth", type=int, default=3, help="most splits on the way to a leaf")
-    parser.add_argument("--max-leaves", type=int, help="most leaves; as many as the depth allows by default")
-    parser.add_argument("--min-rows", type=int, help="fewest rows of a leaf; 2 (d + 1) by default")
+    parser.add_argument("--max-depth", type=int, default=3, help="largest number of splits on the way to a leaf")
+    parser.add_argument("--max-leaves", type=int, help="largest number of leaves; unlimited by default")
+    parser.add_argument("--min-rows", type=int, help="smallest number of rows in a leaf; 2 (d + 1) by default")
     parser.add_argument("--ridge", type=float, default=1.0, help="penalty on the squared weights of a leaf")
-    parser.add_argument("--ridge-scale", choices=RIDGE_SCALES, default="leaf", help="the ridge as it is, or times rows")
-    parser.add_argument("--leaf-model", choices=LEAF_MODELS, default="static", help="models in the leaves")
+    parser.add_argument("--ridge-scale", choices=RIDGE_SCALES, default="leaf", help="the ridge as given, or times rows")
+    parser.add_argument("--leaf-model", choices=LEAF_MODELS, default="static", help="model in the leaves")
     parser.add_argument("--loss", choices=LOSSES, default="squared", help="loss of a leaf")
     parser.add_argument("--rows", type=int, default=1000, help="training rows of the generated data")
-    parser.add_argument("--test-share", type=float, default=0.25, help="share of the rows of --data kept for the test")
+    parser.add_argument("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test")
     parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation; 0 for none")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each exact solve")
     parser.add_argument("--seed", type=int, default=0, help="seed of data, folds and test rows")
     parser.add_argument(
         "--out", default="admiss-compare", metavar="PREFIX", help="PREFIX.png and PREFIX.json are written"
     )
+    parser.set_defaults(handler=compare_pages)
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Defaults shown where there are some, descriptions as they are written."""
+    """Shows defaults other than None, and descriptions as written."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         if action.default is None or action.default is argparse.SUPPRESS:
@@ -69,7 +71,7 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescription
 
 
 def compare_pages(options: argparse.Namespace) -> Iterator[str]:
-    """Run the comparison and pass on what is to be printed."""
+    """Run the comparison, and yield the text to print."""
     setting = Setting(
         max_depth=options.max_depth,
         max_leaves=options.max_leaves,
@@ -98,13 +100,13 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
             yield comparison.verdict()
         yield ""
         if comparison.interrupted:
-            yield "interrupted: what was not finished is left out"
+            yield "interrupted: unfinished methods are left out"
             break
     yield from _written(comparisons, Path(options.out))
 
 
 def _check(options: argparse.Namespace, setting: Setting) -> None:
-    """One sentence for what cannot work, before work starts."""
+    """Refuse options that cannot work, in one sentence."""
     if (options.data is None) != (options.target is None):
         raise ValueError("--data FILE and --target COLUMN belong together.")
     if not 0 < options.test_share < 1:
@@ -152,12 +154,10 @@ def _table(comparison: Comparison) -> str:
 
 
 def _written(comparisons: list[Comparison], prefix: Path) -> Iterator[str]:
-    """Write the JSON file, then the picture, each whole or not at all."""
+    """Write the JSON file, then the figure, each completely or not at all."""
     path = prefix.with_name(prefix.name + ".json")
     content = {"versions": versions(), "comparisons": [comparison.to_dict() for comparison in comparisons]}
-    unfinished = path.with_name(path.name + ".partial")
-    unfinished.write_text(json.dumps(content, indent=1))
-    unfinished.replace(path)
+    write_atomically(path, json.dumps(content, indent=1).encode())
     yield f"written: {path}"
     picture = prefix.with_name(prefix.name + ".png")
     unfinished = picture.with_name(prefix.name + ".partial.png")

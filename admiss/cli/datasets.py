@@ -1,5 +1,6 @@
-"""The command ``admiss datasets``: the real data sets of the paper, listed, described, and written as CSV files."""
+"""The command ``admiss datasets``: list, describe and write the real data sets of the paper."""
 
+import argparse
 import csv
 import io
 from collections.abc import Iterator
@@ -16,47 +17,49 @@ from admiss.terminal.table import Table
 
 
 def add_datasets_parser(commands: Any) -> None:
-    """The options of the command."""
+    """Declare the options."""
     parser = commands.add_parser(
         "datasets",
         help="list the 63 real data sets of the paper, describe some, or write them as CSV files",
-        description="Without a name: a table of all. UCI files are downloaded once and kept; files in the folder that "
-        "the environment variable ADMISS_DATA names are used instead.",
+        description="Without a name: a table of all. UCI files are downloaded once and cached; files in the folder "
+        "named by the environment variable ADMISS_DATA are used instead.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="data sets to load and describe")
-    parser.add_argument("--all", action="store_true", help="load all of them, so that they are there without network")
+    parser.add_argument("--all", action="store_true", help="load all of them, for later use without network")
     parser.add_argument(
         "--encoding", choices=["clean", "authors"], default="clean", help="how they are encoded (clean)"
     )
     parser.add_argument("--out", metavar="FOLDER", help="write each as FOLDER/NAME.csv, the target as last column")
+    parser.set_defaults(handler=datasets_pages)
 
 
-def datasets_pages(names: list[str], everything: bool, encoding: str, out: str | None) -> Iterator[str]:
-    """The text of the command, a piece for each data set as soon as it is loaded."""
-    if everything and names:
+def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the text of the command, one page per data set as soon as it is loaded."""
+    names, out = options.names, options.out
+    if options.all and names:
         raise ValueError("Give names or --all, not both.")
-    if everything:
+    if options.all:
         names = [str(name) for name in list_datasets()["name"]]
     elif not names:
         if out is not None:
             raise ValueError("--out needs the names of data sets, or --all.")
-        yield str(list_datasets(encoding))
+        yield str(list_datasets(options.encoding))
         return
     for name in names:
         find_record(name)
     unavailable = []
     for name in progress(names, len(names), "loading"):
         try:
-            dataset = load_dataset(name, encoding)
+            dataset = load_dataset(name, options.encoding)
         except DataUnavailableError as error:
             unavailable.append(name)
             yield f"{name} could not be loaded: {error}\n"
             continue
         yield _description(dataset)
         if out is not None:
-            place = Path(out) / f"{name}.csv"
-            write_atomically(place, _as_csv(dataset).encode())
-            yield f"written to {place}\n"
+            path = Path(out) / f"{name}.csv"
+            write_atomically(path, _as_csv(dataset).encode())
+            yield f"written to {path}\n"
     if unavailable:
         raise DataUnavailableError(f"{len(unavailable)} of {len(names)} could not be loaded: {', '.join(unavailable)}.")
 
@@ -76,7 +79,7 @@ def _description(dataset: Dataset) -> str:
 
 
 def _as_csv(dataset: Dataset) -> str:
-    """X and y as text; a missing number is an empty cell."""
+    """Encode X and y as CSV; a missing number is an empty cell."""
     names = dataset.feature_names
     if dataset.y is not None:
         target = str(dataset.target)

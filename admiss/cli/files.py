@@ -1,7 +1,7 @@
-"""Anyone's table: CSV or Parquet to features and a target.
+"""Features and a target from a CSV or Parquet file.
 
-Numbers are taken as they are. A column of text with few distinct values becomes one column of 0 and 1 for each of them,
-all missing where the text is missing; a column with more is left out. Rows without a target are left out.
+Numbers are used as they are. A column of text with few distinct values becomes one column of 0 and 1 per value, missing
+if the text is missing; a column with more values is left out. Rows without a target are left out.
 """
 
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from admiss.extras import MissingPackageError
 from formulations.arrays import FloatArray, IntArray
 
 BACKENDS = ("polars", "pandas", "pyarrow")
-# Distinct values up to which a column of text is encoded.
+# A column of text with more distinct values is left out.
 MOST_CATEGORIES = 10
 MISSING_WORDS = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "?", ".")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """Features, names and target of a file, and what was done to get them."""
+    """Features, names and target of a file, and notes on how they were obtained."""
 
     X: FloatArray
     names: list[str]
@@ -30,7 +31,7 @@ class TableFile:
     notes: list[str]
 
     def features(self, rows: IntArray) -> Any:
-        """Some rows of the features as a data frame, so that names are kept."""
+        """Some rows of the features as a data frame with their names."""
         columns = {name: self.X[rows, j] for j, name in enumerate(self.names)}
         return nw.from_dict(columns, backend=_backend()).to_native()
 
@@ -41,9 +42,9 @@ def read_table(path: str | Path, target: str) -> TableFile:
     Parameters
     ----------
     path : str or Path
-        The file; its ending says what it is.
+        The file; its suffix determines the format.
     target : str
-        Column to be predicted, of numbers.
+        Numeric column to predict.
     """
     frame = _read(Path(path))
     if target not in frame.columns:
@@ -58,13 +59,13 @@ def read_table(path: str | Path, target: str) -> TableFile:
         values = _numbers(frame[name])
         if values is not None:
             if np.isinf(values).any():
-                notes.append(f"{int(np.isinf(values).sum())} infinite values of {name} are taken as missing.")
+                notes.append(f"{int(np.isinf(values).sum())} infinite values of {name} are treated as missing.")
             columns.append(np.where(np.isinf(values), np.nan, values))
             names.append(str(name))
             continue
         encoded = _encoded(frame[name])
         if encoded is None:
-            notes.append(f"{name} is left out: text with more than {MOST_CATEGORIES} distinct values, or one only.")
+            notes.append(f"{name} is left out: text with more than {MOST_CATEGORIES} distinct values, or only one.")
             continue
         columns += list(encoded.values())
         names += [f"{name}={value}" for value in encoded]
@@ -95,20 +96,20 @@ def _read(path: Path) -> Any:
             options |= {"na_values": list(MISSING_WORDS)}
     try:
         return readers[path.suffix.lower()](str(path), backend=backend, **options)
-    except Exception as error:  # each backend has errors of its own
+    except Exception as error:  # each backend has its own errors
         raise ValueError(f"{path} could not be read: {' '.join(str(error).split())[:200]}") from error
 
 
 def _backend() -> Any:
-    """The library for data frames that is there."""
+    """The installed library for data frames."""
     backend = next((name for name in BACKENDS if find_spec(name)), None)
     if backend is None:
-        raise ValueError("Reading files needs polars, pandas or pyarrow: run 'pip install polars'.")
+        raise MissingPackageError("Reading a file", "polars, pandas or pyarrow", "files")
     return backend
 
 
 def _numbers(series: Any) -> FloatArray | None:
-    """A column of numbers with NaN, or None."""
+    """A numeric column with NaN, or None for other columns."""
     if series.null_count() == len(series):
         return np.full(len(series), np.nan)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
@@ -117,10 +118,10 @@ def _numbers(series: Any) -> FloatArray | None:
 
 
 def _encoded(series: Any) -> dict[str, FloatArray] | None:
-    """A column of text as columns of 0 and 1, or None where it has too many values."""
+    """A column of text as columns of 0 and 1, or None if it has too many values."""
     texts = [None if value is None or str(value) in MISSING_WORDS else str(value) for value in series.to_list()]
     values = sorted({text for text in texts if text is not None})
     if not 2 <= len(values) <= MOST_CATEGORIES:
         return None
-    kept = values[1:] if len(values) == 2 else values  # two values are one column
-    return {value: np.array([np.nan if text is None else float(text == value) for text in texts]) for value in kept}
+    encoded = values[1:] if len(values) == 2 else values  # two values are one column
+    return {value: np.array([np.nan if text is None else float(text == value) for text in texts]) for value in encoded}

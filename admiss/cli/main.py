@@ -3,19 +3,20 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from admiss._version import __version__
-from admiss.cli.compare import add_compare_parser, compare_pages
-from admiss.cli.datasets import add_datasets_parser, datasets_pages
-from admiss.cli.new_class import add_new_class_parser, new_class_pages
+from admiss.cli.compare import add_compare_parser
+from admiss.cli.datasets import add_datasets_parser
+from admiss.cli.new_class import add_new_class_parser
 from admiss.demo import demo_pages
+from admiss.extras import MissingPackageError
 from admiss.versions import show_versions
 from formulations.certificate import SolverError
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
+    """Build the commands; each has a ``handler``, a function of the options that yields the text to print."""
     purpose = "Prediction with missing data by adaptive optimization."
     parser = argparse.ArgumentParser(prog="admiss", description=purpose)
     parser.add_argument("--version", action="version", version=f"admiss {__version__}")
@@ -32,32 +33,28 @@ def build_parser() -> argparse.ArgumentParser:
     demo.add_argument("--missing", type=float, default=0.3, metavar="SHARE", help="share of missing values")
     demo.add_argument("--lam", type=float, default=5.0, help="strength of the penalty")
     demo.add_argument("--seed", type=int, default=0, help="seed of the data")
-    commands.add_parser("versions", help="print the versions of admiss and of what it uses")
+    demo.set_defaults(handler=lambda options: demo_pages(options.rows, options.missing, options.lam, options.seed))
+    versions = commands.add_parser("versions", help="print the versions of admiss and of the packages that it uses")
+    versions.set_defaults(handler=_versions)
     for command in commands.choices.values():
-        command.set_defaults(parser=command)  # errors show the usage of the command that was called
+        command.set_defaults(parser=command)  # errors show the usage of the command
     return parser
 
 
+def _versions(options: argparse.Namespace) -> Iterator[str]:
+    show_versions()
+    return iter(())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 2 with one sentence where something is wrong, 130 when interrupted."""
+    """Run the command line; the exit code is 0, 2 with one sentence for an error, 130 if interrupted."""
     options = build_parser().parse_args(arguments)
-    if options.command == "versions":
-        show_versions()
-        return 0
     try:
-        if options.command == "compare":
-            pages = compare_pages(options)
-        elif options.command == "datasets":
-            pages = datasets_pages(options.names, options.all, options.encoding, options.out)
-        elif options.command == "new-class":
-            pages = new_class_pages(options.name, options.folder)
-        else:
-            pages = demo_pages(options.rows, options.missing, options.lam, options.seed)
-        for page in pages:
+        for page in options.handler(options):
             print(page, flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, SolverError) as error:
+    except (ValueError, OSError, SolverError, MissingPackageError) as error:
         options.parser.error(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The command ``admiss new-class``: the files of a new adaptivity class and of its test."""
+"""The command ``admiss new-class``: files for a new adaptivity class and its test."""
 
 import argparse
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from admiss.testing.template import new_class_files
 
 PAGE = Path(__file__).parents[1] / "adaptivity" / "WRITE_YOUR_OWN.md"
 DESCRIPTION = """\
-Write two files to begin with: an adaptivity class NAME with a basis, names and a docstring in the usual order, and a
-test that runs the contract of adaptivity classes and a first comparison. Both run as they are; look for TODO.
+Write two files to start from: an adaptivity class NAME with a basis, names and a docstring in the usual order, and a
+test that runs the contract of adaptivity classes and a first comparison. Both run as written; look for TODO.
 """
 
 
@@ -25,21 +25,24 @@ def add_new_class_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", metavar="NAME", help="name of the class, CountAdaptive for instance")
-    parser.add_argument("--folder", default=".", metavar="DIR", help="where to write; made if need be (default: here)")
+    parser.add_argument(
+        "--folder", default=".", metavar="DIR", help="where to write; created if absent (default: here)"
+    )
+    parser.set_defaults(handler=new_class_pages)
 
 
-def new_class_pages(name: str, folder: str) -> Iterator[str]:
-    """Write both files or none, and say what is next."""
-    place = Path(folder)
-    files = {place / file: text for file, text in new_class_files(name).items()}
-    there = [str(path) for path in files if path.exists()]
-    if there:
-        raise ValueError(f"Nothing is overwritten, and {there[0]} is there already: choose another name or --folder.")
-    for part in (place, *place.parents):
+def new_class_pages(options: argparse.Namespace) -> Iterator[str]:
+    """Write both files or none, and yield the next steps."""
+    folder = Path(options.folder)
+    files = {folder / file: text for file, text in new_class_files(options.name).items()}
+    existing = [str(path) for path in files if path.exists()]
+    if existing:
+        raise ValueError(f"{existing[0]} already exists and is not overwritten: choose another name or --folder.")
+    for part in (folder, *folder.parents):
         if part.exists() and not part.is_dir():
-            raise ValueError(f"--folder {folder} cannot be, since {part} is a file: name a folder.")
+            raise ValueError(f"--folder {folder} cannot be created, since {part} is a file: name a folder.")
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
@@ -48,5 +51,5 @@ def new_class_pages(name: str, folder: str) -> Iterator[str]:
     for path in files:
         yield f"written: {path}"
     test = list(files)[1].name
-    yield f"test it: {'' if place == Path('.') else f'cd {place} && '}python -m pytest {test}"
+    yield f"test it: {'' if folder == Path('.') else f'cd {folder} && '}python -m pytest {test}"
     yield f"read on: {PAGE}"

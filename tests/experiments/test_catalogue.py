@@ -2,16 +2,20 @@
 
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from admiss.study.digest import study_sources
+from admiss.study.digest import _files, study_sources
 from admiss.study.study import SCALES, Cell, Method, instance_recipe, instance_seed
 from experiments.__main__ import main
 from experiments.catalogue import CATALOGUE
 from experiments.studies.synthetic.grid import SETTINGS, spread_instances
 from experiments.studies.synthetic.instances import AuthorsInstance, TextInstance
 
+ROOT = Path(__file__).parents[2]
 STUDIES = {name: presentation.study for name, presentation in CATALOGUE.items()}
 
 
@@ -65,6 +69,12 @@ def test_the_digest_covers_all_studies(name):
     assert study_sources(STUDIES[name], ["smoke"]) == ("experiments.studies",)
 
 
+def test_the_digest_covers_methods_and_no_tables():
+    names = {name for name, _ in _files("experiments.studies")}
+    assert {f"experiments.studies/{name}.py" for name in ("methods/tuned", "bounds/measures", "stack/grid")} <= names
+    assert not [name for name in names if "tables" in name or "figures" in name]
+
+
 @pytest.mark.parametrize("command", ["run", "status", "report", "compare-paper"])
 def test_an_unknown_study_ends_in_one_sentence(command, capsys):
     assert main([command, "nothing"]) == 2
@@ -85,6 +95,13 @@ def test_the_comparison_of_all_studies_checks_its_options(arguments, sentence, c
     monkeypatch.chdir(tmp_path)
     assert main(["compare-paper", *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"error: {sentence}")
+
+
+def test_without_polars_a_sentence_says_what_to_install():
+    code = "import sys; sys.modules['polars'] = None; from experiments.__main__ import main; sys.exit(main(['list']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: This command needs polars: run pip install 'admiss[study]'.\n"
 
 
 @pytest.mark.slow

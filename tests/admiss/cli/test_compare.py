@@ -1,4 +1,4 @@
-"""admiss compare: the table, the verdict, the files, and everyone's data."""
+"""admiss compare: the table, the verdict, the files, and your own data."""
 
 import json
 import sys
@@ -74,7 +74,7 @@ def test_the_verdict_says_what_came_out():
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
-def test_a_file_of_ones_own(here, capsys, monkeypatch, ending, backend):
+def test_your_own_file(here, capsys, monkeypatch, ending, backend):
     monkeypatch.setattr(admiss.cli.files, "BACKENDS", (backend,))
     data = make_interacting(n=300, d=5, random_state=0)
     frame = pd.DataFrame(data.X_train, columns=["age", "height", "c", "d", "e"])
@@ -116,7 +116,7 @@ def test_oddities_of_files(here, capsys):
     frame.to_csv("s.csv", sep=";", index=False)
     options = ["compare", "--data", "s.csv", "--target", "y", "--min-rows", "80", "--max-depth", "1"]
     assert main(options) == 0
-    assert "1 infinite values of c are taken as missing" in capsys.readouterr().out
+    assert "1 infinite values of c are treated as missing" in capsys.readouterr().out
     assert main([*options[:5], "--methods", "boxes", "groups", "--max-leaves", "2", "--folds", "0"]) == 0
     frame.assign(y=1.0).to_csv("constant.csv", index=False)
     assert main(["compare", "--data", "constant.csv", "--target", "y", "--max-depth", "2"]) == 0
@@ -162,22 +162,22 @@ def test_without_matplotlib_the_picture_is_left_out_with_a_sentence(here, capsys
     assert (here / "admiss-compare.json").exists()
 
 
-def test_without_a_library_for_frames_one_sentence_says_so(here, monkeypatch):
+def test_without_a_library_for_frames_one_sentence_says_so(here, monkeypatch, capsys):
     pd.DataFrame({"a": [1, 2], "y": [1.0, 2.0]}).to_csv("t.csv", index=False)
     monkeypatch.setattr(admiss.cli.files, "BACKENDS", ())
-    with pytest.raises(ValueError, match="needs polars, pandas or pyarrow"):
-        read_table("t.csv", "y")
+    with pytest.raises(SystemExit):
+        main(["compare", "--data", "t.csv", "--target", "y"])
+    sentence = "error: Reading a file needs polars, pandas or pyarrow: run pip install 'admiss[files]'."
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_full_disk_keeps_the_old_file(here, monkeypatch, capsys):
-    from pathlib import Path
-
     (here / "admiss-compare.json").write_text("old")
 
-    def full(self, *arguments, **keywords):
+    def full(descriptor, destination):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(SystemExit) as stop:
         main(["compare", "--rows", "200", "--folds", "0", "--max-depth", "1"])
     assert stop.value.code == 2

@@ -33,7 +33,7 @@ def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch,
     (tmp_path / "test_mine.py").write_text("mine")
     (tmp_path / "file").write_text("")
     wrong = {
-        "Mine": "Nothing is overwritten, and test_mine.py is there already: choose another name or --folder.",
+        "Mine": "test_mine.py already exists and is not overwritten: choose another name or --folder.",
         "My Class": "'My Class' cannot be the name of a class: use letters and digits without spaces",
         "2nd": "'2nd' cannot be the name of a class",
         "class": "'class' cannot be the name of a class",
@@ -62,7 +62,7 @@ def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch,
         with pytest.raises(SystemExit):
             main(["new-class", "Mine", "--folder", folder])
         shown = capsys.readouterr().err
-        assert f"error: --folder {folder} cannot be, since file is a file: name a folder." in shown
+        assert f"error: --folder {folder} cannot be created, since file is a file: name a folder." in shown
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "test_mine.py"]
     assert (tmp_path / "test_mine.py").read_text() == "mine"
 
