@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from admiss.estimator.rows import product_columns
 from formulations.arrays import BoolArray, FloatArray, Matrix
+from formulations.jit import compiled
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -108,7 +108,7 @@ class Adaptivity(BaseEstimator):
             product = sp.csr_array(sp.hstack(features))
             product.eliminate_zeros()
             return product
-        return product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
+        return _product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
         """n_k of shape (d + 1, K): the total weight of rows with x_j observed and phi_k(m) nonzero."""
@@ -134,3 +134,20 @@ class Adaptivity(BaseEstimator):
     def imputes_constants(self) -> bool:
         """Whether this class itself is declared to be imputation by constants."""
         return bool(vars(type(self)).get("constant_imputation", False))
+
+
+@compiled
+def _product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
+    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column per pair; j = 0 is the intercept."""
+    n, p = len(X), len(j)
+    columns = np.empty((n, p))
+    for i in range(n):
+        for c in range(p):
+            feature = j[c] - 1
+            if feature < 0:
+                columns[i, c] = phi[i, k[c]]
+            elif M[i, feature]:
+                columns[i, c] = 0.0
+            else:
+                columns[i, c] = X[i, feature] * phi[i, k[c]]
+    return columns

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing
-from admiss.estimator.rows import observed_moments
+from admiss.estimator.observed import observed_moments
 from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
 from formulations.arrays import FloatArray
 

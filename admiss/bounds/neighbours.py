@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
 from admiss.estimator.folds import Split
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray, IntArray

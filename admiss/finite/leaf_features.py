@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.cost import PatternRows

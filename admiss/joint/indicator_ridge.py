@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 

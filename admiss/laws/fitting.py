@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.laws.law import Law, expectations
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 

@@ -22,7 +22,7 @@ from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows
 from admiss.baselines.tuning.scoring import check_held_out, score
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing
-from admiss.estimator.rows import observed_moments
+from admiss.estimator.observed import observed_moments
 from admiss.estimator.seeds import seeded
 from admiss.estimator.validation import feature_names, read_features
 from admiss.terminal.progress import progress

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from admiss.datasets import Dataset, make_interacting, make_synthetic, semi_synthetic
-from admiss.estimator.rows import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 
 # The same rows as in the study real-design, so that both share the imputed matrices that are kept.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.estimator.labels import class_probabilities
-from admiss.estimator.rows import standardised
+from admiss.estimator.observed import standardised
 from admiss.linear.fold_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path

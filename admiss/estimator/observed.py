@@ -1,26 +1,9 @@
-"""Compiled loops over rows."""
+"""Means and scales of observed values."""
 
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray
 from formulations.jit import compiled
-
-
-@compiled
-def product_columns(X, M, phi, j, k):  # type: ignore[no-untyped-def]
-    """x_j (1 - m_j) phi_k(m) for the pairs (j, k), one column per pair; j = 0 is the intercept."""
-    n, p = len(X), len(j)
-    columns = np.empty((n, p))
-    for i in range(n):
-        for c in range(p):
-            feature = j[c] - 1
-            if feature < 0:
-                columns[i, c] = phi[i, k[c]]
-            elif M[i, feature]:
-                columns[i, c] = 0.0
-            else:
-                columns[i, c] = X[i, feature] * phi[i, k[c]]
-    return columns
 
 
 @compiled
