@@ -122,7 +122,7 @@ CASES = [
     Case(FiniteRegressor(Greedy(**SMALL), scale=True), RIDGE),
     Case(FiniteRegressor(OptimalTree(**SMALL), leaf_model="static", scale=True), RIDGE),
     Case(FiniteRegressor(BoxPartition(**SMALL), scale=True, truncate=False), RIDGE),
-    Case(FiniteRegressor(PatternGroups(2, min_rows=1), ridge=0.01, ridge_scale="sample", scale=True), RIDGE),
+    Case(FiniteRegressor(PatternGroups(2, min_rows=1, random_state=0), ridge_scale="sample", scale=True), RIDGE),
     Case(FiniteRegressor(SplitAssignTree(1, min_rows=1), 0, loss="absolute"), LEAF, NO_RIDGE, NO_COLUMN, slow=True),
     Case(FiniteClassifier(Greedy(**SMALL), scale=True), RIDGE),
     Case(FiniteClassifier(OptimalTree(**SMALL), leaf_model="static", scale=True), RIDGE),
