@@ -90,7 +90,7 @@ DROPPED_FIRST = {
     "rows_of_weight_zero_in_given_folds": GIVEN_FOLDS,
     "check_sample_weight_equivalence_on_dense_data": GIVEN_FOLDS,
 }
-NO_COLUMN = {"nothing_observed": "without features the absolute loss is a constant that the linear program cannot take"}
+NO_COLUMN = {"nothing_observed": "the leaf program of a loss such as the absolute one cannot be built without features"}
 EMPTY_BINS = "scikit-learn's HistGradientBoosting cannot bin a column without values, and the column is not left out"
 BOOSTING = {"columns_all_missing": EMPTY_BINS, "nothing_observed": EMPTY_BINS, "never_observed_is_reported": EMPTY_BINS}
 
