@@ -36,15 +36,25 @@ BEST = ("linear", "tree", "forest", "xgboost")
 class Tuned(BaseEstimator):
     """Shared by the tuned regressor and the tuned classifier."""
 
-    kind: str | Sequence[str]
-    imputer: Any
-    grid: Any
-    cv: Any
-    scoring: str
-    random_state: Any
-    n_jobs: int | None
-
     _scores: tuple[str, ...]
+
+    def __init__(
+        self,
+        kind: str | Sequence[str] = "best",
+        imputer: Any = None,
+        grid: Any = "default",
+        cv: Any = 5,
+        scoring: str = "r2",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.imputer = imputer
+        self.grid = grid
+        self.cv = cv
+        self.scoring = scoring
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _kinds(self) -> tuple[str, ...]:
         kinds = BEST if isinstance(self.kind, str) and self.kind == "best" else listed_kinds(self.kind)

@@ -70,24 +70,6 @@ class TunedRegressor(RegressorMixin, Tuned):
 
     _scores = REGRESSION
 
-    def __init__(
-        self,
-        kind: str | Sequence[str] = "best",
-        imputer: Any = None,
-        grid: Any = "default",
-        cv: Any = 5,
-        scoring: str = "r2",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.kind = kind
-        self.imputer = imputer
-        self.grid = grid
-        self.cv = cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Tune and fit.
 
@@ -156,13 +138,7 @@ class TunedClassifier(ClassifierMixin, Tuned):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.kind = kind
-        self.imputer = imputer
-        self.grid = grid
-        self.cv = cv
-        self.scoring = scoring
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(kind, imputer, grid, cv, scoring, random_state, n_jobs)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Tune and fit; parameters as in :meth:`TunedRegressor.fit`, with class labels in y."""
