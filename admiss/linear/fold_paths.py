@@ -178,14 +178,8 @@ def _class_folds(
     slopes = [float(np.max(np.abs(gradient)[u1 > 0] / u1[u1 > 0], initial=0.0)) for u1 in penalties]
     largest = np.array([slope if slope > 0 else 1.0 for slope in slopes])
     eps = options.eps or (1e-2 if len(rows.X) < len(design.pairs) else 1e-4)
-    return ClassFolds(
-        repr(adaptivity),
-        len(design.pairs),
-        largest,
-        eps,
-        paths,
-        sum(float(rows.s[test].sum()) for _, test in rows.splits),
-    )
+    weight = sum(float(rows.s[test].sum()) for _, test in rows.splits)
+    return ClassFolds(repr(adaptivity), len(design.pairs), largest, eps, paths, weight)
 
 
 def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
