@@ -31,12 +31,12 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.baselines.mean_matching import Matching, match
 from admiss.estimator.notices import warn_set_to_zero
 from admiss.estimator.observed import observed_moments, observed_scale
-from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
+from admiss.estimator.validation import AllowsMissing, feature_names, read_features, unchanged_on_error
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 
 
-class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
     """One completion by chained equations with predictive mean matching, like mice without the target.
 
     ``fit_transform`` returns the training rows as completed by the last sweep. ``transform`` fills in rows one by one
@@ -124,11 +124,6 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 X[U, j] = self.matchings_[j].draw(Z[U], n_donors, *chance)
                 Z[U, j] = self.units_.standardise(X[U, j], j)
         return X
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def complete_transductive(

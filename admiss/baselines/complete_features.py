@@ -9,11 +9,11 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing
 from admiss.estimator.observed import observed_moments
-from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
+from admiss.estimator.validation import AllowsMissing, feature_names, read_features, unchanged_on_error
 from formulations.arrays import FloatArray
 
 
-class CompleteFeatures(TransformerMixin, BaseEstimator):
+class CompleteFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
     """Select the columns that are never missing in training.
 
     If a selected column is missing later, it is set to the training mean, with a warning. If every column has missing
@@ -62,8 +62,3 @@ class CompleteFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
         return names[self.features_] if len(self.features_) else np.array(["constant"], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -33,6 +33,7 @@ from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
 from admiss.estimator.seeds import seeded
 from admiss.estimator.validation import (
+    AllowsMissing,
     feature_names,
     read_classes,
     read_features,
@@ -47,7 +48,7 @@ from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
 
 
-class _AdaptiveStack(BaseEstimator):
+class _AdaptiveStack(AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     def __init__(
@@ -153,11 +154,6 @@ class _AdaptiveStack(BaseEstimator):
         predictions = self._predict_all(X)
         parts = predictions if is_classifier(self) else predictions[:, 0]
         return {name: parts[..., k] for k, name in enumerate(self.estimators_)}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class AdaptiveStackRegressor(RegressorMixin, _AdaptiveStack):
