@@ -1,1 +1,1 @@
-"""Research runs and benchmarks of admiss; run from a checkout as ``python -m experiments``."""
+"""Studies of the paper and benchmarks of admiss, run from a checkout as ``python -m experiments``."""

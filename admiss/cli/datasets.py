@@ -25,7 +25,7 @@ def add_datasets_parser(commands: Any) -> None:
         "named by the environment variable ADMISS_DATA are used instead.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="data sets to load and describe")
-    parser.add_argument("--all", action="store_true", help="load all of them, for later use without network")
+    parser.add_argument("--all", action="store_true", help="load all data sets, for later use without network")
     parser.add_argument(
         "--encoding", choices=["clean", "authors"], default="clean", help="how they are encoded (clean)"
     )

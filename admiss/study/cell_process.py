@@ -203,7 +203,7 @@ class _Child:
                 return None
 
     def let_end(self) -> None:
-        """Give a child that has closed its output time to end, so that its own death is reported and not the kill.
+        """Give a child that has closed its output time to end: its own death is reported, not the kill.
 
         The process is not reaped: its group, which includes the processes that it has started, keeps its number.
         """

@@ -3,7 +3,7 @@
 A task is a few cells of one instance, and only a few tasks per worker are with Dask at a time. A task computes in a
 child process of its Dask worker, as on one machine: Dask runs tasks in threads, in which Pyomo with HiGHS hangs, and
 only a process can be held to limits. The child is reused for the next task. The coordinator receives each outcome at
-once, as an event, and all of them again when the task ends.
+once, as an event, and again when the task ends.
 
     a worker dies           Dask gives its tasks to others; outcomes that have arrived stay as they are
     a worker differs        its sources are not those of the coordinator: the run ends with a sentence

@@ -1,4 +1,4 @@
-"""Dask workers in a run: their child processes, and the task that computes cells in one of them."""
+"""Dask workers in a run: their child processes, and the task that computes cells in them."""
 
 import pickle
 import signal

@@ -4,8 +4,8 @@ Columns: those of ``FIXED``, then one per field of the instances, then one per o
 have is null; lists and dicts are JSON text. Cells that the study no longer has at the scales run are left out.
 
 The row of a :class:`~admiss.study.study.Best` has the scores of the member with the largest ``cv_score`` (the first
-among equals), the seconds of all members (``shared_seconds``, work that all of them report, is counted once), and all
-their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one of them has.
+among equals), the seconds of all members (``shared_seconds``, work that every member reports, is counted once), and all
+their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one has.
 
 For models with a ``depth``, ``selected_depth`` is the selected limit, which the model need not reach.
 """

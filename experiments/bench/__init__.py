@@ -1,1 +1,1 @@
-"""Benchmarks: one module a topic, each with the best peer in the same run."""
+"""Benchmarks, one module per topic, each with the best peer in the same run."""

@@ -1,17 +1,17 @@
-"""Penalised paths: this engine against R's glmnet, scikit-learn and cvxpy.
+"""Penalised paths: admiss against R's glmnet, scikit-learn and cvxpy.
 
-A workload is a grid of 100 lambdas x 10 l1_ratios x 6 adaptive penalties x 5 folds and the refit: 300 paths. This
-engine is measured as `AdaptiveRegressorCV` or `AdaptiveClassifierCV` on the whole grid, statistics and held-out errors
-included; glmnet by the CPU time of its fits alone. All peers solve the same problems:
+A workload is a grid of 100 lambdas x 10 l1_ratios x 6 adaptive penalties x 5 folds and the refit: 300 paths. admiss is
+measured as `AdaptiveRegressorCV` or `AdaptiveClassifierCV` on the whole grid, statistics and held-out errors included;
+glmnet by the CPU time of its fits alone. All peers solve the same problems:
 
-* glmnet gets its data in its own terms (:mod:`experiments.bench.glmnet`);
-* scikit-learn has no penalty factors; scaling the columns is the same for the lasso only, so it is compared there;
-* cvxpy solves the stated program, compiled once for each fold and adaptive penalty; its objective is compared on 30
-  random points of the grid (2 where logistic programs are large).
+* glmnet receives its data in its own terms (:mod:`experiments.bench.glmnet`);
+* scikit-learn has no penalty factors; scaling the columns is equivalent only for the lasso, which is compared;
+* cvxpy solves the stated program, compiled once per fold and adaptive penalty; its objective is compared on 30 random
+  points of the grid (2 for large logistic programs).
 
-glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. Where a grid
+glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. If a grid
 would take more than a minute, a random sample of its paths is measured and scaled (marked ~). Ratios are medians of 5
-interleaved pairs. Finished workloads are kept in the output folder and not measured again.
+interleaved pairs.
 """
 
 import json
@@ -56,7 +56,7 @@ CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine
 
 @dataclass(frozen=True)
 class Workload:
-    """A grid to be cross-validated."""
+    """A grid to cross-validate."""
 
     loss: str
     name: str
@@ -77,7 +77,7 @@ WORKLOADS = [
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Measure what has not been measured, and return the report."""
+    """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
     for workload in workloads:
@@ -88,7 +88,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
 
 
 def measure(workload: Workload) -> dict[str, Any]:
-    """All that is measured of a workload; CPU seconds for the whole grid."""
+    """All measurements of a workload, in CPU seconds for the whole grid."""
     data = make_synthetic(n=workload.n, d=workload.d, random_state=0)
     y = data.y_train if workload.loss == "squared" else np.where(data.y_train > np.median(data.y_train), 1.0, -1.0)
     fit = _grid_fit(workload, data.X_train, y)
@@ -96,9 +96,9 @@ def measure(workload: Workload) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     result: dict[str, Any] = {**asdict(workload), "columns": int(problems[0].A.shape[1])}
     fit(2)  # compiles
-    began = time.process_time()
+    start = time.process_time()
     problems[rng.integers(len(problems))].fitted_by_engine(workload.loss)
-    sampled = (time.process_time() - began) * N_PATHS > 60
+    sampled = (time.process_time() - start) * N_PATHS > 60
     result["admiss_paths"] = OWN_SAMPLE if sampled else N_PATHS
     with tempfile.TemporaryDirectory() as scratch:
         glmnet = Glmnet(Path(scratch), workload.loss) if shutil.which("Rscript") else None
@@ -111,13 +111,13 @@ def measure(workload: Workload) -> dict[str, Any]:
         ours, theirs = [], []
         for _ in range(PAIRS):
             own_sample = [problems[i] for i in rng.choice(len(problems), OWN_SAMPLE, replace=False)]
-            began = time.process_time()
+            start = time.process_time()
             if sampled:
                 for problem in own_sample:
                     problem.fitted_by_engine(workload.loss)
             else:
                 fit(N_LAMBDAS)
-            ours.append((time.process_time() - began) * (N_PATHS / OWN_SAMPLE if sampled else 1))
+            ours.append((time.process_time() - start) * (N_PATHS / OWN_SAMPLE if sampled else 1))
             if glmnet:
                 sample = (
                     own_sample if sampled else [problems[i] for i in rng.choice(len(problems), count, replace=False)]
@@ -172,24 +172,24 @@ def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProb
 
 
 def _scikit_learn_ratio(problems: list[PathProblem], rng: np.random.Generator) -> float | None:
-    """CPU time of scikit-learn's lasso_path over this engine's, on lasso paths, each at 1e-6 of the optimum."""
+    """CPU time of scikit-learn's lasso_path over that of admiss, on lasso paths within 1e-6 of the optimum."""
     lassos = [p for p in problems if p.alpha == 1.0]
-    chosen = [lassos[i] for i in rng.choice(len(lassos), 3, replace=False)]
+    sample = [lassos[i] for i in rng.choice(len(lassos), 3, replace=False)]
     ratios = []
-    for problem in chosen:
-        began = time.process_time()
+    for problem in sample:
+        start = time.process_time()
         b, W = problem.fitted_by_engine("squared")
-        ours = time.process_time() - began
+        ours = time.process_time() - start
         best = problem.objective("squared", b, W)
         mean = problem.A.mean(axis=0)
         scaled = np.asfortranarray((problem.A - mean) / problem.u)
         for tolerance in (1e-5, 1e-6, 1e-7, 1e-8):
-            began = time.process_time()
+            start = time.process_time()
             y = problem.y - problem.y.mean()
             _, coefficients, _ = lasso_path(
                 scaled, y, alphas=problem.lambdas / 2, precompute=True, tol=tolerance, max_iter=100_000
             )
-            theirs = time.process_time() - began
+            theirs = time.process_time() - start
             W = (coefficients / problem.u[:, None]).T
             error = np.max(problem.objective("squared", problem.y.mean() - W @ mean, W) / best - 1)
             if error <= ACCURACY or theirs > 60:
@@ -214,9 +214,9 @@ def _against_cvxpy(workload: Workload, problems: list[PathProblem], rng: np.rand
         if workload.loss == "squared" and len(A) > A.shape[1]:
             risk = compressed_squared_risk([(A, problem.y, q)])
         compiled = compile_erm(AdaptiveERM(risk, u, u))
-        began = time.process_time()
+        start = time.process_time()
         _, certificate = solve_erm(compiled, alpha * lam, (1 - alpha) * lam)
-        seconds.append(time.process_time() - began)
+        seconds.append(time.process_time() - start)
         differences.append(objective / certificate.objective - 1)
     return {
         "cvxpy_points": points,
@@ -237,12 +237,12 @@ def large_fit() -> dict[str, Any]:
     AdaptiveRegressor().fit(X[:1000], y[:1000])  # compiles
     ours, theirs = [], []
     for _ in range(PAIRS):
-        began = time.process_time()
+        start = time.process_time()
         AdaptiveRegressor().fit(X, y)
-        ours.append(time.process_time() - began)
-        began = time.process_time()
+        ours.append(time.process_time() - start)
+        start = time.process_time()
         Ridge().fit(stacked, y)
-        theirs.append(time.process_time() - began)
+        theirs.append(time.process_time() - start)
     del stacked
     tracemalloc.start()
     AdaptiveRegressor().fit(X, y)
@@ -294,7 +294,7 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _seconds(row: dict[str, Any], name: str) -> str:
-    """CPU seconds of a grid, with a mark where they are scaled from a sample."""
+    """CPU seconds of a grid, with a mark if scaled from a sample."""
     if row.get(name) is None:
         return "-"
     return ("~" if row.get(f"{name}_paths", N_PATHS) < N_PATHS else "") + f"{row[name]:.2f}"

@@ -1,7 +1,7 @@
 """R's glmnet as a peer.
 
-It divides y by its standard deviation sigma, which changes the mix of l1 and l2: it gets y / sigma, and alpha and
-lambda that make up for it. It rescales penalty factors to sum to p, and takes half the squared loss.
+It divides y by its standard deviation sigma, which changes the mix of l1 and l2: it receives y / sigma, with alpha and
+lambda that compensate. It rescales penalty factors to sum to p, and uses half the squared loss.
 """
 
 import shutil
@@ -39,7 +39,7 @@ class Glmnet:
         return np.array([float(line) for line in output.split()])
 
     def loosest(self, problems: list[PathProblem]) -> tuple[float, float]:
-        """The loosest threshold that is accurate enough, and its largest relative error in the objective."""
+        """The loosest sufficiently accurate threshold, and its largest relative error in the objective."""
         exact = [p.objective(self.loss, *p.fitted_by_engine(self.loss, 1e-9)) for p in problems]
         for threshold in THRESHOLDS:
             self.seconds(problems, threshold, coefficients=True)
@@ -54,7 +54,7 @@ class Glmnet:
         return threshold, float(max(errors))
 
     def _in_its_terms(self, problem: PathProblem) -> tuple[float, np.ndarray, np.ndarray]:
-        """alpha, lambda and y for glmnet, see the module."""
+        """alpha, lambda and y for glmnet, see the module docstring."""
         share = problem.u.sum() / len(problem.u)
         if self.loss == "logistic":
             return problem.alpha, share * problem.lambdas, (problem.y > 0).astype(float)
@@ -72,7 +72,7 @@ class Glmnet:
 
 
 def glmnet_version() -> str:
-    """Its version, or how to install it."""
+    """Version of glmnet, or how to install it."""
     if not shutil.which("Rscript"):
         return "glmnet not installed: its columns are empty (Debian packages r-base-core and r-cran-glmnet)"
     code = 'cat("glmnet", as.character(packageVersion("glmnet")), "on", R.version.string)'

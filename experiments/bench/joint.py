@@ -1,13 +1,13 @@
-"""Joint impute-then-regress: how fast its search is, and what it gains over imputing the mean.
+"""Joint impute-then-regress: the speed of its search, and its gain over mean imputation.
 
 * The inner search of Algorithm 2, accelerated against plain, on the same fitted f and with the same moves (compared).
-* Least squares on 200,000 rows with censored values, against the affine intercept by least squares, which is the best
-  that constant imputation with a linear model can do in training.
+* Least squares on 200,000 rows with censored values, against the affine intercept by least squares, the best linear
+  model with constant imputation in training.
 * Untuned predictors on generated data: R2 on test rows minus that with the mean imputed, for ``algorithm="auto"``, for
   the mean with indicators, and for missing values left to the predictor.
 * A random forest tuned over trees and depths, against scikit-learn's grid search on the same folds.
 
-All times are CPU seconds of one thread. Finished measurements are kept.
+All times are CPU seconds of one thread.
 """
 
 import time
@@ -43,13 +43,13 @@ PREDICTORS: dict[str, Callable[[], Any]] = {
     "xgboost": partial(XGBRegressor, n_estimators=50, n_jobs=1, random_state=0),
 }
 MECHANISMS = ("mcar", "censoring")
-# Seeds on which nothing was tuned.
+# Seeds that were not used for tuning.
 FIRST_SEED, SEEDS = 1000, 12
 FEATURES = (10, 30)
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Measure what has not been measured, and return the report."""
+    """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     n, large, sizes, seeds = (100, 2000, (100,), 2) if quick else (1000, 200_000, (200, 1000), SEEDS)
     features = FEATURES[:1] if quick else FEATURES
@@ -73,7 +73,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
 
 
 def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
-    """Inner searches of all outer rounds of Algorithm 2, plain and accelerated."""
+    """Time the inner searches of all outer rounds of Algorithm 2, plain and accelerated."""
     data = make_synthetic(n=n, d=d, rank=d // 2, mechanism=mechanism, n_test=1, random_state=0)
     problem = JointProblem(data.X_train, data.y_train, np.ones(n), PREDICTORS[f](), "squared")
     search = PaperSearch()
@@ -85,9 +85,9 @@ def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
         orders = search.orders(problem, np.random.RandomState(0))
         found = {}
         for accelerated in (False, True):
-            began = time.process_time()
+            start = time.process_time()
             found[accelerated] = inner_search(problem, fitted, mu, step, orders, accelerated)
-            seconds[accelerated] += time.process_time() - began
+            seconds[accelerated] += time.process_time() - start
         if found[True].moves != found[False].moves:
             raise AssertionError("the accelerated search made other moves")
         mu, moves = found[True].mu, moves + len(found[True].moves)
@@ -97,11 +97,11 @@ def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
 
 
 def large_linear(n: int, p: float) -> dict[str, Any]:
-    """Least squares on many rows with censored values."""
+    """Fit least squares on many rows with censored values."""
     data = make_synthetic(n=n, mechanism="censoring", missing_fraction=p, random_state=FIRST_SEED)
-    began = time.process_time()
+    start = time.process_time()
     auto = JointImputeRegressor(random_state=0).fit(data.X_train, data.y_train)
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
     paper = JointImputeRegressor(algorithm="paper").fit(data.X_train, data.y_train)
     mean = make_pipeline(SimpleImputer(), LinearRegression()).fit(data.X_train, data.y_train)
     affine = make_pipeline(SimpleImputer(add_indicator=True), LinearRegression()).fit(data.X_train, data.y_train)
@@ -111,7 +111,7 @@ def large_linear(n: int, p: float) -> dict[str, Any]:
 
 
 def gain(mechanism: str, signal: str, n: int, seed: int) -> dict[str, Any]:
-    """R2 on test rows of each untuned predictor, by what is done about missing values."""
+    """R2 on test rows of each untuned predictor, by the treatment of missing values."""
     data = make_synthetic(n=n, signal=signal, mechanism=mechanism, missing_fraction=0.3, random_state=seed)
     result: dict[str, Any] = {"mechanism": mechanism, "signal": signal, "n": n, "seed": seed}
     for name, make in PREDICTORS.items():
@@ -123,7 +123,7 @@ def gain(mechanism: str, signal: str, n: int, seed: int) -> dict[str, Any]:
         if name != "linear":
             models["native"] = make()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of features that a small sample never shows
+            warnings.simplefilter("ignore")  # about features never observed in a small sample
             for way, model in models.items():
                 fitted = model.fit(data.X_train, data.y_train)
                 result[f"{name}/{way}"] = fitted.score(data.X_test, data.y_test)
@@ -131,20 +131,20 @@ def gain(mechanism: str, signal: str, n: int, seed: int) -> dict[str, Any]:
 
 
 def forest_tuning(n: int, grid: dict[str, list[Any]]) -> dict[str, Any]:
-    """The whole grid read off one fit a fold, and fitted cell by cell."""
+    """Tune a forest from one fit per fold, and cell by cell."""
     data = make_synthetic(n=n, n_test=1, random_state=0)
     folds = list(KFold(5, shuffle=True, random_state=0).split(data.X_train))
-    began = time.process_time()
+    start = time.process_time()
     tuned = TunedRegressor("forest", grid=grid, cv=folds, random_state=0).fit(data.X_train, data.y_train)
-    seconds = time.process_time() - began
-    began = time.process_time()
+    seconds = time.process_time() - start
+    start = time.process_time()
     plain = GridSearchCV(RandomForestRegressor(random_state=0), grid, cv=folds, scoring="r2")
     plain.fit(data.X_train, data.y_train)
     by_cell = dict(zip(map(_cell, plain.cv_results_["params"]), plain.cv_results_["mean_test_score"], strict=True))
     table = tuned.cv_results_
     read = {_cell({name: table[name][row] for name in grid}): table["mean_score"][row] for row in range(table.n_rows)}
     return {
-        "seconds": seconds, "plain": time.process_time() - began, "fits": tuned.n_fits_, "cells": len(by_cell),
+        "seconds": seconds, "plain": time.process_time() - start, "fits": tuned.n_fits_, "cells": len(by_cell),
         "difference": max(abs(read[cell] - by_cell[cell]) for cell in by_cell),
         "same choice": _cell(tuned.best_params_) == _cell(plain.best_params_),
     }  # fmt: skip
@@ -160,7 +160,7 @@ def report(
     gains: list[dict[str, Any]],
     forest: dict[str, Any],
 ) -> str:
-    """The tables."""
+    """The measurements as tables."""
     lines = []
     rows = []
     for f in PREDICTORS:

@@ -1,13 +1,13 @@
-"""Exact partitions: what a proof costs, against peers on the same rows.
+"""Exact partitions: the cost of a proof, against peers on the same rows.
 
 All times are CPU seconds of one thread, from rows to certificate, leaf features and fits included; each measurement
-runs in a process of its own, after the code was compiled on a smaller problem. Leaves are static linear models. Peers:
+runs in a new process, after compilation on a smaller problem. Leaves are static linear models. Peers:
 
 * pystreed, the piecewise-linear regression trees of STreeD, on the same rows with the indicators as its binary
-  features. It asks for at least 5 d rows a leaf, so both get that limit; its leaves are fitted again at this leaf cost,
+  features. It requires at least 5 d rows per leaf, a limit that both get; its leaves are refitted at this leaf cost,
   since its own leaf fits are not exact;
-* numpy's batched Cholesky factorisation of as many matrices as there are boxes, of the same size, in batches of 50,000:
-  the least that a program which factors box by box would do;
+* numpy's batched Cholesky factorisation of as many matrices of the same size as there are boxes, in batches of 50,000:
+  the minimum work of a program that factors box by box;
 * the dynamic program over the same boxes, for the mixed-integer program; the dynamic program over subsets, for groups.
 """
 
@@ -37,13 +37,13 @@ from formulations.leaves.cost import SquaredLeafCost
 from formulations.trees.dynamic_program import Tree
 
 PAIRS = 5
-# Matrices that numpy factors at once.
+# Matrices per batch of numpy.
 CHUNK = 50_000
 GROUP_SEEDS = 3
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Measure what has not been measured, and return the report."""
+    """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     small = {"d10": (2000, 8, 2), "d20": (1000, 8, 3), "d50": (500, 12, 2), "mio": (500, 8, 3), "logistic": (200, 5, 2)}
     large = {"d10": (10_000, 10, 4), "d20": (10_000, 20, 6), "d50": (10_000, 50, 4), "mio": (10_000, 20, 4),
@@ -75,11 +75,11 @@ def _rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fit(partitioner: Partitioner, X: np.ndarray, y: np.ndarray, ridge: float = 1.0) -> tuple[FiniteRegressor, float]:
-    """A fitted model and its CPU seconds, compiled before."""
+    """A fitted model and its CPU seconds without compilation."""
     FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(*_rows(200, 5))
-    began = time.process_time()
+    start = time.process_time()
     model = FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(X, y)
-    return model, time.process_time() - began
+    return model, time.process_time() - start
 
 
 def against_pystreed(n: int, d: int, depth: int) -> dict[str, Any]:
@@ -112,11 +112,11 @@ def _pystreed(X: np.ndarray, y: np.ndarray, depth: int, min_rows: int, ridge: fl
     """pystreed's tree and its CPU seconds."""
     from pystreed import STreeDPiecewiseLinearRegressor
 
-    began = time.process_time()
+    start = time.process_time()
     model = STreeDPiecewiseLinearRegressor(
         max_depth=depth, min_leaf_node_size=min_rows, cost_complexity=0.0, ridge_penalty=ridge, time_limit=3600
     ).fit(np.isnan(X).astype(int), y, continuous_columns=np.nan_to_num(X))
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
 
     def read(node: Any) -> Tree:
         if node.is_leaf_node():
@@ -136,10 +136,10 @@ def against_cholesky(n: int, d: int, depth: int) -> dict[str, Any]:
     for _ in range(PAIRS):
         model, seconds = _fit(OptimalTree(max_depth=depth, min_rows=1), X, y)
         ours.append(seconds)
-        began = time.process_time()
+        start = time.process_time()
         for first in range(0, boxes, CHUNK):
             np.linalg.cholesky(grams[: min(CHUNK, boxes - first)])
-        theirs.append(time.process_time() - began)
+        theirs.append(time.process_time() - start)
     greedy_model, greedy = _fit(Greedy(max_depth=depth, min_rows=1), X, y)
     return {
         "n": n, "d": d, "depth": depth, "boxes": boxes, "patterns": len(model.partition_.patterns),
@@ -151,7 +151,7 @@ def against_cholesky(n: int, d: int, depth: int) -> dict[str, Any]:
 
 
 def exact_tree(n: int, d: int, depth: int) -> dict[str, Any]:
-    """The exact tree with the default limit on rows a leaf: time, and the memory of the process."""
+    """The exact tree with the default minimum of rows per leaf: time, and the memory of the process."""
     X, y = _rows(n, d)
     model, seconds = _fit(OptimalTree(max_depth=depth), X, y)
     return {
@@ -176,21 +176,21 @@ def mixed_integer(n: int, d: int, depth: int) -> dict[str, Any]:
 def logistic(n: int, d: int, depth: int) -> dict[str, Any]:
     """The exact logistic tree."""
     X, y = _rows(n, d)
-    began = time.process_time()
+    start = time.process_time()
     model = FiniteClassifier(OptimalTree(max_depth=depth), leaf_model="static").fit(X, y > np.median(y))
     return {
-        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": time.process_time() - began,
+        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": time.process_time() - start,
         "status": model.certificate_.status,
     }  # fmt: skip
 
 
 def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: float = 1e-3) -> PatternGroupsProblem:
-    """Rows of the paper's linear model, d = 10, with one of a few random patterns each; sample-scaled ridge."""
+    """Rows of the paper's linear model, d = 10, each with one of a few random patterns; sample-scaled ridge."""
     rng = np.random.default_rng(seed)
-    chosen: set[tuple[bool, ...]] = set()
-    while len(chosen) < n_patterns:
-        chosen.add(tuple((rng.uniform(size=10) < 0.4).tolist()))
-    patterns = np.array(sorted(chosen))
+    drawn: set[tuple[bool, ...]] = set()
+    while len(drawn) < n_patterns:
+        drawn.add(tuple((rng.uniform(size=10) < 0.4).tolist()))
+    patterns = np.array(sorted(drawn))
 
     def remove(X: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
         return patterns[random_state.randint(n_patterns, size=len(X))]
@@ -204,33 +204,33 @@ def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: f
 
 
 def groups_proven(n_patterns: int, n: int, counts: tuple[int, ...]) -> dict[str, Any]:
-    """Groups to a proven optimum; where patterns are few enough, against the dynamic program over subsets."""
+    """Groups to a proven optimum; with few patterns, against the dynamic program over subsets."""
     solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
     rows = []
     for count in counts:
         for seed in range(GROUP_SEEDS):
             problem = groups_problem(n_patterns, n, count, seed)
-            began = time.process_time()
+            start = time.process_time()
             _, certificate = solve_pattern_groups(problem, time_limit=300)
-            row: dict[str, Any] = {"groups": count, "seed": seed, "seconds": time.process_time() - began}
+            row: dict[str, Any] = {"groups": count, "seed": seed, "seconds": time.process_time() - start}
             row.update(gap=certificate.relative_gap, status=certificate.status)
             if n_patterns <= 20 and seed == 0:
-                began = time.process_time()
+                start = time.process_time()
                 _, value = best_groups_by_subsets(problem)
-                row["subsets"] = time.process_time() - began
+                row["subsets"] = time.process_time() - start
                 row["difference"] = abs(certificate.objective / value - 1)
             rows.append(row)
     return {"patterns": n_patterns, "n": n, "rows": rows}
 
 
 def groups_within_a_minute(n_patterns: int, n: int) -> dict[str, Any]:
-    """Three groups within a minute: the gap that is left."""
+    """Three groups within a minute: the remaining gap."""
     solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
     rows = []
     for seed in range(GROUP_SEEDS):
-        began = time.process_time()
+        start = time.process_time()
         _, certificate = solve_pattern_groups(groups_problem(n_patterns, n, 3, seed), time_limit=60)
-        seconds = time.process_time() - began
+        seconds = time.process_time() - start
         rows.append({"seed": seed, "seconds": seconds, "gap": certificate.relative_gap, "status": certificate.status})
     return {"patterns": n_patterns, "n": n, "rows": rows}
 

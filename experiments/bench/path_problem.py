@@ -1,4 +1,4 @@
-"""A penalised path as a problem of its own, which every peer gets in the same form."""
+"""A penalised path in the form that every peer receives."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
 from formulations.losses import Logistic, Squared
 
-# How close to the optimum a peer must come, relative to the objective.
+# Required accuracy of a peer, relative to the objective.
 ACCURACY = 1e-6
 
 
 @dataclass(frozen=True)
 class PathProblem:
-    """One path, as every peer gets it: A without intercept column, rows of equal weight."""
+    """One path: A without intercept column, rows of equal weight."""
 
     fold: int
     A: np.ndarray

@@ -1,7 +1,7 @@
-"""What a stack costs: its fit against the cross-validation of affine weights, in CPU seconds of one thread.
+"""The cost of a stack: its fit against the cross-validation of affine weights, in CPU seconds of one thread.
 
 Both on the same rows, after a first fit that compiles. ``AdaptiveRegressorCV("affine")`` has its default grid; the
-stack fits each of its candidates, that class among them, on five folds and on all rows. Finished measurements are kept.
+stack fits each of its candidates, that class included, on five folds and on all rows.
 """
 
 import time
@@ -23,7 +23,7 @@ REPEATS = 3
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Measure what has not been measured, and return the report."""
+    """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     cells = list(product(("mcar", "censoring"), SIZES[:1] if quick else SIZES, FRACTIONS[:1] if quick else FRACTIONS))
     records = [
@@ -43,14 +43,14 @@ def run(folder: Path, *, quick: bool = False) -> str:
 
 
 def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:
-    """Seconds of both on the same rows; the least of some repetitions."""
+    """Seconds of both on the same rows, the minimum over repetitions."""
     data = paper_instance(n, mechanism, "nn", p, 1)
     few = data.X_train[:60], data.y_train[:60]
     AdaptiveStackRegressor(random_state=0).fit(*few)
     AdaptiveRegressorCV("affine", random_state=0).fit(*few)
     affine, stacks = [], []
     for k in range(1, REPEATS + 1):
-        rows = data.X_train[k:], data.y_train[k:]  # others each time: laws that were fitted last are remembered
+        rows = data.X_train[k:], data.y_train[k:]  # different rows each time, since the last fitted laws are cached
         affine.append(_seconds(partial(AdaptiveRegressorCV("affine", random_state=0).fit, *rows))[0])
         stacks.append(_seconds(partial(AdaptiveStackRegressor(random_state=0).fit, *rows)))
     stack, model = min(stacks, key=lambda result: result[0])
@@ -64,6 +64,6 @@ def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:
 
 
 def _seconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.process_time()
+    start = time.process_time()
     result = function()
-    return time.process_time() - began, result
+    return time.process_time() - start, result

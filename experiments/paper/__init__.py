@@ -1,1 +1,1 @@
-"""The paper's numbers and claims, and results beside them."""
+"""The paper: its printed numbers and claims, and results beside them."""

@@ -48,7 +48,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Reference:
-    """The authors' average over n >= 40, and the number to compare a reproduction with (``None`` if there is none)."""
+    """The authors' average over n >= 40, and the number to compare a reproduction with, or ``None``."""
 
     value: float
     compared: float | None

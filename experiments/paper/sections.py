@@ -13,7 +13,7 @@ RULES = (
     "A verdict comes from the 95 % interval of the quantity over units (signals, or data sets), by Student's t. "
     "Confirmed: all of the interval fits the rule; not confirmed: none of it does; undecided: the rest. The rule "
     "'greater' asks for more than 0, 'at least' for no less than minus the margin, 'comparable' for no further from 0 "
-    "than the margin. Margins are ours. Where the quantity picks the strongest of several methods, or a place, the "
+    "than the margin. Margins are ours. If the quantity picks the strongest of several methods, or a setting, the "
     "pick is part of the standard error (jackknife). There is no correction for the number of claims."
 )
 CLIPPED = "The verdict uses all scores as they are; beside it is that with scores below -1 set to -1."
@@ -53,7 +53,7 @@ def _rule(claim: Claim) -> str:
 
 
 def _readings(judged: Sequence[Judged]) -> str:
-    """Which reading of "2 to 10 %" fits: points or percent, the last word of such a claim in brackets."""
+    """Which reading of "2 to 10 %" fits: points or percent, the last word in brackets of its claims."""
     by_reading: dict[str, list[Judged]] = {}
     for each in judged:
         if each.claim.rule == TWO_TO_TEN and each.measured:

@@ -1,1 +1,1 @@
-"""The studies: what each runs, and the tables that it reports."""
+"""The studies, one package per study: grid, instances, methods, tables."""

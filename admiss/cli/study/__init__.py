@@ -1,1 +1,1 @@
-"""Commands about studies, for any catalogue of them."""
+"""Commands about the studies of any catalogue."""

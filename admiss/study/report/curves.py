@@ -25,7 +25,7 @@ MOST_BARS, MARKER_SPACING = 12, 0.1
 MOST_PANELS = 8
 # With more positions on the horizontal axis, matplotlib chooses the ticks.
 MOST_TICKS = 11
-# A label too long for the axis of a panel is put below all of them; among more ticks every second is named.
+# A label too long for the axis of a panel is put below all panels; among more ticks every second is named.
 LONG_LABEL = 30
 MANY_TICKS = 6
 SIZE_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)

@@ -68,7 +68,7 @@ def _with_units(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def unit_words(rows: pl.DataFrame) -> str:
-    """What the standard errors of rows are over."""
+    """The units of standard errors in words."""
     kinds = set(rows["unit_kind"].to_list())
     return str(kinds.pop()) if len(kinds) == 1 else INSTANCES
 

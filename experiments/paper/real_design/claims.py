@@ -37,20 +37,20 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             "Abstract and Introduction",
             f"strongly not missing at random: 2-10 % improvement, 2 % on real data ({words}, {name}; {reading})",
-            f"{method} {less_or_over} {MEAN}, AM, {name}",
+            f"{method} {sign} {MEAN}, AM, {name}",
             TWO_TO_TEN,
             gain(method, MEAN, "am", signals=[signal])
             if reading == "percent"
             else lead([method], [MEAN], "am", signals=[signal]),
         )
-        for reading, less_or_over in (("points", "less"), ("percent", "over"))
+        for reading, sign in (("points", "minus"), ("percent", "over"))
         for method, words in ((INTERCEPT, "adaptive"), (JOINT, "joint"))
         for signal, name in (("linear", "linear"), ("nn", "NN"))
     ),
     Claim(
         ADAPTIVE_FIGURE,
         "affine intercept and affine have comparable performance",
-        f"{INTERCEPT} less {AFFINE}, synthetic signals",
+        f"{INTERCEPT} minus {AFFINE}, synthetic signals",
         "comparable",
         lead([INTERCEPT], [AFFINE], "synthetic"),
         0.02,
@@ -58,14 +58,14 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         ADAPTIVE_FIGURE,
         "finite is often the worst performing method",
-        f"the weaker of {INTERCEPT} and {AFFINE} less {FINITE}, synthetic signals",
+        f"the weaker of {INTERCEPT} and {AFFINE} minus {FINITE}, synthetic signals",
         "greater",
         lead([INTERCEPT, AFFINE], [FINITE], "synthetic"),
     ),
     Claim(
         ADAPTIVE_FIGURE,
         "affine intercept is to be preferred to affine for its time",
-        f"seconds of {AFFINE} less those of {INTERCEPT}, synthetic signals",
+        f"seconds of {AFFINE} minus those of {INTERCEPT}, synthetic signals",
         "greater",
         lead([AFFINE], [INTERCEPT], "synthetic", "seconds"),
         note=TIME,
@@ -74,7 +74,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             ADAPTIVE_FIGURE,
             f"'best', the degree of adaptivity cross-validated, has the best performance overall ({NAMES[design]})",
-            f"{ADAPTIVE} less the strongest of its three members, {NAMES[design]}",
+            f"{ADAPTIVE} minus the strongest of its three members, {NAMES[design]}",
             "at least",
             lead([ADAPTIVE], [INTERCEPT, AFFINE, FINITE], design),
             0.01,
@@ -84,28 +84,28 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         JOINT_FIGURE,
         "a linear downstream model is very strong on synthetic signals",
-        f"{LINEAR} less the strongest of {FOREST} and {XGBOOST}, synthetic signals",
+        f"{LINEAR} minus the strongest of {FOREST} and {XGBOOST}, synthetic signals",
         "greater",
         lead([LINEAR], [FOREST, XGBOOST], "synthetic"),
     ),
     Claim(
         JOINT_FIGURE,
         "even when the true signal is non-linear",
-        f"{LINEAR} less the strongest of {FOREST} and {XGBOOST}, NN signals",
+        f"{LINEAR} minus the strongest of {FOREST} and {XGBOOST}, NN signals",
         "greater",
         lead([LINEAR], [FOREST, XGBOOST], "synthetic", signals=["nn"]),
     ),
     Claim(
         JOINT_FIGURE,
         "random forest or XGBoost are the most accurate on real signals",
-        f"the weaker of {FOREST} and {XGBOOST} less the strongest of {LINEAR} and {TREE}, real targets",
+        f"the weaker of {FOREST} and {XGBOOST} minus the strongest of {LINEAR} and {TREE}, real targets",
         "greater",
         lead([FOREST, XGBOOST], [LINEAR, TREE], "real"),
     ),
     Claim(
         f"{JOINT_FIGURE}; Appendix D",
         "random forest and XGBoost enjoy the same predictive power",
-        f"{FOREST} less {XGBOOST}, synthetic signals",
+        f"{FOREST} minus {XGBOOST}, synthetic signals",
         "comparable",
         lead([FOREST], [XGBOOST], "synthetic"),
         0.02,
@@ -113,7 +113,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         f"{JOINT_FIGURE}; Appendix D",
         "XGBoost is faster than random forest",
-        f"seconds of {FOREST} less those of {XGBOOST}, synthetic signals",
+        f"seconds of {FOREST} minus those of {XGBOOST}, synthetic signals",
         "greater",
         lead([FOREST], [XGBOOST], "synthetic", "seconds"),
         note=f"{TIME} In the paper's table of synthetic data XGBoost without imputation takes longer than RF with MIA.",
@@ -122,7 +122,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             JOINT_FIGURE,
             f"cross-validating the downstream predictor achieves the best performance ({NAMES[design]})",
-            f"{JOINT} less the strongest of linear, tree, forest and XGBoost, {NAMES[design]}",
+            f"{JOINT} minus the strongest of linear, tree, forest and XGBoost, {NAMES[design]}",
             "at least",
             lead([JOINT], [LINEAR, TREE, FOREST, XGBOOST], design),
             0.01,
@@ -133,7 +133,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             JOINT_FIGURE,
             f"a tree as downstream predictor is the worst by a significant margin ({NAMES[design]})",
-            f"the weakest of linear, forest and XGBoost less {TREE}, {NAMES[design]}",
+            f"the weakest of linear, forest and XGBoost minus {TREE}, {NAMES[design]}",
             "greater",
             lead([LINEAR, FOREST, XGBOOST], [TREE], design),
         )
@@ -143,7 +143,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             COMPARISON,
             f"complete features perform much worse than all other methods ({NAMES[design]})",
-            f"the weakest other method less {COMPLETE}, {NAMES[design]}",
+            f"the weakest other method minus {COMPLETE}, {NAMES[design]}",
             "greater",
             lead([INTERCEPT, JOINT, MEAN, MICE, *DIRECT], [COMPLETE], design),
         )
@@ -152,7 +152,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         COMPARISON,
         "mean impute-then-regress is competitive under MAR",
-        f"{MEAN} less the strongest of {INTERCEPT} and {JOINT}, MAR",
+        f"{MEAN} minus the strongest of {INTERCEPT} and {JOINT}, MAR",
         "at least",
         lead([MEAN], [INTERCEPT, JOINT], "mar"),
         0.01,
@@ -161,7 +161,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             COMPARISON,
             f"mean impute-then-regress deteriorates as missingness becomes adversarial ({words})",
-            f"{method} less {MEAN}: in AM less in MAR",
+            f"{method} minus {MEAN}: in AM minus in MAR",
             "greater",
             change([method], [MEAN], "am", "mar"),
         )
@@ -174,14 +174,14 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         COMPARISON,
         "the deterioration is less acute than on synthetic data",
-        f"{JOINT} less {MEAN}: the authors' change from MCAR to censoring (linear) less ours from MAR to AM",
+        f"{JOINT} minus {MEAN}: the authors' change from MCAR to censoring (linear) minus ours from MAR to AM",
         "greater",
         less_acute_than_synthetic(JOINT),
     ),
     Claim(
         COMPARISON,
         "on real signals mean impute-then-regress is the best performing method",
-        f"{MEAN} less the strongest of {INTERCEPT}, {MICE}, RF MIA and XGBoost, real targets",
+        f"{MEAN} minus the strongest of {INTERCEPT}, {MICE}, RF MIA and XGBoost, real targets",
         "at least",
         lead([MEAN], [INTERCEPT, MICE, *DIRECT], "real"),
         0.01,
@@ -189,7 +189,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         COMPARISON,
         "ex-aequo with joint impute-then-regress",
-        f"{MEAN} less {JOINT}, real targets",
+        f"{MEAN} minus {JOINT}, real targets",
         "comparable",
         lead([MEAN], [JOINT], "real"),
         0.02,
@@ -198,7 +198,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             "Section 4.3, on times",
             f"adaptive (affine intercept) is as expensive as mean- or mice-impute-then-regress ({name})",
-            f"the seconds of {INTERCEPT} over those of {rival}, less 1, synthetic signals",
+            f"the seconds of {INTERCEPT} over those of {rival}, minus 1, synthetic signals",
             "comparable",
             gain(INTERCEPT, rival, "synthetic", 0.0, "seconds"),
             0.25,
@@ -209,7 +209,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         "Section 4.3, on times",
         "joint impute-then-regress can require up to twice as much time",
-        f"2 less the seconds of {JOINT} over those of {MEAN}, synthetic signals",
+        f"2 minus the seconds of {JOINT} over those of {MEAN}, synthetic signals",
         "at least",
         gain(JOINT, MEAN, "synthetic", 1.0, "seconds", sign=-1),
         0.25,
@@ -219,7 +219,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             "Section 4.3, conclusion",
             f"the benefit is stronger as we deviate from the MAR assumption ({words})",
-            f"{method} less {MEAN}: in NMAR less in MAR",
+            f"{method} minus {MEAN}: in NMAR minus in MAR",
             "greater",
             change([method], [MEAN], "nmar", "mar"),
         )
@@ -229,7 +229,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             "Section 4.3, on wins",
             f"our models improve more often over mean impute-then-regress away from MAR ({words}, {NAMES[design]})",
-            f"win rate of {method} over {MEAN}: in {NAMES[design]} less in MAR",
+            f"win rate of {method} over {MEAN}: in {NAMES[design]} minus in MAR",
             "greater",
             win_change(method, design, "mar"),
         )
@@ -240,7 +240,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"real targets: a small edge for adaptive linear models over mean impute-then-regress ({words})",
-            f"{INTERCEPT} less {MEAN}, real targets, {words}",
+            f"{INTERCEPT} minus {MEAN}, real targets, {words}",
             "greater",
             lead([INTERCEPT], [MEAN], "real", tasks=[task]),
         )
@@ -249,7 +249,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         APPENDIX,
         "adaptive linear regression is stronger in regression than in classification",
-        f"{INTERCEPT} less {MEAN}, real targets: in regression less in classification",
+        f"{INTERCEPT} minus {MEAN}, real targets: in regression minus in classification",
         "greater",
         task_change(INTERCEPT),
     ),
@@ -257,7 +257,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"mean impute-then-regress is comparable to the oracle in MAR and NMAR ({NAMES[design]})",
-            f"{MEAN} less {ORACLE}, {NAMES[design]}",
+            f"{MEAN} minus {ORACLE}, {NAMES[design]}",
             "comparable",
             lead([MEAN], [ORACLE], design),
             0.02,
@@ -267,7 +267,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
     Claim(
         APPENDIX,
         "in AM its drop grows with the proportion of missing features",
-        f"{ORACLE} less {MEAN}, AM: at the most missing features of a set less at none",
+        f"{ORACLE} minus {MEAN}, AM: at the most missing features of a set minus at none",
         "greater",
         drop_with_missing_features(ORACLE, MEAN, "am"),
     ),
@@ -275,7 +275,7 @@ REAL_DESIGN_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"on real targets the benefit is not as systematic as in AM ({words})",
-            f"win rate of {method} over {MEAN}: in AM less on real targets",
+            f"win rate of {method} over {MEAN}: in AM minus on real targets",
             "greater",
             win_change(method, "am", "real"),
         )

@@ -115,7 +115,7 @@ def _differences(table: pl.DataFrame, methods: list[str]) -> Section:
             theirs = paper.value - base.value if paper else None
             rows.append([method, design, count, signed(difference), digits(error), signed(theirs)])
     text = (
-        f"Accuracy less that of {REFERENCE} on the same instances, averaged over sets, with standard errors over sets."
+        f"Accuracy minus that of {REFERENCE} on the same instances, averaged over sets, with standard errors over sets."
     )
     return Section(
         "Differences by design", text, ["method", "design", "sets", "difference", "s.e.", "difference of printed"], rows
@@ -173,7 +173,7 @@ def _real_targets_by_task(table: pl.DataFrame, methods: list[str]) -> Section:
             counts, _, over_sets, error = _levels(instances, method)
             _, difference, paired = _difference(instances, method) if method != REFERENCE else ("", None, None)
             rows.append([method, task, *counts, digits(over_sets), digits(error), signed(difference), digits(paired)])
-    text = f"R2 (regression) and 2 AUC - 1 (binary) on real targets, over sets; the last columns are less {REFERENCE}."
+    text = f"R2 (regression) and 2 AUC - 1 (binary) on real targets, over sets, and differences from {REFERENCE}."
     header = ["method", "task", "sets", "instances", "accuracy", "s.e.", "difference", "s.e. of difference"]
     return Section("Real targets by task", text, header, rows)
 

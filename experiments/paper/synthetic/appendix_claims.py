@@ -13,7 +13,7 @@ APPENDIX_CLAIMS: list[Claim] = [
     Claim(
         APPENDIX,
         "NN signals: joint competes with mean impute-then-regress when data is MCAR",
-        f"{JOINT} less {MEAN}, MCAR, NN",
+        f"{JOINT} minus {MEAN}, MCAR, NN",
         "at least",
         lead([JOINT], [MEAN], "mcar", ["nn"]),
         0.02,
@@ -21,7 +21,7 @@ APPENDIX_CLAIMS: list[Claim] = [
     Claim(
         APPENDIX,
         "NN signals: joint outperforms mean impute-then-regress by 10 % or more under censoring",
-        f"relative gain of {JOINT} over {MEAN}, censoring, NN, less .10",
+        f"relative gain of {JOINT} over {MEAN}, censoring, NN, minus .10",
         "at least",
         gain(JOINT, "nn", 0.10),
         0.02,
@@ -30,7 +30,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"NN signals: RF performs like joint impute-then-regress ({name})",
-            f"{RF} less {JOINT}, {name}, NN",
+            f"{RF} minus {JOINT}, {name}, NN",
             "comparable",
             lead([RF], [JOINT], mechanism, ["nn"]),
             0.02,
@@ -41,7 +41,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"affine intercept and affine are superior to finite in accuracy ({name})",
-            f"the weaker of {INTERCEPT} and {AFFINE} less {FINITE}, {name}, both signals",
+            f"the weaker of {INTERCEPT} and {AFFINE} minus {FINITE}, {name}, both signals",
             "greater",
             lead([INTERCEPT, AFFINE], [FINITE], mechanism, BOTH),
         )
@@ -51,7 +51,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"affine intercept and affine are superior to finite in time ({method})",
-            f"seconds of {FINITE} less those of {method}, MCAR, both signals",
+            f"seconds of {FINITE} minus those of {method}, MCAR, both signals",
             "greater",
             lead([FINITE], [method], "mcar", BOTH, "seconds"),
             note=note,
@@ -62,7 +62,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"finite is significantly worse for n = 40-200 ({name}, missing fraction .3)",
-            f"the weaker of {INTERCEPT} and {AFFINE} less {FINITE}, n = 40 .. 200, p = .3, {name}, linear",
+            f"the weaker of {INTERCEPT} and {AFFINE} minus {FINITE}, n = 40 .. 200, p = .3, {name}, linear",
             "greater",
             lead([INTERCEPT, AFFINE], [FINITE], mechanism, ["linear"], sizes=SIZES[:9], fractions=[0.3]),
         )
@@ -72,7 +72,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"finite competes with the other two as n goes to 1,000 ({name}, missing fraction .3)",
-            f"{FINITE} less the stronger of {INTERCEPT} and {AFFINE}, n = 1000, p = .3, {name}, linear",
+            f"{FINITE} minus the stronger of {INTERCEPT} and {AFFINE}, n = 1000, p = .3, {name}, linear",
             "at least",
             lead([FINITE], [INTERCEPT, AFFINE], mechanism, ["linear"], sizes=SIZES[-1:], fractions=[0.3]),
             0.02,
@@ -83,7 +83,7 @@ APPENDIX_CLAIMS: list[Claim] = [
         Claim(
             APPENDIX,
             f"when n is small, the chosen depth of finite is higher ({name}, missing fraction .3)",
-            f"selected depth at n = 40 .. 200 less depth at n = 800 .. 1000, p = .3, {name}, linear",
+            f"selected depth at n = 40 .. 200 minus depth at n = 800 .. 1000, p = .3, {name}, linear",
             "greater",
             depth_change(mechanism),
         )

@@ -22,18 +22,18 @@ SYNTHETIC_CLAIMS: list[Claim] = [
         Claim(
             "Abstract",
             f"strongly not missing at random: 2-10 % improvement ({words}, {name}; {reading})",
-            f"{method} {less_or_over} {MEAN}, censoring, {name}",
+            f"{method} {sign} {MEAN}, censoring, {name}",
             TWO_TO_TEN,
             gain(method, signal) if reading == "percent" else lead([method], [MEAN], "censoring", [signal]),
         )
-        for reading, less_or_over in (("points", "less"), ("percent", "over"))
+        for reading, sign in (("points", "minus"), ("percent", "over"))
         for method, words in ((ADAPTIVE, "adaptive"), (JOINT, "joint"))
         for signal, name in (("linear", "linear"), ("nn", "NN"))
     ),
     Claim(
         ITEM_1,
         "joint impute-then-regress is comparable with optimal mu-impute-then-linearly-regress (MCAR)",
-        f"{JOINT} less {INTERCEPT}, MCAR, linear",
+        f"{JOINT} minus {INTERCEPT}, MCAR, linear",
         "comparable",
         lead([JOINT], [INTERCEPT], "mcar", ["linear"]),
         0.02,
@@ -41,7 +41,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         ITEM_1,
         "joint impute-then-regress is comparable with optimal mu-impute-then-linearly-regress (censoring)",
-        f"{JOINT} less {INTERCEPT}, censoring, linear",
+        f"{JOINT} minus {INTERCEPT}, censoring, linear",
         "comparable",
         lead([JOINT], [INTERCEPT], "censoring", ["linear"]),
         0.02,
@@ -49,7 +49,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         ITEM_2,
         "mean-impute-then-regress is competitive in MAR settings",
-        f"{MEAN} less the strongest of {INTERCEPT} and {JOINT}, MCAR, linear",
+        f"{MEAN} minus the strongest of {INTERCEPT} and {JOINT}, MCAR, linear",
         "at least",
         lead([MEAN], [INTERCEPT, JOINT], "mcar", ["linear"]),
         0.02,
@@ -57,21 +57,21 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         ITEM_2,
         "mean-impute-then-regress is suboptimal when data is censored: adaptive is significantly better",
-        f"{ADAPTIVE} less {MEAN}, censoring, linear",
+        f"{ADAPTIVE} minus {MEAN}, censoring, linear",
         "greater",
         lead([ADAPTIVE], [MEAN], "censoring", ["linear"]),
     ),
     Claim(
         ITEM_2,
         "mean-impute-then-regress is suboptimal when data is censored: joint is significantly better",
-        f"{JOINT} less {MEAN}, censoring, linear",
+        f"{JOINT} minus {MEAN}, censoring, linear",
         "greater",
         lead([JOINT], [MEAN], "censoring", ["linear"]),
     ),
     Claim(
         f"Introduction; {ITEM_2}",
         "of up to 10 % (on synthetic data)",
-        f"{ADAPTIVE} less {MEAN} at the missing fraction where this is largest, censoring, linear, less .10",
+        f"{ADAPTIVE} minus {MEAN} at the missing fraction where this is largest, censoring, linear, minus .10",
         "comparable",
         extreme_lead(ADAPTIVE, MEAN, "p", max, 0.10),
         0.02,
@@ -79,7 +79,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         ITEM_2,
         "optimal mu and joint are the best performing methods in MAR settings (linear signals)",
-        f"the weaker of {INTERCEPT} and {JOINT} less the strongest of {MEAN} and {RF}, MCAR, linear",
+        f"the weaker of {INTERCEPT} and {JOINT} minus the strongest of {MEAN} and {RF}, MCAR, linear",
         "at least",
         lead([INTERCEPT, JOINT], [MEAN, RF], "mcar", ["linear"]),
         0.01,
@@ -87,35 +87,35 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         "Section 4.2, items 2 and 3",
         "optimal mu and joint are the best performing methods in censored settings, and dominate RF with MIA",
-        f"the weaker of {INTERCEPT} and {JOINT} less the strongest of {MEAN} and {RF}, censoring, linear",
+        f"the weaker of {INTERCEPT} and {JOINT} minus the strongest of {MEAN} and {RF}, censoring, linear",
         "greater",
         lead([INTERCEPT, JOINT], [MEAN, RF], "censoring", ["linear"]),
     ),
     Claim(
         ITEM_3,
         "RF with MIA is strictly worse than all other methods in the MCAR setting (linear signals)",
-        f"the weakest of {INTERCEPT}, {JOINT} and {MEAN} less {RF}, MCAR, linear",
+        f"the weakest of {INTERCEPT}, {JOINT} and {MEAN} minus {RF}, MCAR, linear",
         "greater",
         lead([INTERCEPT, JOINT, MEAN], [RF], "mcar", ["linear"]),
     ),
     Claim(
         ITEM_3,
         "when data is censored, RF with MIA improves moderately over mean impute-then-regress",
-        f"{RF} less {MEAN}, censoring, linear",
+        f"{RF} minus {MEAN}, censoring, linear",
         "greater",
         lead([RF], [MEAN], "censoring", ["linear"]),
     ),
     Claim(
         "Section 4.2, on n",
         "conclusions are consistent across all n from 40 to 1,000 (missing fraction .3)",
-        f"{JOINT} less {MEAN} at the n run where this is smallest, censoring, linear, p = .3",
+        f"{JOINT} minus {MEAN} at the n run where this is smallest, censoring, linear, p = .3",
         "greater",
         extreme_lead(JOINT, MEAN, "n", min),
     ),
     Claim(
         SUMMARY,
         "sequential impute-then-regress is mostly competitive when the data is MCAR (mean)",
-        f"{MEAN} less the strongest of {ADAPTIVE} and {JOINT}, MCAR, both signals",
+        f"{MEAN} minus the strongest of {ADAPTIVE} and {JOINT}, MCAR, both signals",
         "at least",
         lead([MEAN], [ADAPTIVE, JOINT], "mcar", BOTH),
         0.02,
@@ -123,7 +123,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         SUMMARY,
         "sequential impute-then-regress is mostly competitive when the data is MCAR (mice)",
-        f"{MICE} less the strongest of {ADAPTIVE} and {JOINT}, MCAR, both signals",
+        f"{MICE} minus the strongest of {ADAPTIVE} and {JOINT}, MCAR, both signals",
         "at least",
         lead([MICE], [ADAPTIVE, JOINT], "mcar", BOTH),
         0.02,
@@ -131,28 +131,28 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         SUMMARY,
         "their relative performance deteriorates when data is not MAR (mean)",
-        f"{ADAPTIVE} less {MEAN}: under censoring less under MCAR, both signals",
+        f"{ADAPTIVE} minus {MEAN}: under censoring minus under MCAR, both signals",
         "greater",
         change([ADAPTIVE], [MEAN], BOTH),
     ),
     Claim(
         SUMMARY,
         "their relative performance deteriorates when data is not MAR (mice)",
-        f"{ADAPTIVE} less {MICE}: under censoring less under MCAR, both signals",
+        f"{ADAPTIVE} minus {MICE}: under censoring minus under MCAR, both signals",
         "greater",
         change([ADAPTIVE], [MICE], BOTH),
     ),
     Claim(
         SUMMARY,
         "methods trained on missing data directly under-perform when MCAR",
-        "the weaker sequential method less the strongest of CART MIA, RF MIA and XGBoost, MCAR, both signals",
+        "the weaker sequential method minus the strongest of CART MIA, RF MIA and XGBoost, MCAR, both signals",
         "greater",
         lead(SEQUENTIAL, DIRECT, "mcar", BOTH),
     ),
     Claim(
         SUMMARY,
         "and become more relevant on censored data",
-        f"{RF} less the strongest sequential method: under censoring less under MCAR, both signals",
+        f"{RF} minus the strongest sequential method: under censoring minus under MCAR, both signals",
         "greater",
         change([RF], SEQUENTIAL, BOTH),
     ),
@@ -161,7 +161,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
             SUMMARY,
             f"adaptive linear regression and joint impute-then-regress are among the best when MCAR ({words})"
             f"{EVEN_NN if (method, signal) == (ADAPTIVE, 'nn') else ''}",
-            f"{method} less the strongest benchmark, MCAR, {name}",
+            f"{method} minus the strongest benchmark, MCAR, {name}",
             "at least",
             lead([method], [*SEQUENTIAL, *DIRECT], "mcar", [signal]),
             0.02,
@@ -174,7 +174,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
             SUMMARY,
             f"and dominate all the benchmarks when data is censored ({words})"
             f"{EVEN_NN if (method, signal) == (ADAPTIVE, 'nn') else ''}",
-            f"{method} less the strongest benchmark, censoring, {name}",
+            f"{method} minus the strongest benchmark, censoring, {name}",
             "greater",
             lead([method], [*SEQUENTIAL, *DIRECT], "censoring", [signal]),
         )
@@ -184,14 +184,14 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         f"{SUMMARY}, (i)",
         "when data is not missing at random, R2 can be higher than in the MCAR case",
-        f"{ADAPTIVE}: under censoring less under MCAR, both signals",
+        f"{ADAPTIVE}: under censoring minus under MCAR, both signals",
         "greater",
         level_change(ADAPTIVE, BOTH),
     ),
     Claim(
         f"{SUMMARY}, (iii)",
         "mean impute-then-regress is a strong benchmark despite the simplicity of the imputation (MCAR)",
-        f"{MEAN} less the strongest other benchmark, MCAR, both signals",
+        f"{MEAN} minus the strongest other benchmark, MCAR, both signals",
         "at least",
         lead([MEAN], [MICE, *DIRECT], "mcar", BOTH),
         0.02,
@@ -199,7 +199,7 @@ SYNTHETIC_CLAIMS: list[Claim] = [
     Claim(
         f"{SUMMARY}, (iii)",
         "thanks to the complexity of the downstream prediction rule",
-        f"{MEAN} less Mean - linear, MCAR, NN",
+        f"{MEAN} minus Mean - linear, MCAR, NN",
         "greater",
         lead([MEAN], ["Mean - linear"], "mcar", ["nn"]),
     ),

@@ -40,12 +40,10 @@ Given = tuple[str, tuple[str, str], Averages]
 
 GRID = (
     "R2 averaged over the paper's grid (n = 40, 60, .., 1000; missing fractions .1 to .8), interpolated from the cells "
-    "run, beside the authors' average over the same grid without runs that exploded. An average is empty where the "
-    "authors' runs exploded, or where the cells run do not give it."
+    "run, beside the authors' average over the same grid without runs that exploded. An average is empty if the "
+    "authors' runs exploded, or if the cells run do not determine it."
 )
-NO_GRID = (
-    "The cells run do not reach the ends of the paper's grid with all signals: there is no average to compare yet."
-)
+NO_GRID = "The cells run do not span the paper's grid with all signals: there is no average to compare yet."
 
 
 def synthetic_comparison(rows: pl.DataFrame) -> list[ReferenceTable]:
@@ -144,7 +142,7 @@ def _given(table: pl.DataFrame, methods: Sequence[str], value: str = "r2_authors
 def _left_out(count: int) -> str:
     if not count:
         return ""
-    return f" {count} averages are not given: the cells run do not reach the ends of the grid with all signals."
+    return f" {count} averages are not given: the cells run do not span the grid with all signals."
 
 
 def _other_methods(table: pl.DataFrame, methods: Sequence[str]) -> Section:
@@ -161,8 +159,8 @@ def _other_methods(table: pl.DataFrame, methods: Sequence[str]) -> Section:
 def _depths(table: pl.DataFrame) -> list[Section]:
     """The depth limit that cross-validation selects, if stored, and the depth of the tree that was grown."""
     kinds = {
-        "selected_depth": ("Selected depth of the finite model by n", "The depth limit chosen by cross-validation. "),
-        "depth": ("Grown depth of the finite model by n", "The depth of the tree grown within the chosen limit. "),
+        "selected_depth": ("Selected depth of the finite model by n", "The depth limit selected by cross-validation. "),
+        "depth": ("Grown depth of the finite model by n", "The depth of the tree grown within the selected limit. "),
     }
     stored = {value: words for value, words in kinds.items() if value in table.columns}
     return [_by_size(table, title, value, ("Finite",), 2, note) for value, (title, note) in stored.items()]
@@ -224,8 +222,8 @@ def _seconds(table: pl.DataFrame, others: Sequence[str]) -> Section:
         rows.append([method, *setting, str(averages.cells), digits(ours), digits(theirs), digits(ratio, 1)])
     text = (
         "CPU seconds of one thread for a fit with its search, averaged over the grid as R2 is, beside the seconds that "
-        "the paper prints. They are of reduced grids, this engine and another machine: a ratio is no speed-up of an "
-        "algorithm. The seconds of a choice are those of all its members."
+        "the paper prints. They are of reduced grids, this engine and another machine: ratios do not compare "
+        "algorithms. The seconds of a choice are those of all its members."
     )
     text += _left_out(len(methods) * len(SETTINGS) - len(rows))
     header = ["method", "mechanism", "signal", "cells", "seconds", "printed", "ratio"]
@@ -248,9 +246,9 @@ def _fresh_draws(table: pl.DataFrame) -> Section:
                 ours = [str(count), over, signed(difference), digits(error)]
                 rows.append([method, mechanism, signal, *ours, signed(expected)])
     text = (
-        f"R2 (as in scikit-learn) less that of {REFERENCE} on the same fresh draws, with the standard error over "
+        f"R2 (as in scikit-learn) minus that of {REFERENCE} on the same fresh draws, with the standard error over "
         "instances; beside it the difference between the authors' averages over n >= 40. Over 'grid': interpolated as "
-        "above; over 'run': the plain mean over the instances, where their n and p do not reach the ends of the grid."
+        "above; over 'run': the plain mean over the instances, if their n and p do not span the grid."
     )
     header = ["method", "mechanism", "signal", "instances", "over", "difference", "s.e.", "authors"]
     return Section("Differences on fresh draws", text, header, rows)

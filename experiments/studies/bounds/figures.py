@@ -12,7 +12,7 @@ from experiments.studies.bounds.tables import by_class, chosen_constant, measure
 
 
 def plot_bounds_study(table: pl.DataFrame, path: Path) -> None:
-    """Draw the c that every record needs, and biases against the formulas at the largest d."""
+    """Draw the largest c that records need, and biases against the formulas at the largest d."""
     records, biases = measured(table.to_dicts())
     plt = pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")

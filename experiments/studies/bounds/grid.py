@@ -1,12 +1,12 @@
-"""Theorem 1 of the paper, measured: how large c must be, and where the printed bias is below the true one.
+"""Theorem 1 of the paper, measured: how large c must be, and when the printed bias is below the true one.
 
 The smallest c for which
 
     excess risk <= 8 b(F) + c max{sigma^2, L^2} (1 + log n) / n p(F)
 
-holds is found on half of the truths and sizes; how often the inequality with that c fails is counted on the other half.
-b(F) is the true bias, the proved bound on it, or what the paper prints. What is measured is in
-:mod:`experiments.studies.bounds.measures`; for the part on biases no fits are needed, and more features can be had.
+holds is found on half of the truths and sizes; failures of the inequality with that c are counted on the other half.
+b(F) is the true bias, the proved bound on it, or the printed formula. The measurements are in
+:mod:`experiments.studies.bounds.measures`; those of biases need no fits, which allows more features.
 """
 
 from admiss.study.study import Method, Product, Study

@@ -1,16 +1,15 @@
-"""What the study of Theorem 1 measures: excess risks of truncated least squares, and biases.
+"""Measurements of the study of Theorem 1: excess risks of truncated least squares, and biases.
 
 Truths of Assumption 2.1 with L = 1 (Gaussian weights, signs, parities) and populations on which all expectations are
 finite sums (:mod:`experiments.studies.bounds.population`). Least squares of each class without a penalty (the solution
-of smallest norm where there are several), truncated to [-1, 1], Gaussian noise. The theorem is about the mean over
-samples, here over ``replicates``, of
+of smallest norm if there are several), truncated to [-1, 1], Gaussian noise. The theorem bounds the mean over samples,
+here over ``replicates``, of
 
     excess = E (f* - T_L f_n)^2 <= 8 b(F) + c max{sigma^2, L^2} (1 + log n) / n p(F).
 
-One half of truths and sizes is there to choose c, the other to check it; truths, sizes and samples of the halves are
-different. Within a population all truths have the same rows x and M, with noise of their own, and all classes have the
-same samples. An instance is a population with one half; a method is a class, whose cell holds a record for each size,
-variance and truth.
+One half of truths and sizes chooses c, the other checks it; the halves have different truths, sizes and samples. Within
+a population all truths have the same rows x and M with their own noise, and all classes have the same samples. An
+instance is a population with one half; a method is a class, whose cell has one record per size, variance and truth.
 """
 
 import json
@@ -32,10 +31,10 @@ from formulations.arrays import FloatArray
 
 KINDS = ("gaussian", "signs", "parity")
 HALVES = ("choose", "check")
-# Where n is about p(F), least squares is at its worst: both halves have sizes near each count.
+# Least squares is worst if n is about p(F): both halves have sizes near each count.
 SIZES = {"choose": (4, 8, 24, 64, 192, 512, 2048), "check": (6, 16, 48, 128, 256, 1024, 4096)}
 PLACES = ("box", "corners")
-# Below sigma^2 = L^2 the noise does not fill max{sigma^2, L^2}; above, truncation keeps the excess from growing along.
+# Below sigma^2 = L^2 the noise does not reach max{sigma^2, L^2}; above, truncation keeps the excess from growing.
 VARIANCES = (0.01, 0.25, 1.0, 4.0)
 BIAS_LAWS = ("half", "fifth", "rare")
 
@@ -65,12 +64,12 @@ class SampledPopulation:
     truths: int
 
     def make(self) -> "Samples":
-        """Truths, and what draws the samples."""
+        """Make the truths and the generator of samples."""
         return Samples(self)
 
 
 class Samples:
-    """Truths, as arrays of their weights, and the moments of samples, drawn anew and alike for each class."""
+    """Truths, as arrays of their weights, and the moments of samples, which are the same for each class."""
 
     def __init__(self, recipe: SampledPopulation) -> None:
         self.recipe = recipe
@@ -90,20 +89,20 @@ class Samples:
         return np.concatenate([self.truths] * len(VARIANCES), axis=2)
 
     def moments(self) -> Iterator[tuple[int, int, tuple[FloatArray, FloatArray]]]:
-        """Place of the size, replicate, and moments of every sample."""
+        """Index of the size, replicate, and moments of every sample."""
         rng = self._rng()
         self._truths(rng)  # samples come after the truths in the stream
         for i, n in enumerate(self.sizes):
             for replicate in range(self.recipe.replicates):
-                z, places = populations.draw(n, self.source, rng)
+                z, patterns = populations.draw(n, self.source, rng)
                 noise = self.deviations * rng.normal(size=(n, len(self.deviations)))
-                y = np.einsum("ij,ijk->ik", z, self.every[places]) + noise
-                yield i, replicate, populations.sample_moments(z, places, y, len(self.truths))
+                y = np.einsum("ij,ijk->ik", z, self.every[patterns]) + noise
+                yield i, replicate, populations.sample_moments(z, patterns, y, len(self.truths))
 
     def _rng(self) -> np.random.Generator:
         r = self.recipe
-        places = [PLACES.index(r.place), populations.LAWS.index(r.law), HALVES.index(r.half)]
-        return np.random.default_rng([r.d, *places])
+        indices = [PLACES.index(r.place), populations.LAWS.index(r.law), HALVES.index(r.half)]
+        return np.random.default_rng([r.d, *indices])
 
     def _truths(self, rng: np.random.Generator) -> FloatArray:
         d = self.recipe.d
@@ -114,12 +113,12 @@ class Samples:
 
 
 def classes(d: int) -> list[Any]:
-    """The classes that are fitted; order d - 1 is fully adaptive."""
+    """The classes to fit; order d - 1 is fully adaptive."""
     return ["static", "affine_intercept", "affine", *(("polynomial", t) for t in range(2, d - 1)), "fully_adaptive"]
 
 
 def class_methods(d: int) -> list[Method]:
-    """A method for each class."""
+    """One method per class."""
     methods = []
     for F in classes(d):
         parameters = {"adaptivity": F} if isinstance(F, str) else {"adaptivity": F[0], "order": F[1]}
@@ -130,10 +129,10 @@ def class_methods(d: int) -> list[Method]:
 def excess_risk(samples: Samples, seed: int, *, adaptivity: str, order: int | None = None) -> Scores:
     """Biases, and mean excess risks with standard errors, of shape (sizes, variances x truths).
 
-    The score is the largest c that the theorem needs with the true bias. Samples are those of the recipe, without the
+    The score is the largest c that the theorem needs with the true bias. Samples depend on the recipe and not on the
     seed.
     """
-    began = time.process_time()
+    start = time.process_time()
     d, replicates = samples.recipe.d, samples.recipe.replicates
     F: Any = adaptivity if order is None else (adaptivity, order)
     columns = populations.class_map(read_class(F, d), d)
@@ -153,12 +152,12 @@ def excess_risk(samples: Samples, seed: int, *, adaptivity: str, order: int | No
     r = samples.recipe
     cell = {"d": d, "place": r.place, "law": r.law, "half": r.half, "method": class_name(read_class(F, d)), **scores}
     needed = max(record.needed("true") for record in read(cell))
-    return {"score": needed, "seconds": time.process_time() - began, **scores}
+    return {"score": needed, "seconds": time.process_time() - start, **scores}
 
 
 @dataclass(frozen=True)
 class Record:
-    """One class, truth, noise and size: the mean excess over samples, its standard error, and b(F) by every rule."""
+    """A class, truth, noise and size: the mean excess over samples, its standard error, and b(F) by every rule."""
 
     d: int
     name: str
@@ -189,7 +188,7 @@ def unit(n: int, sigma2: float, L: float, constant: str) -> float:
 
 
 def read(cell: Mapping[str, Any]) -> Iterator[Record]:
-    """The records of a cell: of its scores with the fields of its instance, or of its row in the table."""
+    """The records of a cell, given by its scores with the fields of its instance, or by its row in the table."""
     d, law, half, name = cell["d"], cell["law"], cell["half"], cell["method"]
     F = next(F for F in classes(d) if class_name(read_class(F, d)) == name)
     kinds, bias, means, errors = (plain(cell[column]) for column in ("kinds", "bias", "mean", "error"))
@@ -205,7 +204,7 @@ def read(cell: Mapping[str, Any]) -> Iterator[Record]:
 
 
 def plain(value: Any) -> Any:
-    """A list or dict, which is JSON text in a table."""
+    """Decode a list or dict, which is JSON text in a table."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -218,7 +217,7 @@ class DrawnTruths:
     d : int
         Features.
     law : str
-        Of independent M_j.
+        Law of independent M_j.
     truths : int
         Truths of each kind.
     """
@@ -228,7 +227,7 @@ class DrawnTruths:
     truths: int
 
     def make(self) -> dict[str, Any]:
-        """Rates of missing values, and the weights of the truths of each kind."""
+        """Make the rates of missing values and the weights of the truths of each kind."""
         rng = np.random.default_rng([self.d, BIAS_LAWS.index(self.law)])
         weights = {
             kind: [draw_truth(kind, self.d, 1.0, random_state=int(rng.integers(2**31))) for _ in range(self.truths)]
@@ -242,7 +241,7 @@ def exact_biases(truths: dict[str, Any], seed: int) -> Scores:
 
     The score is the largest true bias as a share of the proved bound.
     """
-    began = time.process_time()
+    start = time.process_time()
     rates, d = truths["rates"], len(truths["rates"])
     true = {
         kind: [populations.order_biases(weights, rates, 1.0)[: d - 1].tolist() for weights in drawn]
@@ -253,4 +252,4 @@ def exact_biases(truths: dict[str, Any], seed: int) -> Scores:
         for rule in ("proved", "paper")
     )
     share = max(float(np.max(np.array(biases) / proved)) for biases in true.values())
-    return {"score": share, "seconds": time.process_time() - began, "true": true, "proved": proved, "paper": paper}
+    return {"score": share, "seconds": time.process_time() - start, "true": true, "proved": proved, "paper": paper}

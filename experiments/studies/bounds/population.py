@@ -1,6 +1,6 @@
 """Populations of (x, M) over which every expectation is a finite sum, and least squares on them and on their samples.
 
-x = (s_1 u_1, .., s_d u_d), with every sign vector s equally likely and u one of a few fixed points of [0, 1]^d, so that
+x = (s_1 u_1, .., s_d u_d), with every sign vector s equally likely and u one of a few fixed points of [0, 1]^d. Then
 E x = 0, E x x' is nearly (for u = 1 exactly) a multiple of the identity, and the signs are independent of each other
 and of u. Given x, the pattern M has one of these laws:
 
@@ -24,9 +24,9 @@ from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import all_patterns
 from formulations.arrays import FloatArray, IntArray
 
-# Points u: inside the box, or its corner.
+# Number of points u: inside the box, or its corner.
 MAGNITUDES = {"box": 8, "corners": 1}
-# Singular values below this share of the largest are 0.
+# Singular values below this share of the largest count as 0.
 CUTOFF = 1e-10
 
 
@@ -53,7 +53,7 @@ def law_given(law: str, x: FloatArray) -> FloatArray:
 
 
 def law_of_patterns(law: str, d: int) -> FloatArray:
-    """The law of M as the bounds take it: the rates of independent M_j, or patterns that are equally likely."""
+    """The law of M in the form of the bounds: the rates of independent M_j, or equally likely patterns."""
     return np.tri(d + 1, d, -1)[:, ::-1] if law == "drop-out" else RATES[law](d)
 
 
@@ -81,11 +81,11 @@ def population(where: str, law: str, d: int) -> Population:
 
 
 def draw(rows: int, source: Population, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Rows (1, x (1 - m)) of a sample, and the places of their patterns."""
+    """Rows (1, x (1 - m)) of a sample, and the indices of their patterns."""
     points = rng.integers(len(source.rows), size=rows)
     levels = np.cumsum(source.patterns, axis=1)
-    places = (rng.uniform(size=(rows, 1)) * levels[points, -1:] > levels[points]).sum(axis=1)
-    return source.rows[points] * source.observed[places], places
+    indices = (rng.uniform(size=(rows, 1)) * levels[points, -1:] > levels[points]).sum(axis=1)
+    return source.rows[points] * source.observed[indices], indices
 
 
 def class_map(adaptivity: Adaptivity, d: int) -> FloatArray:
@@ -103,8 +103,8 @@ def class_map(adaptivity: Adaptivity, d: int) -> FloatArray:
 def least_squares(columns: FloatArray, gram: FloatArray, moments: FloatArray) -> FloatArray:
     """Weights W of the class that minimise  sum_m [ W_m' gram_m W_m - 2 W_m' moments_m ],  of smallest coefficients.
 
-    With gram_m = V diag(s) V' that is  sum_m | s^(1/2) V' W_m - s^(-1/2) V' moments_m |^2,  a least squares problem of
-    at most d + 1 rows a pattern.
+    With gram_m = V diag(s) V' that is  sum_m | s^(1/2) V' W_m - s^(-1/2) V' moments_m |^2,  a least squares problem
+    with at most d + 1 rows per pattern.
     """
     s, V = np.linalg.eigh(gram)
     positive = s > CUTOFF * s.max()
@@ -117,12 +117,12 @@ def least_squares(columns: FloatArray, gram: FloatArray, moments: FloatArray) ->
     return columns @ coefficients
 
 
-def sample_moments(z: FloatArray, places: IntArray, y: FloatArray, patterns: int) -> tuple[FloatArray, FloatArray]:
+def sample_moments(z: FloatArray, indices: IntArray, y: FloatArray, patterns: int) -> tuple[FloatArray, FloatArray]:
     """Sums of z z' and z y over the rows of each pattern."""
     gram = np.zeros((patterns, z.shape[1], z.shape[1]))
     moments = np.zeros((patterns, z.shape[1], y.shape[1]))
-    for m in np.unique(places):
-        rows = places == m
+    for m in np.unique(indices):
+        rows = indices == m
         gram[m], moments[m] = z[rows].T @ z[rows], z[rows].T @ y[rows]
     return gram, moments
 
@@ -148,8 +148,8 @@ def order_biases(weights: FloatArray, rates: FloatArray, second_moment: float) -
     The x_j have mean 0 and are independent of each other; another x may have a larger bias.
 
     The functions  prod_{k in S} (m_k - p_k) / sqrt(p_k (1 - p_k))  are orthonormal, those with |S| <= t span the
-    polynomials of order t, so that the bias is  E x_j^2 P(M_j = 0)  times the squares of the coefficients of w_j(m)
-    given m_j = 0 beyond order t, summed over j.
+    polynomials of order t: the bias is  E x_j^2 P(M_j = 0)  times the squares of the coefficients of w_j(m) given
+    m_j = 0 beyond order t, summed over j.
 
     Parameters
     ----------

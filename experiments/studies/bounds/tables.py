@@ -49,7 +49,7 @@ def bounds_sections(table: pl.DataFrame) -> list[Section]:
 
 
 def measured(rows: Iterable[dict[str, Any]]) -> tuple[list[Record], list[dict[str, Any]]]:
-    """Records, and rows of biases, of the cells that are done, in an order that is not that of the table."""
+    """Records, and rows of biases, of the cells that are done, in an order independent of the table."""
     done = sorted((row for row in rows if row["status"] == "done"), key=_order)
     records = [record for row in done if row["kind"] == "SampledPopulation" for record in read(row)]
     columns = ("true", "proved", "paper")
@@ -66,7 +66,7 @@ def _order(row: dict[str, Any]) -> tuple[Any, ...]:
 def chosen_constant(
     records: list[Record], rule: str, L: float = 1.0, constant: str = "proved"
 ) -> tuple[Record, list[Record], int]:
-    """The record of one half that needs the largest c, those of the other half that need more, and their number."""
+    """The record of one half that needs the largest c, those of the other half that need more, and its size."""
     needed = {half: [r for r in records if r.half == half] for half in HALVES}
     worst = max(needed["choose"], key=lambda r: r.needed(rule, L, constant))
     c = worst.needed(rule, L, constant)
@@ -100,9 +100,9 @@ def _largest(records: list[Record]) -> str:
     worst, _, _ = chosen_constant(records, "true")
     return (
         f"The largest c, b true: {worst.name}, {worst.kind}, d = {worst.d}, {worst.place}, {worst.law}, n = {worst.n}, "
-        f"sigma^2 = {worst.sigma2:g}, standard error {worst.error / worst.room():.2g}; as the largest of many that are "
-        f"measured with error it is too large. In brackets failures by more than two standard errors; truths of a "
-        f"population share their samples, so that failures come in groups."
+        f"sigma^2 = {worst.sigma2:g}, standard error {worst.error / worst.room():.2g}; as the largest of many noisy "
+        f"values it is biased upwards. In brackets failures by more than two standard errors; truths of a population "
+        f"share their samples, which makes failures come in groups."
     )
 
 

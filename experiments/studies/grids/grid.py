@@ -2,10 +2,10 @@
 
     reduced    the grids of the study ``synthetic`` at laptop scale
     authors    the authors' values in one cross-validation of 5 folds, on 40 instances
-    nested     the authors' nested searches, on 20 instances: timed, not compared
+    nested     the authors' nested searches, timed on 20 instances but not compared
 
-A method's name says its grid in brackets. Forests and trees in "authors" and "nested" are the same search: their grids
-were not nested.
+The name of a method ends with its grid in brackets. Forests and trees have the same search in "authors" and "nested":
+their grids were not nested.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def _named(methods: list[Method], grid: str) -> list[Method]:
 
 
 def _searches(grids: dict[str, Any], penalties: dict[str, Any]) -> list[Method]:
-    """What is compared: everything whose grid was reduced, but the joint forest."""
+    """The methods that are compared: all with a reduced grid except the joint forest."""
     return [
         *adaptive_methods("authors", penalties)[:2],
         *tuned_methods("Mean", "mean", grids),
@@ -54,7 +54,7 @@ def _nested() -> list[Method]:
 
 
 def products(scale: str) -> list[Product]:
-    """The grid of a scale; an odd step meets every setting."""
+    """The grid of a scale; an odd step reaches every setting."""
     instances = spread_instances()
     compared, timed = (instances[:1], instances[:1]) if scale == "smoke" else (instances[::23], instances[::47])
     reduced, authors = (

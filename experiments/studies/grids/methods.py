@@ -1,7 +1,7 @@
-"""Searches as large as those of the authors, to be timed and compared with the reduced ones.
+"""Searches as large as those of the authors, timed and compared with the reduced ones.
 
-adaptive    for each l1_ratio and adaptive penalty and each of 5 folds, lambda by 10 folds within the training rows;
-            the best pair is fitted with lambda by 10 folds of all rows
+adaptive    for each l1_ratio, adaptive penalty and each of 5 folds, lambda by 10 folds within the training rows; the
+            best pair is fitted with lambda by 10 folds of all rows
 joint       for each cell of the grid and each of 5 folds, the whole search over imputed values
 """
 
@@ -27,8 +27,8 @@ INNER_FOLDS = 10
 def nested_adaptive(
     rows: StudyRows, seed: int, *, adaptivity: str, l1_ratios: Sequence[float], adaptive_penalties: Sequence[float]
 ) -> Scores:
-    """An adaptivity class as the authors tuned it."""
-    began = time.process_time()
+    """Fit an adaptivity class as the authors tuned it."""
+    start = time.process_time()
     X, y = rows.X_train, rows.y_train
     found = []
     for alpha, c in product(l1_ratios, adaptive_penalties):
@@ -39,9 +39,9 @@ def nested_adaptive(
         found.append((float(np.mean(scores)), alpha, c))
     cv_score, alpha, c = max(found)
     model = _path(adaptivity, alpha, c, seed).fit(X, y)
-    chosen = {"l1_ratio": alpha, "adaptive_penalty": c, "lam": model.best_params_["lam"]}
-    seconds = time.process_time() - began
-    return outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, chosen=chosen)
+    selected = {"l1_ratio": alpha, "adaptive_penalty": c, "lam": model.best_params_["lam"]}
+    seconds = time.process_time() - start
+    return outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, selected=selected)
 
 
 def _path(adaptivity: str, alpha: float, c: float, seed: int) -> AdaptiveRegressorCV:
@@ -56,21 +56,21 @@ def _path(adaptivity: str, alpha: float, c: float, seed: int) -> AdaptiveRegress
 
 
 def nested_joint(rows: StudyRows, seed: int, *, kind: str, grid: Mapping[str, Any], protocol: str) -> Scores:
-    """A predictor tuned with its imputed values learned anew in each cell and fold."""
-    began = time.process_time()
+    """Tune a predictor, learning its imputed values in each cell and fold."""
+    start = time.process_time()
     found = []
     for number, parameters in enumerate(_cells(kind, grid)):
         estimator = estimator_of(rows, seed, _predictor(rows, seed, kind, parameters), protocol)
         scores = [fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]
         found.append((float(np.mean(scores)), -number, parameters))
-    cv_score, _, chosen = max(found, key=lambda one: one[:2])
-    model = estimator_of(rows, seed, _predictor(rows, seed, kind, chosen), protocol).fit(rows.X_train, rows.y_train)
-    seconds = time.process_time() - began
-    return outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, chosen=chosen)
+    cv_score, _, selected = max(found, key=lambda one: one[:2])
+    model = estimator_of(rows, seed, _predictor(rows, seed, kind, selected), protocol).fit(rows.X_train, rows.y_train)
+    seconds = time.process_time() - start
+    return outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, selected=selected)
 
 
 def _cells(kind: str, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All combinations; the ridge of the linear predictor chooses its penalty by itself."""
+    """All combinations; the ridge of the linear predictor selects its penalty itself."""
     return [{}] if kind == "linear" else [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 

@@ -1,1 +1,1 @@
-"""Methods that several studies share: they fit a model on the rows of an instance and score it."""
+"""Methods shared by several studies: each fits a model to the rows of an instance and scores it."""

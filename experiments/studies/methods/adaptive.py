@@ -2,13 +2,13 @@
 
 ``text``      defaults of the estimators: lambda_k = lambda / n_k, "no split" among the depths, leaves of at least
               2 (d + 1) rows, predictions kept within the range seen in training.
-``authors``   what the authors ran: weights of the penalty from the share of zeros of a column; depths 1, 3, .., 15
-              without "no split", leaves of at least 10 rows, splits that gain at least 1 %, nothing truncated. Leaves
-              are ridge regressions, where theirs were elastic nets with alpha = 0.2.
+``authors``   as in the authors' code: penalty weights from the share of zeros in a column; depths 1, 3, .., 15 without
+              "no split", leaves of at least 10 rows, splits that gain at least 1 %, no truncation. Leaves are ridge
+              regressions instead of elastic nets with alpha = 0.2.
 
-In both, one cross-validation of 5 folds chooses all parameters. Missing values are 0 in these models: with ``centre``
-features first have their observed training means subtracted (once, not in each fold), so that 0 is the mean. The score
-in cross-validation is minus the mean squared error, or log-loss, of all held-out rows.
+In both, one cross-validation of 5 folds selects all parameters. Missing values are 0 in these models: with ``centre``,
+the observed training means are subtracted first (once, not in each fold), which makes 0 the mean. The score in
+cross-validation is minus the mean squared error, or log-loss, of all held-out rows.
 """
 
 import time
@@ -47,8 +47,8 @@ def adaptive(
     n_lambdas: int = 50,
     centre: bool = False,
 ) -> Scores:
-    """An adaptivity class, its penalty chosen by cross-validation."""
-    began = time.process_time()
+    """Fit an adaptivity class with its penalty selected by cross-validation."""
+    start = time.process_time()
     X_train, X_test = _features(rows, centre)
     search = AdaptiveRegressorCV if rows.task == "regression" else AdaptiveClassifierCV
     model = search(
@@ -60,9 +60,9 @@ def adaptive(
         stop_early=True,
         random_state=seed,
     ).fit(X_train, rows.y_train)
-    seconds = time.process_time() - began
-    chosen = {name: value for name, value in model.best_params_.items() if name != "adaptivity"}
-    return outcome(rows, model, X_test, cv_score=model.best_score_, seconds=seconds, chosen=chosen)
+    seconds = time.process_time() - start
+    selected = {name: value for name, value in model.best_params_.items() if name != "adaptivity"}
+    return outcome(rows, model, X_test, cv_score=model.best_score_, seconds=seconds, selected=selected)
 
 
 def _features(rows: StudyRows, centre: bool) -> tuple[FloatArray, FloatArray]:
@@ -81,8 +81,8 @@ def finite(
     leaf_models: Sequence[str] = LEAF_MODELS,
     centre: bool = False,
 ) -> Scores:
-    """The finitely adaptive model with greedy splits, its depth, ridge and leaf model chosen by cross-validation."""
-    began = time.process_time()
+    """Fit the finitely adaptive model with greedy splits; cross-validation selects depth, ridge and leaf model."""
+    start = time.process_time()
     X_train, X_test = _features(rows, centre)
     search = FiniteRegressorCV if rows.task == "regression" else FiniteClassifierCV
     if protocol == "text":
@@ -90,15 +90,15 @@ def finite(
         results, row = model.cv_results_, model.best_index_
     else:
         model, results, row = _as_authors(X_train, rows.y_train, seed)
-    seconds = time.process_time() - began
-    chosen = {name: results[name][row] for name in ("leaf_model", "max_depth", "ridge")}
+    seconds = time.process_time() - start
+    selected = {name: results[name][row] for name in ("leaf_model", "max_depth", "ridge")}
     cv_score = -float(results["mean_loss"][row])
     found = {"depth": model.partition_.depth, "leaves": model.partition_.n_leaves}
-    return {**outcome(rows, model, X_test, cv_score=cv_score, seconds=seconds, chosen=chosen), **found}
+    return {**outcome(rows, model, X_test, cv_score=cv_score, seconds=seconds, selected=selected), **found}
 
 
 def _as_authors(X: FloatArray, y: FloatArray, seed: int) -> tuple[Any, Any, int]:
-    """The model of the best depth that splits, the table of all, and its row there."""
+    """The model of the best depth with at least one split, the table of all depths, and its row there."""
     greedy = Greedy(min_rows=10, min_improvement=0.01)
     results = (
         FiniteRegressorCV(

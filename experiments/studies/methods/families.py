@@ -11,7 +11,7 @@ from experiments.studies.methods.tuned import tuned
 
 KINDS = {"linear": "linear", "tree": "tree", "forest": "forest", "xgboost": "XGBoost"}
 
-# The study ``grids`` compares them with those of the authors.
+# The study ``grids`` compares these grids with those of the authors.
 REDUCED: dict[str, dict[str, Any]] = {
     "linear": {"l1_ratio": [0.1, 0.5, 1.0]},
     "tree": GRIDS["authors"]["tree"],
@@ -24,7 +24,7 @@ REDUCED: dict[str, dict[str, Any]] = {
         "gamma": [0.0],
     },
 }
-# Trees of a forest that has been tuned with the reduced grid.
+# Trees of the final forest after tuning with the reduced grid.
 TREES = 100
 PENALTIES = {"l1_ratios": [0.1, 0.5, 1.0], "adaptive_penalties": [1, 4, 12]}
 TEXT_PENALTIES = {"l1_ratios": [0.0, 0.5, 1.0], "adaptive_penalties": [0.25, 1, 4]}
@@ -34,7 +34,7 @@ AUTHORS_PENALTIES = {"l1_ratios": GRIDS["authors"]["linear"]["l1_ratio"], "adapt
 def adaptive_methods(
     protocol: str, penalties: dict[str, Any], leaves: dict[str, Any] | None = None, **shared: Any
 ) -> list[Method]:
-    """Adaptive linear regression by level of adaptivity; ``shared`` are parameters of all, ``leaves`` of the finite."""
+    """Adaptive linear regression by level of adaptivity; ``shared`` go to all methods, ``leaves`` to the finite one."""
     options = {**penalties, **({"penalty_weights": "authors"} if protocol == "authors" else {}), **shared}
     return [
         Method("Affine intercept", adaptive, {"adaptivity": "affine_intercept", **options}),
@@ -67,11 +67,11 @@ def _trees(kind: str, grids: dict[str, Any]) -> dict[str, Any]:
 
 
 def native_methods(grids: dict[str, Any]) -> list[Method]:
-    """Predictors that take missing values as they are."""
+    """Predictors that handle missing values themselves."""
     names = {"tree": "CART MIA", "forest": "RF MIA", "xgboost": "XGBoost"}
     return [_tuned_method(name, "native", kind, grids) for kind, name in names.items()]
 
 
 def best_of(prefix: str, kinds: Sequence[str]) -> Best:
-    """The predictor that is best in cross-validation."""
+    """The choice of the best predictor in cross-validation."""
     return Best(f"{prefix} - best", tuple(f"{prefix} - {KINDS[kind]}" for kind in kinds))

@@ -1,12 +1,12 @@
 """Joint impute-then-regress as methods of a study (Section 3.2 of the paper).
 
-The predictor is tuned after mean imputation, and its imputed values are then learned with the parameters that were
-chosen; 5 folds of the whole search give its score in cross-validation. For the linear predictor the search fits a ridge
-regression whose penalty is chosen at each fit, where linear predictors elsewhere are elastic nets.
+The predictor is tuned after mean imputation, and its imputed values are then learned with the selected parameters; 5
+folds of the whole search give its score in cross-validation. The linear predictor is a ridge regression whose penalty
+is selected at each fit; linear predictors elsewhere are elastic nets.
 
 ``text``      Algorithm 2 of the paper
-``authors``   what the authors ran: means and steps of training and test rows together, coordinates in random order
-``auto``      the closed form of admiss, kept where cross-validation prefers it to the mean
+``authors``   as in the authors' code: means and steps of training and test rows together, coordinates in random order
+``auto``      the closed form of admiss, used if cross-validation prefers it to the mean
 """
 
 import json
@@ -43,33 +43,33 @@ def joint(
     protocol: str = "text",
     trees: int | None = None,
 ) -> Scores:
-    """A predictor with imputed values that are learned for it; ``trees`` as in ``tuned``."""
-    predictor, chosen, before = _tuned_predictor(rows, seed, kind, grid)
-    began = time.process_time()
+    """Fit a predictor together with its imputed values; ``trees`` as in ``tuned``."""
+    predictor, selected, before = _tuned_predictor(rows, seed, kind, grid)
+    start = time.process_time()
     estimator = estimator_of(rows, seed, predictor, protocol)
     cv_score = float(np.mean([fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]))
     if trees is not None:
-        estimator, chosen = estimator.set_params(estimator__n_estimators=trees), {**chosen, "n_estimators": trees}
+        estimator, selected = estimator.set_params(estimator__n_estimators=trees), {**selected, "n_estimators": trees}
     model = estimator.fit(rows.X_train, rows.y_train)
-    seconds = before + time.process_time() - began
+    seconds = before + time.process_time() - start
     found = {
         "mu": json.dumps([round(float(mu), 6) for mu in model.imputation_]),
         "moves": sum(len(round.moves) for round in model.history_),
         "note": model.note_,
     }
-    return {**outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, chosen=chosen), **found}
+    return {**outcome(rows, model, rows.X_test, cv_score=cv_score, seconds=seconds, selected=selected), **found}
 
 
 def _tuned_predictor(
     rows: StudyRows, seed: int, kind: str, grid: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any], float]:
-    """The predictor with the parameters that are best after mean imputation, these parameters, and the CPU seconds."""
+    """The predictor with the best parameters after mean imputation, these parameters, and the CPU seconds."""
     if kind != "linear":
         model, _, seconds = fitted(rows, seed, imputer="mean", kind=kind, grid=grid)
         return clone(model.best_estimator_["predictor"]), model.best_params_, seconds
     if rows.task == "regression":
         return linear_predictor(), {}, 0.0
-    began = time.process_time()
+    start = time.process_time()
     logistic = [("scale", StandardScaler()), ("predictor", LogisticRegression(max_iter=1000))]
     search = GridSearchCV(
         Pipeline([("mean", SimpleImputer(keep_empty_features=True)), *logistic]),
@@ -77,18 +77,18 @@ def _tuned_predictor(
         scoring="neg_log_loss",
         cv=folds_of(rows, seed),
     ).fit(rows.X_train, rows.y_train)
-    chosen = {"C": search.best_params_["predictor__C"]}
-    predictor = Pipeline(logistic).set_params(predictor__C=chosen["C"])
-    return predictor, chosen, time.process_time() - began
+    selected = {"C": search.best_params_["predictor__C"]}
+    predictor = Pipeline(logistic).set_params(predictor__C=selected["C"])
+    return predictor, selected, time.process_time() - start
 
 
 def linear_predictor() -> Any:
-    """A ridge regression that chooses its penalty."""
+    """A ridge regression that selects its penalty."""
     return make_pipeline(StandardScaler(), RidgeCV(PENALTIES))
 
 
 def estimator_of(rows: StudyRows, seed: int, predictor: Any, protocol: str) -> Any:
-    """The joint estimator of a predictor, not fitted."""
+    """The unfitted joint estimator of a predictor."""
     algorithms: dict[str, str | ImputationSearch] = {
         "text": "paper",
         "auto": "auto",

@@ -1,4 +1,4 @@
-"""Rows that methods of a study fit and score."""
+"""Training and test rows of the methods of a study."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
@@ -22,12 +22,12 @@ class StudyRows:
     y_train, y_test : arrays of shape (rows,)
         Numbers, 0 and 1, or names of classes.
     X_full_train, X_full_test : arrays of shape (rows, d), or None
-        The features without missing values, where these are known.
+        The features without missing values, if known.
     task : {"regression", "binary", "multiclass"}
     facts : dict
-        Plain values that are added to the scores.
+        Plain values to add to the scores.
     cache : dict
-        What methods keep for each other, such as imputed matrices; no part of the rows.
+        Results that methods share, such as imputed matrices; not part of the rows.
 
     Examples
     --------
@@ -48,12 +48,12 @@ class StudyRows:
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "StudyRows":
-        """Rows of their own; only the cache is shared, that methods find what others have left."""
+        """Copy the rows; only the cache is shared between methods."""
         own = {part.name: deepcopy(getattr(self, part.name), memo) for part in fields(self) if part.name != "cache"}
         return StudyRows(**own, cache=self.cache)
 
 
 def size_facts(X_train: FloatArray) -> dict[str, Any]:
-    """Rows and columns of a training matrix, and the share of it that is missing."""
+    """Rows and columns of a training matrix, and its share of missing values."""
     n, d = X_train.shape
     return {"n_train": n, "d": d, "missing": float(np.isnan(X_train).mean())}

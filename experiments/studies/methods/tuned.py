@@ -1,11 +1,11 @@
 """Predictors tuned by cross-validation as methods of a study: impute-then-regress, native missing values, oracles.
 
-mean                missing values become means of the training rows, within each fold
-mice                chained equations, learned from the training rows within each fold
-together            chained equations over training and test rows at once, before any fold: what the authors ran
+mean                means of the training rows, within each fold
+mice                chained equations, fitted to the training rows within each fold
+together            chained equations over training and test rows at once, before any fold, as in the authors' code
 native              missing values are left to trees, forests and boosting
-complete_features   features that are never missing in training
-oracle              the values before they were removed, and the indicators of what is missing
+complete_features   only features that are never missing in training
+oracle              the values before removal, and the missingness indicators
 """
 
 import time
@@ -29,22 +29,22 @@ FOLDS = 5
 def tuned(
     rows: StudyRows, seed: int, *, imputer: str, kind: str, grid: Mapping[str, Any], trees: int | None = None
 ) -> Scores:
-    """A kind of predictors, tuned; a forest may have more trees in the end than while it is tuned."""
+    """Tune a kind of predictor; a forest may have more trees in the final fit than during tuning."""
     model, X_test, seconds = fitted(rows, seed, imputer=imputer, kind=kind, grid=grid)
     if trees is not None:
-        began = time.process_time()
+        start = time.process_time()
         model = _with_more_trees(model, _features(rows, seed, imputer)[0], rows.y_train, trees)
-        seconds += time.process_time() - began
-    chosen = {**model.best_params_, **({} if trees is None else {"n_estimators": trees})}
-    found = {"depth": chosen["max_depth"]} if kind == "tree" else {}
-    if imputer == "together":  # part of the seconds of every kind
+        seconds += time.process_time() - start
+    selected = {**model.best_params_, **({} if trees is None else {"n_estimators": trees})}
+    found = {"depth": selected["max_depth"]} if kind == "tree" else {}
+    if imputer == "together":  # included in the seconds of every kind
         found["shared_seconds"] = rows.cache[imputer][2]
-    scores = outcome(rows, model, X_test, cv_score=model.best_score_, seconds=seconds, chosen=chosen)
+    scores = outcome(rows, model, X_test, cv_score=model.best_score_, seconds=seconds, selected=selected)
     return {**scores, **found}
 
 
 def _with_more_trees(search: Any, X: FloatArray, y: Any, trees: int) -> Any:
-    """The tuned model with a forest of more trees in it."""
+    """The tuned model with a larger forest."""
     model = copy(search)
     prefix = "" if search.imputer is None else "predictor__"
     codes = y if not hasattr(search, "classes_") else np.searchsorted(search.classes_, y)
@@ -55,27 +55,27 @@ def _with_more_trees(search: Any, X: FloatArray, y: Any, trees: int) -> Any:
 def fitted(
     rows: StudyRows, seed: int, *, imputer: str, kind: str, grid: Mapping[str, Any]
 ) -> tuple[Any, FloatArray, float]:
-    """The tuned model, the test rows that it takes, and the CPU seconds of all; kept for methods that build on it."""
+    """The tuned model, its test rows, and the CPU seconds; cached for methods that build on it."""
     key = (imputer, kind, repr(grid))
     if key not in rows.cache:
         X_train, X_test, before = _features(rows, seed, imputer)
-        began = time.process_time()
+        start = time.process_time()
         search = TunedRegressor if rows.task == "regression" else TunedClassifier
         model = search(kind, imputer=_imputer(imputer), grid=dict(grid), cv=FOLDS, random_state=seed)
         model.fit(X_train, rows.y_train)
-        rows.cache[key] = model, X_test, before + time.process_time() - began
+        rows.cache[key] = model, X_test, before + time.process_time() - start
     return rows.cache[key]
 
 
 def _imputer(name: str) -> Any:
-    """What is learned within each fold."""
+    """The imputer that is fitted within each fold."""
     if name in ("together", "native", "oracle"):
         return None
     return clone(IMPUTERS[name])
 
 
 def _features(rows: StudyRows, seed: int, imputer: str) -> tuple[FloatArray, FloatArray, float]:
-    """Training and test rows as they are before any fold, and the CPU seconds of what was done to them."""
+    """Training and test rows before any fold, and the CPU seconds spent on them."""
     if imputer == "oracle":
         if rows.X_full_train is None or rows.X_full_test is None:
             raise ValueError("An oracle needs the values before they were removed.")
@@ -87,7 +87,7 @@ def _features(rows: StudyRows, seed: int, imputer: str) -> tuple[FloatArray, Flo
     if imputer != "together":
         return rows.X_train, rows.X_test, 0.0
     if imputer not in rows.cache:
-        began = time.process_time()
+        start = time.process_time()
         completed = complete_transductive(rows.X_train, rows.X_test, random_state=seed)
-        rows.cache[imputer] = *completed, time.process_time() - began
+        rows.cache[imputer] = *completed, time.process_time() - start
     return rows.cache[imputer]

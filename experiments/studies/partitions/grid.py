@@ -1,16 +1,16 @@
 """Greedy splitting against the proven optimum, and against no split, on generated and on real patterns.
 
-All three minimise the same leaf cost: static leaves, one ridge, the same depth and fewest rows of a leaf. Their
-training costs are comparable then, and are those of certificates. Where a problem is tuned instead, depth, ridge and
-leaf model are chosen by cross-validation, and only the test rows compare. Scores:
+All three minimise the same leaf cost, with static leaves, one ridge, the same depth and minimum rows per leaf, which
+makes the training costs of their certificates comparable. In a tuned problem cross-validation selects depth, ridge and
+leaf model, and only test scores are comparable. Scores:
 
     score          R2 on the test rows
     train_cost     cost of the leaves in training: squared errors plus ridge
-    proof, gap     status of the certificate, and the share of the cost that is not proven (null without a bound)
+    proof, gap     status of the certificate, and its relative gap (null without a bound)
     leaves, depth  of the tree
     ridge, leaf_model, n_train, d, missing, patterns
 
-The exact tree has no time limit, on which its numbers would depend: one that takes too long is a failed cell.
+The exact tree has no time limit of its own, on which its numbers would depend: a cell that takes too long has failed.
 """
 
 import time
@@ -27,26 +27,26 @@ from admiss.study.study import Method, Product, Scores, Study
 from experiments.studies.partitions.problems import GeneratedPatterns, PartitionRows, RealPatterns
 
 PARTITIONERS = ("none", "greedy", "exact")
-# Shares of missing values of each source; the first is that of the tuned problems.
+# Shares of missing values by source; tuned problems have the first.
 FRACTIONS = {
     "mcar": (0.3, 0.1, 0.5), "censoring": (0.3, 0.1, 0.5), "mcar, nn": (0.3,), "interacting": (0.5, 0.3),
 }  # fmt: skip
 MAX_ROWS = 5000
-# With fewer patterns or rows there is little to choose; these sets come at paper scale.
+# Sets with fewer patterns or rows, which leave little to choose, are run only at paper scale.
 FEWEST_PATTERNS, FEWEST_ROWS = 5, 100
-# Wider sets are not tuned: 70 fits a fold of leaves with hundreds of features take minutes.
+# Wider sets are not tuned: 70 fits per fold of leaves with hundreds of features take minutes.
 TUNED_COLUMNS = 100
-# Six thyroid sets have the same features: one of them is enough where the target is drawn.
+# Six thyroid sets have the same features: with drawn targets one of the six is enough.
 SAME_ROWS = tuple(f"thyroid-disease-{name}" for name in ("allhyper", "allhypo", "allrep", "dis", "sick"))
 
 
 def fit_partition(rows: PartitionRows, seed: int, *, partitioner: str, ridge: float, leaf_model: str) -> Scores:
-    """Fit at the depth, ridge and leaf model that are given; nothing is drawn."""
+    """Fit at the given depth, ridge and leaf model; the seed is not used."""
     return _scores(FiniteRegressor(_partitioner(rows, partitioner), ridge=ridge, leaf_model=leaf_model), rows)
 
 
 def fit_tuned_partition(rows: PartitionRows, seed: int, *, partitioner: str, folds: int) -> Scores:
-    """Fit at the depth, ridge and leaf model that cross-validation chooses."""
+    """Fit at the depth, ridge and leaf model that cross-validation selects."""
     depths = () if partitioner == "none" else range(1, rows.max_depth + 1)
     model = FiniteRegressorCV(
         _partitioner(rows, partitioner), max_depths=tuple(depths), cv=folds, random_state=seed
@@ -73,11 +73,11 @@ def _partitioner(rows: PartitionRows, name: str) -> Partitioner:
 
 def _scores(model: Any, rows: PartitionRows) -> Scores:
     with warnings.catch_warnings():
-        # Of features that training rows never show; that there are too many boxes is in the proof.
+        # About features never observed in training; too many boxes show in the proof.
         warnings.simplefilter("ignore")
-        began = time.process_time()
+        start = time.process_time()
         model.fit(rows.X_train, rows.y_train)
-        seconds = time.process_time() - began
+        seconds = time.process_time() - start
         score = float(model.score(rows.X_test, rows.y_test))
     fitted = getattr(model, "best_estimator_", model)
     certificate = fitted.certificate_
@@ -158,7 +158,7 @@ def _real(
 
 
 def _datasets(fewest_patterns: int, fewest_rows: int) -> tuple[list[str], list[str]]:
-    """Names of the data sets with a number as a target, and of all, that have so many patterns and rows."""
+    """Names of the data sets with enough patterns and rows: those with a numeric target, and all."""
     large = []
     for name, record in registry().items():
         n, _, patterns = record.clean

@@ -1,12 +1,11 @@
-"""Partition problems: rows whose missingness patterns are to be divided by a tree of a given depth.
+"""Partition problems: rows whose missingness patterns a tree of given depth divides.
 
-    GeneratedPatterns    values missing completely at random, censored, or such that patterns interact; 10 features
+    GeneratedPatterns    values missing completely at random, censored, or with interacting patterns; 10 features
     RealPatterns         the rows of a data set, with its own target, or with a linear one drawn from its features
 
-A draw of rows depends on the replicate and not on the depth, so that depths are compared on the same rows. Real
-features are divided by their deviations around their means, both of the observed training values: 0 is then the mean,
-and a ridge weighs all features alike. Columns that are missing in the same rows, as the indicators of one category are,
-are one feature to split on.
+A draw of rows depends on the replicate and not on the depth: depths are compared on the same rows. Real features are
+standardised by the observed training values, which makes 0 the mean and lets a ridge treat all features alike. Columns
+that are missing in the same rows, such as the indicators of one category, are one feature to split on.
 """
 
 from dataclasses import dataclass
@@ -18,12 +17,12 @@ from admiss.datasets import Dataset, make_interacting, make_synthetic, semi_synt
 from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 
-# The same rows as in the study real-design, so that both share the imputed matrices that are kept.
+# The same rows as in the study real-design: both share the cached imputed matrices.
 from experiments.studies.real_design.instances import some_rows
 from formulations.arrays import BoolArray, FloatArray
 
 TEST_SHARE = 0.3
-# Leaves of real data: 2 (d + 1) rows, the default, would allow no split of many sets.
+# For leaves of real data: the default of 2 (d + 1) rows would allow no split of many sets.
 LEAST_ROWS = 20
 
 
@@ -37,9 +36,9 @@ class PartitionRows:
         Features, NaN where missing.
     y_train, y_test : arrays of shape (rows,)
     max_depth : int
-        Most splits on the way to a leaf.
+        Largest number of splits on the way to a leaf.
     min_rows : int
-        Fewest rows of a leaf.
+        Smallest number of rows in a leaf.
     split_features : list of int
         Features that may be split on.
     """
@@ -54,7 +53,7 @@ class PartitionRows:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Sizes, to be added to the scores."""
+        """Sizes, to add to the scores."""
         M = np.isnan(self.X_train)
         n, d = M.shape
         patterns = len(PatternTable.of(M).patterns)
@@ -68,13 +67,13 @@ class GeneratedPatterns:
     Attributes
     ----------
     source : {"mcar", "censoring", "mcar, nn", "interacting"}
-        Mechanism, with a linear signal unless a neural network is said; or weights that depend on two indicators.
+        Mechanism, with a linear signal unless "nn" is given; or weights that depend on two indicators.
     n : int
         Training rows.
     missing_fraction : float
     max_depth : int
     tuned : bool
-        Whether depth (up to ``max_depth``), ridge and leaf model are chosen by cross-validation.
+        Whether cross-validation selects depth (up to ``max_depth``), ridge and leaf model.
     replicate : int
         The seed of the rows.
 
@@ -112,21 +111,21 @@ class GeneratedPatterns:
 
 @dataclass(frozen=True)
 class RealPatterns:
-    """Rows of a data set of the paper, 70 of 100 for training.
+    """Rows of a data set of the paper, 70 % of them for training.
 
     Attributes
     ----------
     dataset : str
         A name of ``list_datasets()``.
     source : {"real target", "mar", "am"}
-        The target of the data set, a number; or one that is linear in ten features, drawn with the patterns as they
-        are, or before the patterns are reallocated so as to hide large values.
+        The numeric target of the data set; or a target linear in ten features, drawn with the patterns as they are, or
+        before the patterns are reallocated to hide large values.
     max_rows : int
-        Rows that are used at most, the same for all replicates.
+        Largest number of rows; the same rows for all replicates.
     max_depth, tuned
         As in :class:`GeneratedPatterns`.
     replicate : int
-        The seed of test rows, and of the target where it is drawn.
+        Seed of the test rows, and of a drawn target.
     """
 
     dataset: str
@@ -137,7 +136,7 @@ class RealPatterns:
     replicate: int
 
     def make(self) -> PartitionRows:
-        """Read the rows, and draw what is drawn."""
+        """Read the rows, and draw the target if necessary."""
         data = some_rows(self.dataset, self.max_rows).without_missing_levels()
         if self.source == "real target":
             X_train, y_train, X_test, y_test = _split(data, self.replicate)
@@ -152,7 +151,7 @@ class RealPatterns:
 def _split(data: Dataset, seed: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Training and test rows among those with a target."""
     if data.y is None or data.task != "regression":
-        raise ValueError(f"{data.name} has no number as a target: use the sources 'mar' and 'am'.")
+        raise ValueError(f"{data.name} has no numeric target: use the sources 'mar' and 'am'.")
     y = np.asarray(data.y, dtype=float)
     rows = np.random.RandomState(seed).permutation(np.flatnonzero(np.isfinite(y)))
     test, train = np.split(rows, [round(TEST_SHARE * len(rows))])
@@ -160,7 +159,7 @@ def _split(data: Dataset, seed: int) -> tuple[FloatArray, FloatArray, FloatArray
 
 
 def _standardised(X_train: FloatArray, X_test: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both with the observed means and deviations of the first; a constant feature is only centred."""
+    """Standardise both by the observed means and deviations of the first; a constant feature is only centred."""
     mean, deviation, magnitude, _ = observed_moments(X_train, np.ones(len(X_train)))
     scale, _ = observed_scale(deviation, magnitude)
     return (X_train - mean) / scale, (X_test - mean) / scale

@@ -1,7 +1,7 @@
 """Tables of the study of partitions.
 
-A problem is compared where none, greedy and exact are all done. Of training costs only proven optima count; how many
-there are is said. Differences on test rows are paired: exact and greedy have the same rows.
+A problem counts if none, greedy and exact are all done. Training costs are compared only with proven optima, whose
+number is reported. Differences on test rows are paired: exact and greedy have the same rows.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -13,7 +13,7 @@ import polars as pl
 from admiss.study.sections import Section
 
 Row = dict[str, Any]
-# A cost that is larger by no more than this share is equal.
+# Costs within this relative difference are equal.
 EQUAL = 1e-9
 GENERATED, REAL = ("mcar", "censoring", "mcar, nn", "interacting"), ("real target", "mar", "am")
 COMPARED = [
@@ -86,11 +86,11 @@ class Problem:
 
     @property
     def unit(self) -> Hashable:
-        """What is drawn independently: a data set, or a seed."""
+        """The independent unit: a data set, or a seed."""
         return self.fields.get("dataset") or self.fields["replicate"]
 
     def loss(self) -> float:
-        """Training cost of greedy above the optimum, as a share."""
+        """Relative excess of greedy's training cost over the optimum."""
         greedy, exact = (self.rows[name]["train_cost"] for name in ("greedy", "exact"))
         return 0.0 if greedy <= exact else greedy / exact - 1 if exact > 0 else np.inf
 
@@ -108,11 +108,11 @@ def paired(rows: Iterable[Row]) -> list[Problem]:
 def _rows(
     problems: Sequence[Problem], names: Sequence[str], summary: Callable[[Sequence[Problem]], list[str]]
 ) -> list[list[str]]:
-    """A row for each group of problems that have these fields in common, in order."""
+    """One row per group of problems with the same values of some fields, in order."""
     groups: dict[tuple[Any, ...], list[Problem]] = {}
     for problem in problems:
         groups.setdefault(tuple(problem.fields.get(name) for name in names), []).append(problem)
-    ordered = sorted(groups, key=lambda key: tuple(_place(name, value) for name, value in zip(names, key, strict=True)))
+    ordered = sorted(groups, key=lambda key: tuple(_order(name, value) for name, value in zip(names, key, strict=True)))
     return [[*map(_word, key), *summary(groups[key])] for key in ordered]
 
 
@@ -122,7 +122,7 @@ def _word(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _place(name: str, value: Any) -> Any:
+def _order(name: str, value: Any) -> Any:
     if name == "source":
         return (*GENERATED, *REAL).index(value)
     return (False,) if value is None else (True, value)

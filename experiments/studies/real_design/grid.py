@@ -1,14 +1,14 @@
 """The study on real features (Section 4.3 and Appendix D of the paper).
 
-Real features with generated targets (missing at random, not at random, adversarially), and with their real targets. The
-target of a signal "tree" is drawn at paper scale only, and stays out of the averages that are compared with the paper.
+Real features with generated targets (missing at random, not at random, adversarially), and with their real targets.
+"tree" signals are drawn only at paper scale, and excluded from the averages that are compared with the paper.
 
     smoke     two small sets, linear signals
-    laptop    all sets with one split, k_missing in {0, 5, 10 or the most there is}, at most 5,000 rows, reduced grids
+    laptop    all sets with one split, k_missing in {0, 5, 10 or the maximum}, at most 5,000 rows, reduced grids
     paper     ten splits, k_missing from 0 to 10, all rows, the authors' grids
 
-Adaptive models are those of the text, on features that are centred at their observed means, and so is the joint search
-over imputed values. mice completes training and test rows together, as the authors did.
+Adaptive models, on features centred at their observed means, and the joint search are those of the text. mice completes
+training and test rows together, as in the authors' code.
 """
 
 from typing import Any
@@ -27,8 +27,8 @@ from experiments.studies.methods.families import (
 )
 from experiments.studies.real_design.instances import SIGNALS, real_target_instances, semi_synthetic_instances
 
-# Affine models of a hundred features have thousands of columns, leaves with indicators twice the features, and forests
-# would try too many at each split.
+# For sets with a hundred features: affine models have thousands of columns, leaves with indicators twice the features,
+# and forests would try too many features at each split.
 PENALTIES = {"l1_ratios": [0.5], "adaptive_penalties": [0.25, 1, 4]}
 LEAVES = {"ridges": [0.5, 5, 50, 500], "leaf_models": ["static"]}
 FEW_FEATURES = {**REDUCED, "forest": {**REDUCED["forest"], "max_features": ["sqrt"]}}
@@ -65,7 +65,7 @@ STUDY = Study(
     products=products,
     best=(
         Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
-        # the paper recommends the best of these two
+        # the paper recommends the better of these two
         best_of("Joint", ("linear", "xgboost")),
         *(best_of(prefix, tuple(KINDS)) for prefix in ("Mean", "mice", "Complete features", "Oracle")),
     ),

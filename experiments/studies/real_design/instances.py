@@ -5,17 +5,16 @@
 
 Features are those of ``load_dataset`` in its clean encoding. Rows, target and split come from hashes of the fields:
 
-    rows      max_rows of a set that has more: the same for all instances of the set
-    target    once for (dataset, signal, k_missing). The splits of an instance share it, as the paper only
-              splits anew; mar and am share it too, so that they differ in the patterns alone, and nmar shares the
-              features that it is drawn from.
-    split     70/30, by (dataset, split): a split has the same rows in training in all designs and signals,
-              hence in mar and nmar the same X
+    rows      max_rows of a larger set, the same for all instances of the set
+    target    one per (dataset, signal, k_missing). All splits share it, as in the paper; mar and am share it too and
+              differ only in the patterns, and nmar shares the features that it is drawn from.
+    split     70/30, by (dataset, split): the training rows are the same in all designs and signals, hence X is the same
+              in mar and nmar
 
-A set that has no more than max_rows is the same with any max_rows, target and splits included.
+A set with at most max_rows rows does not depend on max_rows.
 
-A missing category of a ``RealTarget`` is a level of its own, as in the experiments of the paper, where its indicators
-are missing in a ``SemiSynthetic``. A target of more than two classes becomes the first of the alphabet against the
+A missing category is a level of its own in a ``RealTarget``, as in the experiments of the paper; in a ``SemiSynthetic``
+its indicators are missing. A target of more than two classes becomes the first class in alphabetical order against the
 others, as in the paper.
 """
 
@@ -36,15 +35,15 @@ from admiss.study.study import SCALES
 from experiments.studies.methods.rows import StudyRows, Task, size_facts
 from formulations.arrays import FloatArray, IntArray
 
-# Features of the signal, or all that vary where there are fewer.
+# Features of the signal, or all that vary if there are fewer.
 K = 10
 TEST_FRACTION = 0.3
 SIGNALS = ("linear", "nn")
 LAPTOP_ROWS = 5000
-# A number and a class to predict; both sets come with a package, without a download.
+# A regression and a classification; both sets come with a package, without a download.
 SMOKE_SETS = ("Ecdat-MCAS", "MASS-Pima.tr2")
 
-# Features that vary, without the levels "missing": those that are missing in some rows, and those that never are.
+# Features that vary, without the levels "missing": those missing in some rows, and those never missing.
 FEATURES_THAT_VARY = {
     "auto-mpg": (1, 12),
     "breast-cancer-wisconsin-original": (1, 8),
@@ -112,10 +111,10 @@ class SemiSynthetic:
     design : {"mar", "nmar", "am"}
     signal : {"linear", "nn", "tree"}
     k_missing : int
-        How many of the k = 10 features of the signal, or of all where there are fewer, are missing in some rows.
+        Number of features of the signal (k = 10, or all if there are fewer) that are missing in some rows.
     split : int
     max_rows : int or None
-        At most so many rows of the data set, or all.
+        Largest number of rows, or all.
     """
 
     dataset: str
@@ -126,12 +125,12 @@ class SemiSynthetic:
     max_rows: int | None = None
 
     def make(self) -> StudyRows:
-        """The rows; ``DataUnavailableError`` where the data set is not here and cannot be fetched."""
+        """Make the rows; raises ``DataUnavailableError`` if the data set cannot be loaded."""
         data = self._draw(self.design)
         X, X_full = np.vstack([data.X_train, data.X_test]), np.vstack([data.X_full_train, data.X_full_test])
         y = np.concatenate([data.y_train, data.y_test])
-        # Rows come in an order that changes with the signal. In that of their values, with the patterns that they have
-        # in the source, a split is the same for all.
+        # The order of the rows depends on the signal. Sorted by their values and the patterns of the source, a split is
+        # the same for all signals.
         before = self._draw("mar") if self.design == "am" else data
         M = np.isnan(np.vstack([before.X_train, before.X_test]))
         order = np.lexsort(np.column_stack([y, M, X_full]).T)
@@ -162,9 +161,9 @@ class RealTarget:
     dataset : str
         A name of ``target_sets()``.
     split : int
-        Stratified by the classes, where the target has some.
+        Stratified by class in classification.
     max_rows : int or None
-        At most so many rows of the data set, or all; those without a target are no rows.
+        Largest number of rows, or all; rows without a target are dropped.
     """
 
     dataset: str
@@ -172,7 +171,7 @@ class RealTarget:
     max_rows: int | None = None
 
     def make(self) -> StudyRows:
-        """The rows; ``DataUnavailableError`` where the data set is not here and cannot be fetched."""
+        """Make the rows; raises ``DataUnavailableError`` if the data set cannot be loaded."""
         source = some_rows(self.dataset, self.max_rows)
         X, (y, task) = source.X, _target(source)
         classes = None if task == "regression" else y
@@ -225,7 +224,7 @@ def target_sets() -> list[str]:
 
 
 def k_missing_values(dataset: str, values: Sequence[int] = (0, 5, 10)) -> list[int]:
-    """The values that a data set has features for; instead of others the nearest, each once.
+    """The values for which a data set has enough features; other values become the nearest one.
 
     Examples
     --------
@@ -233,14 +232,14 @@ def k_missing_values(dataset: str, values: Sequence[int] = (0, 5, 10)) -> list[i
     ([4, 5, 10], [0, 1], [10])
     """
     if dataset not in FEATURES_THAT_VARY:
-        raise ValueError(f"{dataset!r} is no data set with missing numerical features: see numeric_missing_sets().")
+        raise ValueError(f"{dataset!r} is not a data set with missing numerical features: see numeric_missing_sets().")
     missing, complete = FEATURES_THAT_VARY[dataset]
     k = min(K, missing + complete)
     return sorted({min(max(value, k - complete, 0), k, missing) for value in values})
 
 
 def semi_synthetic_instances(scale: str, signals: Sequence[str] = SIGNALS) -> list[SemiSynthetic]:
-    """The instances with generated targets of a scale; ``signals=("tree",)`` gives those outside the averages."""
+    """The instances with generated targets of a scale; ``signals=("tree",)`` are those outside the averages."""
     return [
         SemiSynthetic(name, design, signal, k_missing, split, _max_rows(scale))
         for name in _of_scale(scale, numeric_missing_sets())

@@ -1,1 +1,1 @@
-"""Past the paper: conditional laws and a stack of models."""
+"""Beyond the paper: conditional laws and a stack of models."""

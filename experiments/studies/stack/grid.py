@@ -1,13 +1,13 @@
-"""Past the paper: conditional laws, and a stack of models, beside the methods of the paper.
+"""Beyond the paper: conditional laws and a stack of models, beside the methods of the paper.
 
     smoke     a generated instance of the authors and two small real sets
     laptop    generated: n = 200 and 800, 30 % and 60 % missing, five signals, four settings (80 instances of the
-              authors, their protocol, reduced grids); real targets: all sets, three splits, at most 5,000 rows. Splits
-              0 to 2 and the first two signals were looked at while defaults were chosen; the splits are others, of the
-              same sets
+              authors, their protocol, reduced grids); real targets: all sets, three splits, at most 5,000 rows. The
+              defaults were chosen on splits 0 to 2 and on the first two signals; the splits here are others of the same
+              sets
     paper     the same generated instances with both shuffles, and ten splits of all rows
 
-The generated features are Gaussian of rank 5, which favours models of the conditional law of what is missing.
+The generated features are Gaussian of rank 5, which favours models of the conditional law of the missing values.
 """
 
 from itertools import product

@@ -1,7 +1,7 @@
-"""The models that go past the paper, as methods of a study.
+"""Models beyond the paper as methods of a study.
 
-Beside the score of a stack its cell has the scores of its candidates on the same test rows, fitted on all training
-rows: ``hindsight`` is the best of them, which nobody can choose beforehand.
+The cell of a stack also has the scores of its candidates on the same test rows, each fitted to all training rows:
+``hindsight`` is the best of these, which cannot be known beforehand.
 """
 
 import time
@@ -19,12 +19,12 @@ from formulations.arrays import FloatArray
 
 def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage: float) -> Scores:
     """An ``AdaptiveStackRegressor`` or ``AdaptiveStackClassifier``."""
-    began = time.process_time()
+    start = time.process_time()
     estimator = AdaptiveStackRegressor if _task(rows) == "regression" else AdaptiveStackClassifier
     model = estimator(candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
     weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
-    scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen=weights)
+    scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, selected=weights)
     predictions = model.candidate_predictions(rows.X_test)
     alone = {name: _alone(rows, found) for name, found in predictions.items()}
     found = {f"score of {name}": score for name, score in alone.items()}
@@ -36,16 +36,16 @@ def _alone(rows: StudyRows, predictions: FloatArray) -> float:
     fixed = SimpleNamespace(
         predict=lambda _: predictions, predict_proba=lambda _: predictions, classes_=np.unique(rows.y_train)
     )
-    return float(outcome(rows, fixed, rows.X_test, cv_score=0.0, seconds=0.0, chosen={})["score"])
+    return float(outcome(rows, fixed, rows.X_test, cv_score=0.0, seconds=0.0, selected={})["score"])
 
 
 def single(rows: StudyRows, seed: int, *, name: str) -> Scores:
     """A candidate on its own."""
     model = candidate(name, _task(rows))
-    began = time.process_time()
+    start = time.process_time()
     model.set_params(random_state=seed).fit(rows.X_train, rows.y_train)
-    seconds = time.process_time() - began
-    return outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, chosen={})
+    seconds = time.process_time() - start
+    return outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, selected={})
 
 
 def _task(rows: StudyRows) -> str:

@@ -1,13 +1,12 @@
-"""What a stack gains over each method and loses to the best in hindsight.
+"""Gains of a stack over each method, and its loss to the best model in hindsight.
 
-Generated data: in each setting the mean over sizes, fractions and signals. The units are the five signals, which are
-used again at every size and fraction: the standard error of a difference is that over signals of its mean (with so few
-units two standard errors leave p = .12). The first two signals were looked at while the stack was made, so the table
-comes again for the other three.
+Generated data: means over sizes, fractions and signals by setting. The units are the five signals, which are used at
+every size and fraction: standard errors are over signals (with so few units, two standard errors leave p = .12). The
+stack was developed on the first two signals; a second table has the other three.
 
-Real data: splits of a set are averaged first, and sets are the units. The gap to hindsight is that between the stack
-and what has the largest score on the test rows: the best of its own candidates, or the best of all methods of the
-study; by set (mean over splits, then the largest) and by split.
+Real data: splits of a set are averaged first, and sets are the units. The gap to hindsight is the difference between
+the largest score on the test rows and that of the stack: over its own candidates, or over all methods of the study; by
+set (mean over splits, then the largest) and by split.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from experiments.studies.stack.grid import STACK
 from experiments.studies.synthetic.grid import SETTINGS
 
 SIGNALS = 5
-# The first signals, on which the stack was made.
+# The first signals, on which the stack was developed.
 DEVELOPED = 2
 PREFIX = "score of "
 CAUTION = "The features are Gaussian of rank 5, which favours models of the conditional law."
@@ -56,7 +55,7 @@ def _generated(rows: pl.DataFrame) -> Section:
             line.append("-" if method == STACK or not pair else _difference(pair))
         lines.append(line)
     header = ["method", *(word for name, _ in places for word in (name, f"stack - method, {name}"))]
-    text = "R2 and what the stack has more of it, with the standard error over signals. " + CAUTION
+    text = "R2, and the gain of the stack with its standard error over signals. " + CAUTION
     return Section("Generated data", text, header, lines)
 
 
@@ -127,7 +126,7 @@ def _real_hindsight(rows: pl.DataFrame) -> Section:
     by_method = [pl.col("score").filter(pl.col("method") == name).mean().alias(name) for name in others]
     every = here.select(*identity, "score").join(rows.group_by(identity).agg(by_method), on=identity)
     lines = []
-    # affine weights are no candidate on wide sets; an instance that lacks a method tells nothing yet
+    # affine weights are not a candidate on wide sets; an instance that lacks a method does not count
     for against, table, names in (("its candidates", own, columns), ("all methods", every.drop_nulls(), others)):
         if table.is_empty():
             continue
@@ -137,6 +136,6 @@ def _real_hindsight(rows: pl.DataFrame) -> Section:
             worst = each["dataset"][int(gap.argmax())]
             numbers = [gap.mean(), np.quantile(gap, 0.95), gap.max()]
             lines.append([against, unit, str(len(gap)), *(signed(float(x)) for x in numbers), worst])
-    text = "The score of what is best on the test rows minus that of the stack."
+    text = "The best score on the test rows minus that of the stack."
     header = ["best of", "by", "units", "mean", "95 %", "worst", "worst set"]
     return Section("Gap to hindsight, real targets", text, header, lines)

@@ -1,13 +1,13 @@
 """The study on generated data (Section 4.2 and Appendix C of the paper).
 
-Instances are those of the authors, with the authors' protocol for the methods as well (R2 in their form is
-``r2_authors``), and fresh draws of the text with the methods of the text.
+Instances are those of the authors, with their protocol for the methods (``r2_authors`` is R2 in their form), and fresh
+draws of the text with the methods of the text.
 
     smoke     n = 40, 10 % and 50 % missing, one signal
-    laptop    9 sizes x 5 missing fractions x 5 signals x 4 settings of the authors (900 instances): the shuffle of the
-              rows alternates along the grid; and 4 x 3 x 5 x 4 fresh draws. Reduced grids.
-    paper     49 sizes x 8 missing fractions x 10 replicates x 4 settings (15,680 instances), the authors' grids; and as
-              many fresh draws with reduced grids
+    laptop    9 sizes x 5 missing fractions x 5 signals x 4 settings of the authors (900 instances; the shuffle of the
+              rows alternates along the grid), and 4 x 3 x 5 x 4 fresh draws, all with reduced grids
+    paper     49 sizes x 8 missing fractions x 10 replicates x 4 settings (15,680 instances) with the authors' grids,
+              and as many fresh draws with reduced grids
 """
 
 from itertools import product
@@ -47,7 +47,7 @@ FRACTIONS = (0.1, 0.2, 0.4, 0.6, 0.8)
 
 
 def spread_instances() -> list[AuthorsInstance]:
-    """All signals at a spread of sizes and missing fractions; from one to the next the shuffle of the rows changes."""
+    """All signals at a spread of sizes and missing fractions; neighbours differ in the shuffle of the rows."""
     return [
         AuthorsInstance(n, mechanism, signal, p, first + 5 * ((SIZES.index(n) + FRACTIONS.index(p)) % 2))
         for n, p, first, (mechanism, signal) in product(SIZES, FRACTIONS, range(1, 6), SETTINGS)
@@ -86,7 +86,7 @@ STUDY = Study(
     products=products,
     best=(
         Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
-        # the authors' best of joint models on generated data is without XGBoost
+        # the authors' best joint model on generated data excludes XGBoost
         best_of("Joint", ("linear", "tree", "forest")),
         best_of("Mean", tuple(KINDS)),
         best_of("mice", tuple(KINDS)),

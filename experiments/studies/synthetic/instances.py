@@ -1,4 +1,4 @@
-"""Generated rows of the paper: as its authors had them, and as its text says."""
+"""Generated rows of the paper: those of its authors, and fresh draws as described in its text."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from experiments.studies.methods.rows import StudyRows, size_facts
 
 @dataclass(frozen=True)
 class AuthorsInstance:
-    """A data set of the authors: five signals, each with two shuffles of the rows (replicates 1 to 5, and 6 to 10)."""
+    """A data set of the authors: five signals with two shuffles of the rows each (replicates 1 to 5, and 6 to 10)."""
 
     n: int
     mechanism: str
@@ -24,7 +24,7 @@ class AuthorsInstance:
 
 @dataclass(frozen=True)
 class TextInstance:
-    """A fresh draw of covariance, signal, missing values and noise as in the text of the paper."""
+    """A fresh draw of covariance, signal, missing values and noise as described in the paper."""
 
     n: int
     mechanism: str

@@ -118,7 +118,7 @@ def test_claims_on_the_authors_own_averages():
     assert (strictly.verdict, strictly.measured.units) == (CONFIRMED, 5)
     assert strictly.measured.value == pytest.approx(0.544 - 0.494, abs=0.002)
     assert of("neural network", "MCAR, NN").verdict == NOT_CONFIRMED  # .363 against .430 of mice
-    best = of("dominate all the benchmarks", "Adaptive LR - best less the strongest benchmark, censoring, linear")
+    best = of("dominate all the benchmarks", "Adaptive LR - best minus the strongest benchmark, censoring, linear")
     assert best.verdict == CONFIRMED
     assert best.measured.value == pytest.approx(0.646 - 0.593, abs=0.002)
     both = of("deteriorates when data is not MAR (mice)")
@@ -219,22 +219,21 @@ def test_directions_of_claims_on_real_designs():
     }
     values = {each.claim.quantity: each.measured.value for each in judged}
     expected = {
-        "Joint - best less Mean - best: in AM less in MAR": 0.15,
-        "Joint - best less Mean - best: the authors' change from MCAR to censoring (linear) less ours from MAR to AM": (
-            (0.639 - 0.569) - (0.544 - 0.555) - 0.15
-        ),
-        "Affine intercept less Mean - best, real targets: in regression less in classification": 0.03,
-        "the weakest of linear, forest and XGBoost less Joint - tree, synthetic signals": 0.3,
-        "the weaker of Joint - forest and Joint - XGBoost less the strongest of Joint - linear and Joint - tree, "
+        "Joint - best minus Mean - best: in AM minus in MAR": 0.15,
+        "Joint - best minus Mean - best: the authors' change from MCAR to censoring (linear) "
+        "minus ours from MAR to AM": (0.639 - 0.569) - (0.544 - 0.555) - 0.15,
+        "Affine intercept minus Mean - best, real targets: in regression minus in classification": 0.03,
+        "the weakest of linear, forest and XGBoost minus Joint - tree, synthetic signals": 0.3,
+        "the weaker of Joint - forest and Joint - XGBoost minus the strongest of Joint - linear and Joint - tree, "
         "real targets": 0.3,
-        "the weakest other method less Complete features - best, synthetic signals": 0.2,
-        "the seconds of Affine intercept over those of Mean - best, less 1, synthetic signals": 0.0,
-        "2 less the seconds of Joint - best over those of Mean - best, synthetic signals": 0.5,
-        "Oracle - best less Mean - best, AM: at the most missing features of a set less at none": 0.1,
+        "the weakest other method minus Complete features - best, synthetic signals": 0.2,
+        "the seconds of Affine intercept over those of Mean - best, minus 1, synthetic signals": 0.0,
+        "2 minus the seconds of Joint - best over those of Mean - best, synthetic signals": 0.5,
+        "Oracle - best minus Mean - best, AM: at the most missing features of a set minus at none": 0.1,
     }
     for quantity, value in expected.items():
         assert values[quantity] == pytest.approx(value, abs=0.003), quantity
-    wins = values["win rate of Joint - best over Mean - best: in AM less in MAR"]
+    wins = values["win rate of Joint - best over Mean - best: in AM minus in MAR"]
     assert 0.2 < wins < 0.8  # from a half, by chance, to all
 
 

@@ -73,7 +73,7 @@ def test_paper_table_without_averages_is_a_sentence(tmp_path):
     (paper,) = bound(study).comparison(bound(study).rows(table))
     assert paper.rows == []
     page = write_report(table, bound(study), tmp_path / "page.html", facts=FACTS).read_text(encoding="utf-8")
-    assert "do not reach the ends of the paper&#x27;s grid" in page
+    assert "do not span the paper&#x27;s grid" in page
     assert "class='reference'" not in page
 
 

@@ -174,7 +174,7 @@ def test_area_is_that_of_scikit_learn(class_rows):
             p = np.linspace(0, 1, len(X))
             return np.column_stack([1 - p, p])
 
-    scores = outcome(class_rows, Constant(), class_rows.X_test, cv_score=0.0, seconds=0.0, chosen={})
+    scores = outcome(class_rows, Constant(), class_rows.X_test, cv_score=0.0, seconds=0.0, selected={})
     expected = roc_auc_score(class_rows.y_test == "yes", np.linspace(0, 1, len(class_rows.y_test)))
     assert scores["score"] == pytest.approx(2 * expected - 1, abs=1e-12)
 
@@ -186,7 +186,7 @@ def test_test_rows_of_one_class_are_refused(class_rows):
         class_rows.X_train, class_rows.y_train, class_rows.X_test, np.repeat("yes", 500), None, None, "binary"
     )
     with pytest.raises(ValueError, match="all of one class"):
-        outcome(one, model, one.X_test, cv_score=0.0, seconds=0.0, chosen={})
+        outcome(one, model, one.X_test, cv_score=0.0, seconds=0.0, selected={})
 
 
 def test_nested_search_of_one_cell_is_the_path(rows):

@@ -127,7 +127,7 @@ def test_real_rows():
     assert (len(rows.y_train), len(rows.y_test)) == (70, 30)
     assert np.nanmean(rows.X_train, axis=0) == pytest.approx(0, abs=1e-9)
     assert np.nanstd(rows.X_train, axis=0) == pytest.approx(1)
-    with pytest.raises(ValueError, match="no number as a target"):
+    with pytest.raises(ValueError, match="no numeric target"):
         RealPatterns("datasets-airquality", "real target", 100, 2, False, 0).make()
 
 

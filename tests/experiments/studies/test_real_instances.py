@@ -76,7 +76,7 @@ def test_k_missing_is_limited_to_what_there_is() -> None:
     assert k_missing_values("arrhythmia") == [0, 5]
     assert k_missing_values("heart-disease-hungarian") == [2, 5, 10]
     assert k_missing_values("sem-Tests", range(11)) == [6]
-    with pytest.raises(ValueError, match="'mushroom' is no data set with missing numerical features"):
+    with pytest.raises(ValueError, match="'mushroom' is not a data set with missing numerical features"):
         k_missing_values("mushroom")
 
 
