@@ -7,7 +7,6 @@ the objective of the certificate is the training objective of the model. Predict
 the range of y in training, as in Theorem 1.
 """
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -17,7 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
-from admiss.estimator.notices import warn_never_missing, warn_never_observed
+from admiss.estimator.notices import warn_never_observed
+from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
@@ -31,13 +31,10 @@ from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.partition import Partition
-from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves import leaf_cost_of
 from formulations.leaves.cost import RIDGE_SCALES, LeafCost
 from formulations.losses import LOSSES, Loss, resolve_loss
-
-ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
 class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
@@ -108,19 +105,7 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
         X = read_features(self, X, reset=False)
         never_missing = np.flatnonzero(np.isnan(X).any(axis=0) & ~self.leaf_features_.missable)
         filled, M = self.leaf_features_.split(X)
-        unseen = M[:0] if self.on_unseen_pattern == "nearest" else M[~self.partition_.seen(M)]
-        distinct = len(PatternTable.of(unseen).patterns)
-        message = (
-            f"{distinct} patterns of {len(unseen)} rows were not seen in training, and no split or box decides them"
-        )
-        if self.on_unseen_pattern == "error" and len(never_missing):
-            listed = ", ".join(feature_names(self)[j] for j in never_missing)
-            raise ValueError(f"Never missing in training, and missing here: {listed}.")
-        if self.on_unseen_pattern == "error" and distinct:
-            raise ValueError(f"{message}: use on_unseen_pattern='nearest'.")
-        warn_never_missing(feature_names(self), never_missing)
-        if distinct:
-            warnings.warn(f"{message}; they take the leaf of the nearest pattern.", stacklevel=4)
+        treat_unseen(self, never_missing, M, self.partition_.seen, ", and no split or box decides them")
         return self.partition_.assign(M), self.leaf_features_.columns(filled, M)
 
     def _scores(self, X: Any) -> FloatArray:

@@ -7,7 +7,6 @@ with the basis phi of an adaptivity class, fitted by the penalised empirical ris
     (1/S) sum_i s_i l(y_i, f(x_i, m_i)) + sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ].
 """
 
-import warnings
 from numbers import Real
 from typing import Any, Self
 
@@ -17,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
-from admiss.estimator.notices import warn_never_missing, warn_never_observed
+from admiss.estimator.notices import warn_never_observed
+from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
@@ -30,12 +30,10 @@ from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import fit_design
 from admiss.linear.fit import solve_program
 from admiss.linear.penalty import PENALTY_WEIGHTS, Penalty, penalty_weights
-from admiss.patterns import PatternTable, lookup
+from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import total
 from formulations.losses import LOSSES, Loss, resolve_loss
-
-ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
 
 
 class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
@@ -118,25 +116,11 @@ class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
         """f(x, m), of shape (n,) or (n, classes)."""
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
-        self._check_patterns(X)
-        w = self.coefficients_ * self.design_.column_scale
-        return self.design_.predictor(X, w.T)
-
-    def _check_patterns(self, X: FloatArray) -> None:
-        """Warn of missing values that training has not seen, or refuse them, according to ``on_unseen_pattern``."""
         design = self.design_
         M = np.isnan(X[:, design.features])
-        if self.on_unseen_pattern != "error":
-            warn_never_missing(feature_names(self), design.features[M.any(axis=0) & ~design.missable])
-        if self.on_unseen_pattern == "nearest":
-            return
-        table = PatternTable.of(M)
-        unseen = lookup(design.patterns.patterns, table.patterns) < 0
-        if unseen.any():
-            found = f"{unseen.sum()} patterns of {table.counts[unseen].sum()} rows were not seen in training"
-            if self.on_unseen_pattern == "error":
-                raise ValueError(f"{found}: allow them with on_unseen_pattern='nearest', or see pattern_report(X).")
-            warnings.warn(f"{found}; see pattern_report(X).", stacklevel=4)
+        never_missing = design.features[M.any(axis=0) & ~design.missable]
+        treat_unseen(self, never_missing, M, lambda M: lookup(design.patterns.patterns, M) >= 0)
+        return design.predictor(X, (self.coefficients_ * design.column_scale).T)
 
 
 class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
