@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, SolverError, status_of
+from formulations.certificate import Certificate, SolverError, certify
 from formulations.linear_solver import LinearSolution, highs_version, solve_linear, time_left
 
 # A gap below this share of the largest hidden sum is a rounding error.
@@ -185,14 +185,7 @@ def solve_reallocation(
         reason = "a solution that is not integral" if status == "optimal" else f"the status {status!r}"
         raise SolverError(f"HiGHS found no reallocation and ended with {reason}: raise the time limit if there is one.")
     objective = 0.0 - _of_rows(problem.hidden, selected).sum().item()
-    return selected, Certificate(
-        objective=objective,
-        bound=objective - gap,
-        status=status_of(proven, status),
-        solver="HIGHS",
-        version=highs_version(),
-        seconds=time.perf_counter() - start,
-    )
+    return selected, certify(objective, objective - gap, proven, status, "HIGHS", highs_version(), start)
 
 
 def _solve(costs: FloatArray, counts: NDArray[np.intp], time_limit: float | None) -> LinearSolution:

@@ -5,6 +5,7 @@ objective: ``bound <= min f <= objective``. The gap between the two is what rema
 """
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,9 +79,12 @@ class Certificate:
         return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
 
 
-def status_of(closed: bool, status: str) -> str:
-    """``"optimal"`` if the gap is closed, else the reason why not, given the status of the solver."""
-    return "optimal" if closed else "not proven to the tolerance" if status == "optimal" else status
+def certify(
+    objective: float, bound: float, closed: bool, status: str, solver: str, version: str, started: float
+) -> Certificate:
+    """Certificate of a solve since ``started``; its status is the reason for stopping if the gap is not closed."""
+    reason = "optimal" if closed else "not proven to the tolerance" if status == "optimal" else status
+    return Certificate(objective, min(bound, objective), reason, solver, version, time.perf_counter() - started)
 
 
 def total(certificates: Sequence[Certificate]) -> Certificate:

@@ -9,16 +9,17 @@ import numba
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
     """Compile a function of numbers and arrays.
 
     The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
     installation without a home folder, it is compiled in every process.
     """
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(nogil=True, error_model="numpy", fastmath=REASSOCIATED)(function)
+        return numba.njit(**options)(function)
 
 
 def is_interrupt(error: BaseException) -> bool:

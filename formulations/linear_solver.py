@@ -104,7 +104,7 @@ def solve_linear(
     if solver == "highs":
         try:
             return _solve_highs(model, variables, time_limit, start, upper, options or {}, started)
-        except KeyboardInterrupt:  # before the solver has started
+        except KeyboardInterrupt:  # before the solver has started, or without its solution
             return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), time.perf_counter() - started)
     return _solve_other(model, variables, solver, time_limit, started)
 
@@ -155,8 +155,7 @@ def _solve_highs(
         h.setSolution(solution)
     interrupted, ended = _run(h)
     if not ended:
-        seconds = time.perf_counter() - started
-        return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), seconds)
+        raise KeyboardInterrupt
     info, found = h.getInfo(), h.getSolution()
     status = h.getModelStatus()
     feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible

@@ -99,10 +99,8 @@ def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]
         raise SolverError(f"The weights of the stack were not found: the solver ended with {program.status}.")
     w = np.where(variable.value > SMALLEST_WEIGHT, variable.value, 0.0)
     w /= w.sum()
-    gradient = problem.gradient(w)
     objective = problem.objective(w)
-    bound = objective - float(gradient @ w - gradient.min())
-    _refuse_unproven(objective, bound, unit)
+    bound = _proven_bound(w, objective, problem.gradient(w), unit)
     seconds = time.perf_counter() - start
     return w, Certificate(objective, bound, "optimal", "CLARABEL", version("clarabel"), seconds)
 
@@ -121,11 +119,13 @@ def _nearly_equal(problem: StackingProblem, start: float) -> tuple[FloatArray, C
     w = equal + v
     gradient = 2 * (problem.errors @ w + problem.rho * v)
     objective = float(w @ problem.errors @ w + problem.rho * (v @ v))
-    bound = objective - float(gradient @ w - gradient.min())
-    _refuse_unproven(objective, bound, objective)
+    bound = _proven_bound(w, objective, gradient, objective)
     return w, Certificate(objective, bound, "optimal", "linear system", "", time.perf_counter() - start)
 
 
-def _refuse_unproven(objective: float, bound: float, unit: float) -> None:
+def _proven_bound(w: FloatArray, objective: float, gradient: FloatArray, unit: float) -> float:
+    """The bound of Frank and Wolfe; an error if the gap, in this unit, is not closed."""
+    bound = objective - float(gradient @ w - gradient.min())
     if not objective - bound <= GAP_TOLERANCE * max(unit, np.finfo(float).tiny):
         raise SolverError(f"The weights of the stack were not proven: objective {objective:.6g}, bound {bound:.6g}.")
+    return bound

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.certificate import Certificate, status_of
+from formulations.certificate import Certificate, certify
 from formulations.leaves.boxes import BoxCosts, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import LinearSolution, highs_version, require_solver, solve_linear, time_left
@@ -143,13 +143,8 @@ def solve_box_partition(
             _improve(best, problem, boxes, solver, time_limit, started)
     except KeyboardInterrupt:
         best.status = "interrupted"
-    return best.leaves, Certificate(
-        objective=best.objective,
-        bound=min(best.bound, best.objective),
-        status=status_of(best.closed, best.status),
-        solver=best.solver,
-        version=best.version,
-        seconds=time.perf_counter() - started,
+    return best.leaves, certify(
+        best.objective, best.bound, best.closed, best.status, best.solver, best.version, started
     )
 
 

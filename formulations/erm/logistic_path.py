@@ -74,27 +74,12 @@ def logistic_path(
     if p <= SMALL:
         columns = np.ascontiguousarray(np.hstack([A, E]))
         return LogisticPath(*_logistic_path(columns, p, y, q, v1, v2, lambdas, w, f, tolerance))
-    return _screened_path(A, E, y, q, v1, v2, lambdas, tolerance, w, f)
-
-
-def _screened_path(
-    A: FloatArray,
-    E: FloatArray,
-    y: FloatArray,
-    q: FloatArray,
-    v1: FloatArray,
-    v2: FloatArray,
-    lambdas: FloatArray,
-    tolerance: float,
-    w: FloatArray,
-    f: FloatArray,
-) -> LogisticPath:
-    """The path on the columns that may be active, a few lambdas at a time, until no other violates its condition."""
-    found = LogisticPath(np.zeros((len(lambdas), len(w))), np.zeros((len(lambdas), len(f))), np.zeros(len(lambdas)))
+    # on the columns that may be active, a few lambdas at a time, until no other violates its condition
+    found = LogisticPath(np.zeros((len(lambdas), p)), np.zeros((len(lambdas), len(f))), np.zeros(len(lambdas)))
     size = np.sqrt(q @ A**2 / q.sum()) * q.sum()
     gradient = _gradients(A, y, q, A @ w + E @ f)
     done, last = 0, lambdas[0]
-    joined = np.zeros(len(w), dtype=bool)
+    joined = np.zeros(p, dtype=bool)
     while done < len(lambdas):
         part = slice(done, done + SCREENED_STEPS)
         end = lambdas[part][-1]
@@ -110,7 +95,7 @@ def _screened_path(
         over = np.abs(gradients) - lambdas[part] * v1[:, None]
         wrong = (over > tolerance * np.where(size > 0, size, 1.0)[:, None]) & ~active[:, None]
         good = int(np.argmax(wrong.any(axis=0))) if wrong.any() else len(lambdas[part])
-        joined = wrong[:, good] if good < len(lambdas[part]) else np.zeros(len(w), dtype=bool)
+        joined = wrong[:, good] if good < len(lambdas[part]) else np.zeros(p, dtype=bool)
         if good:
             rows = slice(done, done + good)
             found.w[rows, active], found.free[rows] = path.w[:good], path.free[:good]

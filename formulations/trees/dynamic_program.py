@@ -13,22 +13,11 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
-from formulations.leaves.box_grams import binomials
-from formulations.leaves.boxes import BoxCosts
+from formulations.leaves.box_grams import binomials, next_subset
+from formulations.leaves.boxes import BoxCosts, subset_of_rank
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None
-
-
-@compiled
-def elements_of_rank(rank, k, n, binom, S):  # type: ignore[no-untyped-def]
-    """The k-subset of range(n) with this colexicographic rank, in S."""
-    j = n - 1
-    for size in range(k, 0, -1):
-        while binom[j, size] > rank:
-            j -= 1
-        S[size - 1] = j
-        rank -= binom[j, size]
 
 
 @compiled
@@ -51,10 +40,9 @@ def best_of_level(cost, below, k, n_features, n_leaves, binom):  # type: ignore[
     """V of the boxes with k literals for 1 .. n_leaves leaves, from V of the boxes with k + 1."""
     n_sets, n_values = cost.shape
     V = np.empty((n_sets, n_values, n_leaves))
-    S = np.empty(k + 1, dtype=np.int64)
+    S = np.arange(k)
     most = below.shape[2]
     for rank in range(n_sets):
-        elements_of_rank(rank, k, n_features, binom, S)
         for v in range(n_values):
             for q in range(n_leaves):
                 V[rank, v, q] = cost[rank, v]
@@ -76,6 +64,7 @@ def best_of_level(cost, below, k, n_features, n_leaves, binom):  # type: ignore[
         for v in range(n_values):
             for q in range(1, n_leaves):
                 V[rank, v, q] = min(V[rank, v, q], V[rank, v, q - 1])
+        next_subset(S, k, n_features)
     return V
 
 
@@ -105,8 +94,7 @@ def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
             q -= 1
         if q == 0:
             return None
-        S = np.empty(k + 1, dtype=np.int64)
-        elements_of_rank(rank, k, n_features, binom, S)
+        S = np.array(subset_of_rank(rank, k), dtype=np.int64)
         most = values[k + 1].shape[2]
         for j in range(n_features):
             position, other = with_element(S, k, j, binom)

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, status_of
+from formulations.certificate import Certificate, certify
 from formulations.leaves.boxes import BoxCosts, subset_of_rank
-from formulations.linear_solver import LinearSolution, require_solver, solve_linear, time_left
+from formulations.linear_solver import require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import Tree, tree_cost
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
@@ -178,34 +178,29 @@ def solve_optimal_tree(
     try:
         problem = optimal_tree_problem(boxes, max_leaves)
         model = build_optimal_tree(problem, unit)
+        keys = [(name, key) for name in ("x", "y", "z") for key in getattr(model, name)]
         solution = solve_linear(
             model,
-            [*model.x.values(), *model.y.values(), *model.z.values()],
+            [getattr(model, name)[key] for name, key in keys],
             solver=solver,
             time_limit=time_left(time_limit, started),
-            start=_values_of(start, problem, boxes, model),
+            start=_values_of(start, problem, boxes, keys),
             upper=1.0,
             options={"presolve": "off"} if hasattr(model, "leaves") else {},
         )
         status, version = solution.status, solution.version
         bound = max(solution.bound * unit, 0.0)  # no loss is negative
         if solution.values is not None and np.abs(solution.values - np.round(solution.values)).max() <= INTEGRAL:
-            trees.append(_tree_of(problem, boxes, model, solution))
+            trees.append(_tree_of(problem, boxes, keys, solution.values))
     except KeyboardInterrupt:
         pass
     objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
     proven = objective - bound <= CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
-    return tree, Certificate(
-        objective=objective,
-        bound=min(bound, objective),
-        status=status_of(proven, status),
-        solver="HIGHS" if solver == "highs" else solver,
-        version=version,
-        seconds=time.perf_counter() - started,
-    )
+    name = "HIGHS" if solver == "highs" else solver
+    return tree, certify(objective, bound, proven, status, name, version, started)
 
 
-def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, model: Any) -> FloatArray:
+def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]]) -> FloatArray:
     """The variables x, y, z of a tree, with its last splits replaced by the best ones."""
     marked: set[tuple[str, Any]] = set()
 
@@ -221,15 +216,12 @@ def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, model: 
                 mark(rest, side)
 
     mark(tree, 0)
-    keys = [(name, key) for name in ("x", "y", "z") for key in getattr(model, name)]
     return np.array([float(key in marked) for key in keys])
 
 
-def _tree_of(problem: OptimalTreeProblem, boxes: BoxCosts, model: Any, solution: LinearSolution) -> Tree:
+def _tree_of(problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]], values: FloatArray) -> Tree:
     """The tree that integral values encode."""
-    assert solution.values is not None
-    keys = [(name, key) for name in ("x", "y", "z") for key in getattr(model, name)]
-    selected = [key for key, value in zip(keys, solution.values, strict=True) if value > 0.5]
+    selected = [key for key, value in zip(keys, values, strict=True) if value > 0.5]
     split = dict(key for name, key in selected if name == "y")
     last = {key for name, key in selected if name == "z"}
 

@@ -50,7 +50,7 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate, status_of
+from formulations.certificate import Certificate, certify
 from formulations.leaves.boxes import OutOfTimeError, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
@@ -244,14 +244,8 @@ def solve_split_assign_tree(
     patterns = leaf_cost.rows.patterns
     costs = [leaf_cost.total(members_of(patterns, leaf) for leaf in leaves_of(tree)) for tree in trees]
     objective = min(costs)
-    return trees[costs.index(objective)], Certificate(
-        objective=objective,
-        bound=min(bound, objective),
-        status=status_of(objective - bound <= CLOSED * objective, status),
-        solver=used[0],
-        version=used[1],
-        seconds=time.perf_counter() - started,
-    )
+    closed = objective - bound <= CLOSED * objective
+    return trees[costs.index(objective)], certify(objective, bound, closed, status, *used, started)
 
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> FloatArray:

@@ -24,17 +24,16 @@ Everything is exact except normals beyond r, one in 3,700, which need a logarith
 machine's library.
 """
 
-from collections.abc import Callable
 from decimal import Decimal, localcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arrays import FloatArray, IntArray
+from formulations.jit import compiled
 
 STRIPS = 256
 LANES = 8
@@ -133,12 +132,8 @@ def _continued_fraction(x: Decimal) -> Decimal:
     return value
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
-    """Compile without reordering or fusing floating point operations, each of which is rounded as in Julia."""
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(nogil=True)(function)
+# Floating point operations are neither reordered nor fused: each is rounded as in Julia.
+_compiled = partial(compiled, fastmath=False)
 
 
 @_compiled
