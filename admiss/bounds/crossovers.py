@@ -120,18 +120,13 @@ class Recommendation:
     @property
     def table(self) -> Table:
         """The ranking as a table."""
-        bounds = self.ranking
-        return Table(
-            **{
-                "class": [bound.name for bound in bounds],
-                "p": [float(bound.p) if bound.p < 2**1023 else math.inf for bound in bounds],
-                "noise": [bound.noise for bound in bounds],
-                "bias": [bound.bias for bound in bounds],
-                "estimation": [bound.estimation for bound in bounds],
-                "total": [bound.total for bound in bounds],
-                "vacuous": [bound.vacuous for bound in bounds],
-            }
-        )
+        columns: dict[str, list[Any]] = {
+            "class": [bound.name for bound in self.ranking],
+            "p": [float(bound.p) if bound.p < 2**1023 else math.inf for bound in self.ranking],
+        }
+        for name in ("noise", "bias", "estimation", "total", "vacuous"):
+            columns[name] = [getattr(bound, name) for bound in self.ranking]
+        return Table(**columns)
 
     def __str__(self) -> str:
         best = self.best

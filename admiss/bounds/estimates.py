@@ -192,10 +192,8 @@ def estimate_bias(
 
     Parameters
     ----------
-    X : array or data frame of shape (n, d)
-        Features, NaN where missing.
-    y : array of shape (n,)
-        Target.
+    X, y
+        As in :func:`estimate_noise`.
     adaptivity : str, ("polynomial", t) or Adaptivity
         The class F.
     assumption : bool

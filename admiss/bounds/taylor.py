@@ -130,22 +130,14 @@ def taylor_coefficients(weights: FloatArray, centre: Any) -> FloatArray:
     >>> taylor_coefficients(parity_truth(2), [0.5, 0.5])[0].tolist()  # (1 - m_1) (1 - 2 m_2)
     [0.0, -1.0, 0.0, 2.0]
     """
-    d, table = _table(_observed_only(weights))
-    for k, c_k in enumerate(read_centre(centre, d)):
-        v0, v1 = _halves(table, k, d)
-        table = np.stack([(1 - c_k) * v0 + c_k * v1, v1 - v0], axis=k - d)
-    return table.reshape(weights.shape)
+    return _along_axes(_observed_only(weights), centre, lambda v0, v1, c: [(1 - c) * v0 + c * v1, v1 - v0])
 
 
 def taylor_weights(weights: FloatArray, t: int, centre: Any) -> FloatArray:
     """The order-t Taylor polynomials of the weights around a centre, at all patterns."""
     coefficients = taylor_coefficients(weights, centre)
-    d = _check_order(weights, t)
-    d, table = _table(coefficients * (all_patterns(d).sum(axis=1) <= t))
-    for k, c_k in enumerate(read_centre(centre, d)):
-        a, b = _halves(table, k, d)
-        table = np.stack([a - c_k * b, a + (1 - c_k) * b], axis=k - d)
-    return table.reshape(weights.shape)
+    retained = all_patterns(_check_order(weights, t)).sum(axis=1) <= t
+    return _along_axes(coefficients * retained, centre, lambda a, b, c: [a - c * b, a + (1 - c) * b])
 
 
 def taylor_error(weights: FloatArray, t: int, centre: Any) -> FloatArray:
@@ -258,15 +250,13 @@ def _check_order(weights: FloatArray, t: int) -> int:
     return d
 
 
-def _table(values: FloatArray) -> tuple[int, FloatArray]:
-    """The values with the patterns as d axes of length 2."""
+def _along_axes(values: FloatArray, centre: Any, change: Callable[..., list[FloatArray]]) -> FloatArray:
+    """The values with ``change`` applied, for each feature k, to the entries without k, those with k, and c_k."""
     d = values.shape[-2]
-    return d, values.reshape(*values.shape[:-1], *([2] * d))
-
-
-def _halves(table: FloatArray, k: int, d: int) -> tuple[FloatArray, FloatArray]:
-    """The entries without and with feature k."""
-    return np.take(table, 0, axis=k - d), np.take(table, 1, axis=k - d)
+    table = values.reshape(*values.shape[:-1], *([2] * d))
+    for k, c_k in enumerate(read_centre(centre, d)):
+        table = np.stack(change(*np.moveaxis(table, k - d, 0), c_k), axis=k - d)
+    return table.reshape(values.shape)
 
 
 def _projection_error(w: FloatArray, j: int, t: int, probabilities: FloatArray) -> float:

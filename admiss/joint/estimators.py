@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
 from admiss.estimator.validation import (
+    AllowsMissing,
     feature_names,
     read_classes,
     read_features,
@@ -36,7 +37,7 @@ from formulations.jit import is_interrupt
 ERRORS = ("log_loss", "auc")
 
 
-class _JointImpute(BaseEstimator):
+class _JointImpute(AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     estimator: Any
@@ -82,11 +83,6 @@ class _JointImpute(BaseEstimator):
         surprising = np.isnan(X).any(axis=0) & ~self.missable_
         warn_never_missing(feature_names(self), np.flatnonzero(surprising))
         return np.where(self.observed_, imputed(X, self.imputation_), 0.0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tuple[Any, Imputation]:

@@ -23,16 +23,7 @@ from formulations.arrays import FloatArray, IntArray
 
 
 class RowRidge(IndicatorRidge):
-    """The squared loss of a numeric target, from rows; parameters as in ``SquaredRidge``.
-
-    Examples
-    --------
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [np.nan]]), np.array([1.0, 3.0, 5.0, 7.0])
-    >>> ridge = RowRidge(X, y, np.ones(4), [np.arange(4)], [(0.0, 0.0)])
-    >>> w, b, deviation = ridge.coefficients(frozenset([0]), 0)
-    >>> (b / w * deviation).round(6).tolist()
-    [[2.0]]
-    """
+    """The squared loss of a numeric target, from rows; parameters and results as in ``SquaredRidge``."""
 
     def __init__(
         self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]

@@ -26,12 +26,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
-from admiss.estimator.validation import feature_names, read_features, read_weights, unchanged_on_error
+from admiss.estimator.validation import AllowsMissing, feature_names, read_features, read_weights, unchanged_on_error
 from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
 from formulations.arrays import FloatArray
 
 
-class ExpectedFeatures(TransformerMixin, BaseEstimator):
+class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
     """Expected values, indicators of missing values, and random features of the expected values.
 
     Parameters
@@ -136,8 +136,3 @@ class ExpectedFeatures(TransformerMixin, BaseEstimator):
         names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)[self.features_]
         missing = [f"{name} missing" for name in names[self.law_.missable]]
         return np.array([*names, *missing, *(f"random {r}" for r in range(len(self.offsets_)))], dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence
 from admiss.estimator.validation import (
+    AllowsMissing,
     read_classes,
     read_features,
     read_regression_target,
@@ -40,7 +41,7 @@ BLOCK_WEIGHTS = ((1.0,), (0.3, 1.0), (0.3, 1.0, 3.0))
 SMALLEST_PROBABILITY = 0.005
 
 
-class _ExpectedRidge(BaseEstimator):
+class _ExpectedRidge(AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     def __init__(
@@ -92,11 +93,6 @@ class _ExpectedRidge(BaseEstimator):
     def _predictions(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self.ridge_.predict(self.transformer_.blocks_of_rows(read_features(self, X, reset=False)))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
