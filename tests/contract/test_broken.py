@@ -40,7 +40,8 @@ class SilentFit(AdaptiveRegressor):
 class SilentPredict(AdaptiveRegressor):
     def predict(self, X):
         asked, self.on_unseen_pattern = self.on_unseen_pattern, "nearest"
-        found = super().predict(X)
+        with warnings.catch_warnings(action="ignore"):
+            found = super().predict(X)
         self.on_unseen_pattern = asked
         return found
 
