@@ -29,12 +29,7 @@ from admiss.testing.columns import CHECKS_OF_COLUMNS
 from admiss.testing.fits import CHECKS_OF_FITS
 from admiss.testing.parts import CHECKS_OF_PARTS
 
-CHECKS: dict[str, Callable[[Adaptivity], None]] = {
-    **CHECKS_OF_PARTS,
-    **CHECKS_OF_COLUMNS,
-    **CHECKS_OF_FITS,
-    **CHECKS_OF_AGREEMENT,
-}
+CHECKS = CHECKS_OF_PARTS | CHECKS_OF_COLUMNS | CHECKS_OF_FITS | CHECKS_OF_AGREEMENT
 
 
 def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None) -> None:

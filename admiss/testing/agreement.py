@@ -45,10 +45,8 @@ def check_coefficients(adaptivity: Adaptivity) -> None:
     new, _ = rows_of_all_patterns()
     for x, predicted in zip(new, model.predict(new), strict=True):
         w = model.coef_at(np.isnan(x))
-        zero = np.abs(w[np.isnan(x)]).max(initial=0.0) == 0.0
-        require(
-            zero, "a missing feature has a nonzero weight: columns must not depend on the value of a missing feature"
-        )
+        wrong = "a missing feature has a nonzero weight: columns must not depend on the value of a missing feature"
+        require(np.abs(w[np.isnan(x)]).max(initial=0.0) == 0.0, wrong)
         found = model.intercept_at(np.isnan(x)) + w @ np.nan_to_num(x)
         wrong = "coef_at and intercept_at do not give the prediction: make columns affine in x at every pattern"
         require_close(adaptivity, found, predicted, wrong)
@@ -68,11 +66,8 @@ def check_solvers(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     model = fitted_model(adaptivity, rows.X, rows.y)
     predicted, objective = model.predict(rows.X), model.certificate_.objective
-    proven = model.certificate_.status == "optimal"
-    require(
-        proven,
-        f"its fit is not proven optimal ({model.certificate_.status}): check the scale of columns and structure",
-    )
+    wrong = f"its fit is not proven optimal ({model.certificate_.status}): check the scale of columns and structure"
+    require(model.certificate_.status == "optimal", wrong)
     if not adaptivity.has_structure():
         stated = fitted_model(adaptivity, rows.X, rows.y, solver="cvxpy")
         wrong = "solver='auto' and solver='cvxpy' do not give the same model: columns must not depend on earlier calls"
@@ -144,18 +139,16 @@ def check_classification(adaptivity: Adaptivity) -> None:
     for x, score in zip(rows.X, scores, strict=True) if adaptivity.linear_at_patterns() else ():
         pattern = np.isnan(x)
         found = model.intercept_at(pattern) + model.coef_at(pattern) @ np.nan_to_num(x)
-        require_close(
-            adaptivity, found, score, "coef_at and intercept_at do not give the log-odds: make columns affine"
-        )
+        wrong = "coef_at and intercept_at do not give the log-odds: make columns affine"
+        require_close(adaptivity, found, score, wrong)
     if adaptivity.has_structure():
         return
     stated = AdaptiveClassifier(adaptivity, lam=LAM, solver="cvxpy").fit(rows.X, labels).decision_function(rows.X)
     require_close(adaptivity, stated, scores, "solver='auto' and solver='cvxpy' do not give the same log-odds", 1e-4)
     share = means_of((labels == "low").astype(float), cells_of(adaptivity, rows))
     found = AdaptiveClassifier(adaptivity, lam=HUGE, l1_ratio=1.0).fit(rows.X, labels).predict_proba(rows.X)[:, 1]
-    require_close(
-        adaptivity, found, share, "under a huge penalty probabilities are not the shares of classes: check counts"
-    )
+    wrong = "under a huge penalty probabilities are not the shares of classes: check counts"
+    require_close(adaptivity, found, share, wrong)
 
 
 def _high_in_its_pattern(rows: Rows) -> BoolArray:
@@ -174,10 +167,8 @@ def check_bounds(adaptivity: Adaptivity) -> None:
     require(p == rank, wrong)
     few, many = (generalization_bound(n, X.shape[1], adaptivity, sigma2=1.0, L=1.0, bias=0.5) for n in (1e3, 1e6))
     expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * rank
-    require(
-        np.isclose(few.total, expected) and many.total < few.total,
-        "the bound of Theorem 1 does not use p(F): leave it to the basis",
-    )
+    wrong = "the bound of Theorem 1 does not use p(F): leave it to the basis"
+    require(np.isclose(few.total, expected) and many.total < few.total, wrong)
     if hasattr(adaptivity, "degree") and not adaptivity.has_structure() and not replaces_columns(adaptivity):
         bias_bound(adaptivity, X.shape[1], 1.0)  # raises if the declared degree is wrong
 

@@ -39,17 +39,13 @@ def check_counts(adaptivity: Adaptivity) -> None:
     if not replaces_columns(adaptivity):
         observed = np.column_stack([np.ones(len(s)), ~rows.M])
         expected = (s[:, None] * observed).T @ (dense(fitted.basis(rows.M.astype(float))) != 0)
-        require(
-            np.allclose(counts, expected),
-            "counts is not the weight of the rows with x_j observed and phi_k(m) nonzero: leave it to the base class",
-        )
+        wrong = "counts is not the weight of rows with x_j observed and phi_k(m) nonzero: leave it to the base class"
+        require(np.allclose(counts, expected), wrong)
     else:
         j, k = np.nonzero(fitted.mask(D))
         used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
-        require(
-            (counts[j, k][used] > 0).all(),
-            "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows",
-        )
+        wrong = "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows"
+        require((counts[j, k][used] > 0).all(), wrong)
 
 
 def check_columns(adaptivity: Adaptivity) -> None:
@@ -59,29 +55,22 @@ def check_columns(adaptivity: Adaptivity) -> None:
     fitted = fitted_class(adaptivity, rows.X)
     columns = dense(fitted.columns(X, M))
     shape = (len(X), int(np.sum(fitted.mask(D))))
-    require(
-        columns.shape == shape,
-        f"columns has shape {columns.shape}: return {shape}, one column for each pair of the mask",
-    )
+    wrong = f"columns has shape {columns.shape}: return {shape}, one column for each pair of the mask"
+    require(columns.shape == shape, wrong)
     same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
     require(same, "columns modifies the given rows: work on a copy")
     require(np.isfinite(columns).all(), "columns has NaN or infinity: replace missing values by a number")
     _require_order(adaptivity, fitted, rows.X, columns)
     for part in (np.random.RandomState(3).permutation(len(X)), np.array([5])):
         found = dense(fitted.columns(X[part], M[part]))
-        same = np.allclose(found, columns[part], rtol=1e-9, atol=1e-9)
-        require(
-            same, "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
-        )
-    other = fitted_class(fitted_class(adaptivity, X[::2]), X)
-    for again, wrong in (
-        (
-            fitted_class(adaptivity, X),
-            "two fits to the same rows give other columns: derive randomness from a parameter",
-        ),
-        (other, "a second fit gives other columns: fit must learn from the given rows only"),
+        wrong = "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
+        require(np.allclose(found, columns[part], rtol=1e-9, atol=1e-9), wrong)
+    for start, wrong in (
+        (adaptivity, "two fits to the same rows give other columns: derive randomness from a parameter"),
+        (fitted_class(adaptivity, X[::2]), "a second fit gives other columns: fit must learn from the given rows only"),
     ):
-        require(np.allclose(dense(again.columns(X, M)), columns, rtol=1e-9, atol=1e-9), wrong)
+        again = dense(fitted_class(start, X).columns(X, M))
+        require(np.allclose(again, columns, rtol=1e-9, atol=1e-9), wrong)
     if not replaces_columns(adaptivity):
         phi, Z = dense(fitted.basis(M.astype(float))), np.column_stack([np.ones(len(X)), np.nan_to_num(X)])
         expected = np.column_stack([Z[:, j] * phi[:, k] for j, k in np.argwhere(fitted.mask(D))])
@@ -89,10 +78,8 @@ def check_columns(adaptivity: Adaptivity) -> None:
             other = copy.copy(fitted)
             other.basis = lambda M, storage=storage: storage(dense(fitted.basis(M)))  # type: ignore[method-assign, misc]
             other.mask = fitted.mask  # type: ignore[method-assign]
-            same = np.allclose(dense(other.columns(X, M)), expected, rtol=1e-12, atol=1e-12)
-            require(
-                same, f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: return plain numbers"
-            )
+            wrong = f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: return plain numbers"
+            require(np.allclose(dense(other.columns(X, M)), expected, rtol=1e-12, atol=1e-12), wrong)
 
 
 def _require_order(adaptivity: Adaptivity, fitted: Adaptivity, X: FloatArray, columns: FloatArray) -> None:
@@ -121,10 +108,8 @@ def check_hidden_values(adaptivity: Adaptivity) -> None:
     other = np.where(rows.M, -np.nan, rows.X)
     other.view(np.uint64)[rows.M] += 1234
     first, second = (dense(fitted_class(adaptivity, X).columns(X, rows.M)) for X in (rows.X, other))
-    require(
-        np.array_equal(first, second),
-        "columns or fit depend on the bits of a NaN: read M, and X only where M is False",
-    )
+    wrong = "columns or fit depend on the bits of a NaN: read M, and X only where M is False"
+    require(np.array_equal(first, second), wrong)
 
 
 def check_affine(adaptivity: Adaptivity) -> None:
@@ -137,9 +122,8 @@ def check_affine(adaptivity: Adaptivity) -> None:
     a, b = rng.standard_normal((2, *rows.X.shape))
     points = [np.where(rows.M, np.nan, point) for point in (a, b, 3.0 * a - 2.0 * b)]
     at_a, at_b, beyond = (dense(fitted.columns(point, rows.M)) for point in points)
-    same = np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7)
     require(
-        same,
+        np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7),
         "columns are not affine in x at a fixed pattern, so coef_at cannot describe them: make them affine, or let "
         "linear_at_patterns return False",
     )
@@ -175,29 +159,20 @@ def check_structure(adaptivity: Adaptivity) -> None:
     fitted, K = fitted_with_size(adaptivity)
     W = cp.Variable((D + 1, K))
     given = fitted.structure(W)
-    pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], list)
-    require(
-        pair,
-        f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none",
-    )
+    wrong = f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none"
+    require(isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], list), wrong)
     omega = cp.Constant(given[0]) if isinstance(given[0], Number) else given[0]
     require(isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not a scalar: sum it up")
-    require(
-        omega.is_convex(),
-        "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms",
-    )
-    convex = all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in given[1])
-    require(
-        convex, "a constraint of structure is not convex by the rules of cvxpy (DCP): write it as convex <= concave"
-    )
+    wrong = "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms"
+    require(omega.is_convex(), wrong)
+    wrong = "a constraint of structure is not convex by the rules of cvxpy (DCP): write it as convex <= concave"
+    require(all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in given[1]), wrong)
     mask = np.asarray(fitted.mask(D))
     if adaptivity.has_structure():
         outside = [cp.multiply(~mask, W) == 0] if not mask.all() else []
         status, _ = _solved(cp.Minimize(omega + cp.sum_squares(W)), [*given[1], *outside])
-        require(
-            "infeasible" not in status,
-            "no W satisfies the constraints of structure, with 0 outside of the mask: relax them",
-        )
+        wrong = "no W satisfies the constraints of structure, with 0 outside of the mask: relax them"
+        require("infeasible" not in status, wrong)
     else:
         W_0 = np.where(mask, np.random.RandomState(8).standard_normal(mask.shape), 0.0)
         status, penalty = _solved(cp.Minimize(omega), [*given[1], W == W_0])

@@ -58,17 +58,15 @@ def check_complete_data(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     if adaptivity.has_structure():  # may penalise the remaining weights
         predicted = fitted_model(adaptivity, rows.values, rows.y).predict(rows.values)
-        require(
-            np.isfinite(predicted).all(),
-            "predictions without missing values are not finite: handle a single basis function",
-        )
+        wrong = "predictions without missing values are not finite: handle a single basis function"
+        require(np.isfinite(predicted).all(), wrong)
         return
     own, static = (fitted_model(a, rows.values, rows.y, lam=0.0).predict(rows.values) for a in (adaptivity, "static"))
-    require_close(
-        adaptivity, own, static,
+    wrong = (
         "without missing values least squares differs from the static class: provide a basis function that is nonzero "
-        "if nothing is missing, with every feature in its mask",
-    )  # fmt: skip
+        "if nothing is missing, with every feature in its mask"
+    )
+    require_close(adaptivity, own, static, wrong)
 
 
 def check_least_squares(adaptivity: Adaptivity) -> None:

@@ -32,8 +32,7 @@ def check_parameters(adaptivity: Adaptivity) -> None:
         except Exception:
             unchanged = False
         require(unchanged, _changed(name))
-    named = kind.__name__ in repr(adaptivity)
-    require(named, "its repr does not name the class: leave repr to the base class")
+    require(kind.__name__ in repr(adaptivity), "its repr does not name the class: leave repr to the base class")
 
 
 def _require_unchanged(stored: dict[str, Any], given: dict[str, Any]) -> None:
@@ -76,10 +75,8 @@ def check_fit(adaptivity: Adaptivity) -> None:
     unchanged = vars(adaptivity).keys() == state.keys() and all(
         vars(adaptivity)[name] is value and _equal(value, contents[name]) for name, value in state.items()
     )
-    if fitted is adaptivity or not unchanged:
-        require(
-            False, "fit changes the object itself: start with fitted = copy.copy(self) and set attributes of fitted"
-        )
+    wrong = "fit changes the object itself: start with fitted = copy.copy(self) and set attributes of fitted"
+    require(fitted is not adaptivity and unchanged, wrong)
     same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
     require(same, "fit modifies the given rows: work on a copy")
     again = adaptivity.fit(rows.X, rows.M)
@@ -104,10 +101,8 @@ def _require_learned(name: str, value: Any, again: Any) -> None:
         np.array_equal(value, value)
         np.array_equal(value, again)
     except Exception:
-        require(
-            False,
-            f"{stored}, whose == is not True or False: store numpy arrays, or objects that are equal to themselves",
-        )
+        wrong = f"{stored}, whose == is not True or False: store numpy arrays, or objects that are equal to themselves"
+        require(False, wrong)
 
 
 def check_basis(adaptivity: Adaptivity) -> None:
@@ -119,24 +114,20 @@ def check_basis(adaptivity: Adaptivity) -> None:
     phi = fitted.basis(given)
     require(np.array_equal(given, patterns), "basis modifies the given patterns: work on a copy")
     numbers = isinstance(phi, np.ndarray) or (sp.issparse(phi) and phi.format == "csr")
-    require(
-        numbers and phi.dtype.kind in "biuf",
-        f"basis(M) is a {type(phi).__name__}: return a numpy array of numbers, or a csr_array",
-    )
+    wrong = f"basis(M) is a {type(phi).__name__}: return a numpy array of numbers, or a csr_array"
+    require(numbers and phi.dtype.kind in "biuf", wrong)
     two = np.ndim(phi) == 2 and phi.shape[0] == len(patterns)
     require(two, f"basis(M) has shape {np.shape(phi)} for {len(patterns)} patterns: return one row for each pattern")
     phi = dense(phi)
     require(phi.shape[1] > 0, "basis(M) has no columns: return at least one basis function, such as 1")
-    require(
-        np.isfinite(phi).all(), "basis(M) has NaN or infinity on the training patterns: define it for every pattern"
-    )
+    wrong = "basis(M) has NaN or infinity on the training patterns: define it for every pattern"
+    require(np.isfinite(phi).all(), wrong)
     fitted_class(adaptivity, rows.X[::2])
     same = np.array_equal(dense(fitted.basis(patterns)), phi)
     require(same, "a fit to other rows changes the basis of this one: store what fit learns in attributes of the copy")
     alone = "a row of the basis may depend only on its own pattern and on what fit has learned"
-    order = np.random.RandomState(1).permutation(len(patterns))
     parts = {
-        "rows of M are permuted": order,
+        "rows of M are permuted": np.random.RandomState(1).permutation(len(patterns)),
         "rows of M are repeated": np.repeat(np.arange(len(patterns)), 2),
         "M has a single row": np.array([7]),
     }
@@ -150,9 +141,8 @@ def check_mask(adaptivity: Adaptivity) -> None:
     """The mask is a bool array of shape (d + 1, K)."""
     fitted, K = fitted_with_size(adaptivity)
     mask = np.asarray(fitted.mask(D))
-    right = mask.shape == (D + 1, K) and mask.dtype == bool
     require(
-        right,
+        mask.shape == (D + 1, K) and mask.dtype == bool,
         f"mask({D}) is an array of {mask.dtype} and shape {mask.shape}: return bool of shape {(D + 1, K)}, the "
         "intercept and the features by the basis functions",
     )
@@ -180,9 +170,8 @@ def check_names(adaptivity: Adaptivity) -> None:
     fitted, K = fitted_with_size(adaptivity)
     names = list(fitted.names(["a", "b", "c", "d"]))
     strings = all(isinstance(name, str) for name in names)
-    require(
-        strings and len(names) == K, f"names has {len(names)} names for {K} basis functions: return one string for each"
-    )
+    wrong = f"names has {len(names)} names for {K} basis functions: return one string for each"
+    require(strings and len(names) == K, wrong)
     require(len(set(names)) == K, "names gives two basis functions the same name: make names unique")
 
 
