@@ -90,7 +90,7 @@ class Dataset:
         M = np.isnan(self.X)
         for j, origin in enumerate(self.origin):
             if origin.kind == "missing":
-                levels = [k for k, other in enumerate(self.origin) if _is_level_of(other, origin)]
+                levels = [(o.kind, o.variable) == ("level", origin.variable) for o in self.origin]
                 M[np.ix_(self.X[:, j] == 1, levels)] = True
         return M[:, self.is_feature]
 
@@ -108,7 +108,3 @@ class Dataset:
     def is_feature(self) -> BoolArray:
         """Which columns of X are not missing levels."""
         return np.array([origin.kind != "missing" for origin in self.origin])
-
-
-def _is_level_of(candidate: Origin, missing: Origin) -> bool:
-    return candidate.kind == "level" and candidate.variable == missing.variable

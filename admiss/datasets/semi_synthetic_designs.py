@@ -33,7 +33,7 @@ from admiss.datasets.mechanisms.composed import reallocated
 from admiss.datasets.real.load import load_dataset
 from admiss.estimator.observed import observed_moments, observed_scale
 from admiss.estimator.validation import feature_names, read_features
-from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.linear_solver import highs_version
 
 DESIGNS = ("mar", "nmar", "am")
@@ -123,8 +123,8 @@ def semi_synthetic(
     f = draw_signal(signal, np.hstack([Z[:, active], M[:, indicators]]), rng)
     y, ceiling = add_noise(f, snr, rng)
     rows = rng.permutation(len(X))
-    if design == "am":
-        M = _adversarial(Z, M)
+    if design == "am":  # cached, as all signals share these patterns
+        M = cached("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))
     parts = split_rows(rows[n_test:], rows[:n_test], X=np.where(M, np.nan, full), X_full=full, y=y, signal=f)
     names = source.feature_names
     return SemiSyntheticData(**parts, ceiling=ceiling, feature_names=names, active=active, active_indicators=indicators)
@@ -156,7 +156,8 @@ def _draw_features(
     if not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k must be a positive whole number, not {k!r}.")
     can_be_missing = np.isnan(X).any(axis=0)
-    varies = ~_is_constant(X)
+    _, deviation, magnitude, _ = observed_moments(X, np.ones(len(X)))
+    varies = ~observed_scale(deviation, magnitude)[1]
     if not varies.any():
         raise ValueError("Every feature is constant over its observed values: a signal needs one that varies.")
     candidates = np.flatnonzero(varies & can_be_missing), np.flatnonzero(varies & ~can_be_missing)
@@ -176,11 +177,6 @@ def _draw_features(
     return hidden, shown
 
 
-def _is_constant(X: FloatArray) -> BoolArray:
-    _, deviation, magnitude, _ = observed_moments(X, np.ones(len(X)))
-    return observed_scale(deviation, magnitude)[1]
-
-
 def _checked_full(X_full: Any, X: FloatArray) -> FloatArray:
     full = np.array(X_full, dtype=float)
     if full.shape != X.shape or not np.isfinite(full).all() or not (np.isnan(X) | (full == X)).all():
@@ -195,8 +191,3 @@ def _standardised(full: FloatArray) -> FloatArray:
     mean, deviation, magnitude, _ = observed_moments(full, np.ones(len(full)))
     scale, is_constant = observed_scale(deviation, magnitude)
     return np.where(is_constant, 0.0, (full - mean) / scale)
-
-
-def _adversarial(Z: FloatArray, M: BoolArray) -> BoolArray:
-    """The same patterns, permuted over the rows to hide the largest values; cached, as all signals share them."""
-    return cached("reallocated", [REALLOCATION, highs_version()], [Z, M], M, lambda: reallocated(Z, M))

@@ -11,6 +11,7 @@ the tree that splits on both explains everything. A greedy search has no reason 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from admiss.datasets.generated.signals import add_noise
 from admiss.datasets.generated.synthetic import SyntheticData, split_rows
 
 
@@ -26,15 +27,12 @@ def make_interacting(
 
     Parameters
     ----------
-    n, n_test : int
-        Training and test rows.
+    n, snr, n_test, random_state
+        As in :func:`~admiss.datasets.generated.synthetic.make_synthetic`.
     d : int
         Features, at least 4.
-    snr : float
-        Var(f) / Var(noise).
     missing_fraction : float
         Share of values that are missing completely at random.
-    random_state : int, RandomState or None
 
     Examples
     --------
@@ -51,6 +49,6 @@ def make_interacting(
     flipped = np.arange(2, d) % 2 == 0
     signs = np.where(parity[:, None] & flipped, -1.0, 1.0)
     f = (signs * np.where(M, 0.0, X)[:, 2:]).sum(axis=1)
-    y = f + np.sqrt(f.var() / snr) * rng.normal(size=len(f))
+    y, ceiling = add_noise(f, snr, rng)
     parts = split_rows(slice(n), slice(n, None), X=np.where(M, np.nan, X), X_full=X, y=y, signal=f)
-    return SyntheticData(**parts, ceiling=snr / (1.0 + snr))
+    return SyntheticData(**parts, ceiling=ceiling)

@@ -182,13 +182,10 @@ def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArra
         # At the ends all probabilities are below, or above, the fraction.
         centre = np.log(fraction / (1.0 - fraction))
         reach = np.abs(known).max(initial=0.0) + 1.0
-        intercept = brentq(_excess, centre - reach, centre + reach, args=(known, fraction)) if len(known) else centre
+        ends = (centre - reach, centre + reach)
+        intercept = brentq(lambda a, z: expit(a + z).mean() - fraction, *ends, args=(known,)) if len(known) else centre
         chance[:, j] = expit(intercept + np.nan_to_num(score))
     return chance
-
-
-def _excess(intercept: float, score: FloatArray, fraction: float) -> float:
-    return float(expit(intercept + score).mean() - fraction)
 
 
 def _order(x: FloatArray, rng: np.random.RandomState) -> IntArray:

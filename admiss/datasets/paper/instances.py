@@ -126,14 +126,10 @@ def _check(n: int, mechanism: str, signal: str, missing_fraction: float, replica
     if not isinstance(replicate, int | np.integer) or not 1 <= replicate <= REPLICATES:
         raise ValueError(f"replicate must be a whole number from 1 to {REPLICATES}, not {replicate!r}.")
     # Computed fractions, such as 3 * 0.1, may have rounding errors.
-    near = [
-        k
-        for k, p in enumerate(MISSING_FRACTIONS)
-        if isinstance(missing_fraction, Real) and abs(missing_fraction - p) < 1e-9
-    ]
-    if not near:
-        raise ValueError(f"missing_fraction must be one of 0.1, 0.2, .., 0.8, not {missing_fraction!r}.")
-    return near[0]
+    for k, p in enumerate(MISSING_FRACTIONS):
+        if isinstance(missing_fraction, Real) and abs(missing_fraction - p) < 1e-9:
+            return k
+    raise ValueError(f"missing_fraction must be one of 0.1, 0.2, .., 0.8, not {missing_fraction!r}.")
 
 
 @lru_cache(maxsize=1)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.real.encoding import has_few_values, make_dataset, one_hot, set_imputed_missing, take_rows
+from admiss.datasets.real.encoding import has_few_values, make_dataset, one_hot, set_missing, take_rows
 from admiss.datasets.real.raw_tables import Column, RawTable, as_numbers, is_missing, labels
 from admiss.datasets.real.registry import Encoding, Record
 from admiss.patterns import PatternTable
@@ -44,7 +44,7 @@ class Summary:
 def encode_authors(record: Record, table: RawTable) -> Dataset:
     """The data set in the authors' encoding."""
     encoding = record.encodings["authors"]
-    table = _retained_rows(record, encoding, set_imputed_missing(table, encoding))
+    table = _retained_rows(record, encoding, set_missing(table, encoding.imputed_where))
     columns: list[tuple[Origin, FloatArray]] = []
     unreadable: list[BoolArray] = []
     for name in encoding.features:
@@ -92,7 +92,8 @@ def real_target_rows(dataset: Dataset) -> Dataset:
     M[:, dataset.is_feature] = dataset.M
     unreadable = missing & ~M
     readable = np.asarray(~unreadable.all(axis=0))
-    rows = np.flatnonzero(~unreadable[:, readable].any(axis=1) & ~_without_value(dataset.y))
+    has_target = dataset.y == dataset.y  # only NaN differs from itself
+    rows = np.flatnonzero(~unreadable[:, readable].any(axis=1) & has_target)
     patterns = PatternTable.of(missing[np.ix_(rows, readable)])
     rows = rows[patterns.counts[patterns.codes] > 1]
     return replace(
@@ -158,7 +159,3 @@ def _target(encoding: Encoding, table: RawTable) -> tuple[Column | None, str | N
     level = min(counts) if has_few_values(column) else min(counts, key=lambda value: (-counts[value], value))
     y = _joined((levels == level).astype(float), encoding, table)
     return y.astype(int), "binary", f"{name} is {level}"
-
-
-def _without_value(y: Column) -> BoolArray:
-    return np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)

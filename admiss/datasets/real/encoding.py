@@ -24,7 +24,8 @@ Columns = Sequence[tuple[Origin, FloatArray]]
 def encode_clean(record: Record, table: RawTable) -> Dataset:
     """The data set in the clean encoding."""
     encoding = record.encodings["clean"]
-    table = _set_coded_missing(set_imputed_missing(strip_blanks(table), encoding), record)
+    table = set_missing(strip_blanks(table), encoding.imputed_where)
+    table = set_missing(table, {name: (name, code) for name, code in record.coded_missing.items()})
     if encoding.target is not None:
         table = take_rows(table, ~is_missing(table[encoding.target]))
     columns: list[tuple[Origin, FloatArray]] = []
@@ -40,10 +41,10 @@ def encode_clean(record: Record, table: RawTable) -> Dataset:
     return make_dataset(record, "clean", columns, y, record.task, target)
 
 
-def set_imputed_missing(table: RawTable, encoding: Encoding) -> RawTable:
-    """The table with NaN in place of values that a flag marks as imputed."""
+def set_missing(table: RawTable, where: Mapping[str, tuple[str, str]]) -> RawTable:
+    """The table with NaN in column ``name`` where another one has a level, for each ``name: (other, level)``."""
     changed = dict(table)
-    for name, (flag, level) in encoding.imputed_where.items():
+    for name, (flag, level) in where.items():
         changed[name] = np.where(labels(table[flag]) == level, np.nan, table[name])
     return changed
 
@@ -97,14 +98,6 @@ def make_dataset(
     X = np.column_stack([values for _, values in columns])
     origin = tuple(origin for origin, _ in columns)
     return Dataset(record.name, X, origin, y, task, target, encoding, record.cautions, hidden)
-
-
-def _set_coded_missing(table: RawTable, record: Record) -> RawTable:
-    """The table with NaN in place of numbers that denote a missing value."""
-    changed = dict(table)
-    for name, code in record.coded_missing.items():
-        changed[name] = np.where(labels(table[name]) == code, np.nan, table[name])
-    return changed
 
 
 def _numbers(record: Record, name: str, column: Column) -> FloatArray:
