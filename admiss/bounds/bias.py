@@ -149,13 +149,10 @@ class Law:
         The law in words.
     log_mean_square : callable of k
         It need not be exact if positive, since the bound is then L^2.
-    known : bool
-        Whether it is the true law, and not an estimate from rows.
     """
 
     text: str
     log_mean_square: Callable[[int], float]
-    known: bool = True
 
 
 def read_missing(missing: Any, d: int) -> Law:
@@ -186,11 +183,8 @@ def read_missing(missing: Any, d: int) -> Law:
         raise ValueError("missing must be a matrix of 0 and 1, such as isnan(X).")
     table = PatternTable.of(values)
     probabilities = table.weights / len(values)
-    return Law(
-        f"that of the {len(values)} rows, an estimate for others",
-        lambda k: log_mean_square(table.patterns, probabilities, k),
-        known=False,
-    )
+    text = f"that of the {len(values)} rows, an estimate for others"
+    return Law(text, lambda k: log_mean_square(table.patterns, probabilities, k))
 
 
 def log_mean_square(patterns: Any, probabilities: FloatArray, k: int) -> float:

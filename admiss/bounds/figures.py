@@ -239,20 +239,17 @@ def plot_bias_estimation(
     ax = pyplot().figure(figsize=(6.4, 4.4), layout="constrained").gca() if ax is None else ax
     total = np.array([bound.total for bound in bounds])
     claims = [_claim(bounds, [bias, constant]), *(AS_PRINTED if rule == "paper" else "" for rule in (bias, constant))]
-    labels = [
-        f"{part} ({claim})" if claim else part
-        for part, claim in zip(("total", "bias part 8 b(F)", "estimation part"), claims, strict=True)
-    ]
     parts = (
-        (labels[0], total, BLACK, "o", "-"),
-        (labels[1], np.array([bound.bias for bound in bounds]), ORANGE, "s", "--"),
-        (labels[2], np.array([bound.estimation for bound in bounds]), BLUE, "^", "-."),
+        ("total", total, BLACK, "o", "-"),
+        ("bias part 8 b(F)", np.array([bound.bias for bound in bounds]), ORANGE, "s", "--"),
+        ("estimation part", np.array([bound.estimation for bound in bounds]), BLUE, "^", "-."),
     )
     ceiling = bounds[0].noise + 4 * bounds[0].L ** 2
     everything = np.concatenate([values for _, values, *_ in parts])
     inside = everything[(everything > ceiling / BELOW) & (everything < ceiling * ABOVE)]
     floor = inside.min(initial=ceiling) / 4
-    for label, values, colour, marker, line in parts:
+    for (part, values, colour, marker, line), claim in zip(parts, claims, strict=True):
+        label = f"{part} ({claim})" if claim else part
         shown = (values > 0) & (values < HUGE)
         ax.plot(orders[shown], values[shown], line, marker=marker, color=colour, markersize=5.5, label=label)
         # zero is not on a logarithmic axis

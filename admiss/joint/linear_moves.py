@@ -40,17 +40,7 @@ def linear_moves(
     step: FloatArray,
     orders: IntArray,
 ) -> Moves | None:
-    """The moves of the inner loop; None unless f is known to be linear or logistic.
-
-    Parameters
-    ----------
-    problem : JointProblem
-    f : fitted predictor
-    X, outputs : arrays
-        x^mu, and the outputs of f there.
-    mu, step : arrays of shape (d,)
-    orders : array of shape (rounds, features that can move)
-    """
+    """As :func:`admiss.joint.moves.batched_moves`; None unless f is known to be linear or logistic."""
     weights = linear_weights(f)
     margins = None if weights is None else _margins(problem, f, X, outputs, weights)
     if weights is None or margins is None:

@@ -99,7 +99,10 @@ def batched_moves(
     step: FloatArray,
     orders: IntArray,
 ) -> Moves:
-    """The same moves from few calls of ``predict``; X is x^mu, and ``outputs`` are those of f there."""
+    """The same moves from few calls of ``predict``.
+
+    X is x^mu, ``outputs`` are those of f there, and ``orders`` contain only the features that can move.
+    """
     state = _Rows(problem, f, X, outputs)
     a, b = rounding_scale(problem)
     moves: list[tuple[int, float]] = []

@@ -38,10 +38,8 @@ class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
     ----------
     n_random : int
         R, the number of random features; 0 for none.
-    law : {"gaussian", "censored"}
+    law, prior
         As in :class:`admiss.adaptivity.ConditionalMean`.
-    prior : float
-        As there.
     expected_relu : bool
         Use the expectation of random features, not the random features of expectations; for the Gaussian law only.
     random_state : int, RandomState or None

@@ -102,11 +102,7 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     ----------
     n_random : int
         Number of random features; with 0 the model is linear in the expected values.
-    law : {"gaussian", "censored"}
-        As in :class:`admiss.adaptivity.ConditionalMean`.
-    prior : float
-        As there.
-    expected_relu : bool
+    law, prior, expected_relu
         As in :class:`ExpectedFeatures`.
     cv : None, int, splitter or iterable
         How the penalty is selected: by exact leave-one-out errors (None), or on folds with the law fitted anew in each.
