@@ -13,7 +13,6 @@ from experiments.paper.labels import LABELS, authors_r2, by_signal_and_design, r
 from experiments.paper.real_design.claims import REAL_DESIGN_CLAIMS
 from experiments.paper.real_design.tables import real_design_comparison, real_design_sections
 from experiments.paper.sections import claims_section
-from experiments.paper.synthetic.appendix_claims import APPENDIX_CLAIMS
 from experiments.paper.synthetic.claims import SYNTHETIC_CLAIMS
 from experiments.paper.synthetic.tables import synthetic_comparison, synthetic_sections
 from experiments.studies.bounds.figures import plot_bounds_study
@@ -39,7 +38,7 @@ OF_PAPER: dict[str, Any] = {
 
 
 def _synthetic(table: pl.DataFrame) -> list[Section]:
-    claims = claims_section([*SYNTHETIC_CLAIMS, *APPENDIX_CLAIMS], table)
+    claims = claims_section(SYNTHETIC_CLAIMS, table)
     return [*synthetic_sections(table, SYNTHETIC.best), claims]
 
 

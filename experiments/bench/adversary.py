@@ -14,8 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from admiss.study.sections import markdown
-from admiss.versions import processor, versions
-from experiments.bench.records import cached, in_new_process
+from experiments.bench.records import cached, footer, in_new_process
 from formulations.adversary import reallocate
 
 FEATURES = 10
@@ -68,7 +67,4 @@ def report(rows: list[dict[str, Any]]) -> str:
         for row in rows
     ]  # fmt: skip
     header = ["rows", "patterns", "admiss s", "gap", "GB", "linear_sum_assignment s", "difference of the optima"]
-    used = ", ".join(
-        f"{name} {number}" for name, number in versions().items() if name in ("admiss", "scipy", "highspy")
-    )
-    return "\n".join([*markdown(header, cells), "", f"{used}; {processor()}"])
+    return "\n".join([*markdown(header, cells), "", footer("admiss", "scipy", "highspy")])

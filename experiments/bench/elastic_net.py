@@ -35,10 +35,9 @@ from admiss.estimator.folds import make_folds
 from admiss.linear.design import fit_design
 from admiss.linear.penalty import penalty_weights
 from admiss.study.sections import markdown
-from admiss.versions import processor, versions
 from experiments.bench.glmnet import Glmnet, glmnet_version
 from experiments.bench.path_problem import ACCURACY, PathProblem
-from experiments.bench.records import cached
+from experiments.bench.records import cached, footer
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
 from formulations.losses import Logistic, Squared
@@ -284,8 +283,7 @@ def report(folder: Path, workloads: list[Workload]) -> str:
             f"Ridge on (x, m); memory added {large['memory']:.2f} times X."
         )
     names = ("python", "admiss", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "clarabel")
-    found = versions()
-    lines.append(", ".join(f"{name} {found[name]}" for name in names) + f"; {glmnet_version()}; {processor()}")
+    lines.append(footer(*names, peer=glmnet_version()))
     return "\n".join(lines)
 
 

@@ -33,8 +33,7 @@ from admiss.datasets import make_synthetic
 from admiss.joint import JointProblem, PaperSearch
 from admiss.joint.paper_search import inner_search
 from admiss.study.sections import markdown
-from admiss.versions import processor, versions
-from experiments.bench.records import cached, in_new_process
+from experiments.bench.records import cached, footer, in_new_process
 
 PREDICTORS: dict[str, Callable[[], Any]] = {
     "linear": LinearRegression,
@@ -191,7 +190,7 @@ def report(
         f"fits, cell by cell {forest['plain']:.1f} s: {forest['plain'] / forest['seconds']:.1f} x; largest difference "
         f"of a score {forest['difference']:.0e}, {'the same' if forest['same choice'] else 'another'} cell chosen.",
         "",
-        ", ".join(f"{name} {number}" for name, number in versions().items()) + f"; {processor()}",
+        footer(),
     ]
     return "\n".join(lines)
 

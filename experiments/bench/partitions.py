@@ -14,7 +14,7 @@ runs in a new process, after compilation on a smaller problem. Leaves are static
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +28,7 @@ from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
 from admiss.study.sections import markdown
-from admiss.versions import processor, versions
-from experiments.bench.records import cached, in_new_process
+from experiments.bench.records import cached, footer, in_new_process
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets
 from formulations.leaves.boxes import count_boxes
@@ -271,10 +270,8 @@ def report(records: dict[str, dict[str, Any]]) -> str:
             _groups_line(line, record)
     lines = ["CPU seconds of one thread, from rows to certificate:", ""]
     lines += [*markdown(["problem", "admiss", "beside it", "memory"], table), ""]
-    found = versions()
-    names = ("python", "admiss", "numpy", "numba", "pyomo", "highspy")
-    peer = f"pystreed {_version('pystreed')}"
-    return "\n".join([*lines, ", ".join(f"{name} {found[name]}" for name in names) + f"; {peer}; {processor()}"])
+    peer = f"pystreed {version('pystreed') if find_spec('pystreed') else 'not installed'}"
+    return "\n".join([*lines, footer("python", "admiss", "numpy", "numba", "pyomo", "highspy", peer=peer)])
 
 
 def _groups_line(line: Callable[[str, str, str, float | None], None], record: dict[str, Any]) -> None:
@@ -291,10 +288,3 @@ def _groups_line(line: Callable[[str, str, str, float | None], None], record: di
         subsets = max(row["subsets"] for row in rows if "subsets" in row)
         peer = f"dynamic program over subsets {subsets:.1f} s, difference {max(differences):.0e}"
     line(what, found, peer, record["memory"])
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

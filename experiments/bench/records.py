@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import write_atomically
+from admiss.versions import processor, versions
 
 
 def cached(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -17,6 +18,13 @@ def cached(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         print(f"measuring {path.stem} ..", flush=True)
         write_atomically(path, json.dumps(compute(), indent=1).encode())
     return json.loads(path.read_text())
+
+
+def footer(*packages: str, peer: str = "") -> str:
+    """Versions of packages (by default all known ones) and of a peer, and the processor: the last line of a report."""
+    found = versions()
+    used = ", ".join(f"{name} {found[name]}" for name in packages or found)
+    return "; ".join(filter(None, (used, peer, processor())))
 
 
 def in_new_process(function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:

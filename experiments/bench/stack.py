@@ -14,8 +14,7 @@ from typing import Any
 from admiss import AdaptiveRegressorCV, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
 from admiss.study.sections import markdown
-from admiss.versions import processor, versions
-from experiments.bench.records import cached, in_new_process
+from experiments.bench.records import cached, footer, in_new_process
 
 SIZES = (200, 800)
 FRACTIONS = (0.3, 0.6)
@@ -36,10 +35,8 @@ def run(folder: Path, *, quick: bool = False) -> str:
          *(f"{r[part]:.2f}" for part in ("laws", "forest", "boosting", "paths"))]
         for r in records
     ]  # fmt: skip
-    used = ", ".join(f"{name} {version}" for name, version in versions().items() if name in ("admiss", "numpy"))
-    return "\n".join(
-        [*markdown(header, rows), "", f"CPU seconds of one thread, least of {REPEATS}; {used}; {processor()}"]
-    )
+    seconds = f"CPU seconds of one thread, least of {REPEATS}"
+    return "\n".join([*markdown(header, rows), "", f"{seconds}; {footer('admiss', 'numpy')}"])
 
 
 def compare(mechanism: str, n: int, p: float) -> dict[str, Any]:

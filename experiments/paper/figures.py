@@ -26,17 +26,9 @@ from experiments.paper.labels import ADAPTIVE, LABELS
 from experiments.paper.numbers import real_design_accuracy
 
 MAIN = (
-    "AdaptiveStack",
-    "Adaptive LR - best",
-    "Joint - best",
-    "Mean - best",
-    "mice - best",
-    "CART MIA",
-    "RF MIA",
-    "XGBoost",
-    "Complete features - best",
-    "Oracle - best",
-)
+    "AdaptiveStack", "Adaptive LR - best", "Joint - best", "Mean - best", "mice - best", "CART MIA", "RF MIA",
+    "XGBoost", "Complete features - best", "Oracle - best",
+)  # fmt: skip
 # Methods in the figures by design: the paper's adaptive method there is the affine intercept.
 BY_DESIGN = ("Affine intercept", *MAIN)
 GROUPS = {"": (MAIN, ""), "adaptive-": (ADAPTIVE, ", by level of adaptivity")}

@@ -6,7 +6,21 @@ the signal: five signals are used at every size and missing fraction.
 
 import polars as pl
 
-from admiss.drawing import AMBER, BLACK, BLUE, DASH_DOT, DASH_DOTS, DASHED, GREEN, GREY, LONG, ORANGE, PURPLE, SKY
+from admiss.drawing import (
+    AMBER,
+    BLACK,
+    BLUE,
+    DASH_DOT,
+    DASH_DOTS,
+    DASHED,
+    GREEN,
+    GREY,
+    LONG,
+    ORANGE,
+    PURPLE,
+    SKY,
+    Style,
+)
 from admiss.study.report.labels import DOTTED, Labels
 from experiments.paper.interpolation import SIGNALS
 
@@ -22,49 +36,29 @@ PAPER_METHODS = (
     *(f"{family} - {learner}" for family in ("Complete features", "Oracle") for learner in LEARNERS),
 )
 LAWS = tuple(f"{name}{law}" for name in ("Conditional mean", "Expected features") for law in ("", ", censored"))
+WORDS = {
+    "mcar": "MCAR", "censoring": "censoring", "linear": "linear", "nn": "NN", "tree": "tree", "mar": "MAR",
+    "nmar": "NMAR", "am": "AM", "real": "real target", "kind": "instances", "missing_fraction": "missing fraction",
+    "k_missing": "missing features with signal",
+    "fraction_missing": "share of the features with signal that can be missing",
+    "n": "training rows n", "max_depth": "largest depth", "dataset": "data set",
+    "AuthorsInstance": "the authors' instances", "TextInstance": "fresh draws of the text",
+    "SemiSynthetic": "synthetic targets", "RealTarget": "real targets",
+}  # fmt: skip
+STYLES: dict[str, Style] = {
+    "Adaptive LR - best": (BLUE, "o", "-"), "Joint - best": (ORANGE, "s", DASHED),
+    "Mean - best": (BLACK, "X", "-"), "mice - best": (PURPLE, "P", DASH_DOT),
+    "CART MIA": (SKY, "v", DASH_DOTS), "RF MIA": (GREEN, "^", DASHED), "XGBoost": (AMBER, "D", LONG),
+    "Complete features - best": (SKY, "<", DOTTED), "Oracle - best": (GREY, "*", DOTTED),
+    "Affine intercept": (SKY, "v", DASHED), "Affine": (GREEN, "^", DASH_DOT), "Finite": (ORANGE, "D", LONG),
+    "greedy": (ORANGE, "s", DASHED), "exact": (BLUE, "o", "-"), "none": (BLACK, "X", DASH_DOT),
+}  # fmt: skip
 LABELS = Labels(
-    words={
-        "mcar": "MCAR",
-        "censoring": "censoring",
-        "linear": "linear",
-        "nn": "NN",
-        "tree": "tree",
-        "mar": "MAR",
-        "nmar": "NMAR",
-        "am": "AM",
-        "real": "real target",
-        "kind": "instances",
-        "missing_fraction": "missing fraction",
-        "k_missing": "missing features with signal",
-        "fraction_missing": "share of the features with signal that can be missing",
-        "n": "training rows n",
-        "max_depth": "largest depth",
-        "dataset": "data set",
-        "AuthorsInstance": "the authors' instances",
-        "TextInstance": "fresh draws of the text",
-        "SemiSynthetic": "synthetic targets",
-        "RealTarget": "real targets",
-    },
+    words=WORDS,
     methods=("AdaptiveStack", *LAWS, *PAPER_METHODS, "none", "greedy", "exact"),
     reference=REFERENCE,
     outside={"kind": ("TextInstance",), "signal": ("tree",)},
-    styles={
-        "Adaptive LR - best": (BLUE, "o", "-"),
-        "Joint - best": (ORANGE, "s", DASHED),
-        "Mean - best": (BLACK, "X", "-"),
-        "mice - best": (PURPLE, "P", DASH_DOT),
-        "CART MIA": (SKY, "v", DASH_DOTS),
-        "RF MIA": (GREEN, "^", DASHED),
-        "XGBoost": (AMBER, "D", LONG),
-        "Complete features - best": (SKY, "<", DOTTED),
-        "Oracle - best": (GREY, "*", DOTTED),
-        "Affine intercept": (SKY, "v", DASHED),
-        "Affine": (GREEN, "^", DASH_DOT),
-        "Finite": (ORANGE, "D", LONG),
-        "greedy": (ORANGE, "s", DASHED),
-        "exact": (BLUE, "o", "-"),
-        "none": (BLACK, "X", DASH_DOT),
-    },
+    styles=STYLES,
 )
 
 

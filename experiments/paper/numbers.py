@@ -14,25 +14,15 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 METHODS = {
-    "Adaptive LR - best": "Adaptive LR - best",
-    "Affine Intercept Only": "Affine intercept",
-    "Affine": "Affine",
-    "Finite": "Finite",
-    "Joint Impute-then-Regress - best": "Joint - best",
-    "Mean Impute-then-Regress - best": "Mean - best",
-    "mice Impute-then-Regress - best": "mice - best",
-    "CART MIA": "CART MIA",
-    "RF MIA": "RF MIA",
-    "RF": "RF MIA",
-    "XGBoost": "XGBoost",
-    "Complete Features": "Complete features - best",
-    "mean Imp-then-Reg": "Mean - best",
-    "mice Imp-then-Reg": "mice - best",
-    "Adaptive LR - Affine intercept only": "Affine intercept",
-    "Adaptive LR - Affine intercept": "Affine intercept",
-    "Joint Imp-then-Reg": "Joint - best",
+    "Adaptive LR - best": "Adaptive LR - best", "Affine Intercept Only": "Affine intercept", "Affine": "Affine",
+    "Finite": "Finite", "Joint Impute-then-Regress - best": "Joint - best",
+    "Mean Impute-then-Regress - best": "Mean - best", "mice Impute-then-Regress - best": "mice - best",
+    "CART MIA": "CART MIA", "RF MIA": "RF MIA", "RF": "RF MIA", "XGBoost": "XGBoost",
+    "Complete Features": "Complete features - best", "mean Imp-then-Reg": "Mean - best",
+    "mice Imp-then-Reg": "mice - best", "Adaptive LR - Affine intercept only": "Affine intercept",
+    "Adaptive LR - Affine intercept": "Affine intercept", "Joint Imp-then-Reg": "Joint - best",
     "Oracle": "Oracle - best",
-}
+}  # fmt: skip
 TOLERANCE = 0.01
 TOLERANCE_OF_FORESTS = 0.015
 FORESTS = ("RF MIA", "Joint - best", "Mean - best", "mice - best")
