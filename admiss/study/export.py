@@ -127,8 +127,9 @@ def _readme(
         for column in ("version", "digest", "machine")
     ]
     lines += [f"* {name}: {fact}" for name, fact in facts.items()]
-    lines += ["", "An empty cell was not measured.", ""]
-    lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
+    if sections:
+        lines += ["", "An empty cell was not measured.", ""]
+        lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
     lines += [line for section in sections if section.conclusion for line in ("", section.conclusion)]
     return "\n".join(lines) + "\n"
 

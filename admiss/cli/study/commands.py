@@ -81,8 +81,8 @@ def run_command(parser: argparse.ArgumentParser, arguments: Sequence[str] | None
 def _add_run(commands: Any, catalogue: Loader) -> None:
     parser = commands.add_parser(
         "run",
-        help="compute the cells of a study that are not there yet",
-        description="Compute the cells of a study that are not there yet. Stop it at any time: the same command "
+        help="compute the missing cells of a study",
+        description="Compute the missing cells of a study. Stop it at any time: the same command "
         "continues. Failed cells are rows with a reason, and are computed again only with --retry.",
     )
     parser.add_argument("study", metavar="STUDY", help="a name that the command 'list' shows")
