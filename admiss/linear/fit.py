@@ -6,7 +6,7 @@ The squared and the logistic loss have fast paths if W has no structure. The squ
 penalised columns (:mod:`admiss.linear.moments`), the logistic loss a risk of centred columns; either path
 (:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of every fold
 (:mod:`admiss.linear.fold_paths`); a single fit follows a short path to its own penalty and adds the dual bound of
-:mod:`formulations.erm.optimality`. Without penalty it is the solution of minimum norm: of all w with the same
+:mod:`formulations.erm.dual_bound`. Without penalty it is the solution of minimum norm: of all w with the same
 predictions on the training rows, the one with the least sum of w_k^2 over the columns that are not free.
 
 With ``solver="auto"`` a single fit takes the fast path if cross products of the columns are accurate enough and the
@@ -34,8 +34,8 @@ from admiss.linear.moments import Quadratic, eliminate, moments_of, shift_of
 from admiss.linear.penalty import Penalty
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import Certificate
+from formulations.erm.dual_bound import dual_bound, polish
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
-from formulations.erm.optimality import dual_bound, polish
 from formulations.erm.quadratic_path import Path, quadratic_path
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, compressed_squared_risk
 from formulations.losses import Logistic, Loss, Squared

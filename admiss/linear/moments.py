@@ -12,7 +12,7 @@ With f the free columns and k the others, the risk as a function of w_k alone, a
                                rho = (r - c_f' G_ff^+ c_f) / S.
 
 With penalty weights l1 and l2, the gradient g = H w - b and the risk R at w, every tau <= 1 with tau |g_k| <= l1_k
-wherever l2_k = 0 gives the lower bound (:mod:`formulations.erm.optimality`)
+wherever l2_k = 0 gives the lower bound (:mod:`formulations.erm.dual_bound`)
 
     D(tau) = 2 tau (rho - b'w / 2) - tau^2 R - sum_k (tau |g_k| - l1_k)_+^2 / (2 l2_k).
 """

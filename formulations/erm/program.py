@@ -37,7 +37,7 @@ import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import Certificate, SolverError
-from formulations.erm.optimality import dual_bound, optimality_residual, polish
+from formulations.erm.dual_bound import dual_bound, optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]

@@ -41,8 +41,8 @@ def load_dataset(name: str, encoding: str = "clean") -> Dataset:
 
     Examples
     --------
-    >>> data = load_dataset("datasets-airquality")      # doctest: +SKIP
-    >>> data.X.shape, data.feature_names                # doctest: +SKIP
+    >>> data = load_dataset("datasets-airquality")
+    >>> data.X.shape, data.feature_names
     ((153, 4), ['Ozone', 'Solar.R', 'Wind', 'Temp'])
     """
     if encoding not in ENCODINGS:

@@ -1,4 +1,4 @@
-"""Optimality conditions and dual bound of a penalised empirical risk, checked independently of the solver.
+"""Dual bound and optimality conditions of a penalised empirical risk, checked independently of the solver.
 
     P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2
 
