@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import write_atomically
-from admiss.cli.files import read_table
+from admiss.cli.user_table import read_table
 from admiss.compare.partitions import DEFAULT_METHODS, METHODS, Comparison, Setting, compare_partitions
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.finite.leaf_features import LEAF_MODELS

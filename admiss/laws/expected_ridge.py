@@ -3,7 +3,7 @@
     f(x, m) = c + beta'x^ + b'm + sum_r v_r relu(a_r'x^ + b_r)        (columns of ``expected_features``)
 
 with one penalty lambda and a relative weight for each of the three blocks, selected by the exact leave-one-out error of
-the ridge (``press``), or on folds. Leave-one-out takes the columns as given: the law of the features, which does not
+the ridge (:mod:`~admiss.laws.leave_one_out`), or on folds. Leave-one-out takes the columns as given: the law of the features, which does not
 depend on y, has seen the row that is left out. On folds the law is fitted anew to the training rows.
 
 In classification the targets are the indicators of the classes (squared loss, the Brier score); predictions are clipped
@@ -33,7 +33,7 @@ from admiss.estimator.validation import (
 )
 from admiss.laws import DEFAULT_PRIOR
 from admiss.laws.expected_features import ExpectedFeatures
-from admiss.laws.press import Ridge, fit_ridge, held_out, leave_one_out, select_penalty
+from admiss.laws.leave_one_out import Ridge, fit_ridge, held_out, leave_one_out, select_penalty
 from formulations.arrays import FloatArray, IntArray
 
 # Candidate weights of the blocks x^, m and h.

@@ -15,7 +15,7 @@ from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.partition import Partition, tree_partition
 from formulations.arrays import IntArray
 from formulations.certificate import Certificate
-from formulations.leaves.boxes import members_of
+from formulations.leaves.box_costs import members_of
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.trees.dynamic_program import Tree, leaves_of
 

@@ -14,7 +14,7 @@ from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.proof import cheap_bound, enumerated_boxes, settled, unproven
 from formulations.certificate import Certificate
-from formulations.leaves.boxes import BoxCosts
+from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
 from formulations.trees.dynamic_program import Tree, best_tree

@@ -13,7 +13,7 @@ import numpy as np
 from admiss.patterns import lookup, nearest
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
-from formulations.leaves.boxes import members_of
+from formulations.leaves.box_costs import members_of
 from formulations.leaves.cost import PatternRows
 from formulations.trees.dynamic_program import Tree, leaves_of
 

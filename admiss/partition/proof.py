@@ -19,7 +19,7 @@ from admiss.partition.partition import Partition, tree_partition
 from admiss.terminal.progress import counter
 from formulations.certificate import Certificate
 from formulations.jit import is_interrupt
-from formulations.leaves.boxes import BoxCosts, OutOfTimeError, box_costs, count_boxes
+from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, count_boxes
 from formulations.leaves.cost import LeafCost, SquaredLeafCost
 from formulations.trees.dynamic_program import Tree
 from formulations.trees.flow import CLOSED, NOISE

@@ -1,7 +1,7 @@
 """The best cover of the observed patterns by disjoint boxes, as set partitioning.
 
 Sets        p            cells: observed patterns that differ on the features allowed to split on
-            B            boxes with at most D literals, see :mod:`formulations.leaves.boxes`; of boxes with the same
+            B            boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; of boxes with the same
                          cells, only the one with fewest literals
 Data        c_B          cost of B as a leaf; boxes with too few rows are left out
             Q            most leaves
@@ -28,7 +28,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify
-from formulations.leaves.boxes import BoxCosts, members_of, subset_of_rank
+from formulations.leaves.box_costs import BoxCosts, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import LinearSolution, highs_version, require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import Tree, leaves_of, tree_cost
@@ -51,7 +51,7 @@ class BoxPartitionProblem:
     patterns : bool array of shape (cells, d)
         One pattern of each cell.
     boxes : list of (k, rank, v)
-        The boxes B, numbered as in :class:`~formulations.leaves.boxes.BoxCosts`.
+        The boxes B, numbered as in :class:`~formulations.leaves.box_costs.BoxCosts`.
     cost : array
         c_B.
     cells : list of int arrays

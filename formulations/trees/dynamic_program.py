@@ -13,8 +13,8 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
+from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.leaves.box_grams import binomials, next_subset
-from formulations.leaves.boxes import BoxCosts, subset_of_rank
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None

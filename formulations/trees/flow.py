@@ -1,6 +1,6 @@
 """The best tree of missingness patterns as a mixed-integer program (the open question at the end of Section 2.2).
 
-Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.boxes`; splitting B on j not in
+Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; splitting B on j not in
                          S gives the sides Bj0 and Bj1
 Data        c_B          cost of B as a leaf; boxes with too few rows have no variable x_B
             Q            most leaves
@@ -26,7 +26,7 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, certify
-from formulations.leaves.boxes import BoxCosts, subset_of_rank
+from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.linear_solver import require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import Tree, tree_cost
 

@@ -51,7 +51,7 @@ import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate, certify
-from formulations.leaves.boxes import OutOfTimeError, members_of
+from formulations.leaves.box_costs import OutOfTimeError, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
 from formulations.losses import Absolute

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import admiss.cli.files
-from admiss.cli.files import read_table
+import admiss.cli.user_table
 from admiss.cli.main import main
+from admiss.cli.user_table import read_table
 from admiss.compare.partitions import METHODS, Setting, compare_partitions
 from admiss.datasets import make_interacting, make_synthetic
 
@@ -75,7 +75,7 @@ def test_the_verdict_says_what_came_out():
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
 def test_your_own_file(here, capsys, monkeypatch, ending, backend):
-    monkeypatch.setattr(admiss.cli.files, "BACKENDS", (backend,))
+    monkeypatch.setattr(admiss.cli.user_table, "BACKENDS", (backend,))
     data = make_interacting(n=300, d=5, random_state=0)
     frame = pd.DataFrame(data.X_train, columns=["age", "height", "c", "d", "e"])
     frame["price"] = data.y_train
@@ -164,7 +164,7 @@ def test_without_matplotlib_the_picture_is_left_out_with_a_sentence(here, capsys
 
 def test_without_a_library_for_frames_one_sentence_says_so(here, monkeypatch, capsys):
     pd.DataFrame({"a": [1, 2], "y": [1.0, 2.0]}).to_csv("t.csv", index=False)
-    monkeypatch.setattr(admiss.cli.files, "BACKENDS", ())
+    monkeypatch.setattr(admiss.cli.user_table, "BACKENDS", ())
     with pytest.raises(SystemExit):
         main(["compare", "--data", "t.csv", "--target", "y"])
     sentence = "error: Reading a file needs polars, pandas or pyarrow: run pip install 'admiss[files]'."

@@ -8,7 +8,7 @@ import pytest
 
 from formulations.boxes import partition
 from formulations.boxes.partition import box_partition_problem, solve_box_partition
-from formulations.leaves.boxes import box_costs, members_of
+from formulations.leaves.box_costs import box_costs, members_of
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.linear_solver import LinearSolution
 from formulations.trees.dynamic_program import best_tree, leaves_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from formulations.leaves.boxes import OutOfTimeError, box_costs, count_boxes, members_of, subset_of_rank
+from formulations.leaves.box_costs import OutOfTimeError, box_costs, count_boxes, members_of, subset_of_rank
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.leaves.logistic import LogisticLeafCost
 from formulations.linear_solver import solve_linear

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from formulations.leaves.any_loss import ProgramLeafCost
-from formulations.leaves.boxes import box_costs
+from formulations.leaves.box_costs import box_costs
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.losses import Absolute
 from formulations.trees import polynomial_bound as module

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from formulations.leaves.any_loss import ProgramLeafCost
-from formulations.leaves.boxes import box_costs, members_of
+from formulations.leaves.box_costs import box_costs, members_of
 from formulations.leaves.cost import PatternRows, SquaredLeafCost
 from formulations.linear_solver import LinearSolution
 from formulations.losses import Absolute

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from admiss.laws.press import SHARES, fit_ridge, held_out, leave_one_out, leave_one_out_residuals, select_penalty
+from admiss.laws.leave_one_out import (
+    SHARES,
+    fit_ridge,
+    held_out,
+    leave_one_out,
+    leave_one_out_residuals,
+    select_penalty,
+)
 
 
 def plain_ridge(F, Y, s, lam):
