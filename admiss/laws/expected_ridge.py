@@ -3,8 +3,9 @@
     f(x, m) = c + beta'x^ + b'm + sum_r v_r relu(a_r'x^ + b_r)        (columns of ``expected_features``)
 
 with one penalty lambda and a relative weight for each of the three blocks, selected by the exact leave-one-out error of
-the ridge (:mod:`~admiss.laws.leave_one_out`), or on folds. Leave-one-out takes the columns as given: the law of the features, which does not
-depend on y, has seen the row that is left out. On folds the law is fitted anew to the training rows.
+the ridge (:mod:`~admiss.laws.leave_one_out`), or on folds. Leave-one-out takes the columns as given: the law of the
+features, which does not depend on y, has seen the row that is left out. On folds the law is refitted to the training
+rows.
 
 In classification the targets are the indicators of the classes (squared loss, the Brier score); predictions are clipped
 to [0.005, 0.995] and scaled to sum to 1. Numeric predictions are clipped to the range of y in training.

@@ -31,7 +31,7 @@ from admiss.study.sections import markdown
 from experiments.bench.records import cached, footer, in_new_process
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets
-from formulations.leaves.boxes import count_boxes
+from formulations.leaves.box_costs import count_boxes
 from formulations.leaves.cost import SquaredLeafCost
 from formulations.trees.dynamic_program import Tree
 

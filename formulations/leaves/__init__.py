@@ -1,8 +1,9 @@
 """Leaves of a partition and their costs.
 
-Read ``cost`` first (the cost of a leaf, and squared loss), then ``logistic`` and ``any_loss`` (other losses). ``box_costs``
-enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses ``box_grams``. The linear
-algebra of all leaves under squared loss is in ``cholesky``. :func:`leaf_cost_of` selects the cost for a loss.
+Read ``cost`` first (the cost of a leaf, and squared loss), then ``logistic`` and ``any_loss`` (other losses).
+``box_costs`` enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses
+``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``. :func:`leaf_cost_of` selects the
+cost for a loss.
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost

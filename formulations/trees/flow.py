@@ -1,7 +1,7 @@
 """The best tree of missingness patterns as a mixed-integer program (the open question at the end of Section 2.2).
 
-Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; splitting B on j not in
-                         S gives the sides Bj0 and Bj1
+Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; splitting B on j not
+                         in S gives the sides Bj0 and Bj1
 Data        c_B          cost of B as a leaf; boxes with too few rows have no variable x_B
             Q            most leaves
 Variables   x_B   >= 0   1 if B is a leaf
