@@ -82,22 +82,21 @@ DRAWS = {
     "permuted_columns": "the draws for a row depend on the order of the columns",
     "missing_only_in_predict": "drawn from the observed values, not set to their mean",
 }
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+BOOTSTRAP = {WEIGHTS: "the bootstrap draws rows, whatever their weights"}
+SKETCH = {WEIGHTS: "the candidates for splits of XGBoost depend on the number of rows"}
 SELECTS = {"never_observed_is_reported": "every column with a missing value is left out by design"}
 
 # Defects: checks that should pass.
-GIVEN_FOLDS = "rows of weight zero are dropped before cv is read, so that given folds no longer match the rows"
-DROPPED_FIRST = {
-    "rows_of_weight_zero_in_given_folds": GIVEN_FOLDS,
-    "check_sample_weight_equivalence_on_dense_data": GIVEN_FOLDS,
-}
+NOTHING: dict[str, str] = {}
 NO_COLUMN = {"nothing_observed": "the leaf program of a loss such as the absolute one cannot be built without features"}
 EMPTY_BINS = "scikit-learn's HistGradientBoosting cannot bin a column without values, and the column is not left out"
 BOOSTING = {"columns_all_missing": EMPTY_BINS, "nothing_observed": EMPTY_BINS, "never_observed_is_reported": EMPTY_BINS}
 
 
-def tuned(estimator, kind, imputer=None, defects=DROPPED_FIRST, slow=False):
+def tuned(estimator, kind, imputer=None, defects=NOTHING, not_promised=NOTHING, slow=False):
     model = estimator(kind, imputer, TUNED[kind][0], **FOLDS)
-    return Case(model, {"grid": TUNED[kind]}, IMPUTER if imputer else TREES, defects, slow)
+    return Case(model, {"grid": TUNED[kind]}, not_promised | (IMPUTER if imputer else TREES), defects, slow)
 
 
 CASES = [
@@ -152,14 +151,14 @@ CASES = [
     Case(AdaptiveStackClassifier(DEFAULT, **FOLDS), SHRINKAGE, STACK | DRAWN, slow=True),
     tuned(TunedRegressor, "linear", SimpleImputer(keep_empty_features=True)),
     tuned(TunedRegressor, "tree"),
-    tuned(TunedRegressor, "forest", slow=True),
+    tuned(TunedRegressor, "forest", not_promised=BOOTSTRAP, slow=True),
     tuned(TunedRegressor, "xgboost"),
-    tuned(TunedRegressor, "hist_boosting", defects=DROPPED_FIRST | BOOSTING, slow=True),
+    tuned(TunedRegressor, "hist_boosting", defects=BOOSTING, slow=True),
     tuned(TunedClassifier, "linear", SimpleImputer(keep_empty_features=True)),
     tuned(TunedClassifier, "tree"),
-    tuned(TunedClassifier, "forest", slow=True),
-    tuned(TunedClassifier, "xgboost", slow=True),
-    tuned(TunedClassifier, "hist_boosting", defects=DROPPED_FIRST | BOOSTING, slow=True),
+    tuned(TunedClassifier, "forest", not_promised=BOOTSTRAP, slow=True),
+    tuned(TunedClassifier, "xgboost", not_promised=SKETCH, slow=True),
+    tuned(TunedClassifier, "hist_boosting", defects=BOOSTING, slow=True),
     Case(ChainedEquations(random_state=0), {"n_sweeps": [1, 5]}, DRAWS),
     Case(CompleteFeatures(), {}, SELECTS),
 ]

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from admiss.baselines.tuning.grids import Grid, resolve_grid
 from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows
 from admiss.baselines.tuning.scoring import check_held_out, score
-from admiss.estimator.folds import make_folds
+from admiss.estimator.folds import Split
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.observed import observed_moments
 from admiss.estimator.seeds import seeded
@@ -75,13 +75,14 @@ class Tuned(BaseEstimator):
             raise ValueError(f"imputer must be a transformer of scikit-learn or None, not {self.imputer!r}.")
         return grids
 
-    def _tune(self, grids: dict[str, Grid], rows: Rows) -> None:
+    def _seed(self) -> int:
+        """The seed of folds and predictors."""
+        fixed = isinstance(self.random_state, int | np.integer)
+        return int(self.random_state if fixed else check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _tune(self, grids: dict[str, Grid], rows: Rows, splits: list[Split], seed: int) -> None:
         """Select and fit; ``rows`` have positive weights."""
         self._refuse_nan(rows.X)
-        fixed = isinstance(self.random_state, int | np.integer)
-        seed = int(self.random_state if fixed else check_random_state(self.random_state).randint(2**31 - 1))
-        labels = rows.y if rows.n_classes else None
-        splits = make_folds(rows.X, rows.y, labels, rows.weights, self.cv, seed)  # type: ignore[arg-type]
         for k, (train, test) in enumerate(splits, start=1):
             if rows.n_classes and np.ptp(rows.y[train]) == 0:
                 raise ValueError(f"All training rows of fold {k} are of one class: use fewer folds, or more rows.")

@@ -11,6 +11,7 @@ from admiss.baselines.tuning.grids import Grid
 from admiss.baselines.tuning.kinds import Rows
 from admiss.baselines.tuning.scoring import CLASSIFICATION, REGRESSION
 from admiss.baselines.tuning.search import Tuned
+from admiss.estimator.folds import make_folds
 from admiss.estimator.validation import (
     read_classes,
     read_features,
@@ -87,8 +88,9 @@ class TunedRegressor(RegressorMixin, Tuned):
             X = read_features(self, X, reset=True)
             y = read_regression_target(self, y, len(X))
             s = read_weights(sample_weight, X)
-            used = s > 0
-            self._tune(grids, Rows(X[used], y[used], None if sample_weight is None else s[used], 0))
+            used, seed = s > 0, self._seed()
+            splits = make_folds(X, y, None, s, self.cv, seed)
+            self._tune(grids, Rows(X[used], y[used], None if sample_weight is None else s[used], 0), splits, seed)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -148,13 +150,16 @@ class TunedClassifier(ClassifierMixin, Tuned):
             classes, codes = read_classes(self, y, len(X))
             _check_class_weights(grids, classes.tolist())
             s = read_weights(sample_weight, X)
-            used = s > 0
-            present, codes = np.unique(codes[used], return_inverse=True)
+            used, seed = s > 0, self._seed()
+            present = np.unique(codes[used])
             if len(present) < 2:
                 raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
             self.classes_ = classes[present]
+            labels = np.searchsorted(present, codes)  # of no meaning for rows of weight 0
+            splits = make_folds(X, codes, labels, s, self.cv, seed)
             s_used = None if sample_weight is None else s[used]
-            self._tune(grids, Rows(X[used], codes, s_used, len(present), self.classes_.tolist()))
+            rows = Rows(X[used], labels[used], s_used, len(present), self.classes_.tolist())
+            self._tune(grids, rows, splits, seed)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
