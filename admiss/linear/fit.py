@@ -23,6 +23,7 @@ In classification the risk may have no minimiser.
 
 import time
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -121,6 +122,13 @@ class LogisticProblem:
         dense = replace(risk, A=risk.A.toarray()) if sp.issparse(risk.A) else risk
         return cls(centred(dense, free), certain)
 
+    @cached_property
+    def _columns(self) -> tuple[BoolArray, BoolArray, FloatArray, FloatArray]:
+        """Which columns have a penalty, which are free and have rows left; and both."""
+        A, k = self.projected.risk.A, ~self.projected.free
+        f = ~k & (A != 0).any(axis=0)
+        return k, f, A[:, k], A[:, f]
+
     def path(
         self,
         penalty: Penalty,
@@ -129,14 +137,13 @@ class LogisticProblem:
         tolerance: float = GRADIENT_TOLERANCE,
     ) -> Path:
         """Coefficients of all centred columns for multiples ``lambdas`` of the penalty."""
-        risk, k = self.projected.risk, ~self.projected.free
+        risk, (k, f, A, free) = self.projected.risk, self._columns
         V = np.zeros((len(lambdas), len(k)))
         if not len(risk.y):
             return Path(V, np.zeros(len(lambdas)))
-        f = ~k & (risk.A != 0).any(axis=0)  # a cell may have no rows left
         state = None if start is None else (start[k], start[f])
         l1, l2 = penalty.l1[k], penalty.l2[k]
-        path = logistic_path(risk.A[:, k], risk.A[:, f], risk.y, risk.q, l1, l2, lambdas, tolerance, state)
+        path = logistic_path(A, free, risk.y, risk.q, l1, l2, lambdas, tolerance, state)
         V[:, k], V[:, f] = path.w, path.free
         return Path(V, path.violation)
 

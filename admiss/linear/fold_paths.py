@@ -275,8 +275,7 @@ def _logistic_fold(
             found = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, start, PATH_TOLERANCE)
             violations = np.maximum(violations, found.violation)
             states.append(found.w[-1])
-            W = np.array([problem.restore(v) for v in found.w])
-            errors += s @ Logistic().value(targets[t][:, None], A @ W.T)
+            errors += s @ Logistic().value(targets[t][:, None], A @ problem.restore(found.w).T)
         return errors, violations, states
 
     return path

@@ -97,9 +97,9 @@ class CentredRisk:
     w0: FloatArray
 
     def restore(self, v: FloatArray) -> FloatArray:
-        """The coefficients w of the original columns."""
+        """The coefficients w of the original columns, for one v or for one per row."""
         w = v.copy()
-        w[self.free] += self.w0 - self.C @ v
+        w[..., self.free] += self.w0 - (self.C @ v.T).T
         return w
 
     def reduce(self, w: FloatArray) -> FloatArray:
