@@ -180,12 +180,12 @@ def solve_reallocation(
         before, gap = gap, _gap(regrets, selected)
         if found and gap > before / 2:  # no more progress
             break
-    proven = gap <= _rounding(problem, prices)
-    if not (found or proven):
+    tolerance = _rounding(problem, prices)
+    if not (found or gap <= tolerance):
         reason = "a solution that is not integral" if status == "optimal" else f"the status {status!r}"
         raise SolverError(f"HiGHS found no reallocation and ended with {reason}: raise the time limit if there is one.")
     objective = 0.0 - _of_rows(problem.hidden, selected).sum().item()
-    return selected, certify(objective, objective - gap, proven, status, "HIGHS", highs_version(), start)
+    return selected, certify(objective, objective - gap, tolerance, status, "HIGHS", highs_version(), start)
 
 
 def _solve(costs: FloatArray, counts: NDArray[np.intp], time_limit: float | None) -> LinearSolution:

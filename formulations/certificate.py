@@ -1,13 +1,20 @@
 """The certificate of a solution: its objective, a proven bound, and the solver.
 
 A solution of ``min f`` is certified by a lower bound on the minimum that is independent of the solution's own
-objective: ``bound <= min f <= objective``. The gap between the two is what remains unproven.
+objective: ``bound <= min f <= objective``. The gap between the two is what remains unproven. :func:`certify` is the one
+place where a solution is called optimal: if the gap is within the stated tolerance, and the bound holds for exact
+arithmetic, not only up to the rounding of a solver.
 """
 
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from formulations.arrays import FloatArray
+
+# Status of a gap that is closed only by the floating-point bound of a solver.
+SOLVERS_BOUND = "solver's bound"
 
 
 class SolverError(RuntimeError):
@@ -25,13 +32,18 @@ class Certificate:
     bound : float
         Proven lower bound on the minimum, or ``-inf``.
     status : str
-        ``"optimal"`` if the gap is closed to the tolerance of the solver, else the reason for stopping.
+        ``"optimal"`` if the gap is within the tolerance, ``"solver's bound"`` if it is so only by the floating-point
+        bound of a solver, else the reason for stopping.
     solver : str
         Name of the solver.
     version : str
         Version of the solver.
     seconds : float
         Wall-clock time of the solve.
+    tolerance : float
+        Largest gap that counts as closed.
+    dual : array of shape (n,), optional
+        The dual point of the bound, one number per row, if there is one.
 
     Examples
     --------
@@ -53,6 +65,8 @@ class Certificate:
     solver: str
     version: str
     seconds: float
+    tolerance: float = 0.0
+    dual: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
@@ -80,11 +94,34 @@ class Certificate:
 
 
 def certify(
-    objective: float, bound: float, closed: bool, status: str, solver: str, version: str, started: float
+    objective: float,
+    bound: float,
+    tolerance: float,
+    reason: str,
+    solver: str,
+    version: str,
+    started: float,
+    *,
+    rigorous: bool = True,
+    dual: FloatArray | None = None,
 ) -> Certificate:
-    """Certificate of a solve since ``started``; its status is the reason for stopping if the gap is not closed."""
-    reason = "optimal" if closed else "not proven to the tolerance" if status == "optimal" else status
-    return Certificate(objective, min(bound, objective), reason, solver, version, time.perf_counter() - started)
+    """Certificate of a solve since ``started``; if the gap is not closed, its status is the reason for stopping.
+
+    A bound above the objective by more than the tolerance is wrong, and given up.
+
+    Examples
+    --------
+    >>> certify(2.0, 2.0 - 1e-12, 1e-9, "time limit", "HIGHS", "1.8", time.perf_counter()).status
+    'optimal'
+    """
+    if bound > objective + tolerance:
+        bound, status = -math.inf, "not proven: the bound contradicts the solution"
+    elif objective - bound <= tolerance:
+        status = "optimal" if rigorous else SOLVERS_BOUND
+    else:
+        status = "not proven to the tolerance" if reason == "optimal" else reason
+    seconds = time.perf_counter() - started
+    return Certificate(objective, min(bound, objective), status, solver, version, seconds, tolerance, dual)
 
 
 def total(certificates: Sequence[Certificate]) -> Certificate:
@@ -108,4 +145,5 @@ def total(certificates: Sequence[Certificate]) -> Certificate:
         solver=certificates[0].solver,
         version=certificates[0].version,
         seconds=sum(c.seconds for c in certificates),
+        tolerance=sum(c.tolerance for c in certificates),
     )

@@ -143,9 +143,8 @@ def solve_box_partition(
             _improve(best, problem, boxes, solver, time_limit, started)
     except KeyboardInterrupt:
         best.status = "interrupted"
-    return best.leaves, certify(
-        best.objective, best.bound, best.closed, best.status, best.solver, best.version, started
-    )
+    tolerance = CLOSED * abs(best.objective)
+    return best.leaves, certify(best.objective, best.bound, tolerance, best.status, best.solver, best.version, started)
 
 
 @dataclass

@@ -195,9 +195,9 @@ def solve_optimal_tree(
     except KeyboardInterrupt:
         pass
     objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
-    proven = objective - bound <= CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
+    tolerance = CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
     name = "HIGHS" if solver == "highs" else solver
-    return tree, certify(objective, bound, proven, status, name, version, started)
+    return tree, certify(objective, bound, tolerance, status, name, version, started)
 
 
 def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]]) -> FloatArray:

@@ -244,8 +244,8 @@ def solve_split_assign_tree(
     patterns = leaf_cost.rows.patterns
     costs = [leaf_cost.total(members_of(patterns, leaf) for leaf in leaves_of(tree)) for tree in trees]
     objective = min(costs)
-    closed = objective - bound <= CLOSED * objective
-    return trees[costs.index(objective)], certify(objective, bound, closed, status, *used, started)
+    tree = trees[costs.index(objective)]
+    return tree, certify(objective, bound, CLOSED * objective, status, *used, started)
 
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> FloatArray:
