@@ -1,43 +1,17 @@
 """Numbers of trees close to the optimum, against all trees one by one."""
 
-import itertools
 from fractions import Fraction
-from math import comb, inf
+from math import inf
 
 import numpy as np
 import pytest
 
 from formulations.leaves.box_costs import BoxCosts
-from formulations.trees import near_optimal
+from formulations.trees import near_optimal, rounded_costs
 from formulations.trees.dynamic_program import best_costs, best_tree, leaves_of, tree_cost
-from formulations.trees.near_optimal import TooManyTreesError, trees_better, trees_within
-
-
-def all_trees(features, depth):
-    """Every split structure, as nested tuples."""
-    yield None
-    if depth:
-        for j in features:
-            below = list(all_trees([i for i in features if i != j], depth - 1))
-            for observed, missing in itertools.product(below, below):
-                yield j, observed, missing
-
-
-def exact_cost(boxes, tree):
-    """Cost as a fraction, infinite if a leaf may not be one."""
-    costs = [boxes.cost(literals) for literals in leaves_of(tree)]
-    return inf if inf in costs else sum(map(Fraction, costs))
-
-
-def random_boxes(rng, d, depth, *, whole):
-    """Costs that shrink with the box, some of them infinite."""
-    levels = []
-    for k in range(depth + 1):
-        share = rng.dirichlet(np.full(2**k, 5.0), size=comb(d, k)) * rng.uniform(0.7, 1.0, (comb(d, k), 1))
-        costs = 1000 * share * (1 - 0.05 * k)
-        costs = np.round(costs) if whole else costs
-        levels.append(np.where((rng.uniform(size=costs.shape) < 0.1) & (k > 0), np.inf, costs))
-    return BoxCosts(np.arange(d), depth, levels)
+from formulations.trees.near_optimal import trees_better, trees_within
+from formulations.trees.rounded_costs import TooManyTreesError
+from tests.formulations.trees.small_trees import all_trees, exact_cost, random_boxes
 
 
 def shifted(boxes, rng, most):
@@ -64,7 +38,6 @@ def test_the_count_is_that_of_all_trees_one_by_one(seed, coarse):
     trees = [tree for tree in all_trees(range(d), depth) if len(leaves_of(tree)) <= leaves]
     percents = [0, 1, 2, 5, 20, 100]
     found = trees_within(lower, upper, leaves, percents)
-    other = found[2]
     for truth in (lower, upper):
         costs = [exact_cost(truth, tree) for tree in trees]
         for percent, bracket in zip(percents, found, strict=True):
@@ -74,11 +47,10 @@ def test_the_count_is_that_of_all_trees_one_by_one(seed, coarse):
                 assert bracket.least == number == bracket.most
         tree = trees[int(rng.choice([i for i, cost in enumerate(costs) if cost < inf]))]
         bracket = trees_better(lower, upper, leaves, tree)
-        assert bracket.least <= sum(cost < exact_cost(truth, tree) * (1 - Fraction(1, 10**9)) for cost in costs)
-        assert bracket.most >= sum(cost < exact_cost(truth, tree) * (1 - Fraction(1, 10**9)) for cost in costs)
+        number = sum(cost < exact_cost(truth, tree) * (1 - Fraction(1, 10**9)) for cost in costs)
+        assert bracket.least <= number <= bracket.most
         if lower is upper and not coarse:
             assert bracket.least == bracket.most
-    assert other.least <= other.most
 
 
 def test_the_optimum_is_counted_and_nothing_is_better():
@@ -107,8 +79,12 @@ def test_what_cannot_be_counted_says_why(monkeypatch):
     zero = BoxCosts(boxes.features, 3, [np.zeros_like(level) for level in boxes.costs])
     with pytest.raises(TooManyTreesError, match="the optimum is 0"):
         trees_within(zero, zero, 8, [1])
-    for name, value, words in (("MOST_BOXES", 5, "too many boxes"), ("MOST_VISITED", 3, "so close to the optimum"),
-                               ("MOST_TREES", 2, "more than")):  # fmt: skip
-        with monkeypatch.context() as patch, pytest.raises(TooManyTreesError, match=words):
-            patch.setattr(near_optimal, name, value)
-            trees_within(boxes, boxes, 8, [50])
+    for module, name, value, words in (
+        (rounded_costs, "MOST_BOXES", 5, "too many boxes"),
+        (near_optimal, "MOST_VISITED", 3, "so close to the optimum"),
+        (near_optimal, "MOST_TREES", 2, "more than"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, value)
+            with pytest.raises(TooManyTreesError, match=words):
+                trees_within(boxes, boxes, 8, [50])
