@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from admiss.linear.estimators import AdaptiveRegressor as AdaptiveRegressor
     from admiss.stack.estimators import AdaptiveStackClassifier as AdaptiveStackClassifier
     from admiss.stack.estimators import AdaptiveStackRegressor as AdaptiveStackRegressor
+    from admiss.verification.check import verify as verify
     from admiss.versions import show_versions as show_versions
 
 # Imported on first use: a worker or a command that needs none of them starts at once.
@@ -47,6 +48,7 @@ _PUBLIC = {
     "admiss.linear.cv": ("AdaptiveClassifierCV", "AdaptiveRegressorCV"),
     "admiss.linear.estimators": ("AdaptiveClassifier", "AdaptiveRegressor"),
     "admiss.stack.estimators": ("AdaptiveStackClassifier", "AdaptiveStackRegressor"),
+    "admiss.verification.check": ("verify",),
     "admiss.versions": ("show_versions",),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}

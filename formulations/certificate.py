@@ -6,15 +6,27 @@ place where a solution is called optimal: if the gap is within the stated tolera
 arithmetic, not only up to the rounding of a solver.
 """
 
+import io
+import json
 import math
+import os
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import uuid
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from formulations.arrays import FloatArray
 
 # Status of a gap that is closed only by the floating-point bound of a solver.
 SOLVERS_BOUND = "solver's bound"
+# Names of the parts of a file that are not arrays of the evidence.
+HEADER, DUAL = "certificate", "dual"
 
 
 class SolverError(RuntimeError):
@@ -44,6 +56,8 @@ class Certificate:
         Largest gap that counts as closed.
     dual : array of shape (n,), optional
         The dual point of the bound, one number per row, if there is one.
+    evidence : dict, optional
+        Settings and solution of a fitted model in plain values and arrays, and a digest of its data.
 
     Examples
     --------
@@ -67,6 +81,7 @@ class Certificate:
     seconds: float
     tolerance: float = 0.0
     dual: FloatArray | None = field(default=None, repr=False, compare=False)
+    evidence: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
@@ -91,6 +106,49 @@ class Certificate:
             "seconds": f"{self.seconds:.3g}",
         }
         return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate of a fitted model with all that its proof needs, except the data, to one file.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> certificate = Certificate(2.0, 2.0, "optimal", "", "", 0.1, evidence={"program": {"ridge": 1.0}})
+        >>> with TemporaryDirectory() as folder:
+        ...     certificate.save(Path(folder, "proof.npz"))
+        ...     Certificate.load(Path(folder, "proof.npz")).evidence
+        {'program': {'ridge': 1.0}}
+        """
+        if self.evidence is None:
+            raise ValueError("Only the certificate_ of a fitted model can be saved: this one is not attached to any.")
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        evidence, arrays = dict(self.evidence), dict(self.evidence.get("arrays", {}))
+        evidence.pop("arrays", None)
+        if self.dual is not None:
+            arrays[DUAL] = self.dual
+        text = json.dumps(values | {"dual": None, "evidence": evidence})
+        content = io.BytesIO()
+        np.savez_compressed(content, **{HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+        target = Path(path)
+        unfinished = target.with_name(f".{uuid.uuid4().hex}.part")
+        try:
+            unfinished.write_bytes(content.getvalue())
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Certificate":
+        """Read a certificate that :meth:`save` has written."""
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            values = json.loads(arrays.pop(HEADER).tobytes())
+            dual = arrays.pop(DUAL, None)
+            evidence = values["evidence"] | ({"arrays": arrays} if arrays else {})
+            return cls(**values | {"dual": dual, "evidence": evidence})
+        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{path} is not a certificate written by Certificate.save, or it is damaged.") from error
 
 
 def certify(

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn_never_observed
 from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
@@ -81,6 +82,7 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
         rows = self.leaf_features_.pattern_rows(X, y, s)
         leaf_cost = leaf_cost_of(rows, loss, float(self.ridge), self.ridge_scale)
         self._adopt(leaf_cost, partitioner.partition(rows, leaf_cost, feature_names(self)))
+        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, y.reshape(len(y), -1), s)
 
     def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
         """Fit the leaves of a partition."""

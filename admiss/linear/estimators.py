@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn_never_observed
 from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
@@ -111,6 +112,7 @@ class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
         self.design_ = design
         self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
         self.certificate_ = total([certificate for _, certificate in fits])
+        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
 
     def _scores(self, X: Any) -> FloatArray:
         """f(x, m), of shape (n,) or (n, classes)."""

@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
 from admiss.estimator.seeds import seeded
@@ -112,7 +113,9 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         self.members_: Members = members[-1]
         self.estimators_ = self.members_.models
         tested = np.concatenate([test for _, test in folds])
-        scores = self._combine(np.concatenate(held_out[:-1]), Y, tested, weights)
+        self.held_out_, self.tested_ = np.concatenate(held_out[:-1]), tested
+        scores = self._combine(self.held_out_, Y, tested, weights)
+        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, Y, s[used])
         self.weights_ = Table(
             candidate=list(models),
             weight=self.combination_,
@@ -186,6 +189,8 @@ class AdaptiveStackRegressor(RegressorMixin, _AdaptiveStack):
         The weights.
     error_ : float
         Held-out squared error (Brier score) of the combination, on the predictions to which the weights were fitted.
+    held_out_, tested_ : arrays of shape (rows, outputs, candidates) and (rows,)
+        Held-out predictions, and the rows (of positive weight) that they are for.
     certificate_ : Certificate
         Proof that the weights are optimal.
     n_features_in_, feature_names_in_

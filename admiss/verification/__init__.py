@@ -1,0 +1,1 @@
+"""Independent proofs of certificates, see :func:`admiss.verify`."""

@@ -1,0 +1,202 @@
+"""Costs of all boxes, and the best tree.
+
+A box (S, v) fixes the features of S to be missing or observed, |S| <= D; bit i of v says whether the i-th smallest of
+them is missing. Sums over boxes come from sums over fewer:
+
+    all of S missing         the sum over the patterns in which they are
+    some j of S observed     sum of (S - j, v without j)  minus  sum of (S, v with j missing)
+
+Costs are lower ends, in the integer units of :mod:`admiss.verification.leaf_costs`; a box with too few rows is not
+allowed, and absent. The root may be a leaf with any number of rows.
+
+    best(S, v; q) = min{ cost(S, v),  min over j not in S, q_0 + q_1 = q of  best(S + j, v + observed; q_0)
+                                                                            + best(S + j, v + missing; q_1) }
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from flint import fmpz_mat
+
+from admiss.terminal.progress import counter
+from admiss.verification.pattern_sums import PatternSums
+from admiss.verification.result import NotCoveredError
+from formulations.arrays import BoolArray, IntArray
+
+Box = tuple[tuple[int, ...], int]
+# Longest time, in seconds, that an enumeration may be expected to take, and bytes that it may hold.
+LONGEST = 3600.0
+MOST_MEMORY = 4 * 10**9
+# Bytes of an integer of a Gram matrix.
+INTEGER_BYTES = 48
+
+
+@dataclass(frozen=True)
+class BoxSums:
+    """What the boxes are made of: patterns on the features that may be split on, merged into cells.
+
+    Attributes
+    ----------
+    sums : PatternSums
+    cells : bool array of shape (C, F)
+        Distinct patterns on these features.
+    rows : int array of shape (C,)
+    grams : list of fmpz_mat
+    depth : int
+        Most literals of a box.
+    min_rows : int
+        Fewest rows of a box, at least 1.
+    """
+
+    sums: PatternSums
+    cells: BoolArray
+    rows: IntArray
+    grams: list[fmpz_mat]
+    depth: int
+    min_rows: int
+
+    @classmethod
+    def of(cls, sums: PatternSums, features: IntArray, depth: int, min_rows: int) -> "BoxSums":
+        """Merge the patterns that agree on ``features``."""
+        cells, codes = np.unique(sums.patterns[:, features], axis=0, return_inverse=True)
+        codes = codes.ravel()
+        grams = [fmpz_mat(sums.reduced[0].nrows(), sums.reduced[0].ncols()) for _ in cells]
+        for p, cell in enumerate(codes.tolist()):
+            grams[cell] += sums.reduced[p]
+        rows = np.bincount(codes, sums.rows, len(cells)).astype(np.int64)
+        return cls(sums, cells, rows, grams, min(depth, len(features)), max(1, min_rows))
+
+    @property
+    def count(self) -> int:
+        """Number of boxes."""
+        return sum(comb(self.cells.shape[1], k) << k for k in range(self.depth + 1))
+
+    def seconds(self) -> float:
+        """Time that all costs may take, from the time for one of them and for one addition."""
+        F, width = self.cells.shape[1], self.grams[0].nrows()
+        held = (comb(F, self.depth - 1) << self.depth) if self.depth else 1
+        if held * width**2 * INTEGER_BYTES > MOST_MEMORY:
+            return np.inf
+        everything = self._sum(range(len(self.cells)))
+        single = min(_timed(lambda: self.sums.enclose(everything)) for _ in range(3))
+        addition = min(_timed(lambda: everything + everything) for _ in range(3))
+        additions = len(self.cells) * sum(comb(F, k) / 2**k for k in range(self.depth + 1)) + self.count
+        return self.count * single + additions * addition
+
+    def costs(self) -> dict[Box, int]:
+        """Lower ends of the costs of all boxes that are allowed."""
+        expected = self.seconds()
+        if expected > LONGEST:
+            raise NotCoveredError(
+                f"{self.count:,} boxes would take {expected / 3600:.0f} hours or too much memory: only smaller depths "
+                "are verified."
+            )
+        found: dict[Box, int] = {}
+        with counter(f"verifying {self.count:,} boxes, about {expected:.0f} s") as report:
+            for done, (box, cost) in enumerate(self._enclosed(), start=1):
+                if cost is not None:
+                    found[box] = cost
+                report(done, self.count)
+        return found
+
+    def _sum(self, members: "range | IntArray") -> fmpz_mat:
+        total = fmpz_mat(self.grams[0].nrows(), self.grams[0].ncols())
+        for cell in members:
+            total += self.grams[cell]
+        return total
+
+    def _enclosed(self) -> Iterator[tuple[Box, int | None]]:
+        """All boxes, level by level, with their costs if they are allowed."""
+        everything = self._sum(range(len(self.cells)))
+        cost = self.sums.enclose(everything)[0]
+        yield ((), 0), cost
+        above: dict[Box, tuple[fmpz_mat, int, int | None]] = {((), 0): (everything, int(self.rows.sum()), cost)}
+        for k in range(1, self.depth + 1):
+            level: dict[Box, tuple[fmpz_mat, int, int | None]] = {}
+            for S in combinations(range(self.cells.shape[1]), k):
+                inside: dict[Box, tuple[fmpz_mat, int, int | None]] = {}
+                for v in range((1 << k) - 1, -1, -1):
+                    inside[S, v] = self._one(S, v, inside, above)
+                    yield (S, v), inside[S, v][2]
+                if k < self.depth:
+                    level |= inside
+            above = level
+
+    def _one(
+        self,
+        S: tuple[int, ...],
+        v: int,
+        inside: "dict[Box, tuple[fmpz_mat, int, int | None]]",
+        above: "dict[Box, tuple[fmpz_mat, int, int | None]]",
+    ) -> tuple[fmpz_mat, int, int | None]:
+        """Sum, rows and cost of a box."""
+        if v == (1 << len(S)) - 1:
+            members = np.flatnonzero(self.cells[:, S].all(axis=1))
+            total, rows = self._sum(members), int(self.rows[members].sum())
+        else:
+            i = (~v & (v + 1)).bit_length() - 1  # the first feature that is observed
+            larger, larger_rows, larger_cost = above[S[:i] + S[i + 1 :], (v >> i + 1 << i) | (v & ((1 << i) - 1))]
+            other, other_rows, _ = inside[S, v | 1 << i]
+            total, rows = larger - other, larger_rows - other_rows
+            if not other_rows and larger_cost is not None and rows >= self.min_rows:
+                return total, rows, larger_cost
+        return total, rows, self.sums.enclose(total)[0] if rows >= self.min_rows else None
+
+    def members(self, box: Box) -> IntArray:
+        """Cells in a box."""
+        S, v = box
+        return np.flatnonzero((self.cells[:, S] == [bool(v >> i & 1) for i in range(len(S))]).all(axis=1))
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def best_tree_cost(boxes: BoxSums, costs: dict[Box, int], most_leaves: int) -> int:
+    """Lower end of the cost of the best tree with at most ``most_leaves`` leaves."""
+    F, below = boxes.cells.shape[1], dict[Box, list[int | None]]()
+    for k in range(boxes.depth, -1, -1):
+        level: dict[Box, list[int | None]] = {}
+        largest = min(most_leaves, 1 << (boxes.depth - k))
+        for S in combinations(range(F), k):
+            for v in range(1 << k):
+                best: list[int | None] = [costs.get((S, v))] * largest
+                if k < boxes.depth and largest > 1:
+                    for i, larger in (
+                        (i, S[:i] + (j,) + S[i:]) for j in range(F) if j not in S for i in [_place(S, j)]
+                    ):
+                        low, high = v & ((1 << i) - 1), v >> i << i + 1
+                        sides = below[larger, high | low], below[larger, high | low | 1 << i]
+                        _join(best, *sides)
+                level[S, v] = best
+        below = level
+    found = below[(), 0][-1]
+    assert found is not None  # the root is always allowed
+    return found
+
+
+def _place(S: tuple[int, ...], j: int) -> int:
+    return sum(other < j for other in S)
+
+
+def _join(best: list[int | None], observed: list[int | None], missing: list[int | None]) -> None:
+    """Lower the entry for at most q + 1 leaves by a split whose sides have at most a + 1 and b + 1, a + b + 1 = q."""
+    for a, first in enumerate(observed):
+        if first is None:
+            continue
+        for b, second in enumerate(missing):
+            q = a + b + 1
+            if second is not None and q < len(best):
+                total, known = first + second, best[q]
+                if known is None or total < known:
+                    best[q] = total
+    for q in range(1, len(best)):  # at most q leaves are at most q + 1
+        earlier, here = best[q - 1], best[q]
+        if earlier is not None and (here is None or earlier < here):
+            best[q] = earlier

@@ -1,0 +1,94 @@
+"""``admiss.verify``: an independent proof of a model's certificate, in exact and in ball arithmetic.
+
+A certificate states the objective of a model and a bound on the optimum. Solvers compute both in floating point. Here
+they are computed again by other means, in integers and in balls of python-flint, whose results hold with certainty:
+
+===================== ================================================================================================
+finite models         the costs of all boxes and the best tree; a dual bound and a search for box partitions; all
+                      subsets for groups of up to 14 patterns (squared loss)
+adaptive models       the value of the coefficients, and a dual bound from the certificate's dual point
+stacked models        the value of the weights and the bound of Frank and Wolfe, on the stored held-out predictions
+===================== ================================================================================================
+
+No code is shared with the solvers: only the reading of tables and the definitions of adaptivity classes.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from admiss.estimator.evidence import evidence_of
+from admiss.extras import optional_import
+from admiss.verification.result import NotCoveredError, Proof, RejectedError, Verification
+from formulations.certificate import Certificate
+
+
+def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Verification:
+    """Prove the certificate of a model again, independently of the solvers that made it.
+
+    Parameters
+    ----------
+    model_or_file : fitted model, str or Path
+        A finite, adaptive or stacked model, or a search by cross-validation over such models; or the name of a file
+        that ``model.certificate_.save(path)`` has written, possibly on another machine.
+    X, y : array or data frame
+        The data of the fit.
+    sample_weight : array of shape (n,), optional
+        The weights of the fit.
+
+    Returns
+    -------
+    Verification
+        It is true if everything that the certificate states was proven, and prints what was proven or what fails.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor, verify
+    >>> from admiss.datasets import make_synthetic
+    >>> from admiss.partition import OptimalTree
+    >>> data = make_synthetic(n=200, d=4, rank=3, n_active=3, random_state=0)
+    >>> model = FiniteRegressor(OptimalTree(max_depth=2)).fit(data.X_train, data.y_train)
+    >>> bool(verify(model, data.X_train, data.y_train))
+    True
+    """
+    start = time.perf_counter()
+    with optional_import("Verification", "verify"):
+        from admiss.verification.finite import verify_finite
+        from admiss.verification.linear import verify_linear
+        from admiss.verification.rows import read_rows
+        from admiss.verification.stack import verify_stack
+    certificate, evidence, model = _claim(model_or_file)
+    proof, reason = Proof(), ""
+    try:
+        rows = read_rows(evidence, X, y, sample_weight)
+        if evidence["kind"] == "finite":
+            verify_finite(certificate, evidence, rows, proof)
+        elif evidence["kind"] == "linear":
+            verify_linear(certificate, evidence, rows, proof, model)
+        else:
+            verify_stack(certificate, evidence, rows, proof)
+    except RejectedError as error:
+        reason = str(error)
+    except NotCoveredError as error:
+        reason = f"{error} (nothing was found to be wrong)"
+    seconds = time.perf_counter() - start
+    return Verification(not reason, tuple(proof.lines), reason, proof.objective, proof.optimum, seconds)
+
+
+def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:
+    """Certificate, evidence and, unless it is in a file, the model."""
+    if isinstance(model_or_file, str | os.PathLike):
+        if not Path(model_or_file).is_file():
+            raise ValueError(f"There is no file {model_or_file}.")
+        certificate = Certificate.load(model_or_file)
+        assert certificate.evidence is not None
+        return certificate, dict(certificate.evidence), None
+    model = model_or_file
+    while hasattr(model, "best_estimator_"):
+        model = model.best_estimator_
+    certificate = getattr(model, "certificate_", None)
+    if not isinstance(certificate, Certificate):
+        raise ValueError(f"{type(model).__name__} has no certificate_: fit a finite, adaptive or stacked model first.")
+    stored = certificate.evidence or {}
+    return certificate, evidence_of(model) | {key: stored[key] for key in ("digest",) if key in stored}, model

@@ -1,0 +1,115 @@
+"""The program of an adaptive linear model, rebuilt from the definition of its class.
+
+Column (j, k) is  (x_j (1 - m_j) phi_k(m)) (1 / scale_j)  with x_0 = 1. Quotient and products are rounded to doubles:
+these are the data of the program. Columns that are 0 on all rows are left out, and constant ones if there is a free
+intercept. The penalties are
+
+    l1_k = alpha lambda u1_k,   l2_k = (1 - alpha) lambda u2_k
+
+with u1_k = u2_k = c_k / n_k ("count") or u1_k = t_k (1 + c_k z_k) / S, u2_k = t_k u1_k ("authors"); n_k is the weight
+of the rows in which x_j is observed and phi_k is not 0, z_k the share of rows in which the column is 0, t_k its
+standard deviation (1 if features are not scaled), and c_k is ``adaptive_penalty`` if phi_k varies, else 1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import has_fit_parameter
+
+from admiss.adaptivity import ADAPTIVITY_CLASSES, Adaptivity
+from admiss.verification.result import NotCoveredError, require
+from admiss.verification.rows import Rows, check_scale
+from formulations.arrays import BoolArray, FloatArray
+
+# Entries of the largest design that is verified.
+MOST_ENTRIES = 2 * 10**7
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns, their divisors, penalties, and which are free."""
+
+    A: FloatArray
+    divisor: FloatArray
+    l1: FloatArray
+    l2: FloatArray
+    free: BoolArray
+
+
+def rebuilt_columns(program: Mapping[str, Any], scale: FloatArray, rows: Rows, model: Any) -> Columns:
+    """The program for these rows; ``model`` is needed for a class that is not of this package."""
+    observed = ~np.isnan(rows.X).all(axis=0)
+    X = rows.X[:, observed]
+    M = np.isnan(X)
+    require(scale.shape == (X.shape[1],), "the number of features is not that of the model")
+    check_scale(X, rows.s, scale, program["scale"])
+    adaptivity = _fitted(program, X, M, rows.s, model)
+    phi = adaptivity.basis(M.astype(float))
+    phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi, dtype=float)
+    pairs = np.argwhere(adaptivity.mask(X.shape[1]))
+    if len(X) * len(pairs) > MOST_ENTRIES:
+        raise NotCoveredError(f"a design of {len(X):,} rows and {len(pairs):,} columns is too large to verify")
+
+    j, k = pairs.T
+    is_used = np.column_stack([np.ones(len(X), dtype=bool), ~M])[:, j] & (phi[:, k] != 0)
+    counts = rows.s @ is_used
+    if type(adaptivity).columns is Adaptivity.columns:
+        values = np.column_stack([np.ones(len(X)), np.where(M, 0.0, X)])[:, j] * phi[:, k]
+    else:
+        own = adaptivity.columns(X, M)
+        values = own.toarray() if sp.issparse(own) else np.asarray(own, dtype=float)
+    if type(adaptivity).counts is not Adaptivity.counts:
+        patterns, codes = np.unique(M, axis=0, return_inverse=True)
+        weights = np.bincount(codes.ravel(), rows.s, len(patterns))
+        counts = np.asarray(adaptivity.counts(patterns, weights))[j, k]
+    varies = ~((phi.min(axis=0) == phi.max(axis=0)) & (phi[0] != 0))[k]
+    free = j == 0
+    if not adaptivity.cells:
+        free &= ~varies
+        free[np.flatnonzero(free)[1:]] = False
+
+    low, high = values.min(axis=0), values.max(axis=0)
+    kept = (counts > 0) & ((low != 0) | (high != 0))
+    kept &= (free | (low != high)) if program["fit_intercept"] else ~free
+    divisor = np.append(1.0, scale)[j]
+    if program["fit_intercept"] and not free.any():
+        values, divisor = np.column_stack([values, np.ones(len(X))]), np.append(divisor, 1.0)
+        counts, kept = np.append(counts, rows.s.sum()), np.append(kept, True)
+        free, varies = np.append(free, True), np.append(varies, False)
+    A, divisor, free, varies, counts = values[:, kept], divisor[kept], free[kept], varies[kept], counts[kept]
+    A = A * (1.0 / divisor)
+    l1, l2 = _penalties(program, A, rows.s, free, varies, counts)
+    return Columns(A, divisor, l1, l2, free)
+
+
+def _fitted(program: Mapping[str, Any], X: FloatArray, M: BoolArray, s: FloatArray, model: Any) -> Adaptivity:
+    """The adaptivity class, fitted again."""
+    known = {kind.__name__: kind for kind in ADAPTIVITY_CLASSES.values()}
+    if model is not None:
+        fresh = type(model.design_.adaptivity)(**model.design_.adaptivity.get_params())
+    elif program["adaptivity"] in known:
+        fresh = known[program["adaptivity"]](**program["adaptivity_parameters"])
+    else:
+        raise NotCoveredError(f"{program['adaptivity']} is not a class of admiss: verify the model, not its file")
+    if fresh.has_structure():
+        raise NotCoveredError(f"models with the structure of {program['adaptivity']} are not verified")
+    weighted = {"sample_weight": s} if has_fit_parameter(fresh, "sample_weight") else {}
+    return fresh.fit(X, M, **weighted)
+
+
+def _penalties(
+    program: Mapping[str, Any], A: FloatArray, s: FloatArray, free: BoolArray, varies: BoolArray, counts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    c = np.where(varies, program["adaptive_penalty"], 1.0)
+    if program["penalty_weights"] == "count":
+        u1 = u2 = c / counts
+    else:
+        q = s / s.sum()
+        deviation = np.sqrt(np.maximum(q @ A**2 - (q @ A) ** 2, 0.0)) if program["scale"] else np.ones(len(c))
+        u1 = deviation * (1.0 + c * (1.0 - q @ (A != 0))) / s.sum()
+        u2 = deviation * u1
+    lam, alpha = program["lam"], program["l1_ratio"]
+    return np.where(free, 0.0, alpha * lam * u1), np.where(free, 0.0, (1.0 - alpha) * lam * u2)

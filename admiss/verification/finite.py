@@ -1,0 +1,174 @@
+"""Proofs for finitely adaptive models with the squared loss.
+
+The claims of a certificate:
+
+    the leaves are a partition of the class and within its limits;
+    the model costs the stated objective, leaf by leaf, up to the tolerance;
+    no partition of the class costs less than the stated bound;
+    if the status is "optimal", the objective is within the tolerance of the bound.
+
+The tolerance is 1e-9 of the objective or 1e-12 of the cost without a split, whatever the certificate says it is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from admiss.verification.boxes import BoxSums, best_tree_cost
+from admiss.verification.covers import no_cover_below
+from admiss.verification.groups import best_groups_cost
+from admiss.verification.pattern_sums import PatternSums, pattern_sums
+from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
+from admiss.verification.rows import Rows, check_scale
+from formulations.arrays import BoolArray, IntArray
+from formulations.certificate import Certificate
+
+TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a class of partitions."""
+
+    depth: int
+    leaves: int
+    rows: int
+    features: IntArray
+
+
+def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof) -> None:
+    """Prove the claims one after the other; the proof collects what was shown."""
+    program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
+    if program["loss"]["name"] != "Squared":
+        raise NotCoveredError(f"partitions are verified for the squared loss, not for {program['loss']['name']}")
+    check_scale(rows.X, rows.s, arrays["scale"], program["scale"])
+    sums = pattern_sums(
+        rows.X, rows.y[:, 0], rows.s, arrays["scale"], program["leaf_model"], program["ridge"], program["ridge_scale"]
+    )
+    limits = _limits(program, sums)
+    leaves = _checked_leaves(program, solution, arrays, sums, limits)
+    proof.add(f"the {len(leaves)} leaves are a partition of the {len(sums.rows)} patterns within all limits")
+
+    everything = sums.unit * sums.enclose_members(range(len(sums.rows)))[1]
+    tolerance = max(Fraction(certificate.objective) / 10**9, everything / 10**12)
+    cost = _checked_cost(certificate, arrays, sums, leaves, tolerance)
+    proof.objective = cost
+    proof.add(f"the model costs {number(cost[0])}, as stated")
+
+    if certificate.status == "optimal":
+        closed = Fraction(certificate.objective) - _exact(certificate.bound) <= tolerance
+        require(closed, f'the gap is not closed, although the status is "optimal": {certificate.gap:.3g}')
+    if certificate.bound == -np.inf:
+        proof.add("no bound is stated")
+        return
+    lowest = _lowest_cost(program["partitioner"], sums, limits, _exact(certificate.bound))
+    proof.optimum = as_float(lowest), proof.objective[1]
+    above = f"the bound {certificate.bound!r} is above the lowest cost, {as_float(lowest)!r}"
+    require(_exact(certificate.bound) <= lowest, above)
+    proof.add(f"no partition of the class costs less than {number(certificate.bound)}")
+    if certificate.status == "optimal":
+        proof.add(f"so the model is optimal up to {number(as_float(tolerance))}")
+
+
+def _exact(value: float) -> Fraction:
+    require(np.isfinite(value), f"the certificate states {value!r}")
+    return Fraction(value)
+
+
+def _limits(program: Mapping[str, Any], sums: PatternSums) -> Limits:
+    """Limits on this data; a feature that is missing in no row or in all of them cannot be split on."""
+    d = sums.patterns.shape[1]
+    features = np.arange(d) if program["split_features"] is None else np.array(program["split_features"], dtype=int)
+    varies = sums.patterns.any(axis=0) & ~sums.patterns.all(axis=0)
+    features = np.sort(features[varies[features]])
+    depth = len(features) if program["max_depth"] is None else min(program["max_depth"], len(features))
+    least = 2 * (d + 1) if program["min_rows"] is None else program["min_rows"]
+    most = max(1, min(len(sums.rows), int(sums.rows.sum()) // least))
+    return Limits(depth, min(most, program["max_leaves"] or most), least, features)
+
+
+def _checked_leaves(
+    program: Mapping[str, Any],
+    solution: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    sums: PatternSums,
+    limits: Limits,
+) -> list[IntArray]:
+    """Indices of the patterns of each leaf, after all checks."""
+    same = arrays["patterns"].shape == sums.patterns.shape and bool(np.all(arrays["patterns"] == sums.patterns))
+    require(same, "the patterns of the partition are not those of the data")
+    label, count = np.asarray(arrays["leaf"]), len(arrays["leaf_costs"])
+    require(label.shape == (len(sums.rows),) and bool(np.all((label >= 0) & (label < count))), "a pattern has no leaf")
+    leaves = [np.flatnonzero(label == q) for q in range(count)]
+    require(all(len(leaf) for leaf in leaves), "a leaf is empty")
+    require(count <= limits.leaves, f"{count} leaves are more than the {limits.leaves} that are allowed")
+    if count > 1:
+        fewest = min(int(sums.rows[leaf].sum()) for leaf in leaves)
+        require(fewest >= limits.rows, f"a leaf has {fewest} rows, fewer than {limits.rows}")
+    if program["partitioner"] in GROUPS:
+        return leaves
+    boxes = solution["boxes"]
+    if program["partitioner"] not in BOXES:
+        require(solution["is_tree"], "the leaves are not those of a tree")
+        boxes = _boxes_of(solution["tree"])
+    require(boxes is not None and len(boxes) == count, "the leaves are not those of the tree or of the boxes")
+    for q, box in enumerate(boxes):
+        used = [j for j, _ in box]
+        require(len(used) <= limits.depth, f"a leaf has {len(used)} literals, more than {limits.depth}")
+        require(len(set(used)) == len(used) and set(used) <= set(limits.features.tolist()), "a split is not allowed")
+        inside = _inside(sums.patterns, box)
+        require(bool(np.all((label == q) == inside)), "the patterns of a leaf are not those of its box")
+    return leaves
+
+
+def _boxes_of(tree: Any) -> list[list[tuple[int, bool]]]:
+    """The leaves of a tree [feature, where observed, where missing] from left to right."""
+    if tree is None:
+        return [[]]
+    feature, observed, missing = tree
+    sides = ((False, observed), (True, missing))
+    return [[(int(feature), side), *box] for side, part in sides for box in _boxes_of(part)]
+
+
+def _inside(patterns: BoolArray, box: list[tuple[int, bool]]) -> BoolArray:
+    inside = np.ones(len(patterns), dtype=bool)
+    for j, missing in box:
+        inside &= patterns[:, j] == missing
+    return inside
+
+
+def _checked_cost(
+    certificate: Certificate, arrays: Mapping[str, Any], sums: PatternSums, leaves: list[IntArray], tolerance: Fraction
+) -> tuple[float, float]:
+    """Enclosure of the cost of the partition, after a comparison with what is stated, leaf by leaf."""
+    low, high = Fraction(0), Fraction(0)
+    for q, leaf in enumerate(leaves):
+        lower, upper = (sums.unit * end for end in sums.enclose_members(leaf))
+        value = sums.value(leaf, float(arrays["leaf_intercepts"][q, 0]), arrays["leaf_weights"][q, 0])
+        stated = _exact(float(arrays["leaf_costs"][q]))
+        require(lower - tolerance <= stated <= upper + tolerance, f"leaf {q} costs {as_float(lower)!r}, not as stated")
+        require(value <= upper + tolerance, f"the coefficients of leaf {q} cost {as_float(value)!r}, more than stated")
+        low, high = low + lower, high + upper
+    fits = low - tolerance <= _exact(certificate.objective) <= high + tolerance
+    require(fits, f"the partition costs {as_float(low)!r}, not {certificate.objective!r}")
+    return as_float(low), as_float(high, upwards=True)
+
+
+def _lowest_cost(partitioner: str, sums: PatternSums, limits: Limits, bound: Fraction) -> Fraction:
+    """A proven lower bound on the cost of all partitions of the class; for boxes at most ``bound``."""
+    if partitioner in GROUPS:
+        return sums.unit * best_groups_cost(sums, limits.leaves, limits.rows)
+    if partitioner not in TREES + BOXES:
+        raise NotCoveredError(f"bounds of {partitioner} are not verified")
+    if limits.leaves == 1 or limits.depth == 0:
+        return sums.unit * sums.enclose_members(range(len(sums.rows)))[0]
+    depth = min(limits.depth, limits.leaves - 1) if partitioner in TREES else limits.depth
+    boxes = BoxSums.of(sums, limits.features, depth, limits.rows)
+    costs = boxes.costs()
+    if partitioner in TREES:
+        return sums.unit * best_tree_cost(boxes, costs, limits.leaves)
+    target = -(-bound // sums.unit)
+    return min(bound, sums.unit * no_cover_below(boxes, costs, limits.leaves, int(target)))

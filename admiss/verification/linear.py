@@ -1,0 +1,86 @@
+"""Proofs for adaptive linear models.
+
+The claims of a certificate: the coefficients have the stated objective; the optimum is at least the stated bound; if
+the status is "optimal", both differ by at most 1e-6 of the objective or of the risk of the null model.
+
+The bound is proven from the certificate's dual point, or, if it has none, from the derivative of the loss at the
+model's predictions. Scales, shares and penalties are doubles that another machine may round differently, so bound and
+objective are compared up to 1e-12 and 1e-8 of the same size.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from admiss.verification.design import Columns, rebuilt_columns
+from admiss.verification.dual import PenalisedRisk
+from admiss.verification.losses import LossInBalls
+from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
+from admiss.verification.rows import Rows
+from formulations.arrays import FloatArray
+from formulations.certificate import Certificate
+
+GAP, STATED, ROUNDED = Fraction(1, 10**6), Fraction(1, 10**8), Fraction(1, 10**12)
+
+
+def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof, model: Any) -> None:
+    """Prove the claims one after the other; the proof collects what was shown."""
+    program, arrays = evidence["program"], evidence["arrays"]
+    columns = rebuilt_columns(program, arrays["scale"], rows, model)
+    coefficients = np.atleast_2d(arrays["coefficients"])
+    fits = coefficients.shape == (rows.y.shape[1], columns.A.shape[1])
+    require(fits, "the coefficients are not those of the columns of the class")
+    proof.add(f"the program has {columns.A.shape[0]:,} rows and {columns.A.shape[1]} columns")
+    loss = LossInBalls.of(program["loss"])
+
+    low, high, size, bound = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
+    for y, w in zip(rows.y.T, coefficients, strict=True):
+        risk = PenalisedRisk(columns.A, y, rows.s, columns.l1, columns.l2, loss)
+        ends = risk.value(w * columns.divisor)
+        low, high = low + ends[0], high + ends[1]
+        size += max(ends[1], Fraction(_null_risk(loss, columns, y, rows.s)))
+        dual = certificate.dual if len(coefficients) == 1 else None
+        bound += risk.bound(_dual_point(risk, columns, w * columns.divisor, dual))
+    proof.objective = as_float(low), as_float(high, upwards=True)
+    stated = Fraction(certificate.objective) if np.isfinite(certificate.objective) else high + size
+    require(low - STATED * size <= stated <= high + STATED * size, f"the objective is {as_float(low)!r}, not as stated")
+    proof.add(f"the coefficients have the objective {number(as_float(low))}, as stated")
+    if certificate.status == "optimal":
+        closed = np.isfinite(certificate.bound) and stated - Fraction(certificate.bound) <= GAP * size
+        require(closed, f'the gap is not closed, although the status is "optimal": {certificate.gap:.3g}')
+    if certificate.bound == -np.inf:
+        proof.add("no bound is stated")
+        return
+    proof.optimum = as_float(bound), proof.objective[1]
+    holds = np.isfinite(certificate.bound) and Fraction(certificate.bound) <= bound + ROUNDED * size
+    require(holds, f"the dual point proves {as_float(bound)!r}, less than the stated bound {certificate.bound!r}")
+    proof.add(f"no coefficients have an objective below {number(as_float(bound))}, by the dual point")
+
+
+def _null_risk(loss: LossInBalls, columns: Columns, y: FloatArray, s: FloatArray) -> float:
+    """Risk of the free columns alone, in the units of the loss."""
+    if loss.name == "Logistic":
+        return float(np.log(2.0))
+    root, A = np.sqrt(s / s.sum()), columns.A[:, columns.free]
+    left = root * y
+    if A.shape[1]:
+        left = left - root * (A @ np.linalg.lstsq(root[:, None] * A, root * y, rcond=None)[0])
+    square = float(left @ left)
+    return square if loss.name in ("Squared", "Huber") else float(np.sqrt(square))
+
+
+def _dual_point(risk: PenalisedRisk, columns: Columns, w: FloatArray, dual: FloatArray | None) -> FloatArray:
+    """t_i, from theta_i = q_i t_i of the certificate or from the predictions."""
+    q = risk.s / risk.s.sum()
+    if dual is not None and dual.shape == q.shape:
+        return np.asarray(dual / q)
+    t = risk.loss.derivative(risk.y, risk.A @ w)
+    if t is None:
+        raise NotCoveredError(f"a model with the loss {risk.loss.name} is verified only with a dual point")
+    if risk.loss.name == "Logistic":  # the infimum over a free intercept of one class alone is 0, at t = 0
+        cells = risk.A[:, columns.free] != 0
+        mixed = np.array([len(np.unique(risk.y[cell])) > 1 for cell in cells.T], dtype=bool)
+        t = np.where(cells[:, ~mixed].any(axis=1), 0.0, t)
+    return t

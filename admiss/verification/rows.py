@@ -1,0 +1,75 @@
+"""The rows on which a claim is checked, read again from the user's tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from admiss.estimator.evidence import data_digest
+from admiss.estimator.labels import read_class_targets
+from admiss.estimator.validation import read_features, read_regression_target, read_weights
+from admiss.verification.result import require
+from formulations.arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of positive weight: features with NaN, targets of shape (n, outputs), weights."""
+
+    X: FloatArray
+    y: FloatArray
+    s: FloatArray
+
+
+class _Reader(BaseEstimator):
+    """Stands for the estimator in messages about the data."""
+
+    def __init__(self, class_weight: Any = None) -> None:
+        self.class_weight = class_weight
+
+
+def read_rows(evidence: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) -> Rows:
+    """The rows, after a comparison of their digest with that of the certificate, if it has one."""
+    program = evidence["program"]
+    weights = program.get("class_weight")
+    reader = _Reader({label: weight for label, weight in weights} if isinstance(weights, list) else weights)
+    features = read_features(reader, X, reset=True)
+    if program["task"] == "classification":
+        _, _, targets, s = read_class_targets(reader, y, features, sample_weight)
+        target = np.column_stack(targets)
+    else:
+        target, s = read_regression_target(reader, y, len(features))[:, None], read_weights(sample_weight, features)
+    used = s > 0
+    if evidence["kind"] == "stack":  # weights have mean 1, and classes are indicators
+        s = s / s[used].mean()
+        target = _indicators(target) if program["task"] == "classification" else target
+    rows = Rows(features[used], target[used], s[used])
+    if "digest" in evidence:
+        fits = evidence["digest"] == data_digest(program, rows.X, rows.y, rows.s)
+        require(fits, "the data or the settings are not those of the certificate (their digest differs)")
+    return rows
+
+
+def _indicators(y: FloatArray) -> FloatArray:
+    """Indicators of the classes from targets -1 and 1; two classes have one target."""
+    positive = (y > 0).astype(float)
+    return np.column_stack([1.0 - positive, positive]) if y.shape[1] == 1 else positive
+
+
+def check_scale(X: FloatArray, s: FloatArray, scale: FloatArray, scaled: bool) -> None:
+    """Reject scales that are not the standard deviations of the observed values (or 1); rounding is part of them."""
+    if not scaled:
+        require(bool(np.all(scale == 1.0)), "features are scaled, although the settings say that they are not")
+        return
+    for x, given in zip(X.T, scale, strict=True):
+        observed = ~np.isnan(x)
+        if not observed.any():
+            continue
+        size = float(np.abs(x[observed]).max()) or 1.0
+        unit, weight = x[observed] / size, s[observed] / s[observed].sum()
+        deviation = float(np.sqrt(weight @ (unit - weight @ unit) ** 2))
+        expected = size * deviation if deviation > 1e-12 else size
+        close = abs(given - expected) <= 1e-9 * expected or deviation < 1e-10  # next to a constant, rounding decides
+        require(close, "a feature is not scaled by the standard deviation of its observed values")
