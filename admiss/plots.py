@@ -73,22 +73,23 @@ def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str) -> No
 
 
 def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
-    """Save a figure with one row per data set: costs against the number of leaves, the greedy and the exact tree."""
+    """Save a figure with one row per data set: costs, trees close to the optimum, the greedy and the exact tree."""
     plt = pyplot()
     drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
     width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))
     figure, axes = plt.subplots(
         len(comparisons),
-        3,
-        figsize=(5.5 + 2 * width, 4.4 * len(comparisons)),
-        width_ratios=[5.5, width, width],
+        4,
+        figsize=(9.0 + 2 * width, 4.4 * len(comparisons)),
+        width_ratios=[5.5, 3.5, width, width],
         squeeze=False,
         layout="constrained",
     )
     for row, comparison in zip(axes, comparisons, strict=True):
         _plot_costs(row[0], comparison)
+        _plot_near_optimal(row[1], comparison)
         exact = next((name for name in ("tree", "tree-mio", "split-assign") if name in comparison.models), None)
-        for ax, name in zip(row[1:], ("greedy", exact), strict=True):
+        for ax, name in zip(row[2:], ("greedy", exact), strict=True):
             if name in comparison.models and comparison.models[name].n_leaves_ > MOST_LEAVES:
                 ax.text(0.5, 0.5, f"{comparison.models[name].n_leaves_} leaves: the JSON file lists them", ha="center")
                 ax.axis("off")
@@ -122,5 +123,27 @@ def _plot_costs(ax: Any, comparison: Comparison) -> None:
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
     ax.legend(fontsize=8, frameon=False)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def _plot_near_optimal(ax: Any, comparison: Comparison) -> None:
+    """Number of trees against their cost above the optimum, and the greedy tree among them."""
+    near = comparison.near
+    if near is None or not near.curve:
+        ax.axis("off")
+        return
+    percents, least, most = zip(*((percent, b.least, b.most) for percent, b in near.curve), strict=True)
+    ax.fill_between(percents, least, most, color=BLUE, alpha=0.3, linewidth=0)
+    ax.plot(percents, most, color=BLUE, linewidth=1.4)
+    if near.better.most and near.greedy_percent <= percents[-1]:
+        ax.axvline(near.greedy_percent, color=ORANGE, linestyle="--", linewidth=1.2, label="greedy tree")
+        ax.legend(fontsize=8, frameon=False)
+    ax.set_yscale("log")
+    ax.set_xlim(0, percents[-1])
+    ax.set_ylim(bottom=0.8)
+    ax.set_xlabel("cost above the optimum, at most, %")
+    ax.set_ylabel("number of trees")
+    ax.set_title("trees close to the optimum", fontsize=10)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

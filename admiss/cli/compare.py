@@ -98,6 +98,8 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
         yield _table(comparison)
         if comparison.verdict():
             yield comparison.verdict()
+        if comparison.near is not None:
+            yield from comparison.near.lines()
         yield ""
         if comparison.interrupted:
             yield "interrupted: unfinished methods are left out"

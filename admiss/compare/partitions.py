@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import r2_score
 
+from admiss.compare.near_optimal import NearOptimal, near_optimal
 from admiss.datasets import make_interacting
 from admiss.estimator.folds import make_folds
 from admiss.estimator.validation import read_features
@@ -106,6 +107,8 @@ class Comparison:
         Training cost against the number of leaves: greedy's, and the proven optimum of trees.
     interrupted : bool
         Whether an interrupt cut the comparison short.
+    near : NearOptimal, optional
+        The best tree among others close to it, if there is an exact tree.
     """
 
     title: str
@@ -114,6 +117,7 @@ class Comparison:
     table: Table
     curves: dict[str, list[float]] = field(default_factory=dict)
     interrupted: bool = False
+    near: NearOptimal | None = None
 
     def verdict(self) -> str:
         """The loss of greedy in training, and its effect out of sample."""
@@ -152,6 +156,7 @@ class Comparison:
             "curves": self.curves,
             "models": {name: model.to_text() for name, model in self.models.items()},
             "verdict": self.verdict(),
+            "near_optimal": None if self.near is None else self.near.to_dict(),
         }
 
 
@@ -208,9 +213,9 @@ def compare_partitions(
             if models[method].certificate_.status == "interrupted":
                 raise KeyboardInterrupt
             scores[method] = _cross_validated(setting, method, X, y) if setting.folds else np.nan
-        curves, interrupted = _curves(setting, X, y), False
+        (curves, near), interrupted = _curves(setting, X, y, {"tree", "tree-mio"} & set(methods)), False
     except KeyboardInterrupt:  # report the methods that are done
-        curves, interrupted = {}, True
+        curves, near, interrupted = {}, None, True
         if not models:
             raise
     methods = tuple(models)
@@ -227,7 +232,7 @@ def compare_partitions(
         columns["cv_R2"] = [scores[m] for m in methods]
     if X_test is not None:
         columns["test_R2"] = [models[m].score(X_test, y_test) for m in methods]
-    return Comparison(title, setting, models, Table(**columns), curves, interrupted)
+    return Comparison(title, setting, models, Table(**columns), curves, interrupted, near)
 
 
 def _compile(setting: Setting, methods: tuple[str, ...]) -> None:
@@ -260,8 +265,8 @@ def _best_bound(method: str, models: dict[str, FiniteRegressor]) -> float:
     return max(model.certificate_.bound for name, model in models.items() if METHODS[name][0] in kinds)
 
 
-def _curves(setting: Setting, X: Any, y: Any) -> dict[str, list[float]]:
-    """Training cost of greedy and of the best tree with at most 1, 2, .. leaves."""
+def _curves(setting: Setting, X: Any, y: Any, exact: set[str]) -> tuple[dict[str, list[float]], NearOptimal | None]:
+    """Training cost of greedy and of the best tree with at most 1, 2, .. leaves; trees close to an exact one."""
     model = setting.estimator("none").fit(X, y)
     rows = model.leaf_features_.pattern_rows(
         read_features(model, X, reset=False), np.asarray(y, dtype=float), np.ones(len(y))
@@ -271,7 +276,11 @@ def _curves(setting: Setting, X: Any, y: Any) -> dict[str, list[float]]:
     trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in range(1, limits.leaves + 1)]
     curves = {"greedy": [tree_objective(leaf_cost, tree) for tree in trees]}
     boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, setting.time_limit, time.perf_counter())
-    if boxes is not None:
-        optimum = best_costs(boxes, limits.leaves).tolist()
-        curves["optimum"] = optimum + [optimum[-1]] * (limits.leaves - len(optimum))
-    return curves
+    if boxes is None:
+        return curves, None
+    optimum = best_costs(boxes, limits.leaves).tolist()
+    curves["optimum"] = optimum + [optimum[-1]] * (limits.leaves - len(optimum))
+    if not exact:
+        return curves, None
+    max_leaves = setting.max_leaves or 1 << limits.depth  # rows and patterns limit leaves anyway
+    return curves, near_optimal(boxes, boxes, max_leaves, rows.patterns, trees[-1])

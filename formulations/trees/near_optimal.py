@@ -64,7 +64,7 @@ def trees_within(lower: BoxCosts, upper: BoxCosts, max_leaves: int, percents: Se
     Raises :class:`TooManyTreesError` if counting would take too long.
     """
     up, down, ceilings = ceilings_within(lower, upper, max_leaves, percents)
-    least = count(up, [low for low, _ in ceilings])
+    least = [max(1.0, number) for number in count(up, [low for low, _ in ceilings])]  # the best tree is within
     most = count(down, [high for _, high in ceilings])
     return [_bracket(*ends) for ends in zip(least, most, strict=True)]
 

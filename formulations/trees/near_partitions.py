@@ -14,7 +14,7 @@ from formulations.trees.near_optimal import Bracket
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within
 
 # Largest number of unions of two partitions.
-MOST_UNIONS = 10**5
+MOST_UNIONS = 2 * 10**5
 
 # Partitions of a box, each a set of leaves, with their costs.
 Partitions = dict[frozenset[bytes], float]
@@ -28,7 +28,8 @@ def partitions_within(
     Raises :class:`TooManyTreesError` if counting would take too long.
     """
     up, down, [(low, high)] = ceilings_within(lower, upper, max_leaves, [percent])
-    return Bracket(float(len(partitions(up, low, patterns))), float(len(partitions(down, high, patterns))))
+    least = max(1, len(partitions(up, low, patterns)))  # that of the best tree is within
+    return Bracket(float(least), float(len(partitions(down, high, patterns))))
 
 
 def partitions(trees: RoundedTrees, ceiling: int, patterns: BoolArray) -> Partitions:

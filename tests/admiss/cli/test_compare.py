@@ -28,6 +28,7 @@ def test_the_default_comparison(here, capsys):
     for words in ("method", "leaves", "cost", "bound", "gap %", "seconds", "R2 cv", "R2 test", "optimal"):
         assert words in shown
     assert "above the optimum" in shown
+    assert shown.count("Within 1 % of the optimum:") == shown.count("Best number of leaves at a penalty per leaf:") == 2
     content = json.loads((here / "admiss-compare.json").read_text())
     first = content["comparisons"][0]
     by_method = {row["method"]: row for row in first["methods"]}
@@ -36,6 +37,8 @@ def test_the_default_comparison(here, capsys):
     assert by_method["greedy"]["bound"] is None
     assert by_method["tree"]["bound"] is not None
     assert first["curves"]["optimum"][-1] == pytest.approx(by_method["tree"]["cost"], rel=1e-9)
+    assert [part["percent"] for part in first["near_optimal"]["within"]] == [1, 2, 5]
+    assert first["near_optimal"]["leaf_penalty"][0]["leaves"] == 1
     assert first["curves"]["greedy"][-1] == pytest.approx(by_method["greedy"]["cost"], rel=1e-9)
     picture = (here / "admiss-compare.png").read_bytes()
     assert picture[:4] == b"\x89PNG"
