@@ -30,8 +30,8 @@ def random_boxes(rng, d, depth, *, whole):
     """Costs that shrink with the box, some of them infinite."""
     levels = []
     for k in range(depth + 1):
-        share = rng.dirichlet(np.full(2**k, 5.0), size=comb(d, k)) * rng.uniform(0.7, 1.0, (comb(d, k), 1))
-        costs = 1000 * share * (1 - 0.05 * k)
+        share = rng.dirichlet(np.full(2**k, 50.0), size=comb(d, k)) * rng.uniform(0.8, 1.0, (comb(d, k), 1))
+        costs = 1000 * share * (1 - 0.02 * k)
         costs = np.round(costs) if whole else costs
         levels.append(np.where((rng.uniform(size=costs.shape) < 0.1) & (k > 0), np.inf, costs))
     return BoxCosts(np.arange(d), depth, levels)
