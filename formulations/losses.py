@@ -34,9 +34,8 @@ class Loss(ABC):
     task: ClassVar[str] = "regression"
     smooth: ClassVar[bool] = True
     largest_curvature: ClassVar[float] = 2.0
-    # How far outside its domain a dual variable may lie by rounding; positive only if 0 is at the edge of the domain,
-    # because then scaling does not bring it back inside.
-    domain_tolerance: ClassVar[float] = 0.0
+    # The c of a conjugate t y + c t^2 / 2.
+    conjugate_curvature: ClassVar[float] = 0.0
 
     @abstractmethod
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
@@ -53,8 +52,7 @@ class Loss(ABC):
     def conjugate(self, y: FloatArray, t: FloatArray) -> FloatArray:
         """l*(t), row by row; infinite outside its domain."""
         low, high = self.domain(y)
-        outside = (t < low - self.domain_tolerance) | (t > high + self.domain_tolerance)
-        return np.where(outside, np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
+        return np.where((t < low) | (t > high), np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
 
     def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest t with a finite conjugate."""
@@ -76,6 +74,8 @@ class Loss(ABC):
 @dataclass(frozen=True)
 class Squared(Loss):
     """(y - z)^2."""
+
+    conjugate_curvature: ClassVar[float] = 0.5
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
@@ -102,6 +102,7 @@ class Squared(Loss):
 class Huber(Loss):
     """Squared up to ``delta``, linear beyond; ``delta`` is in the units of y."""
 
+    conjugate_curvature: ClassVar[float] = 0.5
     delta: float = 1.0
 
     def __post_init__(self) -> None:
@@ -196,7 +197,6 @@ class Logistic(Loss):
 
     task: ClassVar[str] = "classification"
     largest_curvature: ClassVar[float] = 0.25
-    domain_tolerance: ClassVar[float] = 1e-10
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp

@@ -10,7 +10,7 @@ basis functions of the class are indicators of cells.
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,6 +80,15 @@ class Design:
         """Divisor of each column: the scale of its feature, 1 for the intercept."""
         return np.concatenate([[1.0], self.scale])[self.pairs[:, 0]]
 
+    def in_powers_of_two(self) -> tuple["Design", FloatArray]:
+        """The same columns with divisors that are powers of two near the spread of each feature; and their change.
+
+        The change is the new divisor of each column over the old one: coefficients are multiplied by it.
+        """
+        scale = np.exp2(np.round(np.log2(self.spread)))
+        changed = replace(self, scale=scale)
+        return changed, changed.column_scale / self.column_scale
+
     def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The features in use and their patterns; one that was never missing in training is set to its mean."""
         part = X if len(self.features) == X.shape[1] else X[:, self.features]
@@ -101,6 +110,8 @@ class Design:
             columns = sp.hstack([columns, ones], format="csr") if sp.issparse(columns) else np.hstack([columns, ones])
         if sp.issparse(columns):
             return sp.csr_array(columns[:, self.position] @ sp.diags_array(factor))
+        if columns.shape[1] == len(self.position) and np.array_equal(self.position, np.arange(len(self.position))):
+            return columns * factor
         return columns[:, self.position] * factor
 
     def blocks(self, X: FloatArray) -> Iterator[tuple[slice, Matrix]]:

@@ -5,12 +5,19 @@
 The squared and the logistic loss have fast paths if W has no structure. The squared loss becomes a quadratic in the
 penalised columns (:mod:`admiss.linear.moments`), the logistic loss a risk of centred columns; either path
 (:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of every fold
-(:mod:`admiss.linear.fold_paths`); a single fit follows a short path to its own penalty and adds the dual bound of
-:mod:`formulations.erm.dual_bound`. Without penalty it is the solution of minimum norm: of all w with the same
-predictions on the training rows, the one with the least sum of w_k^2 over the columns that are not free.
+(:mod:`admiss.linear.fold_paths`); a single fit follows a short path to its own penalty. Without penalty it is the
+solution of minimum norm: of all w with the same predictions on the training rows, the one with the least sum of w_k^2
+over the columns that are not free. If columns are dependent only up to rounding, the rank is decided in scaled columns.
 
 With ``solver="auto"`` a single fit takes the fast path if cross products of the columns are accurate enough and the
-optimality conditions are met. Otherwise, and for any other ``solver``, cvxpy solves the stated program.
+optimality conditions are met. Otherwise, and for any other ``solver``, cvxpy solves the stated program. If W has no
+structure, the columns are always scaled by powers of two inside, and the penalties with them: the program does not
+change, and neither does any digit of a column.
+
+Every fit is certified from the rows by :mod:`formulations.erm.dual_bound`. The certificate's ``dual`` is the theta of
+its bound, one number per row of positive weight in the order of the rows: q_i l'(y_i, z_i) at the solution, clipped to
+the domain of the conjugate, orthogonal to the columns without penalty up to rounding, and scaled towards 0 as far as
+l1 penalties require. With a structure on W the bound is that of the solver, and theta is q_i l'(y_i, z_i) as it is.
 
 In classification the risk may have no minimiser.
 
@@ -31,28 +38,29 @@ from scipy.optimize import linprog
 
 from admiss._version import __version__
 from admiss.linear.design import Design
-from admiss.linear.moments import Quadratic, eliminate, moments_of, shift_of
+from admiss.linear.moments import Quadratic, eliminate, moments_of
 from admiss.linear.penalty import Penalty
+from admiss.linear.weighted_rows import WeightedRows, shift_of
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate
-from formulations.erm.dual_bound import dual_bound, polish
+from formulations.certificate import Certificate, certify
+from formulations.erm.dual_bound import GAP_TOLERANCE, Rows, gap_tolerance, prove, risk_of_rounding
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
+from formulations.erm.optimality import polish
 from formulations.erm.quadratic_path import Path, quadratic_path
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, compressed_squared_risk
+from formulations.erm.rounding import gamma
 from formulations.losses import Logistic, Loss, Squared
 
 # Log-odds of a cell with a single class: its loss, log(1 + exp(-30)), is 1e-13.
 CERTAIN = 30.0
 # Columns beyond which the matrix of cross products is not formed.
 MAX_COLUMNS = 5000
-# Standard deviations between 0 and the mean of a feature beyond which cross products lose it, and up to which the bound
-# computed from them is accurate.
+# Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
 MAX_OFFSET = 1e4
-WELL_CONDITIONED = 100.0
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
-# Largest gap, as a share of the objective or of the risk of the null model.
-GAP_TOLERANCE = 1e-6
+# Status of a gap that is closed up to rounding errors, which cannot be bounded well enough.
+NOT_PROVEN = "rounding errors exceed the tolerance"
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 SQUARED_STEPS, LOGISTIC_STEPS = 6, 2
 
@@ -63,44 +71,43 @@ def solve_program(
     design: Design, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss, penalty: Penalty, solver: str
 ) -> Fit:
     """Coefficients of the columns of the design for rows of weights ``s``, and their certificate."""
+    start = time.perf_counter()
     q = s / s.sum()
     if len(design.pairs) == 0:
-        return np.zeros(0), _closed_form(float(q @ loss.value(y, np.zeros_like(y))))
-    fast = solver == "auto" and not design.adaptivity.has_structure() and is_applicable(design)
+        value = float(q @ loss.value(y, np.zeros_like(y)))
+        theta = q * loss.derivative(y, np.zeros_like(y)) if loss.smooth else None
+        return np.zeros(0), _closed_form(value, len(y), theta, start)
+    structured = design.adaptivity.has_structure()
+    change = np.ones(len(design.pairs))
+    if not structured:
+        design, change = design.in_powers_of_two()
+        penalty = penalty.in_units(change)
+    fast = solver == "auto" and not structured and is_applicable(design)
     if isinstance(loss, Logistic):
-        certain, risk = outside_one_class_cells(design, EmpiricalRisk(design.whole(X), y, q, loss))
-        w, certificate = np.zeros(len(certain)), _closed_form(0.0)
-        if len(risk.y):
-            if not design.adaptivity.has_structure() and is_separable(risk, design.free, penalty):
-                raise ValueError(
-                    "The classes are linearly separable by columns without penalty, so there is no best fit: "
-                    "use lam > 0 and adaptive_penalty > 0."
-                )
-            fit = _fit_logistic(LogisticProblem.of(risk, design.free, certain), penalty) if fast else None
-            w, certificate = fit or _solve_with_cvxpy(design, risk, penalty, solver)
-        return np.where(certain != 0, certain, w), certificate
-    fit = _fit_squared(design, X, y, s, penalty) if fast and isinstance(loss, Squared) else None
-    return fit or _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)
+        w, certificate = _solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast)
+    elif isinstance(loss, Squared) and not structured:
+        w, certificate = _solve_squared(design, X, y, s, penalty, solver, fast, change)
+    else:
+        w, certificate = _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)
+        if isinstance(loss, Squared):  # its rows may have been compressed
+            certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
+    return w / change, certificate
 
 
-def _closed_form(objective: float) -> Certificate:
-    return Certificate(objective, objective, "optimal", "closed form", "", 0.0)
+def _closed_form(objective: float, n: int, theta: FloatArray | None, start: float) -> Certificate:
+    """The certificate of a sum of n terms."""
+    bound = objective * (1.0 - gamma(4 * n + 20))
+    return certify(objective, bound, gap_tolerance(objective, 0.0), "", "closed form", "", start, dual=theta)
 
 
 def is_applicable(design: Design) -> bool:
     """Whether cross products of the columns are small enough and accurate enough."""
-    return len(design.pairs) <= MAX_COLUMNS and _near_zero(design, MAX_OFFSET)
+    return len(design.pairs) <= MAX_COLUMNS and bool(np.all(np.abs(design.mean) <= MAX_OFFSET * design.spread))
 
 
-def _near_zero(design: Design, limit: float) -> bool:
-    """Whether the mean of every feature is within ``limit`` standard deviations of 0."""
-    return bool(np.all(np.abs(design.mean) <= limit * design.spread))
-
-
-def squared_quadratic(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Quadratic:
+def squared_quadratic(rows: WeightedRows) -> Quadratic:
     """The squared loss on the rows as a quadratic in the penalised columns."""
-    shift = shift_of(design, X, y, s)
-    return eliminate(moments_of(design, X, y, s, shift), design.free, shift)
+    return eliminate(moments_of(rows), rows.design.free, rows.shift)
 
 
 def squared_path(quadratic: Quadratic, penalty: Penalty, lambdas: FloatArray, start: FloatArray | None = None) -> Path:
@@ -181,57 +188,130 @@ def is_separable(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> bool
     return direction.status == 0 and -direction.fun > 1e-6 * len(risk.y)
 
 
-def _fit_squared(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, penalty: Penalty) -> Fit | None:
-    """The fit, or None if the optimality conditions could not be met."""
+def _solve_squared(
+    design: Design,
+    X: FloatArray,
+    y: FloatArray,
+    s: FloatArray,
+    penalty: Penalty,
+    solver: str,
+    fast: bool,
+    change: FloatArray,
+) -> Fit:
+    """The fit of the squared loss, certified from its rows."""
     start = time.perf_counter()
-    k, l1, l2 = ~design.free, penalty.l1, penalty.l2
-    quadratic = squared_quadratic(design, X, y, s)
+    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s), keep=True)
+    if fast:
+        found = _fit_squared(rows, penalty, change)
+        if found is not None:
+            w, null, squares = found
+            fit, accepted = _certified_squared(rows, squares, penalty, w, null, ("admiss engine", __version__), start)
+            if accepted:
+                return fit
+    w, certificate = _solve_with_cvxpy(design, _risk(design, X, y, s / s.sum(), Squared()), penalty, solver)
+    null = certificate.tolerance / GAP_TOLERANCE
+    return _certified_squared(rows, None, penalty, w, null, (certificate.solver, certificate.version), start)[0]
+
+
+def _fit_squared(
+    rows: WeightedRows, penalty: Penalty, change: FloatArray
+) -> tuple[FloatArray, float, FloatArray | None] | None:
+    """Coefficients, risk of the null model and sums of squares, or None if the optimality conditions are not met."""
+    k, l1, l2 = ~rows.design.free, penalty.l1, penalty.l2
     if not np.any(l1) and not np.any(l2):
-        w = _minimum_norm(_centred_rows(design, X, y, s))
-        g = quadratic.H @ w[k] - quadratic.b
-        violation = np.abs(g).max(initial=0.0) / max(np.abs(quadratic.b).max(initial=0.0), 1e-300)
-    else:
-        path = squared_path(quadratic, penalty, _lambdas_to_one(np.abs(quadratic.b), l1[k], SQUARED_STEPS))
-        w, violation = quadratic.restore(path.w[-1]), path.violation[-1]
-    if not violation <= ACCEPTED:
+        return *_minimum_norm(rows, change), None
+    moments = moments_of(rows)
+    quadratic = eliminate(moments, rows.design.free, rows.shift)
+    path = squared_path(quadratic, penalty, _lambdas_to_one(np.abs(quadratic.b), l1[k], SQUARED_STEPS))
+    if not path.violation[-1] <= ACCEPTED:
         return None
-    if np.all((l1 > 0) | (l2 > 0) | design.free) and _near_zero(design, WELL_CONDITIONED):
-        objective, bound = quadratic.objective_and_bound(l1[k], l2[k], w[k])
-    else:  # cross products may not be accurate enough
-        rows = _centred_rows(design, X, y, s)
-        objective, bound = _objective_and_bound(rows.risk, l1, l2, rows.reduce(w))
-    return _certified(w, objective, bound, quadratic.rho, start)
+    return quadratic.restore(path.w[-1]), quadratic.rho, np.diag(moments.G)
 
 
-def _centred_rows(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> CentredRisk:
-    q = s / s.sum()
-    return centred(compressed_squared_risk((A, y[rows], q[rows]) for rows, A in design.blocks(X)), design.free)
+def _certified_squared(
+    rows: WeightedRows,
+    squares: FloatArray | None,
+    penalty: Penalty,
+    w: FloatArray,
+    null: float,
+    solver: tuple[str, str],
+    start: float,
+) -> tuple[Fit, bool]:
+    """The fit with its certificate, and whether its gap is closed at least up to rounding."""
+    proof_rows, own = rows.for_proof(squares)
+    proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
+    tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
+    dual = rows.root * proof.theta
+    certificate = certify(proof.objective, proof.bound, tolerance, NOT_PROVEN, *solver, start, dual=dual)
+    return (w, certificate), proof.objective - proof.estimate <= tolerance
 
 
-def _minimum_norm(rows: CentredRisk) -> FloatArray:
-    """Least squares with the least |w_k|, from the rows and not from their squares."""
-    v = np.zeros(len(rows.free))
-    v[~rows.free] = np.linalg.lstsq(rows.risk.A[:, ~rows.free], rows.risk.y, rcond=None)[0]
-    return rows.restore(v)
+def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float]:
+    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; and the null risk."""
+    q = np.full(len(rows.t), 1.0 / rows.s.sum())
+    projected = centred(compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows), rows.design.free)
+    k, risk = ~rows.design.free, projected.risk
+    v = np.zeros(len(k))
+    U, singular, V = np.linalg.svd(risk.A[:, k], full_matrices=True)
+    rank = int(np.sum(singular > np.finfo(float).eps * max(U.shape[0], V.shape[0]) * singular.max(initial=0.0)))
+    v[k] = V[:rank].T @ ((U[:, :rank].T @ risk.y) / singular[:rank])
+    if rank < len(V):
+        v[k] += V[rank:].T @ np.linalg.lstsq(V[rank:].T / change[k][:, None], -v[k] / change[k], rcond=None)[0]
+    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k)))
 
 
-def _fit_logistic(problem: LogisticProblem, penalty: Penalty) -> Fit | None:
+def _solve_logistic(design: Design, whole: EmpiricalRisk, penalty: Penalty, solver: str, fast: bool) -> Fit:
+    """The fit of the logistic loss, without the rows of cells with a single class."""
+    start = time.perf_counter()
+    certain, risk = outside_one_class_cells(design, whole)
+    dual = np.zeros(len(whole.y))
+    if not len(risk.y):
+        return certain, _closed_form(0.0, 1, dual, start)
+    structured = design.adaptivity.has_structure()
+    if not structured and is_separable(risk, design.free, penalty):
+        raise ValueError(
+            "The classes are linearly separable by columns without penalty, so there is no best fit: "
+            "use lam > 0 and adaptive_penalty > 0."
+        )
+    fit = _fit_logistic(risk, design.free, penalty) if fast else None
+    w, certificate = fit or _solve_with_cvxpy(design, risk, penalty, solver)
+    if certificate.dual is not None:
+        left = np.asarray((whole.A[:, certain != 0] != 0).sum(axis=1)).ravel() == 0
+        dual[left] = certificate.dual
+    return np.where(certain != 0, certain, w), replace(certificate, dual=dual)
+
+
+def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit | None:
     """The fit, or None if the optimality conditions could not be met."""
     start = time.perf_counter()
-    risk, k, l1, l2 = problem.projected.risk, ~problem.projected.free, penalty.l1, penalty.l2
-    gradient = np.abs(risk.gradient(np.zeros(len(k))))
+    problem = LogisticProblem.of(risk, free, np.zeros(len(free)))
+    projected, k, l1, l2 = problem.projected, ~free, penalty.l1, penalty.l2
+    gradient = np.abs(projected.risk.gradient(np.zeros(len(k))))
     path = problem.path(penalty, _lambdas_to_one(gradient[k], l1[k], LOGISTIC_STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
     v = path.w[-1]
     if not np.any(l1) and not np.any(l2):
-        v[k] = np.linalg.lstsq(risk.A[:, k], risk.A[:, k] @ v[k], rcond=None)[0]
+        v[k] = np.linalg.lstsq(projected.risk.A[:, k], projected.risk.A[:, k] @ v[k], rcond=None)[0]
+    rows = Rows.centred(risk, projected)
 
-    def proven(v: FloatArray) -> Fit | None:
-        objective, bound = _objective_and_bound(risk, l1, l2, v)
-        return _certified(problem.projected.restore(v), objective, bound, float(np.log(2.0)), start)
+    def proven(v: FloatArray) -> tuple[Fit, bool]:
+        w = projected.restore(v)
+        if rows is None:
+            proof = prove(Rows.of(risk), l1, l2, w)
+        else:
+            proof = prove(rows, l1, l2, v, drift=rows.drift(projected.C, projected.w0, v, w))
+        tolerance = gap_tolerance(proof.objective, float(np.log(2.0)))
+        engine = ("admiss engine", __version__)
+        certificate = certify(proof.objective, proof.bound, tolerance, NOT_PROVEN, *engine, start, dual=proof.theta)
+        return (w, certificate), proof.objective - proof.estimate <= tolerance
 
-    return proven(v) or proven(polish(risk, l1, l2, v))
+    fit, accepted = proven(v)
+    if fit[1].gap > fit[1].tolerance:
+        polished, also = proven(polish(projected.risk, l1, l2, v))
+        if polished[1].bound > fit[1].bound or not accepted:
+            fit, accepted = polished, also
+    return fit if accepted else None
 
 
 def _lambdas_to_one(gradient: FloatArray, l1: FloatArray, steps_per_decade: int) -> FloatArray:
@@ -239,18 +319,6 @@ def _lambdas_to_one(gradient: FloatArray, l1: FloatArray, steps_per_decade: int)
     largest = float(np.max(gradient / l1)) if len(l1) and np.all(l1 > 0) else 1.0
     steps = int(np.ceil(steps_per_decade * np.log10(largest))) if largest > 1.0 else 0
     return np.geomspace(largest, 1.0, steps + 1) if steps else np.ones(1)
-
-
-def _objective_and_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, v: FloatArray) -> tuple[float, float]:
-    objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
-    return objective, dual_bound(risk, l1, l2, risk.q * risk.loss.derivative(risk.y, risk.A @ v))
-
-
-def _certified(w: FloatArray, objective: float, bound: float, null_risk: float, start: float) -> Fit | None:
-    """The fit with its certificate, or None if objective and bound do not meet."""
-    if not abs(objective - bound) <= GAP_TOLERANCE * max(objective, null_risk):
-        return None
-    return w, Certificate(objective, bound, "optimal", "admiss engine", __version__, time.perf_counter() - start)
 
 
 def _risk(design: Design, X: FloatArray, y: FloatArray, q: FloatArray, loss: Loss) -> EmpiricalRisk:

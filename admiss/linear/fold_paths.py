@@ -29,8 +29,9 @@ from admiss.linear.fit import (
     squared_path,
     squared_quadratic,
 )
-from admiss.linear.moments import Moments, Quadratic, eliminate, held_out_error, linear_term, moments_of, shift_of
+from admiss.linear.moments import Moments, Quadratic, eliminate, held_out_error, linear_term, moments_of
 from admiss.linear.penalty import Penalty, penalty_weights
+from admiss.linear.weighted_rows import WeightedRows, shift_of
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 from formulations.erm.risk import EmpiricalRisk, centred
@@ -193,16 +194,17 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
         own = options.design(X[train], s[train], design.adaptivity)
         if _same_columns(own, design) and np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(X))):
             if total is None:
-                total = moments_of(design, X, y, s, shift)
-            held = moments_of(design, X[test], y[test], s[test], shift)
+                total = moments_of(WeightedRows(design, X, y, s, shift))
+            held = moments_of(WeightedRows(design, X[test], y[test], s[test], shift))
             columns = np.flatnonzero(np.isin(design.position, own.position))
             quadratic = eliminate((total - held).selected(columns), own.free, shift.selected(columns))
             quadratic = quadratic.in_units(design.column_scale[columns] / own.column_scale)
         else:
-            quadratic = squared_quadratic(own, X[train], y[train], s[train])
+            fold = X[train], y[train], s[train]
+            quadratic = squared_quadratic(WeightedRows(own, *fold, shift_of(own, *fold)))
         error = held_out_error(own, quadratic, X[test], y[test], s[test])
         paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error))
-    moments = moments_of(design, X, y, s, shift) if total is None else total
+    moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
     return _class_folds(adaptivity, design, rows, linear_term(moments, design.free), paths, options)
 
 

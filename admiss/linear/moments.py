@@ -2,19 +2,13 @@
 
     G = sum_i s_i a_i a_i',   c = sum_i s_i a_i y_i,   r = sum_i s_i y_i^2,   a = sum_i s_i a_i,   S = sum_i s_i
 
-over the columns a of a design. They add over rows: those of a training fold are the total minus the held-out ones. The
-columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free coefficients
-compensate; this keeps the differences accurate wherever the data lie. The shift is the same for all folds.
+over the columns a of a design, shifted as in :mod:`admiss.linear.weighted_rows`. They add over rows: those of a
+training fold are the total minus the held-out ones. The shift is the same for all folds.
 
 With f the free columns and k the others, the risk as a function of w_k alone, at the best w_f, is
 
     w'H w / 2 - b'w + rho,     H = 2 (G_kk - G_kf G_ff^+ G_fk) / S,   b = 2 (c_k - G_kf G_ff^+ c_f) / S,
                                rho = (r - c_f' G_ff^+ c_f) / S.
-
-With penalty weights l1 and l2, the gradient g = H w - b and the risk R at w, every tau <= 1 with tau |g_k| <= l1_k
-wherever l2_k = 0 gives the lower bound (:mod:`formulations.erm.dual_bound`)
-
-    D(tau) = 2 tau (rho - b'w / 2) - tau^2 R - sum_k (tau |g_k| - l1_k)_+^2 / (2 l2_k).
 """
 
 from collections.abc import Callable
@@ -24,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.linear.design import Design
+from admiss.linear.weighted_rows import Shift, WeightedRows
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
@@ -31,18 +26,6 @@ from formulations.jit import compiled
 CONSTANT = 1e-13
 # Up to this many free columns are eliminated in one pass over the matrix.
 FEW = 4
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A_f C is subtracted from the columns (C has one row per free column), and a number from y."""
-
-    C: sp.csr_array
-    y: float
-
-    def selected(self, columns: IntArray) -> "Shift":
-        """The shift of some of the columns."""
-        return Shift(self.C[:, columns], self.y)
 
 
 @dataclass(frozen=True)
@@ -111,65 +94,22 @@ class Quadratic:
         shift = Shift(self.shift.C @ sp.diags_array(factor), self.shift.y)
         return replace(self, H=H, b=self.b * k, response=self.response * k, shift=shift)
 
-    def objective_and_bound(self, l1: FloatArray, l2: FloatArray, w: FloatArray) -> tuple[float, float]:
-        """The penalised risk at w, and the dual bound D(tau) of the module docstring."""
-        Hw, linear = self.H @ w, float(self.b @ w)
-        risk = max(0.0, self.rho - linear + float(w @ Hw) / 2.0)
-        g = np.abs(Hw - self.b)
-        soft = l2 > 0
-        hard = (g > l1) & ~soft
-        tau = min(1.0, float(np.min(l1[hard] / g[hard], initial=1.0)))
-        excess = np.maximum(tau * g - l1, 0.0)[soft]
-        objective = risk + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
-        dual = 2 * tau * (self.rho - linear / 2) - tau**2 * risk - float(np.sum(excess**2 / (2 * l2[soft])))
-        return objective, dual
 
-
-def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
-    """Means on the first block of rows for a single intercept, means of the features if cells have their own."""
-    free = np.flatnonzero(design.free)
-    shape = (len(free), len(design.pairs))
-    if len(free) == 0:
-        return Shift(sp.csr_array(shape), 0.0)
-    rows, A = next(design.blocks(X))
-    q = s[rows] / s[rows].sum()
-    k = np.flatnonzero(~design.free)
-    if design.adaptivity.cells:
-        cell = np.full(design.n_basis, -1)
-        cell[design.pairs[free, 1]] = np.arange(len(free))
-        owner = cell[design.pairs[k, 1]]
-        values = (design.mean / design.scale)[design.pairs[k, 0] - 1]
-    else:
-        owner = np.zeros(len(k), dtype=int)
-        values = np.zeros(len(k)) if sp.issparse(A) else (q @ A)[k] / (q @ A)[free[0]]
-    middle = float(y[0]) if np.ptp(y) == 0 else float(q @ y[rows])  # exactly 0 is left of a constant y
-    return Shift(sp.csr_array((values, (owner, k)), shape=shape), middle)
-
-
-def moments_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray, shift: Shift) -> Moments:
+def moments_of(rows: WeightedRows) -> Moments:
     """The moments of the rows, block by block."""
-    p = len(design.pairs)
+    p = len(rows.design.pairs)
     G: FloatArray | None = None
-    c, r, a = np.zeros(p), 0.0, np.zeros(p)
-    for rows, A in design.blocks(X):
-        t = y[rows] - shift.y
-        root = np.sqrt(s[rows])
-        if sp.issparse(A):
-            A = sp.diags_array(root) @ (A - A[:, design.free] @ shift.C)
-            square = (A.T @ A).toarray()
-        else:
-            A -= A[:, design.free] @ shift.C.toarray()
-            A *= root[:, None]
-            square = A.T @ A
+    c, a = np.zeros(p), np.zeros(p)
+    for part, A in rows:
+        square = (A.T @ A).toarray() if sp.issparse(A) else A.T @ A
         if G is None:
             G = square
         else:
             G += square
-        c += A.T @ (root * t)
-        a += A.T @ root
-        r += float(s[rows] @ t**2)
+        c += A.T @ rows.t[part]
+        a += A.T @ rows.root[part]
     assert G is not None
-    return Moments(float(s.sum()), G, c, r, a)
+    return Moments(float(rows.s.sum()), G, c, float(rows.t @ rows.t), a)
 
 
 def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
@@ -227,7 +167,7 @@ def held_out_error(
     """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
     f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
     if len(X) > len(design.pairs):
-        moments = moments_of(design, X, y, s, quadratic.shift)
+        moments = moments_of(WeightedRows(design, X, y, s, quadratic.shift))
 
         def by_moments(W: FloatArray) -> FloatArray:
             used = np.flatnonzero(W.any(axis=0))

@@ -41,6 +41,10 @@ class Penalty:
         """Weight of w_k^2 / 2."""
         return self.a2 * self.u2
 
+    def in_units(self, change: FloatArray) -> "Penalty":
+        """The same penalty for columns divided, and coefficients multiplied, by ``change``."""
+        return Penalty(self.a1, self.a2, self.u1 / change, self.u2 / change**2)
+
 
 def penalty_weights(
     design: Design,

@@ -1,148 +1,373 @@
-"""Dual bound and optimality conditions of a penalised empirical risk, checked independently of the solver.
+"""A dual bound on a penalised empirical risk that holds in exact arithmetic, independent of the solver.
 
-    P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2
-
-*Conditions.* With g the gradient of F(A w) + sum_k l2_k w_k^2 / 2, w is optimal if and only if
-
-    g_k + l1_k sign(w_k) = 0   where w_k != 0,          |g_k| <= l1_k   where w_k = 0.
+    P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2,        F(z) = sum_i q_i l(y_i, z_i) + offset
 
 *Bound.* By Fenchel duality every theta gives  D(theta) <= min P,
 
     D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k' theta| - l1_k)_+^2 / (2 l2_k),
 
-where a term with l2_k = 0 requires |a_k' theta| <= l1_k. At the optimum theta_i = q_i l'(y_i, z_i). From a nearly
-optimal w, a feasible theta is obtained by clipping to the domain of the conjugate, projecting away the free columns
-(l1_k = l2_k = 0; for the logistic loss, whose domain ends at 0, by balancing the signs), and scaling towards 0.
+where a term with l2_k = 0 requires |a_k' theta| <= l1_k, and a free column (l1_k = l2_k = 0) a_k' theta = 0. At the
+optimum theta_i = q_i l'(y_i, z_i). From a nearly optimal w, theta is clipped to the domain of the conjugate, projected
+off the free columns (for the logistic loss, whose domain ends at 0, by balancing the signs), and scaled towards 0.
 
-*Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
-Newton) brings an interior-point solution to rounding error.
+*Rounding.* Then theta is feasible only up to rounding. The exactly feasible point theta - Delta next to it is never
+computed, only the loss of D on the way to it is bounded, with delta from :mod:`formulations.erm.rounding`:
+
+* a_k'(theta - Delta) differs from the computed a_k'theta by at most gamma |a_k| |theta| + delta |a_k|, with the norms
+  |a_k|^2 = sum_i q_i A_ik^2 and |theta|^2 = sum_i theta_i^2 / q_i;
+* for regression l*(y, t) = t y + c t^2 / 2, and y can be replaced by r = y - A_F w_F, since theta - Delta is orthogonal
+  to A_F: the loss is at most  delta |r + c theta / q| + c delta^2 / 2,  of second order if all columns are free;
+* for the logistic loss, signs are balanced in disjoint cells by a factor 1 - rho per cell and sign, which loses at most
+  .4 rho / (1 - rho) of sum_i q_i; otherwise Delta must leave every row inside the domain, and loses at most
+  delta |logit(theta / q)|.
+
+Every sum is corrected by gamma(n) times the sum of its absolute values. A relative gamma(2 n) of the bound covers the
+rounding of the shares q and of the penalties, since risk and penalties are not negative. For the same reason 0 is a
+bound.
+
+*Weak penalties.* If the penalty of a column is below its rounding error, the bound for a free column is the better one.
 """
 
-import warnings
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-import scipy.sparse.linalg
+from scipy.special import logit
 
-from formulations.arrays import BoolArray, FloatArray, Matrix
-from formulations.erm.risk import EmpiricalRisk
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.erm.risk import CentredRisk, EmpiricalRisk
+from formulations.erm.rounding import Blocks, Factor, exact_sum, factor_of, gamma
+from formulations.losses import Loss, Squared
 
-# Newton steps without halving the violation after which the polish ends.
-STALLED_STEPS = 4
+# A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
+GAP_TOLERANCE = 1e-6
+# A penalty below this multiple of the rounding error of its column is weak.
+WEAK = 1e7
+# Below this, numbers may have lost digits by underflow.
+UNDERFLOW = 1e-290
+# Dual variables of the logistic loss keep this distance from the ends of their domain before they are projected.
+INSIDE = 1e-11
 
 
-def optimality_residual(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray) -> float:
-    """Largest violation of the optimality conditions, relative to the largest gradient at w = 0."""
-    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
-    return _violation(risk.gradient(w) + l2 * w, l1, w) / (scale if scale > 0 else 1.0)
+def gap_tolerance(objective: float, null_risk: float) -> float:
+    """Largest gap of an optimal fit: 1e-6 of its objective, or of the risk of the null model if that is larger.
+
+    The null model predicts by least squares on the free columns alone, 0 in classification. If even that is perfect,
+    its risk counts as that of errors of 1e-15 of y, which is the accuracy of y.
+    """
+    return GAP_TOLERANCE * max(abs(objective), null_risk)
 
 
-def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
-    at_zero = np.maximum(np.abs(g) - l1, 0.0)
-    elsewhere = np.abs(g + l1 * np.sign(w))
-    return float(np.where(w == 0, at_zero, elsewhere).max(initial=0.0))
+def risk_of_rounding(loss: Loss, y: FloatArray, q: FloatArray) -> float:
+    """The risk of errors of 1e-15 of y; 0 in classification."""
+    return float(q @ loss.value(y, y * (1.0 + 2.0**-50))) if loss.task == "regression" else 0.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a risk, with columns that may have been shifted by multiples of free ones.
+
+    Attributes
+    ----------
+    blocks : iterable of (slice, matrix)
+        The columns, block by block; every entry has a relative error of a few roundings.
+    y, q : arrays of shape (n,)
+        Target (shifted by multiples of free columns, to a few roundings) and share of each row.
+    loss : Loss
+    sizes : array of shape (p,)
+        sqrt(sum_i q_i A_ik^2), up to the rounding of a sum.
+    offset : float
+    stated : iterable of (slice, matrix), optional
+        The columns before the shift.
+    constants : int array
+        The columns of which multiples were subtracted: 1 on disjoint sets of rows, else 0.
+    """
+
+    blocks: Blocks
+    y: FloatArray
+    q: FloatArray
+    loss: Loss
+    sizes: FloatArray
+    offset: float = 0.0
+    stated: Blocks | None = None
+    constants: IntArray | None = None
+
+    @classmethod
+    def of(cls, risk: EmpiricalRisk) -> "Rows":
+        """The rows of a risk as they are."""
+        sizes = np.sqrt(risk.column_squares())
+        return cls([(slice(0, len(risk.y)), risk.A)], risk.y, risk.q, risk.loss, sizes, risk.offset)
+
+    @classmethod
+    def centred(cls, risk: EmpiricalRisk, projected: CentredRisk) -> "Rows | None":
+        """The rows with the free columns projected out, if that is accurate in every entry, else None.
+
+        It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
+        """
+        free = np.flatnonzero(projected.free)
+        A = sp.csr_array(risk.A[:, free])
+        if not (np.all(A.data == 1.0) and int(np.max(np.diff(A.indptr), initial=0)) <= 1):
+            return None
+        return replace(cls.of(projected.risk), stated=cls.of(risk).blocks, constants=free)
+
+    def predictions(self, w: FloatArray, columns: IntArray | None = None) -> FloatArray:
+        """A w, or the part of some columns."""
+        z = np.zeros(len(self.y))
+        for rows, A in self.blocks:
+            z[rows] = A @ w if columns is None else A[:, columns] @ w[columns]
+        return z
+
+    def correlations(self, theta: FloatArray) -> FloatArray:
+        """A'theta."""
+        return np.asarray(sum(A.T @ theta[rows] for rows, A in self.blocks))
+
+    def drift(self, C: Matrix, w0: FloatArray, v: FloatArray, w: FloatArray) -> float:
+        """Root mean square between the predictions of v and those of w, with w_f = v_f + w0 - C v up to rounding."""
+        assert self.constants is not None
+        rows, moved = sp.csr_array(C), np.zeros(len(self.constants))
+        for i, f in enumerate(self.constants):
+            part = slice(rows.indptr[i], rows.indptr[i + 1])
+            ends = np.array([v[f], w0[i], -w[f]])
+            moved[i] = abs(exact_sum(ends, -rows.data[part], v[rows.indices[part]]))
+        return float(self.sizes[self.constants] @ moved) * (1.0 + 2.0 * self.rounding)
+
+    @property
+    def weight(self) -> float:
+        """sum_i q_i, rounded up."""
+        return float(self.q.sum()) * (1.0 + self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of sums over rows and columns."""
+        return gamma(len(self.y) + len(self.sizes) + 40)
+
+
+class Proof(NamedTuple):
+    """Objective, rounded up; bound, rounded down; the bound up to rounding errors (not proven); and its dual point."""
+
+    objective: float
+    bound: float
+    estimate: float
+    theta: FloatArray
+
+
+def prove(
+    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray | None = None, drift: float = 0.0
+) -> Proof:
+    """The objective of the coefficients ``w``, and a bound on the minimum.
+
+    Parameters
+    ----------
+    rows : Rows
+    l1, l2 : arrays of shape (p,)
+        Penalties.
+    w : array of shape (p,)
+    theta : array of shape (n,), optional
+        A nearly optimal dual point, needed if the loss is not smooth.
+    drift : float
+        Largest root mean square by which predictions of the reported coefficients differ from those of w.
+    """
+    free, own = (l1 == 0) & (l2 == 0), theta is None
+    used, u, value, slope = np.flatnonzero(free & (w != 0)), np.zeros(len(w)), 0.0, 0.0
+    theta, r = np.zeros(len(rows.y)) if theta is None else theta, rows.y.copy()
+    for part, A in rows.blocks:
+        q, y, z = rows.q[part], rows.y[part], A @ w
+        value += float(q @ rows.loss.value(y, z))
+        if rows.loss.smooth:
+            derivative = rows.loss.derivative(y, z)
+            slope += float(q @ derivative**2)
+        if own:
+            theta[part] = q * derivative
+            u += A.T @ theta[part]
+        r[part] -= z if len(used) == len(w) else A[:, used] @ w[used]
+    # a change of z by e in root mean square changes the risk by at most |l'| e + max l'' e^2 / 2, or by e
+    error = drift + _norm(rows.q, rows.y) * gamma(4) + gamma(len(w) + 20) * float(rows.sizes @ np.abs(w))
+    rise = np.sqrt(slope) * error + rows.loss.largest_curvature * error**2 / 2.0
+    if not rows.loss.smooth:
+        rise = np.sqrt(rows.weight) * error  # slopes are at most 1
+    penalised = value + rise + rows.offset + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
+    objective = float(penalised * (1.0 + 2.0 * rows.rounding))
+
+    if isinstance(rows.loss, Squared) and own:  # theta is feasible up to rounding
+        first = _bound(rows, l1, l2, w, theta, u, _factor(rows, free), r)
+    else:
+        first = _bound_from(rows, l1, l2, w, theta)
+    error_u = rows.rounding * rows.sizes * _dual_norm(rows, theta)
+    weak = free | np.where(l2 == 0, l1 < WEAK * error_u, error_u**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
+    if not np.array_equal(weak, free) and objective - first.bound > GAP_TOLERANCE / 10.0 * objective:
+        second = _bound_from(rows, np.where(weak, 0.0, l1), np.where(weak, 0.0, l2), w, theta)
+        first = max(first, second, key=lambda found: found.bound)
+    return first._replace(objective=objective)
 
 
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:
-    """The best lower bound on min P from ``theta``, made feasible."""
-    free = (l1 == 0) & (l2 == 0)
-    low, high = risk.loss.domain(risk.y)
-    theta = risk.q * np.clip(theta / risk.q, low, high)
-    if risk.loss.domain_tolerance > 0 and _are_cells(risk.A[:, free]):
-        theta = _balance(risk.A[:, free], theta)
-    else:
-        theta = _project_away(risk.A[:, free], risk.q, theta)
-    u, t = np.abs(risk.A.T @ theta), theta / risk.q
-    hard = (l2 == 0) & ~free
-    tolerance = risk.loss.domain_tolerance
-    inside = min(_largest_scale(t, high, tolerance), _largest_scale(-t, -low, tolerance))
-    shrink = min(inside, _largest_scale(u[hard], l1[hard], 0.0)) * (1.0 - 1e-14)
-    return max(_dual_value(risk, l1, l2, theta * scale, u * scale, free) for scale in (1.0, shrink))
+    """A proven lower bound on min P from any ``theta``."""
+    return _bound_from(Rows.of(risk), l1, l2, np.zeros(len(l1)), theta).bound
 
 
-def _are_cells(A: Matrix) -> bool:
+def _bound_from(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray) -> Proof:
+    """The bound from ``theta``, which is first made feasible up to rounding."""
+    free, q = (l1 == 0) & (l2 == 0), rows.q
+    low, high = rows.loss.domain(rows.y)
+    columns = np.flatnonzero(free)
+    logistic = rows.loss.task == "classification"
+    if logistic and len(columns) and _are_cells(rows, columns):
+        theta, rho = _balance(rows, columns, q * np.clip(theta / q, low, high))
+        return _bound(rows, l1, l2, w, theta, rows.correlations(theta), _factor(rows, free & False), rows.y, rho)
+    inside = INSIDE if logistic else 0.0
+    theta = q * np.clip(theta / q, low + inside, high - inside)
+    factor = _factor(rows, free)
+    if factor is not None:
+        for _ in range(2):
+            c = np.zeros(len(w))
+            c[factor.columns] = factor.coefficients(rows.correlations(theta)[factor.columns])
+            theta = theta - q * rows.predictions(c, factor.columns)
+    r = rows.y if logistic else rows.y - rows.predictions(w, columns)
+    return _bound(rows, l1, l2, w, theta, rows.correlations(theta), factor, r)
+
+
+def _factor(rows: Rows, free: BoolArray) -> Factor | None:
+    return factor_of(rows.blocks, rows.q, np.flatnonzero(free), rows.sizes, rows.stated, rows.constants)
+
+
+def _are_cells(rows: Rows, columns: IntArray) -> bool:
     """Whether no row is in two columns and no entry is negative."""
-    return A.shape[1] > 0 and A.min() >= 0 and int(np.max((A != 0).sum(axis=1))) <= 1
+    parts = [A[:, columns] for _, A in rows.blocks]
+    return all(A.min() >= 0 and int(np.max((A != 0).sum(axis=1))) <= 1 for A in parts)
 
 
-def _balance(A: Matrix, theta: FloatArray) -> FloatArray:
-    """Shrink the positive or the negative entries of theta to A'theta = 0, which stays within any domain."""
-    positive, negative = A.T @ np.maximum(theta, 0.0), A.T @ np.maximum(-theta, 0.0)
-    shrink = [
-        np.divide(other, own, out=np.zeros_like(own), where=own > 0)
+def _balance(rows: Rows, columns: IntArray, theta: FloatArray) -> tuple[FloatArray, float]:
+    """Shrink the positive or the negative entries of theta to A'theta = 0, up to rounding; and a bound on the rest.
+
+    The exactly balanced point has further factors 1 - rho_i <= 1.
+    """
+
+    def sums(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return rows.correlations(np.maximum(theta, 0.0))[columns], rows.correlations(np.maximum(-theta, 0.0))[columns]
+
+    positive, negative = sums(theta)
+    factors = [
+        np.minimum(np.divide(other, own, out=np.zeros_like(own), where=own > 0), 1.0)
         for own, other in ((positive, negative), (negative, positive))
     ]
-    share = (A != 0).astype(float)
-    up, down = (share @ np.minimum(factor, 1.0) + (1.0 - np.asarray(share.sum(axis=1)).ravel()) for factor in shrink)
-    return np.where(theta > 0, theta * up, theta * down)
+    balanced = theta.copy()
+    for part, A in rows.blocks:
+        share = (A[:, columns] != 0).astype(float)
+        outside = 1.0 - np.asarray(share.sum(axis=1)).ravel()
+        up, down = (share @ factor + outside for factor in factors)
+        balanced[part] *= np.where(theta[part] > 0, up, down)
+    positive, negative = sums(balanced)
+    larger = np.maximum(positive, negative)
+    left = np.abs(positive - negative) + 3.0 * rows.rounding * (positive + negative)
+    return balanced, float(np.max(np.divide(left, larger, out=np.zeros_like(left), where=larger > 0), initial=0.0))
 
 
-def _project_away(A: Matrix, q: FloatArray, theta: FloatArray) -> FloatArray:
-    """``theta - Q A c`` with A'(theta - Q A c) = 0."""
-    if A.shape[1] == 0:
-        return theta
-    root = np.sqrt(q)
-    if sp.issparse(A):
-        c = sp.linalg.lsqr(sp.diags_array(root) @ A, theta / root, atol=1e-15, btol=1e-15)[0]
-    else:
-        c = np.linalg.lstsq(root[:, None] * A, theta / root, rcond=None)[0]
-    return theta - q * (A @ c)
+def _bound(
+    rows: Rows,
+    l1: FloatArray,
+    l2: FloatArray,
+    w: FloatArray,
+    theta: FloatArray,
+    u: FloatArray,
+    factor: Factor | None,
+    r: FloatArray,
+    rho: float = 0.0,
+) -> Proof:
+    """The bound of the module from theta and u = A'theta, feasible up to rounding, with r = y - A_F w_F.
+
+    ``rho`` is left by balancing.
+    """
+    g, free = rows.rounding, (l1 == 0) & (l2 == 0)
+    used = np.flatnonzero(free & (w != 0))
+    error_r = 2.0 * gamma(len(used) + 20) * (_norm(rows.q, rows.y) + float(rows.sizes[used] @ np.abs(w[used])))
+    error = 2.0 * g * rows.sizes * _dual_norm(rows, theta)
+    delta, move = 0.0, rho * _dual_norm(rows, theta)
+    if factor is not None and len(factor.columns):
+        delta = move = factor.distance((np.abs(u) + error)[factor.columns])
+    proven = -np.inf
+    nearly = np.where(free, 0.0, np.abs(u))
+    scale = _feasible_scale(rows, l1, l2, theta, nearly, np.zeros(1))
+    estimate = _conjugate_part(rows, r, theta * scale) - _penalty_part(l1, l2, nearly * scale)
+    if factor is not None and rho < 0.1:
+        distance = _row_distances(rows, factor, delta)
+        largest = np.where(free, 0.0, (np.abs(u) + error + rows.sizes * move) * (1.0 + 8.0 * g))
+        scale = _feasible_scale(rows, l1, l2, theta, largest, distance) * (1.0 - 2.0**-40)
+        theta = theta * scale
+        lost = _loss_by_rounding(rows, r, error_r, theta, scale * delta, scale * distance)
+        lost += 0.5 * rho * rows.weight + UNDERFLOW
+        proven = _conjugate_part(rows, r, theta) - _penalty_part(l1, l2, largest * scale) * (1.0 + 4.0 * g) - lost
+    bound = rows.offset + max(0.0, proven) * (1.0 - gamma(2 * len(rows.y) + 100))
+    return Proof(np.inf, bound, rows.offset + max(0.0, estimate), theta)
 
 
-def _largest_scale(u: FloatArray, limit: FloatArray, tolerance: float) -> float:
-    """The largest s <= 1 with s u <= limit for the entries above their limit by more than the tolerance."""
-    over = u > limit + tolerance
-    return float((limit[over] / u[over]).min(initial=1.0))
+def _row_distances(rows: Rows, factor: Factor | None, delta: float) -> FloatArray:
+    """Upper bounds on |Delta_i| / q_i; 0 if the conjugate is finite everywhere, where they do not matter."""
+    if factor is None or delta == 0 or isinstance(rows.loss, Squared):
+        return np.zeros(1)
+    distance = np.zeros(len(rows.y))
+    change = factor.change(delta)
+    for part, A in rows.blocks:
+        distance[part] = np.abs(A[:, factor.columns]) @ change
+    return np.minimum(distance, delta / np.sqrt(rows.q)) * (1.0 + 4.0 * rows.rounding)
 
 
-def _dual_value(
-    risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray, u: FloatArray, free: BoolArray
+def _feasible_scale(
+    rows: Rows, l1: FloatArray, l2: FloatArray, theta: FloatArray, u: FloatArray, distance: FloatArray
 ) -> float:
-    excess = np.maximum(u - l1, 0.0)[~free]
-    curvature = l2[~free]
-    if np.any(excess[curvature == 0] > 0):
-        return -np.inf
-    conjugate = float(risk.q @ risk.loss.conjugate(risk.y, theta / risk.q))
-    penalty = float(np.sum(excess[curvature > 0] ** 2 / (2.0 * curvature[curvature > 0])))
-    return risk.offset - conjugate - penalty
+    """The largest s <= 1 at which s theta, with an uncertainty of ``distance``, is within its domain and s u <= l1."""
+    hard = (l2 == 0) & (u > l1)
+    scale = float(np.min(l1[hard] / u[hard], initial=1.0))
+    if isinstance(rows.loss, Squared):
+        return scale
+    low, high = rows.loss.domain(rows.y)
+    t = theta / rows.q
+    for end, limit in ((t + distance, high), (distance - t, -low)):
+        over = (end > limit) & (limit > 0)
+        scale = min(scale, float(np.min(limit[over] / end[over], initial=1.0)))
+    return scale
 
 
-def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, tolerance: float = 1e-12) -> FloatArray:
-    """A point at least as close to optimality as ``w``, by semi-smooth Newton steps; smooth losses only."""
-    h = risk.column_curvature()
-    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
-    best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
-    stalled = 0
-    while least > tolerance * scale and stalled < STALLED_STEPS:
-        forward = h * w - risk.gradient(w)
-        active = (np.abs(forward) > l1) | (l1 == 0)
-        w = np.where(active, w, 0.0)
-        if active.any():
-            g = risk.gradient(w) + l2 * w + l1 * np.sign(forward)
-            w[active] -= _solve_symmetric(risk.hessian(w, active), l2[active], g[active])
-        violation = _violation(risk.gradient(w) + l2 * w, l1, w)
-        stalled = 0 if violation < 0.5 * least else stalled + 1
-        if violation < least:
-            best, least = w, violation
-    return best
+def _conjugate_part(rows: Rows, r: FloatArray, theta: FloatArray) -> float:
+    """- sum_i q_i l*(r_i, theta_i / q_i), within the domain; r is y in classification."""
+    target = rows.y if rows.loss.task == "classification" else r
+    t = theta / rows.q
+    if not isinstance(rows.loss, Squared):  # which has no limits
+        t = np.clip(t, *rows.loss.domain(rows.y))
+    return -float(rows.q @ rows.loss.conjugate_inside(target, t))
 
 
-def _solve_symmetric(H: Matrix, diagonal: FloatArray, b: FloatArray) -> FloatArray:
-    """(H + diag)^-1 b, or a least-squares solution if that is singular."""
-    if sp.issparse(H):
-        K = sp.csc_array(H + sp.diags_array(diagonal))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", sp.linalg.MatrixRankWarning)
-            try:
-                return np.asarray(sp.linalg.spsolve(K, b))
-            except (sp.linalg.MatrixRankWarning, RuntimeError):
-                return np.asarray(sp.linalg.lsqr(K, b, atol=1e-15, btol=1e-15)[0])
-    H[np.diag_indices_from(H)] += diagonal
-    try:
-        factor = scipy.linalg.cho_factor(H)
-        if factor[0].diagonal().min() > 1e-6 * factor[0].diagonal().max():
-            return np.asarray(scipy.linalg.cho_solve(factor, b))
-    except scipy.linalg.LinAlgError:
-        pass
-    return np.asarray(scipy.linalg.lstsq(H, b)[0])
+def _penalty_part(l1: FloatArray, l2: FloatArray, u: FloatArray) -> float:
+    """sum_k (u_k - l1_k)_+^2 / (2 l2_k)."""
+    soft = l2 > 0
+    return float(np.sum(np.maximum(u - l1, 0.0)[soft] ** 2 / (2.0 * l2[soft])))
+
+
+def _loss_by_rounding(
+    rows: Rows, r: FloatArray, error_r: float, theta: FloatArray, delta: float, distance: FloatArray
+) -> float:
+    """An upper bound on what the conjugate part at the exactly feasible point is below the computed one."""
+    q, g, c = rows.q, rows.rounding, rows.loss.conjugate_curvature
+    t = theta / q
+    if rows.loss.task == "classification":
+        if delta == 0:
+            return 2.0 * g * rows.weight
+        share = -rows.y * t
+        low, high = share * (1.0 - 2.0**-40) - distance, share + distance
+        if not (low.min() > 0 and high.max() < 1):
+            return np.inf
+        return (
+            delta * _norm(q, np.maximum(np.abs(logit(low)), np.abs(logit(high)))) * (1.0 + 4.0 * g)
+            + 2.0 * g * rows.weight
+        )
+    size, dual = _norm(q, r), _dual_norm(rows, theta)
+    step = delta * (_norm(q, r + c * t) + 4.0 * g * (size + dual) + error_r) + c * delta**2 / 2.0
+    return (step + dual * error_r + 4.0 * g * (dual * size + dual**2)) * (1.0 + 4.0 * g)
+
+
+def _norm(q: FloatArray, values: FloatArray) -> float:
+    return float(np.sqrt(q @ values**2))
+
+
+def _dual_norm(rows: Rows, theta: FloatArray) -> float:
+    return float(np.linalg.norm(theta / np.sqrt(rows.q)))

@@ -30,14 +30,16 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate, SolverError
-from formulations.erm.dual_bound import dual_bound, optimality_residual, polish
+from formulations.certificate import Certificate, SolverError, certify
+from formulations.erm.dual_bound import Rows, gap_tolerance, prove, risk_of_rounding
+from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
@@ -53,8 +55,8 @@ SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
     "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
     "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
 }
-# A program counts as solved if its gap is below this share of the objective or of the risk of the null model.
-GAP_TOLERANCE = 1e-6
+# The bound of a solver counts as accurate to this share of the objective or of the risk of the null model.
+SOLVER_ACCURACY = 1e-7
 # Residual of the optimality conditions below which a smooth fit is returned even if its gap is not closed.
 RESIDUAL_TOLERANCE = 1e-7
 # A coefficient that moves predictions by less than this share of the spread of y is set to 0.
@@ -179,14 +181,15 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
     for options in SOLVER_OPTIONS.get(solver, [{}]):
         status, unproven = _run(compiled.problem, solver, options)
         if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            w, objective, bound, stationary = _certify(compiled, a1, a2, unproven)
-            tolerance = GAP_TOLERANCE * max(abs(objective), compiled.factor)
-            closed = abs(objective - bound) <= tolerance
-            if closed or (stationary and bound <= objective + tolerance):
-                status = "optimal" if closed else "optimality conditions met, gap not closed"
-                seconds = time.perf_counter() - start
-                return w, Certificate(objective, bound, status, solver, _solver_version(solver), seconds)
-            status = "an unknown gap" if np.isinf(bound) else f"objective {objective:.6g} and bound {bound:.6g}"
+            found = _read_solution(compiled, a1, a2, unproven)
+            certificate = certify(
+                found.objective, found.bound, found.tolerance, found.reason, solver, _solver_version(solver), start,
+                rigorous=compiled.erm.structure is None, dual=found.theta,
+            )  # fmt: skip
+            if found.accepted:
+                return found.w, certificate
+            bound = found.estimate
+            status = "an unknown gap" if np.isinf(bound) else f"objective {found.objective:.6g} and bound {bound:.6g}"
         tried.append(f"{solver} {options or ''}".strip() + f" ended with {status}")
     raise SolverError(f"The program was not solved: {'; '.join(tried)}. Try another solver or a more moderate lam.")
 
@@ -212,30 +215,64 @@ def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[s
     return problem.status, abs(primal - dual)
 
 
-def _certify(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> tuple[FloatArray, float, float, bool]:
-    """Coefficients, objective, bound, and whether the optimality conditions are met to rounding error."""
-    erm, risk = compiled.erm, compiled.centred.risk
+class _Solution(NamedTuple):
+    """Coefficients with objective, bound, the bound up to rounding, dual point, and whether they are good enough."""
+
+    w: FloatArray
+    objective: float
+    bound: float
+    estimate: float
+    theta: FloatArray | None
+    tolerance: float
+    accepted: bool
+    reason: str
+
+
+def _read_solution(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> _Solution:
+    """The solution of the last solve, proven independently of the solver if there is no structure."""
+    erm, projected = compiled.erm, compiled.centred
+    risk = projected.risk
     l1, l2 = a1 * erm.u1, a2 * erm.u2
     v = compiled.sigma * compiled.variable.value
+    stationary = False
     if risk.loss.smooth and erm.structure is None:
         v = polish(risk, l1, l2, v)
-        theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
         stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
     else:
         size = np.sqrt(risk.column_squares())
         if erm.structure is not None:  # it may need the coefficient of a column that is nearly 0 on these rows
             size = np.full_like(size, size.max(initial=0.0))
         v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
-        stationary = False
-    objective = risk.value(v) + float(l1 @ np.abs(v) + l2 @ v**2 / 2)
+    theta = None if compiled.link is None else compiled.link.dual_value * (compiled.factor / compiled.sigma)
+    null = risk.value(np.zeros_like(v)) + risk_of_rounding(risk.loss, erm.risk.y, erm.risk.q)
+    w = projected.restore(v)
     if erm.structure is not None:
-        bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset  # the solver's dual objective
-        compiled.variable.value = v / compiled.sigma
-        objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
-        feasible = all(
-            np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints
-        )
-        return compiled.centred.restore(v), objective, bound if feasible else -np.inf, False
-    if compiled.link is not None:
-        theta = compiled.link.dual_value * (compiled.factor / compiled.sigma)
-    return compiled.centred.restore(v), objective, dual_bound(risk, l1, l2, theta), stationary
+        return _structured_solution(compiled, v, theta, unproven, null)
+    rows = Rows.centred(erm.risk, projected)
+    if rows is None:
+        proof = prove(Rows.of(erm.risk), l1, l2, w, theta)
+    else:
+        proof = prove(rows, l1, l2, v, theta, rows.drift(projected.C, projected.w0, v, w))
+    tolerance = gap_tolerance(proof.objective, null)
+    closed = abs(proof.objective - proof.estimate) <= tolerance
+    accepted = closed or (stationary and proof.estimate <= proof.objective + tolerance)
+    reason = "rounding errors exceed the tolerance" if closed else "optimality conditions met, gap not closed"
+    return _Solution(w, proof.objective, proof.bound, proof.estimate, proof.theta, tolerance, accepted, reason)
+
+
+def _structured_solution(
+    compiled: CompiledERM, v: FloatArray, theta: FloatArray | None, unproven: float, null: float
+) -> _Solution:
+    """The solution with a structure on W: its bound is the dual objective of the solver, less its accuracy."""
+    risk = compiled.centred.risk
+    bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset
+    compiled.variable.value = v / compiled.sigma
+    objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
+    feasible = all(np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints)
+    bound = bound - SOLVER_ACCURACY * max(abs(objective), null) if feasible else -np.inf
+    if theta is None:
+        theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
+    tolerance = gap_tolerance(objective, null)
+    accepted = abs(objective - bound) <= tolerance
+    w = compiled.centred.restore(v)
+    return _Solution(w, objective, bound, bound, theta, tolerance, accepted, "gap not closed")

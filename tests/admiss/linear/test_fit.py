@@ -7,7 +7,8 @@ from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
 from admiss.linear.design import fit_design
-from admiss.linear.moments import eliminate, moments_of, shift_of
+from admiss.linear.moments import eliminate, moments_of
+from admiss.linear.weighted_rows import WeightedRows, shift_of
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive()]
 
@@ -93,8 +94,8 @@ def test_moments_of_folds_are_total_minus_held_out(make_rows):
         shift = shift_of(design, X, y, s)
         held = slice(0, 90)
         rest = slice(90, 400)
-        total, out = moments_of(design, X, y, s, shift), moments_of(design, X[held], y[held], s[held], shift)
-        direct = moments_of(design, X[rest], y[rest], s[rest], shift)
+        total = moments_of(WeightedRows(design, X, y, s, shift))
+        out, direct = (moments_of(WeightedRows(design, X[part], y[part], s[part], shift)) for part in (held, rest))
         difference = total - out
         np.testing.assert_allclose(difference.G, direct.G, atol=1e-9 * np.abs(total.G).max())
         quadratic, expected = eliminate(difference, design.free, shift), eliminate(direct, design.free, shift)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from formulations.erm.dual_bound import dual_bound, optimality_residual
+from formulations.erm.dual_bound import dual_bound
 from formulations.erm.logistic_path import logistic_path
+from formulations.erm.optimality import optimality_residual
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.linear_model import ElasticNet, LogisticRegression
 
-from formulations.erm.dual_bound import dual_bound, optimality_residual, polish
+from formulations.erm.dual_bound import dual_bound
+from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.program import AdaptiveERM, SolverError, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import lasso_path
 
-from formulations.erm.dual_bound import optimality_residual
+from formulations.erm.optimality import optimality_residual
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.quadratic_path import quadratic_path
 from formulations.erm.risk import EmpiricalRisk

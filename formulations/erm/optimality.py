@@ -1,0 +1,76 @@
+"""Optimality conditions of a penalised empirical risk, and Newton steps on them.
+
+    P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2
+
+*Conditions.* With g the gradient of F(A w) + sum_k l2_k w_k^2 / 2, w is optimal if and only if
+
+    g_k + l1_k sign(w_k) = 0   where w_k != 0,          |g_k| <= l1_k   where w_k = 0.
+
+*Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
+Newton) brings an interior-point solution to rounding error.
+"""
+
+import warnings
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+from formulations.arrays import FloatArray, Matrix
+from formulations.erm.risk import EmpiricalRisk
+
+# Newton steps without halving the violation after which the polish ends.
+STALLED_STEPS = 4
+
+
+def optimality_residual(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray) -> float:
+    """Largest violation of the optimality conditions, relative to the largest gradient at w = 0."""
+    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
+    return _violation(risk.gradient(w) + l2 * w, l1, w) / (scale if scale > 0 else 1.0)
+
+
+def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
+    at_zero = np.maximum(np.abs(g) - l1, 0.0)
+    elsewhere = np.abs(g + l1 * np.sign(w))
+    return float(np.where(w == 0, at_zero, elsewhere).max(initial=0.0))
+
+
+def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, tolerance: float = 1e-12) -> FloatArray:
+    """A point at least as close to optimality as ``w``, by semi-smooth Newton steps; smooth losses only."""
+    h = risk.column_curvature()
+    scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
+    best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
+    stalled = 0
+    while least > tolerance * scale and stalled < STALLED_STEPS:
+        forward = h * w - risk.gradient(w)
+        active = (np.abs(forward) > l1) | (l1 == 0)
+        w = np.where(active, w, 0.0)
+        if active.any():
+            g = risk.gradient(w) + l2 * w + l1 * np.sign(forward)
+            w[active] -= _solve_symmetric(risk.hessian(w, active), l2[active], g[active])
+        violation = _violation(risk.gradient(w) + l2 * w, l1, w)
+        stalled = 0 if violation < 0.5 * least else stalled + 1
+        if violation < least:
+            best, least = w, violation
+    return best
+
+
+def _solve_symmetric(H: Matrix, diagonal: FloatArray, b: FloatArray) -> FloatArray:
+    """(H + diag)^-1 b, or a least-squares solution if that is singular."""
+    if sp.issparse(H):
+        K = sp.csc_array(H + sp.diags_array(diagonal))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sp.linalg.MatrixRankWarning)
+            try:
+                return np.asarray(sp.linalg.spsolve(K, b))
+            except (sp.linalg.MatrixRankWarning, RuntimeError):
+                return np.asarray(sp.linalg.lsqr(K, b, atol=1e-15, btol=1e-15)[0])
+    H[np.diag_indices_from(H)] += diagonal
+    try:
+        factor = scipy.linalg.cho_factor(H)
+        if factor[0].diagonal().min() > 1e-6 * factor[0].diagonal().max():
+            return np.asarray(scipy.linalg.cho_solve(factor, b))
+    except scipy.linalg.LinAlgError:
+        pass
+    return np.asarray(scipy.linalg.lstsq(H, b)[0])
