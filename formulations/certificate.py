@@ -128,7 +128,8 @@ class Certificate:
             arrays[DUAL] = self.dual
         text = json.dumps(values | {"dual": None, "evidence": evidence})
         content = io.BytesIO()
-        np.savez_compressed(content, **{HEADER: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+        arrays[HEADER] = np.frombuffer(text.encode(), dtype=np.uint8)
+        np.savez_compressed(content, **arrays)
         target = Path(path)
         unfinished = target.with_name(f".{uuid.uuid4().hex}.part")
         try:

@@ -69,6 +69,7 @@ def _finite(model: Any) -> dict[str, Any]:
     partitioner, partition = model.partitioner, model.partition_
     names = list(getattr(model, "feature_names_in_", []))
     listed = getattr(partitioner, "split_features", None)
+    indices = None if listed is None else [names.index(f) if isinstance(f, str) else int(f) for f in listed]
     program = {
         "task": model._task,
         "loss": loss_description(model.loss),
@@ -78,9 +79,7 @@ def _finite(model: Any) -> dict[str, Any]:
         "scale": bool(model.scale),
         "class_weight": _class_weight(model),
         "partitioner": "Greedy" if partitioner is None else type(partitioner).__name__,
-        "split_features": None
-        if listed is None
-        else [names.index(f) if isinstance(f, str) else int(f) for f in listed],
+        "split_features": indices,
         **{name: _whole(getattr(partitioner, name, None)) for name in ("max_depth", "max_leaves", "min_rows")},
     }
     if partitioner is None:
@@ -121,10 +120,8 @@ def _linear(model: Any) -> dict[str, Any]:
 
 
 def _stack(model: Any) -> dict[str, Any]:
-    program = {
-        "task": "classification" if hasattr(model, "classes_") else "regression",
-        "shrinkage": float(model.shrinkage),
-    }
+    task = "classification" if hasattr(model, "classes_") else "regression"
+    program = {"task": task, "shrinkage": float(model.shrinkage)}
     arrays = {"combination": model.combination_, "held_out": model.held_out_, "tested": model.tested_}
     return {"kind": "stack", "program": program, "solution": {}, "arrays": arrays}
 
@@ -138,16 +135,16 @@ def loss_description(loss: Any) -> dict[str, Any]:
     {'name': 'Huber', 'delta': 1.0}
     """
     resolved = resolve_loss(loss)
-    parameters = asdict(resolved) if is_dataclass(resolved) else {}
+    parameters: dict[str, Any] = asdict(resolved) if is_dataclass(resolved) else {}
     return {"name": type(resolved).__name__} | {name: _plain(value) for name, value in parameters.items()}
 
 
 def _class_weight(model: Any) -> Any:
     """None, "balanced", or pairs of label and weight."""
     weights = getattr(model, "class_weight", None)
-    return (
-        [[_plain(label), float(weight)] for label, weight in weights.items()] if isinstance(weights, dict) else weights
-    )
+    if not isinstance(weights, dict):
+        return weights
+    return [[_plain(label), float(weight)] for label, weight in weights.items()]
 
 
 def _whole(value: Any) -> int | None:

@@ -168,21 +168,15 @@ def best_tree_cost(boxes: BoxSums, costs: dict[Box, int], most_leaves: int) -> i
             for v in range(1 << k):
                 best: list[int | None] = [costs.get((S, v))] * largest
                 if k < boxes.depth and largest > 1:
-                    for i, larger in (
-                        (i, S[:i] + (j,) + S[i:]) for j in range(F) if j not in S for i in [_place(S, j)]
-                    ):
-                        low, high = v & ((1 << i) - 1), v >> i << i + 1
-                        sides = below[larger, high | low], below[larger, high | low | 1 << i]
-                        _join(best, *sides)
+                    for j in set(range(F)) - set(S):
+                        i = sum(other < j for other in S)
+                        larger, kept = (*S[:i], j, *S[i:]), v >> i << i + 1 | v & ((1 << i) - 1)
+                        _join(best, below[larger, kept], below[larger, kept | 1 << i])
                 level[S, v] = best
         below = level
     found = below[(), 0][-1]
     assert found is not None  # the root is always allowed
     return found
-
-
-def _place(S: tuple[int, ...], j: int) -> int:
-    return sum(other < j for other in S)
 
 
 def _join(best: list[int | None], observed: list[int | None], missing: list[int | None]) -> None:

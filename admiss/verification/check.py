@@ -87,8 +87,8 @@ def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:
     model = model_or_file
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
-    certificate = getattr(model, "certificate_", None)
-    if not isinstance(certificate, Certificate):
+    if not isinstance(getattr(model, "certificate_", None), Certificate):
         raise ValueError(f"{type(model).__name__} has no certificate_: fit a finite, adaptive or stacked model first.")
+    certificate = model.certificate_
     stored = certificate.evidence or {}
     return certificate, evidence_of(model) | {key: stored[key] for key in ("digest",) if key in stored}, model

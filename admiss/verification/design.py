@@ -63,7 +63,7 @@ def rebuilt_columns(program: Mapping[str, Any], scale: FloatArray, rows: Rows, m
         values = own.toarray() if sp.issparse(own) else np.asarray(own, dtype=float)
     if type(adaptivity).counts is not Adaptivity.counts:
         patterns, codes = np.unique(M, axis=0, return_inverse=True)
-        weights = np.bincount(codes.ravel(), rows.s, len(patterns))
+        weights = np.asarray(np.bincount(codes.ravel(), rows.s, len(patterns)), dtype=float)
         counts = np.asarray(adaptivity.counts(patterns, weights))[j, k]
     varies = ~((phi.min(axis=0) == phi.max(axis=0)) & (phi[0] != 0))[k]
     free = j == 0

@@ -8,11 +8,12 @@ For every t in the domain of the conjugate l* with  sum_i q_i t_i a_ik = 0  for 
 
 where l2_k = 0 requires |v_k| <= l1_k. A given t is made feasible: with weights d_i >= 0 that are 0 at the edges of the
 domain, t - d (A_F c) satisfies the equations if (A_F' Q D A_F) c = A_F' Q t. The exact solution c lies in the balls of
-python-flint, so the equations hold exactly for a point inside the balls of t - d (A_F c). It is then multiplied by
-tau <= 1 for the conditions |v_k| <= l1_k.
+python-flint, so the equations hold exactly for a point inside the balls of t - d (A_F c). Columns with an l1 penalty
+only and w_k != 0 are moved to |v_k| = l1_k by the same equations. The point is then multiplied by tau <= 1
+for the conditions |v_k| <= l1_k of the others.
 
 Integers: A = N 2^-e by columns, t = T 2^-e_t, d = D 2^-e_d, s = R 2^-e_s. With C the solution of
-N_F' diag(R D) N_F C = N_F' diag(R) T, the feasible point is 2^-e_t (T - D (N_F C)).
+N_F' diag(R D) N_F C = N_F' diag(R) T - (the values sought), the feasible point is 2^-e_t (T - D (N_F C)).
 """
 
 from dataclasses import dataclass
@@ -55,17 +56,37 @@ class PenalisedRisk:
             )
             return _ends(risk + penalty)
 
-    def bound(self, t: FloatArray) -> Fraction:
-        """A lower bound on min P from a point that is made feasible."""
+    def bound(self, t: FloatArray, w: FloatArray) -> Fraction:
+        """A lower bound on min P from a point that is made feasible; ``w`` tells which conditions hold with equality.
+
+        Raises :class:`RejectedError` if the point cannot be made feasible.
+        """
+        unpenalised, hard = (self.l1 == 0) & (self.l2 == 0), (self.l1 > 0) & (self.l2 == 0)
+        sought = np.where(unpenalised, 0.0, np.where(hard & (w != 0), -np.sign(w) * self.l1, np.nan))
+        if np.any(hard & (w != 0)):
+            try:
+                return self._bound(t, sought)
+            except RejectedError:
+                sought[hard] = np.nan
+        return self._bound(t, sought)
+
+    def _bound(self, t: FloatArray, sought: FloatArray) -> Fraction:
+        """The bound from the point moved to given values v_k; NaN for those that are not given."""
         with flint.ctx.workprec(PRECISION):
             t = np.clip(t, *self.loss.domain(self.y))
             N, R, T = integers_of(self.A), integers_of(self.s[:, None]), integers_of(t[:, None])
-            point = self._feasible(t, N, R, T)
+            try:
+                point = self._moved(t, sought, N, R, T)
+            except ZeroDivisionError as error:
+                raise RejectedError("the dual point is not orthogonal to the columns without penalty") from error
             weighted = arb_mat(len(point), 1, [r * p for r, p in zip(R.numbers, point, strict=True)])
             products = (arb_mat(N.matrix().transpose()) * weighted).entries() if N.shape[1] else []
             unit, total = _power(-T.exponents[0]), sum(R.numbers)
-            v = [abs(part) * _power(-e) * unit / total for part, e in zip(products, N.exponents, strict=True)]
-            tau = self._shrink(v)
+            v = [
+                abs(part) * _power(-e) * unit / total if np.isnan(value) else arb(abs(value))
+                for part, e, value in zip(products, N.exponents, sought.tolist(), strict=True)
+            ]
+            tau = self._shrink(v, sought)
             conjugates = [self.loss.conjugate(y, tau * unit * p) for y, p in zip(self.y.tolist(), point, strict=True)]
             bound = -_weighted_mean(conjugates, R)
             for part, a, b in zip(v, self.l1.tolist(), self.l2.tolist(), strict=True):
@@ -75,47 +96,59 @@ class PenalisedRisk:
                         bound -= excess**2 / (2 * arb(b))
             return _ends(bound)[0]
 
-    def _feasible(self, t: FloatArray, N: Integers, R: Integers, T: Integers) -> list[arb]:
-        """The point that is orthogonal to the columns without penalty, in units of T."""
-        unpenalised = np.flatnonzero((self.l1 == 0) & (self.l2 == 0))
-        if not len(unpenalised):
+    def _moved(self, t: FloatArray, sought: FloatArray, N: Integers, R: Integers, T: Integers) -> list[arb]:
+        """The point with the values sought, in units of T."""
+        D = integers_of(self.loss.room(self.y, t)[:, None])
+        chosen = self._movable(np.flatnonzero(~np.isnan(sought)), sought, D, R, T)
+        if not len(chosen):
             return [arb(number) for number in T.numbers]
-        d = self.loss.room(self.y, t)
-        chosen = self._independent(unpenalised, N, R)
-        rows, D = fmpz_mat(*_columns(N, chosen)), integers_of(d[:, None])
+        rows = fmpz_mat(*_columns(N, chosen))
         left = fmpz_mat(*_columns(N, chosen, [r * n for r, n in zip(R.numbers, D.numbers, strict=True)]))
         right = fmpz_mat(len(t), 1, [r * n for r, n in zip(R.numbers, T.numbers, strict=True)])
-        try:
-            C = arb_mat(left.transpose() * rows).solve(arb_mat(rows.transpose() * right))
-        except ZeroDivisionError as error:
-            raise RejectedError("the dual point cannot be made orthogonal to the columns without penalty") from error
-        moved = (arb_mat(rows) * C).entries()
-        return [arb(a) - b * m for a, b, m in zip(T.numbers, D.numbers, moved, strict=True)]
+        total = sum(R.numbers)
+        values = [arb(float(sought[k])) * total * _power(N.exponents[k] + T.exponents[0]) for k in chosen.tolist()]
+        difference = arb_mat(rows.transpose() * right) - arb_mat(len(values), 1, values)
+        moves = (arb_mat(rows) * arb_mat(left.transpose() * rows).solve(difference)).entries()
+        return [arb(a) - b * m for a, b, m in zip(T.numbers, D.numbers, moves, strict=True)]
 
-    def _independent(self, columns: IntArray, N: Integers, R: Integers) -> IntArray:
-        """Columns on which the others depend on all rows."""
-        everything = fmpz_mat(*_columns(N, columns, with_zero=True))
-        weighted = fmpz_mat(*_columns(N, columns, R.numbers, with_zero=True))
-        return columns[independent_columns(weighted.transpose() * everything)]
+    def _movable(self, chosen: IntArray, sought: FloatArray, D: Integers, R: Integers, T: Integers) -> IntArray:
+        """Columns whose values are to be reached; those that have them, or depend on others with value 0, are left out.
 
-    def _shrink(self, v: list[arb]) -> arb:
-        """The largest known tau <= 1 that satisfies the conditions of columns with an l1 penalty only."""
+        A column that is 0 wherever the point can be moved has its value if the point is 0 there.
+        """
+        fixed = np.array([number == 0 for number in D.numbers])
+        still = np.array([number == 0 for number in T.numbers]) & fixed
+        A = self.A[:, chosen]
+        settled = (sought[chosen] == 0) & ~np.any((A != 0) & ~still[:, None], axis=0)
+        chosen = chosen[~settled]
+        if not len(chosen) or np.any(sought[chosen] != 0):
+            return chosen
+        N = integers_of(np.column_stack([self.A[:, chosen], np.zeros(len(A))]))
+        return chosen[independent_columns(N.matrix().transpose() * N.matrix())]
+
+    def _shrink(self, v: list[arb], sought: FloatArray) -> arb:
+        """A tau <= 1 that satisfies the conditions of columns with an l1 penalty only whose values are not given."""
         tau = 1.0
-        for part, a, b in zip(v, self.l1.tolist(), self.l2.tolist(), strict=True):
-            while a > 0 and b == 0 and not tau * part <= arb(a):
+        hard = (self.l1 > 0) & (self.l2 == 0) & np.isnan(sought)
+        for k in np.flatnonzero(hard).tolist():
+            part, a = v[k], float(self.l1[k])
+            while not tau * part <= arb(a):
                 tau = min(np.nextafter(tau, 0.0), float(np.nextafter(float((arb(a) / part.upper()).lower()), 0.0)))
         return arb(tau)
 
 
-def _columns(
-    N: Integers, columns: IntArray, weights: list[int] | None = None, with_zero: bool = False
-) -> tuple[int, int, list[int]]:
-    """Shape and numbers of some columns, times a number per row, and possibly a column of zeros after them."""
-    (n, width), chosen = N.shape, columns.tolist()
-    factors = [1] * n if weights is None else weights
-    zero = [0] if with_zero else []
-    numbers = [number for i in range(n) for number in [*(N.numbers[i * width + j] * factors[i] for j in chosen), *zero]]
-    return n, len(chosen) + len(zero), numbers
+def _columns(N: Integers, columns: IntArray, weights: list[int] | None = None) -> tuple[int, int, list[int]]:
+    """Shape and numbers of some columns, times a number per row."""
+    n, width = N.shape
+    numbers = N.numbers
+    if len(columns) < width:
+        chosen = columns.tolist()
+        numbers = [numbers[first + j] for first in range(0, n * width, width) for j in chosen]
+        width = len(chosen)
+    if weights is not None:
+        repeated = (weight for weight in weights for _ in range(width))
+        numbers = [number * weight for number, weight in zip(numbers, repeated, strict=True)]
+    return n, width, numbers
 
 
 def _power(exponent: int) -> arb:

@@ -19,8 +19,10 @@ import numpy as np
 
 from admiss.verification.boxes import BoxSums, best_tree_cost
 from admiss.verification.covers import no_cover_below
+from admiss.verification.dual import PenalisedRisk
 from admiss.verification.groups import best_groups_cost
-from admiss.verification.pattern_sums import PatternSums, pattern_sums
+from admiss.verification.losses import LossInBalls
+from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums
 from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
 from admiss.verification.rows import Rows, check_scale
 from formulations.arrays import BoolArray, IntArray
@@ -42,8 +44,6 @@ class Limits:
 def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof) -> None:
     """Prove the claims one after the other; the proof collects what was shown."""
     program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
-    if program["loss"]["name"] != "Squared":
-        raise NotCoveredError(f"partitions are verified for the squared loss, not for {program['loss']['name']}")
     check_scale(rows.X, rows.s, arrays["scale"], program["scale"])
     sums = pattern_sums(
         rows.X, rows.y[:, 0], rows.s, arrays["scale"], program["leaf_model"], program["ridge"], program["ridge_scale"]
@@ -52,6 +52,13 @@ def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: R
     leaves = _checked_leaves(program, solution, arrays, sums, limits)
     proof.add(f"the {len(leaves)} leaves are a partition of the {len(sums.rows)} patterns within all limits")
 
+    if program["loss"]["name"] != "Squared":
+        _check_values(certificate, program, arrays, rows, sums)
+        proof.add(f"the model costs {number(certificate.objective)}, as stated")
+        if certificate.bound == -np.inf and certificate.status != "optimal":
+            proof.add("no bound is stated")
+            return
+        raise NotCoveredError(f"bounds of partitions are verified for the squared loss, not {program['loss']['name']}")
     everything = sums.unit * sums.enclose_members(range(len(sums.rows)))[1]
     tolerance = max(Fraction(certificate.objective) / 10**9, everything / 10**12)
     cost = _checked_cost(certificate, arrays, sums, leaves, tolerance)
@@ -82,7 +89,7 @@ def _limits(program: Mapping[str, Any], sums: PatternSums) -> Limits:
     """Limits on this data; a feature that is missing in no row or in all of them cannot be split on."""
     d = sums.patterns.shape[1]
     features = np.arange(d) if program["split_features"] is None else np.array(program["split_features"], dtype=int)
-    varies = sums.patterns.any(axis=0) & ~sums.patterns.all(axis=0)
+    varies = np.asarray(sums.patterns.any(axis=0) & ~sums.patterns.all(axis=0))
     features = np.sort(features[varies[features]])
     depth = len(features) if program["max_depth"] is None else min(program["max_depth"], len(features))
     least = 2 * (d + 1) if program["min_rows"] is None else program["min_rows"]
@@ -155,6 +162,28 @@ def _checked_cost(
     fits = low - tolerance <= _exact(certificate.objective) <= high + tolerance
     require(fits, f"the partition costs {as_float(low)!r}, not {certificate.objective!r}")
     return as_float(low), as_float(high, upwards=True)
+
+
+def _check_values(
+    certificate: Certificate, program: Mapping[str, Any], arrays: Mapping[str, Any], rows: Rows, sums: PatternSums
+) -> None:
+    """Reject an objective that is not the value of the leaf models, for any loss."""
+    M = np.isnan(rows.X)
+    A, loss = leaf_features(rows.X, arrays["scale"], program["leaf_model"]), LossInBalls.of(program["loss"])
+    index = {pattern.tobytes(): leaf for pattern, leaf in zip(sums.patterns, arrays["leaf"].tolist(), strict=True)}
+    labels, total = np.array([index[m.tobytes()] for m in M]), Fraction(0)
+    for q in range(len(arrays["leaf_costs"])):
+        inside = labels == q
+        s, weight = rows.s[inside], sum(map(Fraction, rows.s[inside].tolist()))
+        ridge = Fraction(program["ridge"]) * (weight if program["ridge_scale"] == "sample" else 1)
+        columns = np.column_stack([np.ones(len(s)), A[inside]])
+        none = np.zeros(columns.shape[1])
+        for k, y in enumerate(rows.y[inside].T):
+            b, w = float(arrays["leaf_intercepts"][q, k]), arrays["leaf_weights"][q, k]
+            total += weight * PenalisedRisk(columns, y, s, none, none, loss).value(np.append(b, w))[1]
+            total += ridge * sum(Fraction(part) ** 2 for part in w.tolist())
+    fits = abs(total - _exact(certificate.objective)) <= Fraction(1, 10**8) * total
+    require(fits, f"the leaf models cost {as_float(total)!r}, not {certificate.objective!r}")
 
 
 def _lowest_cost(partitioner: str, sums: PatternSums, limits: Limits, bound: Fraction) -> Fraction:

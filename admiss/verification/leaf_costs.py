@@ -66,7 +66,7 @@ def _varying_columns(entries: list[list[fmpz]]) -> list[int]:
 def _pivots(H: fmpz_mat, prime: int) -> list[int]:
     reduced, rank = nmod_mat(H, prime).rref()
     rows = reduced.tolist()[:rank]
-    return [next(j for j, entry in enumerate(row) if entry != 0) for row in rows]
+    return [next(j for j, entry in enumerate(row) if int(entry)) for row in rows]
 
 
 def _by_balls(G: fmpz_mat) -> Enclosure | None:

@@ -42,7 +42,7 @@ def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: R
         low, high = low + ends[0], high + ends[1]
         size += max(ends[1], Fraction(_null_risk(loss, columns, y, rows.s)))
         dual = certificate.dual if len(coefficients) == 1 else None
-        bound += risk.bound(_dual_point(risk, columns, w * columns.divisor, dual))
+        bound += risk.bound(_dual_point(risk, columns, w * columns.divisor, dual), w)
     proof.objective = as_float(low), as_float(high, upwards=True)
     stated = Fraction(certificate.objective) if np.isfinite(certificate.objective) else high + size
     require(low - STATED * size <= stated <= high + STATED * size, f"the objective is {as_float(low)!r}, not as stated")

@@ -93,25 +93,26 @@ class PatternSums:
         return Fraction(int(cost.p), int(cost.q)) * self.unit * power_of_two(BITS)
 
 
+def leaf_features(X: FloatArray, scale: FloatArray, leaf_model: str) -> FloatArray:
+    """The features of the linear models in the leaves."""
+    M = np.isnan(X)
+    observed, indicated = ~M.all(axis=0), M.any(axis=0) & ~M.all(axis=0)
+    A = np.where(M, 0.0, X / scale)[:, observed]
+    return np.hstack([A, M[:, indicated]]) if leaf_model == "affine_intercept" else A
+
+
 def pattern_sums(
     X: FloatArray, y: FloatArray, s: FloatArray, scale: FloatArray, leaf_model: str, ridge: float, ridge_scale: str
 ) -> PatternSums:
     """The sums for rows of positive weight."""
-    M = np.isnan(X)
-    observed, indicated = ~M.all(axis=0), M.any(axis=0) & ~M.all(axis=0)
-    A = np.where(M, 0.0, X / scale)[:, observed]
-    if leaf_model == "affine_intercept":
-        A = np.hstack([A, M[:, indicated]])
+    M, A = np.isnan(X), leaf_features(X, scale, leaf_model)
     Z, weights = integers_of(np.column_stack([np.ones(len(X)), A, y])), integers_of(s[:, None])
     penalty = integers_of(np.array([[ridge]]))
     per_sample = ridge_scale == "sample"
     # exponents of the ridge in units of the Gram matrix; a factor 2^spare makes all of them non-negative
     shifts = [2 * e - penalty.exponents[0] + (0 if per_sample else weights.exponents[0]) for e in Z.exponents]
     spare = max(0, -min(shifts[1:-1], default=0)) if ridge > 0 else 0
-    ridges = (
-        [0, *(penalty.numbers[0] << (shift + spare) for shift in shifts[1:-1]), 0] if ridge > 0 else [0] * len(shifts)
-    )
-    base = _diagonal(ridges)
+    base = _diagonal([0, *(penalty.numbers[0] << max(0, shift + spare) for shift in shifts[1:-1]), 0])
 
     patterns, codes, rows = np.unique(M, axis=0, return_inverse=True, return_counts=True)
     order = np.split(np.argsort(codes.ravel(), kind="stable"), np.cumsum(rows)[:-1])

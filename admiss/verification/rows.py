@@ -34,7 +34,7 @@ def read_rows(evidence: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) -
     """The rows, after a comparison of their digest with that of the certificate, if it has one."""
     program = evidence["program"]
     weights = program.get("class_weight")
-    reader = _Reader({label: weight for label, weight in weights} if isinstance(weights, list) else weights)
+    reader = _Reader(dict(weights) if isinstance(weights, list) else weights)
     features = read_features(reader, X, reset=True)
     if program["task"] == "classification":
         _, _, targets, s = read_class_targets(reader, y, features, sample_weight)

@@ -33,7 +33,7 @@ def verify_stack(certificate: Certificate, evidence: Mapping[str, Any], rows: Ro
     arrays, program = evidence["arrays"], evidence["program"]
     Z, tested, w = arrays["held_out"], arrays["tested"], arrays["combination"]
     Y = rows.y
-    inside = len(tested) and bool(np.all((tested >= 0) & (tested < len(Y))))
+    inside = len(tested) > 0 and bool(np.all((tested >= 0) & (tested < len(Y))))
     require(inside and Z.shape == (len(tested), Y.shape[1], len(w)), "the held-out predictions do not fit the rows")
     require(bool(np.all(w >= 0)) and abs(float(w.sum()) - 1.0) < 1e-9, "the weights are not a convex combination")
     with flint.ctx.workprec(PRECISION):
@@ -64,7 +64,7 @@ def _error_products(Z: FloatArray, Y: FloatArray, s: FloatArray) -> list[list[ar
     # one column with all numbers, so that predictions and targets have the same exponent
     table = np.column_stack([Z.reshape(-1, K), Y.ravel()])
     integers, weights = integers_of(table.reshape(-1, 1)), integers_of(np.repeat(s, Y.shape[1])[:, None])
-    N = fmpz_mat(*table.shape, integers.numbers)
+    N = fmpz_mat(len(table), K + 1, integers.numbers)
     errors = N * fmpz_mat(K + 1, K, [int(i == K) - int(i == k) for i in range(K + 1) for k in range(K)])
     weighted = fmpz_mat(*_times(errors, weights.numbers))
     unit = arb((1, -2 * integers.exponents[0])) / sum(weights.numbers)
