@@ -18,7 +18,7 @@ Other solvers run through Pyomo, most of them in a separate process, which works
 import shutil
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class LinearSolution:
     seconds : float
     reduced_costs : array or None
         c_j - a_j'y for the duals y of the bound; linear programs in HiGHS only.
+    duals : dict
+        y of each constraint, by the ``id`` of Pyomo's constraint; linear programs in HiGHS only.
     """
 
     values: FloatArray | None
@@ -56,6 +58,7 @@ class LinearSolution:
     version: str
     seconds: float
     reduced_costs: FloatArray | None = None
+    duals: dict[int, float] = field(default_factory=dict)
 
 
 def require_solver(solver: str) -> None:
@@ -163,13 +166,14 @@ def _solve_highs(
     if feasible:
         values = np.array([_unused_value(variable) for variable in variables], dtype=float)
         values[columns] = found.col_value
-    bound, reduced = -np.inf, None
+    bound, reduced, duals = -np.inf, None, {}
     if has_integers:
         bound = float(info.mip_dual_bound)
     elif found.dual_valid:
         bound, reduced_columns = _dual_bound(lp, np.array(found.row_dual), upper)
         reduced = np.zeros(len(variables))
         reduced[columns] = reduced_columns
+        duals = {id(row.constraint): y for row, y in zip(form.rows, found.row_dual, strict=True)}
     words = {
         highspy.HighsModelStatus.kOptimal: "optimal",
         highspy.HighsModelStatus.kTimeLimit: "time limit",
@@ -179,7 +183,7 @@ def _solve_highs(
     word = "interrupted" if interrupted else words.get(status, h.modelStatusToString(status).lower())
     offset = float(form.c_offset[0])
     seconds = time.perf_counter() - started
-    return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced)
+    return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced, duals)
 
 
 def _unused_value(variable: Any) -> float:

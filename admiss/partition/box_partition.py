@@ -8,12 +8,12 @@ from math import comb
 from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_partition
-from admiss.partition.proof import cheap_bound, enumerated_boxes, settled, unproven
+from admiss.partition.proof import cheap_bound, deadline, enumerated_boxes, unproven
 from admiss.patterns import PatternTable
 from formulations.boxes.partition import solve_box_partition
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import best_tree
+from formulations.trees.proven_tree import proven_tree
 
 # Entries of the set-partitioning matrix beyond which a tree is returned with its gap.
 MOST_ENTRIES = 5 * 10**6
@@ -65,7 +65,10 @@ class BoxPartition(Partitioner):
         # boxes can be more than the leaves of a tree of that depth
         limits = replace(limits, leaves=min(most, self.max_leaves or most))
         boxes, reason = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, start)
-        tree = grow_greedily(leaf_cost, limits) if boxes is None else best_tree(boxes, limits.leaves)[0]
+        if boxes is None:
+            tree = grow_greedily(leaf_cost, limits)
+        else:
+            tree = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start)).tree
         if boxes is not None and _entries(statistics, limits) > MOST_ENTRIES:
             reason = "too many boxes to choose"
         if boxes is None or reason:
@@ -78,8 +81,7 @@ class BoxPartition(Partitioner):
             solver=self.solver,
             time_limit=time_left(self.time_limit, start),
         )
-        certificate = replace(certificate, seconds=time.perf_counter() - start)
-        return settled(box_partition(statistics, found, certificate), leaf_cost)
+        return box_partition(statistics, found, replace(certificate, seconds=time.perf_counter() - start))
 
 
 def _entries(statistics: PatternRows, limits: Limits) -> int:

@@ -1,7 +1,8 @@
 """The best tree of missingness patterns, proven optimal.
 
-The costs of all boxes with at most D literals come first; then a mixed-integer program or a dynamic program, two
-independent computations, choose the tree.
+Intervals of the costs of all boxes with at most D literals come first; then a dynamic program, whose bound holds in
+exact arithmetic, or a mixed-integer program, whose bound is the solver's, choose the tree. These are two independent
+computations.
 """
 
 import time
@@ -12,13 +13,14 @@ from admiss._version import __version__
 from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.proof import cheap_bound, enumerated_boxes, settled, unproven
-from formulations.certificate import Certificate
+from admiss.partition.proof import certified, cheap_bound, deadline, enumerated_boxes, unproven
+from formulations.certificate import SOLVERS_BOUND, Certificate, certify
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import Tree, best_tree
-from formulations.trees.flow import CLOSED, solve_optimal_tree
+from formulations.trees.dynamic_program import Tree, leaves_of, tree_cost
+from formulations.trees.flow import solve_optimal_tree
+from formulations.trees.proven_tree import CLOSED, Refinement, proven_tree, tolerance_of
 
 METHODS = ("dp", "mio", "both")
 
@@ -33,7 +35,8 @@ class OptimalTree(Partitioner):
     max_depth, max_leaves, min_rows, split_features
         Limits, see :class:`~admiss.partition.Partitioner`.
     method : {"dp", "mio", "both"}
-        Dynamic program, mixed-integer program (Pyomo), or both, compared.
+        Dynamic program, mixed-integer program (Pyomo), or both, compared. The bound of the mixed-integer program alone
+        is computed in floating point by the solver: its status is "solver's bound", not "optimal".
     solver : str
         Solver of the mixed-integer program: "highs", or any mixed-integer solver that Pyomo knows.
     time_limit : float, optional
@@ -81,25 +84,42 @@ class OptimalTree(Partitioner):
         if boxes is None:
             greedy = grow_greedily(leaf_cost, limits)
             return unproven(leaf_cost, greedy, cheap_bound(leaf_cost, limits, reason), reason, start)
-        tree, certificate = self._choose(leaf_cost, boxes, limits, start)
-        certificate = replace(certificate, seconds=time.perf_counter() - start)
-        return settled(tree_partition(statistics, tree, certificate), leaf_cost)
+        choose = {"dp": self._by_dynamic_program, "mio": self._by_integer_program, "both": self._by_both}[self.method]
+        tree, certificate = choose(leaf_cost, boxes, limits, start)
+        return tree_partition(statistics, tree, certificate)
 
-    def _choose(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float) -> tuple[Tree, Certificate]:
-        if self.method != "mio":
-            tree, value = best_tree(boxes, limits.leaves)
-            by_program = Certificate(value, value, "optimal", "dynamic program", f"of admiss {__version__}", 0.0)
-            if self.method == "dp":
-                return tree, by_program
-        greedy = grow_greedily(leaf_cost, limits)
-        left = time_left(self.time_limit, start)
+    def _by_dynamic_program(
+        self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float
+    ) -> tuple[Tree, Certificate]:
+        found = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start))
+        tolerance, version = tolerance_of(leaf_cost, found.objective), f"of admiss {__version__}"
+        return found.tree, certify(
+            found.objective, found.bound, tolerance, found.reason, "dynamic program", version, start
+        )
+
+    def _by_integer_program(
+        self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float
+    ) -> tuple[Tree, Certificate]:
+        """Solve the program, refining the lower ends of the leaves of its tree until these settle its cost."""
+        refinement, tree = Refinement(leaf_cost, boxes), grow_greedily(leaf_cost, limits)
+        while True:
+            left = time_left(self.time_limit, start)
+            tree, found = solve_optimal_tree(boxes, limits.leaves, start=tree, solver=self.solver, time_limit=left)
+            objective = refinement.upper(leaves_of(tree))
+            certificate = certified(leaf_cost, objective, found.bound, found, start, rigorous=False)
+            ended = certificate.status == SOLVERS_BOUND or found.status != SOLVERS_BOUND
+            if ended or not refinement.refine(leaves_of(tree)):
+                return tree, certificate
+
+    def _by_both(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float) -> tuple[Tree, Certificate]:
+        """The dynamic program has the proof; the integer program, over the same costs, must agree."""
+        tree, proof = self._by_dynamic_program(leaf_cost, boxes, limits, start)
+        greedy, left = grow_greedily(leaf_cost, limits), time_left(self.time_limit, start)
         found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
-        if self.method == "both":
-            agree = abs(value - certificate.objective) <= CLOSED * max(abs(value), abs(certificate.objective))
-            if certificate.status == "optimal" and not agree:
-                low, status = min(value, certificate.bound), "mixed-integer and dynamic program disagree"
-                better = found if certificate.objective < value else tree
-                return better, replace(certificate, bound=low, status=status)
-            if certificate.status != "optimal":  # the dynamic program has the proof that the solver did not finish
-                return tree, by_program
-        return found, certificate
+        if certificate.status != SOLVERS_BOUND:
+            return tree, proof
+        value = tree_cost(boxes, tree)
+        if abs(value - certificate.objective) > CLOSED * max(value, certificate.objective) + certificate.tolerance:
+            low, status = min(proof.bound, certificate.bound), "mixed-integer and dynamic program disagree"
+            return (found if certificate.objective < value else tree), replace(proof, bound=low, status=status)
+        return tree, replace(proof, solver=f"dynamic program and {certificate.solver}", version=certificate.version)

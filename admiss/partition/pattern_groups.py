@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
-from admiss.partition.proof import settled, unproven
+from admiss.partition.proof import certified, deadline, unproven
 from admiss.terminal.progress import gap_counter
+from formulations.certificate import SOLVERS_BOUND
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
-from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
+from formulations.groups.proven_groups import is_provable, proven_groups
+from formulations.leaves.cost import LeafCost, PatternRows
+from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.dynamic_program import leaves_of
 
 # Patterns beyond which a tree is returned with its gap.
@@ -84,10 +88,18 @@ class PatternGroups(Partitioner):
                 random_state=self.random_state,
                 on_progress=report,
             )
-        return settled(group_partition(statistics, labels, certificate), leaf_cost)
+        moment = deadline(self.time_limit, start)
+        objective, bound = leaf_cost.total(np.flatnonzero(labels == g) for g in np.unique(labels)), certificate.bound
+        rigorous = certificate.status != SOLVERS_BOUND
+        if is_provable(leaf_cost) and time.monotonic() < moment:
+            rigorous = True
+            labels, objective, bound = proven_groups(leaf_cost, labels, limits.leaves, limits.rows, moment)
+        certificate = certified(leaf_cost, objective, bound, certificate, start, rigorous)
+        return group_partition(statistics, labels, certificate)
 
 
 def _pattern_grams(leaf_cost: SquaredLeafCost) -> np.ndarray:
     """Gram matrix of (1, a, y) of every pattern."""
     Z, start, _ = leaf_cost.statistics
-    return np.array([Z[start[p] : start[p + 1]].T @ Z[start[p] : start[p + 1]] for p in range(len(start) - 1)])
+    grams = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)])
+    return np.asarray(grams * np.outer(leaf_cost.unit, leaf_cost.unit))

@@ -32,7 +32,7 @@ from experiments.bench.records import cached, footer, in_new_process
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets
 from formulations.leaves.box_costs import count_boxes
-from formulations.leaves.cost import SquaredLeafCost
+from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.dynamic_program import Tree
 
 PAIRS = 5
@@ -197,8 +197,9 @@ def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: f
     data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
     features = LeafFeatures.fit(data.X_train, np.ones(n), "static", False)
     rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
-    Z, start, _ = SquaredLeafCost(rows, ridge, "sample").statistics
-    gram = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)])
+    leaf_cost = SquaredLeafCost(rows, ridge, "sample")
+    Z, start, _ = leaf_cost.statistics
+    gram = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)]) * np.outer(leaf_cost.unit, leaf_cost.unit)
     return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)
 
 

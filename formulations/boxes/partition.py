@@ -13,9 +13,19 @@ Constraints cover   sum_{B holds p} x_B = 1, for every p
 
 The boxes are disjoint on the cells, not on all of {0,1}^d: an unseen pattern may lie in none of them, or in two.
 
-1. Linear relaxation, x >= 0, by interior point with crossover. Weak duality gives L <= min and reduced costs r_B.
-2. A partition with x_B = 1 costs at least L + r_B: if that is above U, B is in no partition better than the tree.
-3. The integer program over the remaining boxes, with optimum V. A partition costs at least min{U, V}.
+1. Linear relaxation, x >= 0, by interior point with crossover. Any prices pi_p of the cells and sigma <= 0 of a leaf
+   give reduced costs r_B = c_B - sigma - sum_{p in B} pi_p, and every partition costs at least
+
+       L + sum of r_B over its boxes,      L = sum_p pi_p + Q sigma.
+
+2. If no r_B is negative, L is a lower bound; else L plus Q times the least r_B is. A box with r_B above U - L is in no
+   partition that is better than the tree.
+3. The integer program over the remaining boxes finds a good partition, by the solver's bound the best one.
+4. A depth-first search over the partitions into the remaining boxes, cell by cell, whose reduced costs sum to less than
+   U - L, proves it: it trusts neither the solver's prices nor its bound.
+
+The costs c_B are lower ends (:mod:`formulations.leaves.cost`). If the upper ends of the partition found do not meet the
+bound, the lower ends of its boxes are computed from rows, and the steps are repeated.
 
 Costs are in units of U, which makes the tolerances of the solver relative.
 """
@@ -27,19 +37,18 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.boxes.enumeration import best_partition
 from formulations.certificate import Certificate, certify
-from formulations.leaves.box_costs import BoxCosts, members_of, subset_of_rank
+from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
-from formulations.linear_solver import LinearSolution, highs_version, require_solver, solve_linear, time_left
-from formulations.trees.dynamic_program import Tree, leaves_of, tree_cost
-from formulations.trees.flow import CLOSED
+from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
+from formulations.trees.dynamic_program import Tree, leaves_of
+from formulations.trees.proven_tree import ILL_CONDITIONED, ROUNDING, Refinement, tolerance_of
 
-# A box as pairs (feature, whether it is missing).
-Literals = list[tuple[int, bool]]
-# Room for rounding: only boxes that are worse than U by more than this share are dropped.
-ROUNDING = 1e-9
 # Costs that differ by less than this share are equal.
 TIE = 1e-12
+# Share by which the bound of the solver is lowered, for its rounding errors.
+SOLVER_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -135,82 +144,134 @@ def solve_box_partition(
     """
     started = time.perf_counter()
     require_solver(solver)
-    # No loss is negative.
-    best = _Best(leaves_of(start), tree_cost(boxes, start), 0.0, "time limit", "HIGHS", highs_version())
+    search = _Search(leaf_cost, boxes, max_leaves, leaves_of(start), solver, time_limit, started)
     try:
-        if not best.closed and time_left(time_limit, started) != 0:
-            problem = box_partition_problem(leaf_cost.rows.patterns, boxes, max_leaves, best.objective)
-            _improve(best, problem, boxes, solver, time_limit, started)
+        while not search.closed and time_left(time_limit, started) != 0:
+            if not search.improve():
+                break
     except KeyboardInterrupt:
-        best.status = "interrupted"
-    tolerance = CLOSED * abs(best.objective)
-    return best.leaves, certify(best.objective, best.bound, tolerance, best.status, best.solver, best.version, started)
+        search.status = "interrupted"
+    return search.leaves, search.certificate()
 
 
-@dataclass
-class _Best:
-    """The best partition found, its bound, and the status of the last solver."""
+class _Search:
+    """The best partition found, its bound, and the steps of the module."""
 
-    leaves: list[Literals]
-    objective: float
-    bound: float
-    status: str
-    solver: str
-    version: str
+    def __init__(
+        self,
+        leaf_cost: LeafCost,
+        boxes: BoxCosts,
+        max_leaves: int,
+        leaves: list[Literals],
+        solver: str,
+        time_limit: float | None,
+        started: float,
+    ) -> None:
+        self.leaf_cost, self.boxes, self.max_leaves = leaf_cost, boxes, max_leaves
+        self.refinement = Refinement(leaf_cost, boxes)
+        self.leaves, self.objective = leaves, self.refinement.upper(leaves)
+        self.bound, self.rigorous, self.status = 0.0, True, "time limit"  # no loss is negative
+        self.solver, self.version = "HIGHS", highs_version()
+        self.integer_solver, self.time_limit, self.started = solver, time_limit, started
+        self.problem: BoxPartitionProblem | None = None
+
+    def certificate(self) -> Certificate:
+        reason = ILL_CONDITIONED if self.status == "optimal" else self.status
+        return certify(
+            self.objective,
+            self.bound,
+            tolerance_of(self.leaf_cost, self.objective),
+            reason,
+            self.solver,
+            self.version,
+            self.started,
+            rigorous=self.rigorous,
+        )
 
     @property
     def closed(self) -> bool:
-        return self.objective - self.bound <= CLOSED * abs(self.objective)
+        return self.objective - self.bound <= tolerance_of(self.leaf_cost, self.objective)
 
-    def take(self, problem: BoxPartitionProblem, boxes: BoxCosts, retained: IntArray, solution: LinearSolution) -> None:
-        """Accept a solution if it is a partition and better by more than rounding; a tie retains the tree."""
-        self.status, self.solver, self.version = solution.status, solution.solver, solution.version
-        if solution.values is None:
+    def raise_bound(self, bound: float, rigorous: bool) -> None:
+        if bound > self.bound:
+            self.bound, self.rigorous = bound, rigorous
+
+    def improve(self) -> bool:
+        """One round of the steps; returns whether lower ends were refined, so that another round may close the gap."""
+        if self.problem is None:
+            patterns = self.leaf_cost.rows.patterns
+            self.problem = box_partition_problem(patterns, self.boxes, self.max_leaves, self.objective)
+        problem, unit, everything = self.problem, self.objective, np.arange(len(self.problem.boxes))
+        problem.cost[:] = [self.boxes.costs[k][rank, v] for k, rank, v in problem.boxes]
+        model = build_box_partition(problem, everything, unit, relaxed=True)
+        root = solve_linear(
+            model,
+            list(model.x.values()),
+            time_limit=time_left(self.time_limit, self.started),
+            upper=1.0,
+            options={"solver": "ipm", "run_crossover": "on"},
+        )
+        self.status, self.solver, self.version = root.status, root.solver, root.version
+        taken = self._take(everything, root.values)
+        if root.status != "optimal" or not root.duals:
+            return False
+        pi = unit * np.array([root.duals[id(row)] for row in model.cover.values()])
+        sigma = unit * min(0.0, root.duals[id(model.leaves)])
+        self._close(everything, pi, sigma, unit)
+        if self.closed or not self.rigorous:
+            return False
+        return bool(self.refinement.refine(taken or self.leaves) or self.refinement.refine(self.leaves))
+
+    def _close(self, everything: IntArray, pi: FloatArray, sigma: float, unit: float) -> None:
+        """Steps 2 to 4, from the prices of the relaxation."""
+        problem = self.problem
+        assert problem is not None
+        paid = np.array([pi[cells].sum() for cells in problem.cells])
+        # error of any sum below
+        error = (len(pi) + 8) * 2.0**-52 * (self.objective + float(np.abs(pi).sum()) + self.max_leaves * abs(sigma))
+        reduced = problem.cost - sigma - paid - error
+        L = float(pi.sum()) + self.max_leaves * sigma - error
+        self.raise_bound(L + self.max_leaves * min(0.0, float(reduced.min(initial=0.0))), True)
+        if self.closed:
             return
-        selected = retained[solution.values > 0.5]
-        cover = np.zeros(len(problem.patterns), dtype=int)
+        retained = everything[reduced + self.max_leaves * min(0.0, float(reduced.min())) <= self.objective - L]
+        model = build_box_partition(problem, retained, unit, relaxed=False)
+        held = {members_of(problem.patterns, leaf).tobytes() for leaf in self.leaves}
+        rest = solve_linear(
+            model,
+            list(model.x.values()),
+            solver=self.integer_solver,
+            time_limit=time_left(self.time_limit, self.started),
+            start=np.array([float(problem.cells[B].tobytes() in held) for B in retained]),
+        )
+        self.status, self.solver, self.version = rest.status, rest.solver, rest.version
+        self._take(retained, rest.values)
+        found = best_partition(
+            problem.cells, problem.cost, reduced, retained, self.max_leaves, self.objective, L, len(problem.patterns)
+        )
+        if found is not None:
+            self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING), True)
+            self._take_boxes(found[0])
+        elif np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the start is retained
+            self.raise_bound(min(self.objective, rest.bound * unit) * (1.0 - SOLVER_ROUNDING), False)
+
+    def _take(self, retained: IntArray, values: FloatArray | None) -> list[Literals]:
+        """Accept the values of a program if they are a partition; returns its boxes."""
+        if values is None:
+            return []
+        assert self.problem is not None
+        selected = retained[values > 0.5]
+        cover = np.zeros(len(self.problem.patterns), dtype=int)
         for B in selected:
-            cover[problem.cells[B]] += 1
-        cost = float(problem.cost[selected].sum())
-        if (cover == 1).all() and len(selected) <= problem.max_leaves and cost < self.objective * (1.0 - TIE):
-            self.leaves, self.objective = [boxes.literals(*problem.boxes[B]) for B in selected], cost
+            cover[self.problem.cells[B]] += 1
+        is_partition = bool((cover == 1).all()) and len(selected) <= self.max_leaves
+        return self._take_boxes(selected.tolist()) if is_partition else []
 
-
-def _improve(
-    best: _Best,
-    problem: BoxPartitionProblem,
-    boxes: BoxCosts,
-    solver: str,
-    time_limit: float | None,
-    started: float,
-) -> None:
-    """The three steps of the module docstring."""
-    unit, retained = best.objective, np.arange(len(problem.boxes))
-    model = build_box_partition(problem, retained, unit, relaxed=True)
-    root = solve_linear(
-        model,
-        list(model.x.values()),
-        time_limit=time_left(time_limit, started),
-        upper=1.0,
-        options={"solver": "ipm", "run_crossover": "on"},
-    )
-    best.bound = max(best.bound, root.bound * unit)
-    best.take(problem, boxes, retained, root)
-    if best.closed or root.status != "optimal":
-        return
-
-    U = best.objective
-    if root.reduced_costs is not None:
-        retained = np.flatnonzero(root.bound * unit + root.reduced_costs * unit <= U * (1.0 + ROUNDING))
-    model = build_box_partition(problem, retained, unit, relaxed=False)
-    held = {members_of(problem.patterns, leaf).tobytes() for leaf in best.leaves}
-    rest = solve_linear(
-        model,
-        list(model.x.values()),
-        solver=solver,
-        time_limit=time_left(time_limit, started),
-        start=np.array([float(problem.cells[B].tobytes() in held) for B in retained]),
-    )
-    if np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the boxes of the start are retained
-        best.bound = max(best.bound, min(U, rest.bound * unit))
-    best.take(problem, boxes, retained, rest)
+    def _take_boxes(self, selected: list[int]) -> list[Literals]:
+        """Accept a partition if it is better by more than rounding; a tie retains the tree."""
+        assert self.problem is not None
+        leaves = [self.boxes.literals(*self.problem.boxes[B]) for B in selected]
+        cost = self.refinement.upper(leaves) if leaves else np.inf
+        if cost < self.objective * (1.0 - TIE):
+            self.leaves, self.objective = leaves, cost
+        return leaves

@@ -80,6 +80,7 @@ class GroupSearch:
         self.value, self.bound, self.unit = math.inf, 0.0, 1.0
         self.known: dict[bytes, float] = {}
         self.failed_gap = math.inf
+        self.out_of_nodes = False
 
     def run(self) -> str:
         """Search until the gap is closed or time is up; returns the reason for stopping."""
@@ -109,7 +110,7 @@ class GroupSearch:
             proven = min(proven, rest)
             self.bound = max(self.bound, min([self.value, proven, *(part.bound for part in open_parts)]))
             self.report()
-        return "time limit" if self.late() else "node limit"
+        return "time limit" if self.late() else "node limit" if self.out_of_nodes else "optimal"
 
     def offer(self, labels: IntArray) -> None:
         """Keep a partition if it is better than the best so far."""
@@ -172,6 +173,7 @@ class GroupSearch:
         if part.number == 0:
             self.bound = max(self.bound, min(bound, self.value))
         if self.closed(bound) or not relaxation.finished:
+            self.out_of_nodes |= not (self.closed(bound) or self.late())
             return [], bound
         self.round(part, relaxation)
         if not self.closed(bound) and self.settle(part, c, relaxation):

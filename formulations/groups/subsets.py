@@ -11,7 +11,7 @@ only the subsets without pattern 0: 3^(P-1) / 2 steps per level, after 2^P small
 
 import numpy as np
 
-from formulations.arrays import IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.groups.pricing.quadratics import add_quadratic, least_value
 from formulations.groups.problem import PatternGroupsProblem
 from formulations.jit import compiled
@@ -35,13 +35,18 @@ def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, flo
         raise ValueError(f"The dynamic program takes at most {MOST_PATTERNS} patterns, not {P}: use column generation.")
     choice = problem.choice()
     cost = _all_costs(choice.quadratics, choice.base, choice.rows, choice.least_rows)
+    return best_groups_of_costs(cost, P, problem.max_groups)
+
+
+def best_groups_of_costs(cost: FloatArray, P: int, max_groups: int) -> tuple[IntArray, float]:
+    """The same from the costs of all subsets, by their bits."""
     levels = [cost]
-    for _ in range(2, min(problem.max_groups, P)):
+    for _ in range(2, min(max_groups, P)):
         levels.append(_next_level(cost, levels[-1]))
     labels = np.zeros(P, dtype=np.int64)
     left, group, value = 2**P - 1, 0, 0.0
     # The groups follow one after the other: that of the lowest pattern left, then of the rest.
-    for level in [*reversed(levels), None] if problem.max_groups > 1 and P > 1 else [None]:
+    for level in [*reversed(levels), None] if max_groups > 1 and P > 1 else [None]:
         taken = left if level is None else _best_first_group(cost, level, left)
         value += cost[taken]
         labels[[p for p in range(P) if taken >> p & 1]] = group

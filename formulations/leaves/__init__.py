@@ -1,13 +1,14 @@
 """Leaves of a partition and their costs.
 
-Read ``cost`` first (the cost of a leaf, and squared loss), then ``logistic`` and ``any_loss`` (other losses).
+Read ``cost`` first (the cost of a leaf and its interval), then ``squared``, ``logistic`` and ``any_loss`` (the losses).
 ``box_costs`` enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses
-``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``. :func:`leaf_cost_of` selects the
-cost for a loss.
+``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, that of single leaves at twice
+the precision in ``double_double``. :func:`leaf_cost_of` selects the cost for a loss.
 """
 
-from formulations.leaves.cost import LeafCost, PatternRows, SquaredLeafCost
+from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.logistic import LogisticLeafCost
+from formulations.leaves.squared import SquaredLeafCost
 from formulations.losses import Logistic, Loss, Squared
 
 

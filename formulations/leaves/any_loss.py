@@ -4,7 +4,8 @@
 
 is compiled once, with parameters r and g in {0,1}^n, the rows of the leaf. Rows outside the leaf add a constant;
 columns, and y in regression, are first shifted by their means over all rows, which b absorbs. The cost of
-:mod:`formulations.leaves.cost` is then evaluated at the solution, on the rows of the leaf.
+:mod:`formulations.leaves.cost` is then evaluated at the solution, on the rows of the leaf. The lower end of its
+interval is the dual value at the multipliers of the predictions (:mod:`formulations.erm.dual_bound`).
 """
 
 import warnings
@@ -12,13 +13,17 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-from formulations.arrays import IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import SolverError
+from formulations.erm.dual_bound import Rows, prove
+from formulations.erm.risk import EmpiricalRisk
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
 
 # Tolerances of the solver, tried in turn.
 TOLERANCES = (1e-10, 1e-8)
+# Relative rounding error of the value at a model.
+ROUNDING = 1e-14
 
 
 class ProgramLeafCost(LeafCost):
@@ -38,9 +43,12 @@ class ProgramLeafCost(LeafCost):
         y = (rows.y[:, 0] - self.level) / self.unit
         target = cp.multiply(self.inside, y) if regression else y
         prediction = cp.multiply(self.inside, self.b + (rows.A - self.centre) @ self.w)
+        z = cp.Variable(n)
+        self.link = prediction == z
         self.problem = cp.Problem(
-            cp.Minimize(scaled.total(target, prediction, rows.s) + self.strength * cp.sum_squares(self.w))
+            cp.Minimize(scaled.total(target, z, rows.s) + self.strength * cp.sum_squares(self.w)), [self.link]
         )
+        self._duals: dict[bytes, FloatArray] = {}
 
     def _fit(self, members: IntArray) -> LeafModel:
         indices = self.rows.of_patterns(members)
@@ -54,8 +62,20 @@ class ProgramLeafCost(LeafCost):
                 w = self.w.value * self.unit
                 b = float(self.b.value) * self.unit + self.level - self.centre @ w
                 cost = s @ self.loss.value(y, b + A @ w) + r * (w @ w)
-                return LeafModel(np.array([b]), w[None, :], float(cost))
+                self._duals[np.asarray(members).tobytes()] = self.link.dual_value[indices] * (self.factor / self.unit)
+                return LeafModel(np.array([b]), w[None, :], float(cost) * (1.0 + ROUNDING))
         raise SolverError(f"A leaf with {len(indices)} rows was not solved: {self.problem.status}; use a larger ridge.")
+
+    def _lower_end(self, members: IntArray) -> float:
+        model, indices = self.fit(members), self.rows.of_patterns(members)
+        s, y = self.rows.s[indices], self.rows.y[indices, 0] - self.level
+        A = self.rows.A[indices]
+        varies = np.ptp(A, axis=0) > 0  # the intercept makes up for constant columns
+        C = np.column_stack([np.ones(len(s)), (A - self.centre)[:, varies]])
+        l2 = np.append(0.0, np.full(C.shape[1] - 1, 2.0 * self.penalty(float(s.sum()))))
+        v = np.append(model.intercept - self.level + model.weights @ self.centre, model.weights[0, varies])
+        theta = self._duals[np.asarray(members).tobytes()]
+        return prove(Rows.of(EmpiricalRisk(C, y, s, self.loss)), np.zeros_like(l2), l2, v, theta).bound
 
     def _solved(self, tolerance: float) -> bool:
         names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")

@@ -2,7 +2,7 @@
 
 Sets        F       features that may be split on
             (S, v)  boxes: S a subset of F with |S| <= D, v in {0,1}^S; it holds the patterns with m_j = v_j on S
-Data        c(S, v) cost of the box as a leaf; infinite if it has fewer than ``min_rows`` rows
+Data        c(S, v) cost of the box as a leaf, or an end of its interval; infinite with fewer than ``min_rows`` rows
 
 The nodes of a tree of depth D are among these boxes: the root is the empty set, and splitting (S, v) on j gives boxes
 of S + j. Costs are computed in advance for all boxes; they do not depend on the tree. The root may be a leaf with any
@@ -18,9 +18,13 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.box_grams import all_missing, all_missing_with, binomials, costs_with_largest
-from formulations.leaves.cost import LeafCost, SquaredLeafCost
+from formulations.leaves.cholesky import LOWER, constant_columns
+from formulations.leaves.cost import LeafCost
+from formulations.leaves.squared import SquaredLeafCost
 
 Progress = Callable[[int, int], None]
+# A box as pairs (feature, whether it is missing).
+Literals = list[tuple[int, bool]]
 
 
 class OutOfTimeError(Exception):
@@ -29,7 +33,7 @@ class OutOfTimeError(Exception):
 
 @dataclass(frozen=True)
 class BoxCosts:
-    """All boxes with at most ``depth`` literals and their costs.
+    """All boxes with at most ``depth`` literals and ends of the intervals of their costs.
 
     Attributes
     ----------
@@ -46,15 +50,20 @@ class BoxCosts:
     depth: int
     costs: list[FloatArray]
 
-    def literals(self, k: int, rank: int, v: int) -> list[tuple[int, bool]]:
+    def literals(self, k: int, rank: int, v: int) -> Literals:
         """A box as pairs (feature, whether it is missing)."""
         return [(int(self.features[j]), bool(v >> i & 1)) for i, j in enumerate(subset_of_rank(rank, k))]
 
-    def cost(self, literals: list[tuple[int, bool]]) -> float:
-        """Cost of the box with these literals."""
+    def index(self, literals: Literals) -> tuple[int, int, int]:
+        """Number of literals, rank of S and v of a box."""
         held = sorted((int(np.searchsorted(self.features, j)), missing) for j, missing in literals)
         rank = sum(comb(j, i + 1) for i, (j, _) in enumerate(held))
-        return float(self.costs[len(held)][rank, sum(missing << i for i, (_, missing) in enumerate(held))])
+        return len(held), rank, sum(missing << i for i, (_, missing) in enumerate(held))
+
+    def cost(self, literals: Literals) -> float:
+        """Cost of the box with these literals."""
+        k, rank, v = self.index(literals)
+        return float(self.costs[k][rank, v])
 
 
 def count_boxes(n_features: int, depth: int) -> int:
@@ -86,7 +95,7 @@ def subset_of_rank(rank: int, k: int) -> tuple[int, ...]:
     return tuple(reversed(elements))
 
 
-def members_of(patterns: BoolArray, literals: list[tuple[int, bool]]) -> IntArray:
+def members_of(patterns: BoolArray, literals: Literals) -> IntArray:
     """Indices of the patterns in a box."""
     inside = np.ones(len(patterns), dtype=bool)
     for j, missing in literals:
@@ -101,19 +110,20 @@ def box_costs(
     min_rows: int,
     deadline: float = np.inf,
     on_progress: Progress | None = None,
+    end: int = LOWER,
 ) -> BoxCosts:
-    """Costs of all boxes with at most ``depth`` literals.
+    """Ends of the intervals of the costs of all boxes with at most ``depth`` literals, lower ones by default.
 
     Raises :class:`OutOfTimeError` once ``time.monotonic()`` is past the deadline.
     """
     depth = min(depth, len(features))
     done, total = 0, count_boxes(len(features), depth)
-    root = leaf_cost.cost(np.arange(len(leaf_cost.rows.patterns)))
+    root = leaf_cost.quick_end(np.arange(len(leaf_cost.rows.patterns)), end)
     levels = [np.array([[root]])] + [np.empty((comb(len(features), k), 2**k)) for k in range(1, depth + 1)]
     if isinstance(leaf_cost, SquaredLeafCost):
-        chunks = _squared_chunks(leaf_cost, features, depth, min_rows)
+        chunks = _squared_chunks(leaf_cost, features, depth, min_rows, end)
     else:
-        chunks = _any_chunks(leaf_cost, features, depth, min_rows)
+        chunks = _any_chunks(leaf_cost, features, depth, min_rows, end)
     for k, begin, costs in chunks:
         levels[k].ravel()[begin : begin + len(costs)] = costs
         done += len(costs)
@@ -125,10 +135,10 @@ def box_costs(
 
 
 def _squared_chunks(
-    leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int
+    leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int, end: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
     """Level, first index and costs of consecutive boxes."""
-    rows, size, length = leaf_cost.rows, leaf_cost.size, leaf_cost.length + 1
+    rows, size, length = leaf_cost.rows, leaf_cost.size, leaf_cost.length + 2
     patterns, binom = np.ascontiguousarray(rows.patterns[:, features]), binomials(len(features))
     if depth == 0:
         return
@@ -137,7 +147,10 @@ def _squared_chunks(
     offsets = np.append(0, np.cumsum(sizes))
     A = np.zeros((offsets[depth], length))  # allocated by numpy, which uses large pages of memory
     all_missing(*data, depth - 1, binom, A)
-    options = (size, leaf_cost.ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows))
+    options = (
+        size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
+        end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features),
+    )  # fmt: skip
     for k in range(1, depth + 1):
         for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
             first = comb(f, k) if k > 1 else 0
@@ -149,11 +162,22 @@ def _squared_chunks(
                 both = np.zeros((offsets[2], length))
                 all_missing(*data, 1, binom, both)
                 top = both[1:]
-            yield k, first << k, costs_with_largest(A, top, top_first, offsets, f, k, options, binom)
+            costs = costs_with_largest(A, top, top_first, offsets, f, k, options, binom)
+            yield k, first << k, costs * leaf_cost.unit[-1] ** 2
+
+
+def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArray:
+    """For each feature f and m_f = 0 or 1, the columns of the Gram matrix that are constant there, ended by -1."""
+    constant = constant_columns(*leaf_cost.ranges, leaf_cost.rows.patterns[:, features])
+    columns = np.full((len(features), 2, 1 + constant.sum(axis=2).max(initial=0)), -1)
+    for f, side in np.ndindex(columns.shape[:2]):
+        held = np.flatnonzero(constant[f, side])
+        columns[f, side, : len(held)] = held + 1
+    return columns
 
 
 def _any_chunks(
-    leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int
+    leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int, end: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
     """The same for any loss, box by box."""
     patterns, counts = leaf_cost.rows.patterns, leaf_cost.rows.counts
@@ -165,5 +189,5 @@ def _any_chunks(
             for v in range(1 << k):
                 members = np.flatnonzero(value == v)
                 if counts[members].sum() >= max(1, min_rows):
-                    costs[v] = leaf_cost.cost(members)
+                    costs[v] = leaf_cost.quick_end(members, end)
             yield k, rank << k, costs

@@ -11,7 +11,7 @@ and factored together.
 
 Subsets are numbered in colexicographic order: S = {s_1 < .. < s_k} has rank sum_i C(s_i, i). Those with largest element
 f are consecutive, and so are those that differ in the smallest element. A(S) with |S| = D is needed only by the boxes
-of S: it is held for one f at a time.
+of S: it is held for one f at a time. The last two entries of a matrix count its patterns and its rows.
 """
 
 import numpy as np
@@ -55,6 +55,7 @@ def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, selected
         rank = offset
         for i in range(k):
             rank += binom[missing[selected[i]], i + 1]
+        A[rank, A.shape[1] - 2] += 1.0
         A[rank, A.shape[1] - 1] += count
         add_row(one, 0, A, rank)
         more = next_subset(selected, k, n_missing)
@@ -62,9 +63,9 @@ def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, selected
 
 @compiled
 def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: ignore[no-untyped-def]
-    """Accumulate A(U) for |U| <= top, by size, then rank; the last entry of each is the number of rows."""
+    """Accumulate A(U) for |U| <= top, by size, then rank."""
     n_features = patterns.shape[1]
-    one = np.empty((1, A.shape[1] - 1))
+    one = np.empty((1, A.shape[1] - 2))
     missing = np.empty(n_features, dtype=np.int64)
     selected = np.empty(n_features + 1, dtype=np.int64)
     for p in range(len(patterns)):
@@ -83,7 +84,7 @@ def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: igno
 @compiled
 def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, A):  # type: ignore[no-untyped-def]
     """Accumulate A(U) for the k-subsets U with largest element f, by the rank of their elements below f."""
-    one = np.empty((1, A.shape[1] - 1))
+    one = np.empty((1, A.shape[1] - 2))
     missing = np.empty(f + 1, dtype=np.int64)
     selected = np.empty(f + 2, dtype=np.int64)
     for p in range(len(patterns)):
@@ -185,10 +186,28 @@ def observed_to_lanes(both, G, boxes, count, width, t, n, T):  # type: ignore[no
 
 
 @compiled
-def write_costs(T, boxes, lanes, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
-    """Write the costs of boxes laid out side by side, at every second index starting at ``first``."""
-    size, ridge, by_weight, _ = options
-    costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, costs, 0)
+def drop_redundant(T, lane, f, side, redundant):  # type: ignore[no-untyped-def]
+    """Add 1 to the diagonal entries of the columns that are constant where m_f is ``side``."""
+    for c in range(redundant.shape[2]):
+        column = redundant[f, side, c]
+        if column < 0:
+            break
+        T[column * (column + 1) // 2 + column, lane] += 1.0
+
+
+@compiled
+def write_costs(T, boxes, lanes, R, n_upper, lowest, side, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
+    """Write the costs of boxes laid out side by side, at every second index starting at ``first``.
+
+    Box u + 2^n_upper i fixes R as in u, and j = lowest + i to ``side``.
+    """
+    size, ridge, by_weight, _, end, share, redundant = options
+    width = 2**n_upper
+    for lane in range(lanes):
+        drop_redundant(T, lane, lowest + boxes[lane] // width, side, redundant)
+        for i in range(n_upper):
+            drop_redundant(T, lane, R[i], boxes[lane] >> i & 1, redundant)
+    costs_of_lanes(T, size, ridge, by_weight, T[len(T) - 2], end, share, inverse, lanes, costs, 0)
     for lane in range(lanes):
         out[first + 2 * boxes[lane]] = costs[lane]
 
@@ -224,13 +243,18 @@ def costs_above(A, top, top_first, offsets, R, n_upper, n_lower, options, binom,
             missing_to_lanes(G, missing_at, n_missing, t, n, missing)
             observed_to_lanes(both, G, observed_at, n_observed, width, t, n, observed)
         at = first + 2 * begin * width
-        write_costs(missing, missing_at, n_missing, options, inverse, costs, out, at + 1)
-        write_costs(observed, observed_at, n_observed, options, inverse, costs, out, at)
+        write_costs(missing, missing_at, n_missing, R, n_upper, begin, 1, options, inverse, costs, out, at + 1)
+        write_costs(observed, observed_at, n_observed, R, n_upper, begin, 0, options, inverse, costs, out, at)
 
 
 @compiled
 def costs_with_largest(A, top, top_first, offsets, f, k, options, binom):  # type: ignore[no-untyped-def]
-    """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f."""
+    """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f.
+
+    ``options``: order, ridges, whether these are times the weight, fewest rows, end of the interval and its share of
+    the diagonal (:mod:`formulations.leaves.cholesky`), and the columns that are constant for either value of m_f,
+    ended by -1.
+    """
     length, size, width = A.shape[1], options[0], 2 ** (k - 1)
     lanes = max(1, LANES // width) * width
     buffers = (

@@ -1,20 +1,102 @@
-"""Costs of many leaves at once, for squared loss.
+"""Costs of many leaves at once, for squared loss, and their lower or upper ends.
 
 The Gram matrix of (1, a, y) is stored packed, row by row of its lower triangle. The cost of a leaf is the last pivot of
 its Cholesky factorisation with the ridge added to the diagonal of a: y'y minus what (1, a) explain.
 
+*Exact sums.* Columns are scaled to a sum of squares of at most 1, see :mod:`formulations.leaves.squared`. The matrices
+of patterns are rounded to multiples of 2^-52: their sums and differences over any patterns are then without error. With
+u = 2^-53, m the order and N the number of rows of the largest pattern, the matrix of a leaf is off by E,
+
+    |E_ij|  <=  2u (number of its patterns)  +  g sqrt(G_ii G_jj),      g = u (BLOCK + N / BLOCK + 8)
+
+*Ends.* |v'E v| <= m sum_i (2u patterns + g G_ii) v_i^2, and the factorisation is exact for a matrix that is off by
+another u (m + 12) sqrt(H_ii H_jj), H = G + ridge. So the last pivot of
+
+    H_ii (1 -+ m (g + u (m + 12))) -+ 2u m patterns      on the diagonal, H_ij elsewhere
+
+is below (above) the cost. If a pivot is not positive, the lower end is 0; for the upper end, the coefficient of this
+column is 0. An estimate has an unchanged diagonal, and coefficients 0 for pivots that are nearly 0.
+
+*Redundant columns.* A column that is 0 in a leaf, or constant, has coefficient 0 in a best model: 1 on the diagonal is
+added, which does not change the cost. A column counts as 0 if its sum of squares is; that of any other column is
+rounded to at least 2^-52.
+
 Leaves are laid out side by side in the last axis, the lanes: each step of the factorisation runs over all of them in
-vector registers. A vanishing pivot, of a column explained by the ones before it, is left out: its coefficient is 0.
+vector registers.
 """
 
 import numpy as np
 
 from formulations.jit import compiled
 
-# A pivot below this share of its diagonal entry counts as 0.
+# Ends of the interval of a cost, or an estimate of it.
+LOWER, ESTIMATE, UPPER = -1, 0, 1
+# A pivot below this share of its diagonal entry counts as 0 in an estimate.
 VANISHED = 1e-10
 # Leaves factored side by side: few enough for the cache, enough for the registers.
 LANES = 64
+# Rows summed before they are added to a total, which bounds the rounding error of long sums.
+BLOCK = 64
+U, GRID = 2.0**-53, 2.0**52
+
+
+@compiled
+def shifted_rows(A, y, s, Z):  # type: ignore[no-untyped-def]
+    """Write the weighted rows (1, a, y), shifted, to Z; returns the shifts and the norms of the columns.
+
+    y, and columns of A without a 0, are shifted by their means.
+    """
+    n, k = A.shape
+    shift, norms, has_zero = np.zeros(k + 2), np.zeros(k + 2), np.zeros(k, dtype=np.bool_)
+    total = 0.0
+    for i in range(n):
+        total += s[i]
+        for j in range(k):
+            shift[j + 1] += s[i] * A[i, j]
+            if A[i, j] == 0.0:
+                has_zero[j] = True
+        shift[k + 1] += s[i] * y[i]
+    for j in range(1, k + 2):
+        shift[j] = 0.0 if j <= k and has_zero[j - 1] else shift[j] / total
+    for i in range(n):
+        root = np.sqrt(s[i])
+        Z[i, 0] = root
+        for j in range(k):
+            Z[i, j + 1] = (A[i, j] - shift[j + 1]) * root
+        Z[i, k + 1] = (y[i] - shift[k + 1]) * root
+        for j in range(k + 2):
+            norms[j] += Z[i, j] * Z[i, j]
+    return shift, np.sqrt(norms)
+
+
+@compiled
+def ranges_of_patterns(A, start):  # type: ignore[no-untyped-def]
+    """Least and largest value of every column in every pattern."""
+    least, largest = A[start[:-1]], A[start[:-1]]
+    for p in range(len(least)):
+        for i in range(start[p], start[p + 1]):
+            for j in range(A.shape[1]):
+                least[p, j] = min(least[p, j], A[i, j])
+                largest[p, j] = max(largest[p, j], A[i, j])
+    return least, largest
+
+
+@compiled
+def constant_columns(least, largest, patterns):  # type: ignore[no-untyped-def]
+    """Whether each column has a single value where m_f is 0, and 1, for each feature f."""
+    n_patterns, n_features = patterns.shape
+    constant = np.ones((n_features, 2, least.shape[1]), dtype=np.bool_)
+    first = np.full((n_features, 2), -1)
+    for p in range(n_patterns):
+        for f in range(n_features):
+            side = 1 if patterns[p, f] else 0
+            if first[f, side] < 0:
+                first[f, side] = p
+            for j in range(least.shape[1]):
+                value = least[first[f, side], j]
+                if least[p, j] != value or largest[p, j] != value:
+                    constant[f, side, j] = False
+    return constant
 
 
 @compiled
@@ -31,11 +113,31 @@ def add_gram(total, Z, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def rounded_gram(total, part, Z, first, last):  # type: ignore[no-untyped-def]
+    """The packed Gram matrix of rows of Z on the grid, in blocks of rows; ``part`` is workspace."""
+    total[:] = 0.0
+    for begin in range(first, last, BLOCK):
+        part[:] = 0.0
+        add_gram(part, Z, begin, min(begin + BLOCK, last))
+        for entry in range(len(total)):
+            total[entry] += part[entry]
+    for entry in range(len(total)):
+        total[entry] = np.rint(total[entry] * GRID) / GRID
+    diagonal = -1
+    for i in range(Z.shape[1]):
+        diagonal += i + 1
+        if total[diagonal] == 0.0:
+            for row in range(first, last):
+                if Z[row, i] != 0.0:
+                    total[diagonal] = 1.0 / GRID
+
+
+@compiled
 def all_grams(Z, start, length):  # type: ignore[no-untyped-def]
     """Packed Gram matrix of every pattern."""
-    grams = np.zeros((len(start) - 1, length))
+    grams, part = np.empty((len(start) - 1, length)), np.empty(length)
     for p in range(len(grams)):
-        add_gram(grams[p], Z, start[p], start[p + 1])
+        rounded_gram(grams[p], part, Z, start[p], start[p + 1])
     return grams
 
 
@@ -59,8 +161,7 @@ def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
     if len(grams):
         copy_row(grams, p, one, 0)
     else:
-        one[0, :] = 0.0
-        add_gram(one[0], Z, start[p], start[p + 1])
+        rounded_gram(one[0], np.empty(one.shape[1]), Z, start[p], start[p + 1])
 
 
 @compiled
@@ -107,8 +208,11 @@ def subtract_product(T, target, left, right, lanes):  # type: ignore[no-untyped-
 
 
 @compiled
-def factor_lanes(T, size, inverse, lanes):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry remains a pivot."""
+def factor_lanes(T, size, inverse, lanes, least, otherwise):  # type: ignore[no-untyped-def]
+    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry remains a pivot.
+
+    The reciprocal root of a pivot of at most ``least`` times its diagonal entry is ``otherwise``.
+    """
     for i in range(size):
         row = i * (i + 1) // 2
         for lane in range(lanes):
@@ -120,35 +224,51 @@ def factor_lanes(T, size, inverse, lanes):  # type: ignore[no-untyped-def]
                 subtract_product(T, row + j, row + c, j * (j + 1) // 2 + c, lanes)
         for lane in range(lanes):
             pivot = T[row + i, lane]
-            inverse[i, lane] = 1.0 / np.sqrt(pivot) if pivot > VANISHED * inverse[i, lane] else 0.0
+            inverse[i, lane] = 1.0 / np.sqrt(pivot) if pivot > least * inverse[i, lane] else otherwise
 
 
 @compiled
-def add_ridge(T, size, ridge, by_weight, lanes):  # type: ignore[no-untyped-def]
-    """Add the ridge to the diagonal entries of the features."""
-    for i in range(1, size - 1):
+def add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes):  # type: ignore[no-untyped-def]
+    """Add the ridge to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
+    for i in range(size - 1, -1, -1):  # the first entry last: it holds the weight
         diagonal = i * (i + 1) // 2 + i
         for lane in range(lanes):
-            T[diagonal, lane] += ridge * T[0, lane] if by_weight else ridge
+            entry, error = T[diagonal, lane], 2.0 * U * size * patterns[lane]
+            if entry == 0.0 and i < size - 1:
+                entry = 1.0
+            if by_weight:
+                entry += ridge[i] * max(T[0, lane] + end * (share * T[0, lane] + error), 0.0)
+            else:
+                entry += ridge[i]
+            T[diagonal, lane] = entry + end * (share * entry + error)
 
 
 @compiled
-def costs_of_lanes(T, size, ridge, by_weight, inverse, lanes, out, at):  # type: ignore[no-untyped-def]
+def costs_of_lanes(T, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, at):  # type: ignore[no-untyped-def]
     """Costs of packed Gram matrices side by side, written to ``out`` starting at ``at``; T is overwritten."""
-    add_ridge(T, size, ridge, by_weight, lanes)
-    factor_lanes(T, size, inverse, lanes)
+    add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes)
+    if end == ESTIMATE:
+        factor_lanes(T, size, inverse, lanes, VANISHED, 0.0)
+    else:
+        factor_lanes(T, size, inverse, lanes, 0.0, np.nan if end == LOWER else 0.0)
     last = size * (size + 1) // 2 - 1
     for lane in range(lanes):
-        out[at + lane] = max(T[last, lane], 0.0)
+        pivot = T[last, lane]
+        out[at + lane] = pivot if pivot > 0.0 else 0.0
 
 
 @compiled
-def leaf_costs(G, size, ridge, by_weight):  # type: ignore[no-untyped-def]
-    """Cost of each packed Gram matrix, one per row of G."""
-    out = np.empty(len(G))
+def leaf_costs(G, size, ridge, by_weight, n_patterns=0, end=ESTIMATE, share=0.0):  # type: ignore[no-untyped-def]
+    """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
+    out, patterns = np.empty(len(G)), np.full(LANES, float(n_patterns))
     work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))
     for begin in range(0, len(G), LANES):
         lanes = min(LANES, len(G) - begin)
         to_lanes(G, begin, lanes, work)
-        costs_of_lanes(work, size, ridge, by_weight, inverse, lanes, out, begin)
+        costs_of_lanes(work, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, begin)
     return out
+
+
+def share_of_error(size: int, most_rows: int) -> float:
+    """m (g + u (m + 12)) of the module, for patterns of at most this many rows."""
+    return size * U * (BLOCK + most_rows / BLOCK + 8 + size + 12)

@@ -1,7 +1,8 @@
 """The cost of a leaf under the logistic loss.
 
 The cost of :mod:`formulations.leaves.cost` is computed by Newton's method with step halving, on the rows of the leaf. A
-leaf with a single class has no minimiser: w = 0, and b is a log-odds at which the loss is below rounding.
+leaf with a single class has no minimiser: w = 0, and b is a log-odds at which the loss is below rounding. The lower end
+of its interval is the dual value at the derivatives of the losses (:mod:`formulations.erm.dual_bound`).
 """
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy.special import expit
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import SolverError
+from formulations.erm.dual_bound import Rows, prove
+from formulations.erm.risk import EmpiricalRisk
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Logistic
 
@@ -19,6 +22,8 @@ NEWTON_STEPS = 100
 DECREMENT = 1e-15
 # If a step promises more than this share without lowering the cost, the leaf cannot be solved accurately.
 STALLED = 1e-9
+# Relative rounding error of the value at a model.
+ROUNDING = 1e-14
 
 
 class LogisticLeafCost(LeafCost):
@@ -31,14 +36,28 @@ class LogisticLeafCost(LeafCost):
         self.centre = rows.s @ rows.A / rows.s.sum()
 
     def _fit(self, members: IntArray) -> LeafModel:
-        indices = self.rows.of_patterns(members)
-        A, s = self.rows.A[indices], self.rows.s[indices]
-        C = np.column_stack([np.ones(len(s)), A - self.centre])
-        r = self.penalty(float(s.sum()))
-        fits = [_newton(C, target, s, r) for target in self.rows.y[indices].T]
+        C, targets, s, r = self._leaf(members)
+        fits = [_newton(C, target, s, r) for target in targets]
         v = np.array([fit[0] for fit in fits])
         intercepts = v[:, 0] - v[:, 1:] @ self.centre
-        return LeafModel(intercepts, v[:, 1:], float(sum(fit[1] for fit in fits)))
+        return LeafModel(intercepts, v[:, 1:], float(sum(fit[1] for fit in fits)) * (1.0 + ROUNDING))
+
+    def _lower_end(self, members: IntArray) -> float:
+        C, targets, s, r = self._leaf(members)
+        w = self.fit(members).weights
+        v = np.column_stack([self.fit(members).intercept + w @ self.centre, w])
+        l1, l2 = np.zeros(C.shape[1]), np.append(0.0, np.full(C.shape[1] - 1, 2.0 * r))
+        total = 0.0
+        for y, coefficients in zip(targets, v, strict=True):
+            total += prove(Rows.of(EmpiricalRisk(C, y, s, self.loss)), l1, l2, coefficients).bound
+        return total
+
+    def _leaf(self, members: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Columns with the intercept first, targets, weights and ridge of a leaf."""
+        indices = self.rows.of_patterns(members)
+        s = self.rows.s[indices]
+        C = np.column_stack([np.ones(len(s)), self.rows.A[indices] - self.centre])
+        return C, self.rows.y[indices].T, s, self.penalty(float(s.sum()))
 
 
 def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[FloatArray, float]:

@@ -9,11 +9,14 @@ It is computed from the deepest boxes up, and gives the best tree for every numb
 broken by fewer leaves, then the first feature, then fewer leaves on the side where the feature is observed.
 """
 
+from itertools import combinations
+from math import comb
+
 import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
-from formulations.leaves.box_costs import BoxCosts, subset_of_rank
+from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
 from formulations.leaves.box_grams import binomials, next_subset
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
@@ -36,34 +39,39 @@ def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def best_of_set(cost, below, S, k, n_features, n_leaves, binom, V, rank):  # type: ignore[no-untyped-def]
+    """Write V[rank], the values of the boxes over the k elements of S, from V of the boxes with k + 1."""
+    n_values, most = cost.shape[1], below.shape[2]
+    for v in range(n_values):
+        for q in range(n_leaves):
+            V[rank, v, q] = cost[rank, v]
+    for j in range(n_features):
+        position, other = with_element(S, k, j, binom)
+        if position < 0:
+            continue
+        low_bits = (1 << position) - 1
+        for v in range(n_values):
+            observed = (v & low_bits) | ((v & ~low_bits) << 1)
+            missing = observed | (1 << position)
+            for q in range(1, n_leaves):
+                best = V[rank, v, q]
+                for a in range(max(0, q - 1 - most + 1), min(q, most)):
+                    value = below[other, observed, a] + below[other, missing, min(q - 1 - a, most - 1)]
+                    if value < best:
+                        best = value
+                V[rank, v, q] = best
+    for v in range(n_values):
+        for q in range(1, n_leaves):
+            V[rank, v, q] = min(V[rank, v, q], V[rank, v, q - 1])
+
+
+@compiled
 def best_of_level(cost, below, k, n_features, n_leaves, binom):  # type: ignore[no-untyped-def]
     """V of the boxes with k literals for 1 .. n_leaves leaves, from V of the boxes with k + 1."""
-    n_sets, n_values = cost.shape
-    V = np.empty((n_sets, n_values, n_leaves))
+    V = np.empty((cost.shape[0], cost.shape[1], n_leaves))
     S = np.arange(k)
-    most = below.shape[2]
-    for rank in range(n_sets):
-        for v in range(n_values):
-            for q in range(n_leaves):
-                V[rank, v, q] = cost[rank, v]
-        for j in range(n_features):
-            position, other = with_element(S, k, j, binom)
-            if position < 0:
-                continue
-            low_bits = (1 << position) - 1
-            for v in range(n_values):
-                observed = (v & low_bits) | ((v & ~low_bits) << 1)
-                missing = observed | (1 << position)
-                for q in range(1, n_leaves):
-                    best = V[rank, v, q]
-                    for a in range(max(0, q - 1 - most + 1), min(q, most)):
-                        value = below[other, observed, a] + below[other, missing, min(q - 1 - a, most - 1)]
-                        if value < best:
-                            best = value
-                    V[rank, v, q] = best
-        for v in range(n_values):
-            for q in range(1, n_leaves):
-                V[rank, v, q] = min(V[rank, v, q], V[rank, v, q - 1])
+    for rank in range(len(cost)):
+        best_of_set(cost, below, S, k, n_features, n_leaves, binom, V, rank)
         next_subset(S, k, n_features)
     return V
 
@@ -83,9 +91,25 @@ def best_costs(boxes: BoxCosts, max_leaves: int) -> FloatArray:
     return best_values(boxes, max_leaves)[0][0, 0].copy()
 
 
+def update_values(values: list[FloatArray], boxes: BoxCosts, changed: list[Literals]) -> None:
+    """Update V in place after the costs of some boxes have changed."""
+    binom, n_features = binomials(len(boxes.features)), len(boxes.features)
+    sets = [tuple(sorted(int(np.searchsorted(boxes.features, j)) for j, _ in literals)) for literals in changed]
+    for k in range(boxes.depth - 1, -1, -1):
+        for S in {part for held in sets for part in combinations(held, k)}:
+            rank = sum(comb(j, i + 1) for i, j in enumerate(S))
+            elements = np.array(S, dtype=np.int64)
+            n_leaves = values[k].shape[2]
+            best_of_set(boxes.costs[k], values[k + 1], elements, k, n_features, n_leaves, binom, values[k], rank)
+
+
 def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
     """The best tree with at most ``max_leaves`` leaves, and its cost."""
-    values = best_values(boxes, max_leaves)
+    return tree_of_values(best_values(boxes, max_leaves), boxes)
+
+
+def tree_of_values(values: list[FloatArray], boxes: BoxCosts) -> tuple[Tree, float]:
+    """The best tree, from V of all boxes, and its cost."""
     binom, n_features = binomials(len(boxes.features)), len(boxes.features)
 
     def grow(k: int, rank: int, v: int, q: int) -> Tree:
@@ -113,7 +137,7 @@ def best_tree(boxes: BoxCosts, max_leaves: int) -> tuple[Tree, float]:
     return grow(0, 0, 0, values[0].shape[2] - 1), float(values[0][0, 0, -1])
 
 
-def leaves_of(tree: Tree) -> list[list[tuple[int, bool]]]:
+def leaves_of(tree: Tree) -> list[Literals]:
     """The literals of each leaf, the side with the feature observed first.
 
     Examples

@@ -29,14 +29,13 @@ from formulations.certificate import Certificate, certify
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.linear_solver import require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import Tree, tree_cost
+from formulations.trees.proven_tree import CLOSED, NOISE
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 # Values this close to 0 and 1 count as integral.
 INTEGRAL = 1e-6
-# A gap below this share of the objective counts as closed.
-CLOSED = 1e-9
-# Rounding error of a cost of 0, as a share of the cost without a split.
-NOISE = 1e-12
+# Share by which the bound of the solver is lowered, for its rounding errors.
+ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,10 @@ def solve_optimal_tree(
     solver: str = "highs",
     time_limit: float | None = None,
 ) -> tuple[Tree, Certificate]:
-    """The best tree, or the best one found within the time limit, never worse than ``start``."""
+    """The best tree for the given costs, or the best one found within the time limit, never worse than ``start``.
+
+    The bound is the solver's, computed in floating point.
+    """
     started = time.perf_counter()
     require_solver(solver)
     unit = tree_cost(boxes, start) or 1.0  # makes the tolerances of the solver relative
@@ -189,15 +191,15 @@ def solve_optimal_tree(
             options={"presolve": "off"} if hasattr(model, "leaves") else {},
         )
         status, version = solution.status, solution.version
-        bound = max(solution.bound * unit, 0.0)  # no loss is negative
+        bound = max(solution.bound * unit * (1.0 - ROUNDING), 0.0)  # no loss is negative
         if solution.values is not None and np.abs(solution.values - np.round(solution.values)).max() <= INTEGRAL:
             trees.append(_tree_of(problem, boxes, keys, solution.values))
     except KeyboardInterrupt:
         pass
     objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
-    tolerance = CLOSED * abs(objective) + NOISE * boxes.costs[0].item()
+    tolerance = max(CLOSED * abs(objective), NOISE * boxes.costs[0].item())
     name = "HIGHS" if solver == "highs" else solver
-    return tree, certify(objective, bound, tolerance, status, name, version, started)
+    return tree, certify(objective, bound, tolerance, status, name, version, started, rigorous=False)
 
 
 def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]]) -> FloatArray:

@@ -10,12 +10,13 @@ A leaf of a tree of depth t fixes at most t indicators, so its indicator is a pr
 model. Any tree of depth t is therefore feasible in this problem; a ridge only adds to the cost of the tree.
 
 This is one least-squares problem with a column for each monomial and for each product of monomial and leaf feature. QR
-factorisations of blocks of rows reduce it to as many rows as columns, a last one with pivoting finds its rank:
-directions below the rounding of the data are dropped, as in the fit of a leaf. The squared residual is lowered by its
-rounding error.
+factorisations of blocks of rows reduce it to as many rows as columns, a last one with pivoting finds its rank. Products
+of monomials are often exactly dependent, and directions below the rounding of the data are dropped. The squared
+residual is lowered by its rounding error.
 
-If it has too many columns, the order is raised until every pattern has its own model. That is one small problem per
-pattern; it bounds trees of any depth, but is informative only if patterns have many rows.
+If it has too many columns, or columns that are nearly but not exactly dependent, the order is raised until every
+pattern has its own model. That is one small problem per pattern, with its interval in exact arithmetic; it bounds trees
+of any depth, but is informative only if patterns have many rows.
 """
 
 from itertools import combinations
@@ -25,7 +26,8 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, IntArray
-from formulations.leaves.cost import LeafCost, SquaredLeafCost
+from formulations.leaves.cost import LeafCost
+from formulations.leaves.squared import SquaredLeafCost
 
 # Most columns, and largest product of rows and squared columns (some ten seconds).
 MOST_COLUMNS = 4000
@@ -34,6 +36,10 @@ MOST_WORK = 2e11
 BLOCK = 4096
 # Rounding error of the squared residual, as a share of y'y.
 SLACK = 1e-11
+# Relative rounding error of a sum over patterns.
+ROUNDING = 1e-13
+# Pivots of columns of norm 1, times the number of rows, of columns that depend on others; and that nearly do.
+DEPENDENT, NEARLY_DEPENDENT = 1e-16, 1e-6
 
 
 def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> float:
@@ -58,14 +64,10 @@ def _too_large(leaf_cost: SquaredLeafCost, n_columns: int) -> bool:
 
 
 def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:
-    """Sum of the squared residuals of each pattern's own model, minus its rounding error."""
-    Z, start = leaf_cost.Z, leaf_cost.rows.start
-    total = 0.0
-    for p in np.flatnonzero(leaf_cost.rows.counts > 1):
-        X, y = Z[start[p] : start[p + 1], :-1], Z[start[p] : start[p + 1], -1]
-        residual = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
-        total += float(residual @ residual)
-    return max(0.0, total - SLACK * float(Z[:, -1] @ Z[:, -1]))
+    """Lower end of the sum of the squared residuals of each pattern's own model."""
+    unpenalised = leaf_cost.with_ridge(0.0)
+    several = np.flatnonzero(leaf_cost.rows.counts > 1)
+    return sum(unpenalised.interval(np.array([p]))[0] for p in several) * (1.0 - ROUNDING)
 
 
 def _monomials(M: BoolArray, order: int) -> BoolArray:
@@ -92,6 +94,9 @@ def _residual(leaf_cost: SquaredLeafCost, monomials: BoolArray, useful: BoolArra
     y = R[:, -1]
     Q, T, _ = scipy.linalg.qr(R[:, :-1], mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(T))
-    Q = Q[:, pivots > np.finfo(float).eps * max(len(Z), len(column)) * pivots[0]]
+    dependent = pivots <= DEPENDENT * len(Z)
+    if np.any(~dependent & (pivots < NEARLY_DEPENDENT)):
+        return _residual_of_patterns(leaf_cost)
+    Q = Q[:, ~dependent]
     residual = y - Q @ (Q.T @ y)
-    return max(0.0, float(residual @ residual) - SLACK) * float(norms[-1]) ** 2
+    return max(0.0, float(residual @ residual) - SLACK) * float(norms[-1] * leaf_cost.unit[-1]) ** 2

@@ -36,10 +36,13 @@ M_i is the largest |y_i - b_B - w_B'a_i| over the fitted models (b_B, w_B) of al
 w_l are restricted to the range of these models. That is valid: the leaves of a best tree are among these boxes, so the
 tree with their models, and the model of the root in every unused leaf, is feasible at the cost of the tree.
 
+The certificate does not rest on the bound of the solver, which is computed in floating point, with big-M rows that hold
+only to its tolerance: once the program is solved, the dynamic program over lower ends of the same boxes
+(:mod:`formulations.trees.proven_tree`) confirms it. If that takes too long, the status is "solver's bound".
+
 For good scaling the program is stated relative to the root: y_i is the residual of its model in units of the mean
 residual, b_l and w_l are differences from it, and the columns of a_i are divided by their largest value. The fitted
-models come from an interior-point method, and the big-M rows hold to the tolerance of the solver: a gap below 1e-6 of
-the objective counts as closed.
+models come from an interior-point method. Up to rounding, a gap below 1e-6 of the objective counts as closed.
 """
 
 import time
@@ -51,11 +54,12 @@ import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate, certify
-from formulations.leaves.box_costs import OutOfTimeError, members_of
+from formulations.leaves.box_costs import OutOfTimeError, box_costs, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
 from formulations.losses import Absolute
 from formulations.trees.dynamic_program import Tree, leaves_of
+from formulations.trees.proven_tree import ProvenTree, proven_tree, tolerance_of
 
 # A gap below this share of the objective counts as closed.
 CLOSED = 1e-6
@@ -218,6 +222,7 @@ def solve_split_assign_tree(
     """
     started = time.perf_counter()
     require_solver(solver)
+    proof: ProvenTree | None = None
     trees, bound, status, used = [start], 0.0, "time limit", ("HIGHS", highs_version())
     try:
         deadline = np.inf if time_limit is None else started + time_limit
@@ -237,6 +242,10 @@ def solve_split_assign_tree(
             bound = max(bound, solution.bound * problem.unit)  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
+        if status == "optimal":
+            moment = np.inf if time_limit is None else time.monotonic() + (deadline - time.perf_counter())
+            boxes = box_costs(leaf_cost, features, problem.depth, min_rows, moment)
+            proof = proven_tree(leaf_cost, boxes, max_leaves, moment)
     except OutOfTimeError:
         pass
     except KeyboardInterrupt:
@@ -244,8 +253,13 @@ def solve_split_assign_tree(
     patterns = leaf_cost.rows.patterns
     costs = [leaf_cost.total(members_of(patterns, leaf) for leaf in leaves_of(tree)) for tree in trees]
     objective = min(costs)
-    tree = trees[costs.index(objective)]
-    return tree, certify(objective, bound, CLOSED * objective, status, *used, started)
+    tree, tolerance = trees[costs.index(objective)], CLOSED * objective
+    if proof is not None:
+        status = proof.reason if objective - proof.objective <= tolerance else "the programs disagree"
+        if 0 < objective - proof.objective <= tolerance:  # equal to the tolerance of the solver
+            tree, objective = proof.tree, proof.objective
+        bound, tolerance = proof.bound, tolerance_of(leaf_cost, objective)
+    return tree, certify(objective, bound, tolerance, status, *used, started, rigorous=proof is not None)
 
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> FloatArray:

@@ -23,7 +23,7 @@ their own shares. A sum of minima is at most the minimum of the sum, so the boun
 
 import numpy as np
 
-from formulations.groups.pricing.node import BLOCK, FREE, IN, OUT
+from formulations.groups.pricing.node import BLOCK, FREE, IN, LEAST_SHARE, OUT
 from formulations.groups.pricing.quadratics import shifted_minimum
 from formulations.jit import compiled
 
@@ -138,7 +138,7 @@ def _step(missing, count, work):  # type: ignore[no-untyped-def]
     for f in range(count):
         variance += theta[free[f]] * (apart[f // BLOCK] - spread) ** 2
     length = min(1.0, missing / (2.0 * spread + variance / spread))
-    change = 0.0
+    change, share = 0.0, 0.0
     for block in range(blocks):
         apart[block] = min(1.0, max(-0.5, length * (apart[block] / spread - 1.0)))
     for f in range(count):
@@ -148,7 +148,10 @@ def _step(missing, count, work):  # type: ignore[no-untyped-def]
         more = theta[p] * (apart[f // BLOCK] - change)
         for i in range(K):
             s[p, i] += curved[i] * (length * theta[p] * (mean[i] - v[f // BLOCK, i]) + more * mean[i])
-        theta[p] += more
+        theta[p] = max(theta[p] + more, LEAST_SHARE)
+        share += theta[p]
+    for f in range(count):
+        theta[free[f]] /= share
 
 
 @compiled

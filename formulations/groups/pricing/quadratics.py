@@ -17,6 +17,9 @@ plus |v|^2 (over the curved directions), and any other one is
     v'A v - 2 b'v + value,      A = L^-1 H L^-T,      b = L^-1 (g - H u_F),      value = m - (2 g - H u_F)'u_F
 
 *Shifted minimum.* min over v of  theta |v|^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward substitution.
+In exact arithmetic the pivot of a curved direction is at least theta, which also holds for the one used. Without that,
+for theta = 0, a vanishing pivot makes the minimum -infinity. Directions that are not curved have no shift, and if their
+pivot vanishes, no slope: these are left out.
 
 The diagonals of factors hold reciprocals. Loops are written out, because array expressions take seconds to compile.
 """
@@ -166,7 +169,13 @@ def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped
         pivot = diagonal
         for k in range(i):
             pivot -= L[i, k] * L[i, k]
-        L[i, i] = 1.0 / np.sqrt(pivot) if pivot > PIVOT_TOLERANCE * diagonal else 0.0
+        pivot = max(pivot, theta * curved[i])
+        if pivot > PIVOT_TOLERANCE * diagonal:
+            L[i, i] = 1.0 / np.sqrt(pivot)
+        elif curved[i] == 0.0 or total == 0.0:
+            L[i, i] = 0.0
+        else:
+            return -np.inf
         v[i] = total * L[i, i]
         value -= v[i] * v[i]
     backward(L, v, K)

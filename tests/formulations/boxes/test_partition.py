@@ -6,10 +6,11 @@ import threading
 import numpy as np
 import pytest
 
-from formulations.boxes import partition
+from formulations.boxes import enumeration, partition
 from formulations.boxes.partition import box_partition_problem, solve_box_partition
 from formulations.leaves.box_costs import box_costs, members_of
-from formulations.leaves.cost import PatternRows, SquaredLeafCost
+from formulations.leaves.cost import PatternRows
+from formulations.leaves.squared import SquaredLeafCost
 from formulations.linear_solver import LinearSolution
 from formulations.trees.dynamic_program import best_tree, leaves_of
 from tests.formulations.rows import random_rows
@@ -72,7 +73,7 @@ def test_agrees_with_brute_force(seed):
     expected = brute_force(leaf_cost, features, depth, leaves, min_rows)
     assert certificate.status == "optimal"
     assert certificate.objective == pytest.approx(expected, rel=1e-9)
-    assert certificate.bound <= certificate.objective <= tree_value * (1 + 1e-12)
+    assert certificate.bound <= certificate.objective <= tree_value * (1 + 1e-9)
     members = [members_of(rows.patterns, box) for box in found]
     assert len(found) <= leaves
     assert all(len(box) <= depth and {j for j, _ in box} <= set(features.tolist()) for box in found)
@@ -195,11 +196,25 @@ def test_a_failed_integer_rest_keeps_the_bound_of_the_relaxation(fractional, mon
             return LinearSolution(None, -np.inf, "solver failed: killed", "glpk", "", 0.0)
         return solve_linear(model, variables, **options)
 
+    best = solved(leaf_cost, boxes, leaves)[2]
     monkeypatch.setattr(partition, "solve_linear", failing)
+    certificate = solved(leaf_cost, boxes, leaves)[2]
+    assert certificate.status == "optimal"  # the enumeration does without the integer program
+    assert certificate.objective == pytest.approx(best.objective, rel=1e-9)
+    monkeypatch.setattr(enumeration, "MOST_STEPS", 0)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
     assert certificate.status == "solver failed: killed"
     assert certificate.objective == pytest.approx(tree_value)
     assert 0.9 * tree_value < certificate.bound < tree_value
+
+
+def test_without_the_enumeration_the_bound_is_the_solvers(fractional, monkeypatch):
+    leaf_cost, boxes, leaves = fractional
+    best = solved(leaf_cost, boxes, leaves)[2]
+    monkeypatch.setattr(enumeration, "MOST_STEPS", 0)
+    certificate = solved(leaf_cost, boxes, leaves)[2]
+    assert certificate.status == "solver's bound"
+    assert certificate.bound < certificate.objective == pytest.approx(best.objective, rel=1e-9)
 
 
 def test_another_solver(fractional):

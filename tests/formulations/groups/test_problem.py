@@ -13,6 +13,9 @@ from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.problem import PatternGroupsProblem, group_cost, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets
 
+# In exact arithmetic, or by the bound of column generation in floating point.
+PROVEN = ("optimal", "solver's bound")
+
 
 def draw(seed, patterns=6, features=3, rows=60, **settings):
     """A problem, and the weighted rows with zero-imputed features, by pattern, that it comes from."""
@@ -96,7 +99,7 @@ def test_equals_brute_force_and_the_dynamic_program(seed):
     )
     labels, certificate = solve_pattern_groups(problem)
     check(problem, labels, certificate)
-    assert certificate.status == "optimal"
+    assert certificate.status in PROVEN
     exact = brute_force(problem)
     close = {"rel": 1e-9, "abs": 1e-11 * problem.gram[:, -1, -1].sum()}
     assert certificate.objective == pytest.approx(exact, **close)
@@ -110,7 +113,7 @@ def test_equals_the_dynamic_program_on_more_patterns(ridge_scale, groups):
     problem, _ = draw(7, 13, features=4, rows=300, ridge=0.01, ridge_scale=ridge_scale, max_groups=groups, min_rows=30)
     labels, certificate = solve_pattern_groups(problem)
     check(problem, labels, certificate)
-    assert certificate.status == "optimal"
+    assert certificate.status in PROVEN
     assert certificate.objective == pytest.approx(best_groups_by_subsets(problem)[1], rel=1e-9)
 
 
@@ -130,7 +133,7 @@ def test_branching_closes_the_gap_without_enumeration(monkeypatch):
         problem, _ = draw(seed, 10, features=4, rows=80, ridge=0.01, max_groups=3, min_rows=10)
         labels, certificate = solve_pattern_groups(problem)
         check(problem, labels, certificate)
-        assert certificate.status == "optimal"
+        assert certificate.status in PROVEN
         assert certificate.objective == pytest.approx(best_groups_by_subsets(problem)[1], rel=1e-9)
     assert branched > 0
 
@@ -255,16 +258,16 @@ def test_single_pattern_and_more_groups_than_patterns():
     alone, _ = draw(0, 1, rows=20, max_groups=3)
     labels, certificate = solve_pattern_groups(alone, time_limit=0)
     assert labels.tolist() == [0]
-    assert certificate.status == "optimal"
-    assert certificate.gap == 0
+    assert certificate.status in PROVEN
+    assert certificate.relative_gap <= 1e-9
     many, _ = draw(0, 5, rows=60, ridge=0.1, max_groups=9)
     labels, certificate = solve_pattern_groups(many)
     assert labels.tolist() == [0, 1, 2, 3, 4]
-    assert certificate.status == "optimal"
+    assert certificate.status in PROVEN
     too_few, _ = draw(0, 5, rows=60, max_groups=3, min_rows=1000)
     labels, certificate = solve_pattern_groups(too_few)
     assert labels.tolist() == [0] * 5
-    assert certificate.status == "optimal"
+    assert certificate.status in PROVEN
 
 
 def test_order_of_the_patterns_does_not_matter():

@@ -8,7 +8,8 @@ import pytest
 
 from formulations.leaves.any_loss import ProgramLeafCost
 from formulations.leaves.box_costs import box_costs
-from formulations.leaves.cost import PatternRows, SquaredLeafCost
+from formulations.leaves.cost import PatternRows
+from formulations.leaves.squared import SquaredLeafCost
 from formulations.losses import Absolute
 from formulations.trees import polynomial_bound as module
 from formulations.trees.dynamic_program import best_tree

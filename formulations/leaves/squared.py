@@ -1,0 +1,242 @@
+"""The cost of a leaf under squared loss, in closed form and with its interval.
+
+A pattern is summarised by its Gram matrix of (1, a, y): Gram matrices add up over patterns, and the cost of a leaf is
+the last pivot of one small Cholesky factorisation, see :mod:`formulations.leaves.cholesky`.
+
+*Shift.* b absorbs constants: y, and every column without a 0, are shifted by their means over all rows. A column with
+zeros is not, so that it is exactly 0 in leaves where the feature is missing.
+
+*Scale.* Columns are divided by powers of 2, which is exact, so that their sums of squares over all rows are at most 1.
+With a_j = unit_j a'_j and y = unit_y y', the ridge of column j becomes ridge / unit_j^2, and costs are multiples of
+unit_y^2. The program does not change.
+
+*Interval.* The upper end is the value at the weights w of the leaf's model. With N_j the norm of column j plus that of
+its mean, a residual computed in doubles is off by at most
+
+    e = u (k + 8) (N_y + sum_j N_j |w_j|),      u = 2^-53
+
+in norm. If that is not negligible, the value is computed in :mod:`formulations.leaves.double_double`. So is the lower
+end unless that of the Gram matrix is as close: it resolves columns that are collinear up to 1e-12 or so. Columns that
+are constant in the leaf are left out, and so are columns that depend exactly on others, which is shown row by row for
+coefficients that are small fractions. If neither settles the leaf, its lower end is 0.
+"""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.leaves import double_double
+from formulations.leaves.cholesky import (
+    LOWER,
+    all_grams,
+    gram_of_patterns,
+    leaf_costs,
+    ranges_of_patterns,
+    share_of_error,
+    shifted_rows,
+    split_grams,
+)
+from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.losses import Squared
+
+# Directions with a singular value below this share of the largest are left out of a leaf's model.
+COLLINEAR = 1e-13
+# A column whose spread in a leaf is below this share of its size does not vary there.
+CONSTANT = 1e-14
+# Smallest pivot of columns of norm 1 above which normal equations are accurate enough.
+WELL_CONDITIONED = 1e-6
+# Bytes of Gram matrices held in memory; with more patterns, matrices are computed from the rows when needed.
+MOST_GRAMS = 5 * 10**8
+# Rounding unit of doubles, and widths of an interval that are negligible: relative to the cost, and to y'y.
+U = 2.0**-53
+NEGLIGIBLE, NOTHING = 1e-11, 1e-15
+# Relative width of an interval from Gram matrices that need not be computed more precisely.
+CLOSE = 1e-11
+# Largest denominator of the coefficients by which a column may depend on others.
+DENOMINATOR = 12
+
+
+class SquaredLeafCost(LeafCost):
+    """Squared loss, in closed form."""
+
+    def __init__(self, rows: PatternRows, ridge: float, ridge_scale: str = "leaf") -> None:
+        super().__init__(rows, Squared(), ridge, ridge_scale)
+        n, k = rows.A.shape
+        self.size, self.length = k + 2, (k + 2) * (k + 3) // 2
+        self.Z = np.empty((n, self.size))
+        shift, norms = shifted_rows(rows.A, np.ascontiguousarray(rows.y[:, 0]), rows.s, self.Z)
+        self.centre, self.level = shift[1:-1], float(shift[-1])
+        if not (np.isfinite(norms).all() and (norms[norms > 0] > 1e-140).all()):  # squares overflow or underflow
+            norms = np.abs(self.Z).max(axis=0) * np.sqrt(n)
+        self.unit = _powers_of_two(norms)
+        self.Z /= self.unit
+        held = 8 * len(rows.patterns) * self.length <= MOST_GRAMS
+        self.grams: FloatArray = all_grams(self.Z, rows.start, self.length) if held else np.empty((0, self.length))
+
+    @property
+    def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Shifted and scaled rows, first row of each pattern, and the packed Gram matrices if they are held."""
+        return self.Z, self.rows.start, self.grams
+
+    @property
+    def scaled_ridge(self) -> FloatArray:
+        """Ridge of every column of Z; per sample, it is to be multiplied by the first entry of a Gram matrix."""
+        ridge = np.zeros(self.size)
+        per = self.unit[0] ** 2 if self.ridge_scale == "sample" else 1.0
+        ridge[1:-1] = self.ridge * per / self.unit[1:-1] ** 2
+        return ridge
+
+    @property
+    def share_of_error(self) -> float:
+        """Error of Gram matrices, see :mod:`formulations.leaves.cholesky`."""
+        return share_of_error(self.size, int(self.rows.counts.max()))
+
+    @cached_property
+    def ranges(self) -> tuple[FloatArray, FloatArray]:
+        """Least and largest value of every column in every pattern."""
+        least, largest = ranges_of_patterns(self.rows.A, self.rows.start)
+        return least, largest
+
+    def constant(self, members: IntArray) -> BoolArray:
+        """Columns of A with a single value in a leaf."""
+        least, largest = self.ranges
+        return np.asarray(least[members].min(axis=0) == largest[members].max(axis=0))
+
+    def cost(self, members: IntArray) -> float:
+        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
+        return float(self.costs_of_grams(G)[0])
+
+    def costs_of_grams(self, G: FloatArray) -> FloatArray:
+        """Costs from packed Gram matrices, one per row, in floating point."""
+        costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample")
+        return np.asarray(costs * self.unit[-1] ** 2)
+
+    def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
+        patterns, counts = self.rows.patterns, self.rows.counts
+        G, rows = split_grams(*self.statistics, counts, patterns, np.asarray(members), features, self.length)
+        costs = self.costs_of_grams(G).reshape(2, -1)
+        costs[:, rows.min(axis=0) < max(1, min_rows)] = np.inf
+        return costs[0], costs[1]
+
+    def _fit(self, members: IntArray) -> LeafModel:
+        Z = self.Z[self.rows.of_patterns(members)]
+        weight = float(Z[:, 0] @ Z[:, 0])
+        mean = Z[:, 0] @ Z[:, 1:] / weight
+        r = self.scaled_ridge[1:-1] * (weight if self.ridge_scale == "sample" else 1.0)
+        centred = Z[:, 1:] - Z[:, :1] * mean
+        B, z = centred[:, :-1], centred[:, -1]
+        size = np.sqrt((centred * centred).sum(axis=0))
+        norms = size + 2.0 * np.abs(mean) * math.sqrt(weight)
+        size = size[:-1]
+        varies = size > CONSTANT * norms[:-1]
+        w = np.zeros(B.shape[1])
+        if varies.any():
+            w[varies] = _ridge_weights(B if varies.all() else B[:, varies], z, r[varies], size[varies])
+        residual = z - B @ w
+        value = float(np.sum(residual * residual) + r @ (w * w))
+        error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
+        upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error**2
+        if upper - value > max(NEGLIGIBLE * value, NOTHING):
+            upper = self._precise_value(members, w)
+        scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
+        b = self.unit[-1] / self.unit[0] * (mean[-1] - mean[:-1] @ w)
+        return LeafModel(
+            np.array([self.level + b - self.centre @ coefficients]), coefficients[None, :], upper * scale**2
+        )
+
+    @cached_property
+    def _precise_grams(self) -> FloatArray:
+        """Gram matrices of the patterns as pairs of doubles, if they are held."""
+        rows = self.rows
+        if 16 * len(rows.patterns) * self.length > MOST_GRAMS:
+            return np.empty((0, 2, self.length))
+        data = (rows.A, rows.y[:, 0], rows.s, self.centre, self.level, self.unit)
+        return np.asarray(double_double.precise_grams(*data, rows.start))
+
+    def _precise(self, members: IntArray) -> tuple[FloatArray, FloatArray, float]:
+        """Gram matrix of a leaf as pairs of doubles, its ridges, and its error m e."""
+        rows = self.rows
+        if len(self._precise_grams):
+            G = double_double.sum_of_patterns(self._precise_grams, np.asarray(members))
+        else:
+            inside = rows.of_patterns(members)
+            data = (rows.A[inside], rows.y[inside, 0], rows.s[inside], self.centre, self.level, self.unit)
+            G = double_double.precise_grams(*data, np.array([0, len(inside)]))[0]
+        ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
+        steps = int(rows.counts[members].sum()) + len(members) + self.size + 32
+        return G, ridge, self.size * steps * double_double.UNIT
+
+    def _precise_value(self, members: IntArray, w: FloatArray) -> float:
+        """Value at weights w and the best intercept, rounded up."""
+        G, ridge, share = self._precise(members)
+        value, weight = double_double.quadratic_value(G, ridge * (1.0 + 8 * U), np.concatenate([[0.0], -w, [1.0]]))
+        return float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight)
+
+    def quick_end(self, members: IntArray, end: int) -> float:
+        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
+        by_weight = self.ridge_scale == "sample"
+        ends = leaf_costs(G, self.size, self.scaled_ridge, by_weight, len(members), end, self.share_of_error)
+        return float(ends[0]) * float(self.unit[-1]) ** 2
+
+    def _lower_end(self, members: IntArray) -> float:
+        lower, upper = self.quick_end(members, LOWER), self.fit(members).cost
+        return lower if upper - lower <= CLOSE * upper else max(lower, self._precise_lower_end(members))
+
+    def _precise_lower_end(self, members: IntArray) -> float:
+        G, ridge, share = self._precise(members)
+        ridge *= 1.0 - 8 * U
+        used = np.concatenate([[True], ~self.constant(members), [True]])
+        while True:
+            pivot, failed, L = double_double.lowest_pivot(G, ridge, share, used)
+            if failed < 0:
+                return float(max(pivot, 0.0) * (1.0 - 4 * U) * self.unit[-1] ** 2)
+            if failed == 0 or not self._depends(members, L, failed, used):
+                return 0.0
+            # Without a ridge, which only adds to the cost, a column that depends on others is not needed.
+            used[failed], ridge = False, np.zeros_like(ridge)
+
+    def _depends(self, members: IntArray, L: FloatArray, column: int, used: BoolArray) -> bool:
+        """Whether a column is exactly a combination of the used columns before it, with small fractions."""
+        before = np.flatnonzero(used[:column])
+        factor, row = L[np.ix_(before, before)], L[column, before]
+        np.fill_diagonal(factor, 1.0)
+        beta = scipy.linalg.solve_triangular(factor, row, trans=1, lower=True, unit_diagonal=True)
+        beta = beta[1:] * self.unit[column] / self.unit[before[1:]]
+        if not np.isfinite(beta).all() or np.abs(beta).max(initial=0.0) > 1e6:
+            return False
+        fractions = [Fraction(float(b)).limit_denominator(DENOMINATOR) for b in beta]
+        multiple = math.lcm(*(f.denominator for f in fractions))
+        held = [(j, int(f * multiple)) for j, f in zip(before[1:] - 1, fractions, strict=True) if f]
+        columns, factors = [column - 1, *(j for j, _ in held)], [multiple, *(-c for _, c in held)]
+        rows = np.unique(self.rows.A[self.rows.of_patterns(members)][:, columns], axis=0)
+        return len({_exact_sum(row, factors) for row in rows}) == 1
+
+
+def _exact_sum(values: FloatArray, factors: list[int]) -> Fraction:
+    """Sum of products of doubles and whole numbers."""
+    return sum((Fraction(float(value)) * c for value, c in zip(values, factors, strict=True)), Fraction(0))
+
+
+def _powers_of_two(sizes: FloatArray) -> FloatArray:
+    """The next power of 2 above each number; 1 for 0."""
+    return np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
+
+
+def _ridge_weights(B: FloatArray, z: FloatArray, r: FloatArray, size: FloatArray) -> FloatArray:
+    """Minimiser of |z - B w|^2 + sum_j r_j w_j^2: by Cholesky if that is accurate, else by singular values.
+
+    Columns are divided by their norms: their units do not matter.
+    """
+    B = B / size
+    H = B.T @ B
+    H[np.diag_indices(len(H))] += r / size**2
+    L, failed = scipy.linalg.lapack.dpotrf(H, lower=1)
+    if not failed and np.min(np.diag(L)) ** 2 > WELL_CONDITIONED:
+        return np.asarray(scipy.linalg.lapack.dpotrs(L, B.T @ z, lower=1)[0]) / size
+    padded = np.vstack([B, np.diag(np.sqrt(r) / size)])
+    target = np.append(z, np.zeros(len(size)))
+    return scipy.linalg.lstsq(padded, target, COLLINEAR, check_finite=False)[0] / size
