@@ -136,7 +136,7 @@ def _plot_near_optimal(ax: Any, comparison: Comparison) -> None:
     percents, least, most = zip(*((percent, b.least, b.most) for percent, b in near.curve), strict=True)
     ax.fill_between(percents, least, most, color=BLUE, alpha=0.3, linewidth=0)
     ax.plot(percents, most, color=BLUE, linewidth=1.4)
-    if near.better.most and near.greedy_percent <= percents[-1]:
+    if near.better.least and near.greedy_percent <= percents[-1]:
         ax.axvline(near.greedy_percent, color=ORANGE, linestyle="--", linewidth=1.2, label="greedy tree")
         ax.legend(fontsize=8, frameon=False)
     ax.set_yscale("log")

@@ -78,7 +78,7 @@ class NearOptimal:
 
     def _greedy(self) -> list[str]:
         """The greedy tree among the others."""
-        if self.better.most == 0 or not isfinite(self.better.most + self.greedy_percent):
+        if self.better.least == 0 or not isfinite(self.better.most + self.greedy_percent):
             return []
         others = f"{_bracket(self.better)} {'tree is' if self.better.most == 1 else 'trees are'} better"
         reached = [part.trees for part in self.within if part.percent >= self.greedy_percent]

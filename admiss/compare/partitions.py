@@ -27,7 +27,9 @@ from admiss.partition.proof import enumerated_boxes
 from admiss.partition.split_assign_tree import SplitAssignTree
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
+from admiss.verification.check import verify
 from formulations.leaves import leaf_cost_of
+from formulations.leaves.cholesky import LOWER, UPPER
 from formulations.losses import resolve_loss
 from formulations.trees.dynamic_program import best_costs
 
@@ -144,6 +146,14 @@ class Comparison:
                     side = "better" if difference > 0.0005 else "worse" if difference < -0.0005 else "level"
                     lines.append(f"The exact tree is {side} {what}: R2 {difference:+.3f}.")
         return " ".join(lines)
+
+    def verify(self, X: Any, y: Any) -> list[str]:
+        """Prove every certificate again on the training rows: a column "verified", and a sentence per failure."""
+        checked = {name: verify(model, X, y) for name, model in self.models.items()}
+        bounded = {name: np.isfinite(model.certificate_.bound) for name, model in self.models.items()}
+        words = ["no" if not proof else "yes" if bounded[name] else "cost only" for name, proof in checked.items()]
+        self.table["verified"] = np.array(words)
+        return [f"{name} is not verified: {proof.reason}." for name, proof in checked.items() if not proof]
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain lists and numbers."""
@@ -275,12 +285,14 @@ def _curves(setting: Setting, X: Any, y: Any, exact: set[str]) -> tuple[dict[str
     limits = setting.partitioner("tree").limits(rows)
     trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in range(1, limits.leaves + 1)]
     curves = {"greedy": [tree_objective(leaf_cost, tree) for tree in trees]}
-    boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, setting.time_limit, time.perf_counter())
-    if boxes is None:
+    allowed = limits.depth, setting.time_limit, time.perf_counter()
+    lower, _ = enumerated_boxes(leaf_cost, limits, *allowed, LOWER)
+    if lower is None:
         return curves, None
-    optimum = best_costs(boxes, limits.leaves).tolist()
+    optimum = best_costs(lower, limits.leaves).tolist()
     curves["optimum"] = optimum + [optimum[-1]] * (limits.leaves - len(optimum))
-    if not exact:
+    upper, _ = enumerated_boxes(leaf_cost, limits, *allowed, UPPER) if exact else (None, "")
+    if upper is None:
         return curves, None
     max_leaves = setting.max_leaves or 1 << limits.depth  # rows and patterns limit leaves anyway
-    return curves, near_optimal(boxes, boxes, max_leaves, rows.patterns, trees[-1])
+    return curves, near_optimal(lower, upper, max_leaves, rows.patterns, trees[-1])
