@@ -13,6 +13,7 @@ from admiss.atomic_write import write_atomically
 from admiss.cli.user_table import read_table
 from admiss.compare.partitions import DEFAULT_METHODS, METHODS, Comparison, Setting, compare_partitions
 from admiss.datasets import make_interacting, make_synthetic
+from admiss.extras import optional_import
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.plots import plot_comparison
 from admiss.versions import versions
@@ -55,6 +56,7 @@ def add_compare_parser(commands: Any) -> None:
     parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation; 0 for none")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each exact solve")
     parser.add_argument("--seed", type=int, default=0, help="seed of data, folds and test rows")
+    parser.add_argument("--verify", action="store_true", help="prove costs and bounds again in exact arithmetic")
     parser.add_argument(
         "--out", default="admiss-compare", metavar="PREFIX", help="PREFIX.png and PREFIX.json are written"
     )
@@ -95,7 +97,9 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
             X, y, X_test, y_test, methods=tuple(dict.fromkeys(options.methods)), setting=setting, title=title
         )
         comparisons.append(comparison)
+        failures = comparison.verify(X, y) if options.verify else []
         yield _table(comparison)
+        yield from failures
         if comparison.verdict():
             yield comparison.verdict()
         if comparison.near is not None:
@@ -119,6 +123,9 @@ def _check(options: argparse.Namespace, setting: Setting) -> None:
         raise ValueError("split-assign is a linear program: use --loss absolute --ridge 0.")
     if "groups" in options.methods and options.loss != "squared":
         raise ValueError("groups needs --loss squared.")
+    if options.verify:
+        with optional_import("--verify", "verify"):
+            import flint  # noqa: F401
     for method in options.methods:
         setting.estimator(method)._check_parameters()
     if not Path(options.out).name:

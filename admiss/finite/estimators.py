@@ -33,6 +33,7 @@ from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.partition import Partition
 from formulations.arrays import FloatArray, IntArray
+from formulations.certificate import Certificate
 from formulations.leaves import leaf_cost_of
 from formulations.leaves.cost import RIDGE_SCALES, LeafCost
 from formulations.losses import LOSSES, Loss, resolve_loss
@@ -48,6 +49,7 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
     ridge_scale: str
     scale: bool
     on_unseen_pattern: str
+    certificate_: Certificate
 
     _task: str
 

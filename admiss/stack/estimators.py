@@ -47,10 +47,13 @@ from admiss.stack.members import Members, fit_members
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
+from formulations.certificate import Certificate
 
 
 class _AdaptiveStack(AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
+
+    certificate_: Certificate
 
     def __init__(
         self,
@@ -128,7 +131,8 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         from formulations.stacking import StackingProblem, stacking_weights  # imports cvxpy
 
         s = np.ones(len(tested)) if weights is None else weights[tested]
-        unit = float(np.abs(Y).max()) or 1.0  # squares of y must not overflow
+        # squares must not overflow; a power of two loses no digits
+        unit = float(np.exp2(np.round(np.log2(np.abs(Y).max() or 1.0))))
         # every pair of a row and a class is a row of the program
         flat, target = Z.reshape(-1, Z.shape[2]) / unit, Y[tested].ravel() / unit
         problem = StackingProblem.of(flat, target, np.repeat(s, Y.shape[1]), 0.0)
@@ -136,9 +140,8 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         rho = float(self.shrinkage) / len(Y) * float(errors.min())
         self.combination_, certificate = stacking_weights(replace(problem, rho=rho))
         self.error_ = problem.objective(self.combination_) * unit * unit
-        self.certificate_ = replace(
-            certificate, objective=certificate.objective * unit * unit, bound=certificate.bound * unit * unit
-        )
+        amounts = {name: getattr(certificate, name) * unit * unit for name in ("objective", "bound", "tolerance")}
+        self.certificate_ = replace(certificate, **amounts)
         mean = np.average(Y / unit, axis=0, weights=weights)
         null = float(np.average(np.mean((Y[tested] / unit - mean) ** 2, axis=1), weights=s))
         return np.asarray(1.0 - errors / (null or 1.0))

@@ -73,7 +73,7 @@ def _search(
         nonlocal nodes
         nodes += 1
         if nodes > MOST_NODES:
-            raise NotCoveredError("The search through box partitions is too long to verify the bound.")
+            raise NotCoveredError("the search through box partitions is too long")
         if covered == everything:
             return cost if cost < bound else None
         if count == most_boxes:

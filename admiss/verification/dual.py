@@ -18,6 +18,7 @@ N_F' diag(R D) N_F C = N_F' diag(R) T - (the values sought), the feasible point 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import flint
 import numpy as np
@@ -29,7 +30,9 @@ from admiss.verification.losses import LossInBalls
 from admiss.verification.result import RejectedError
 from formulations.arrays import FloatArray, IntArray
 
-PRECISION = 320
+# Binary digits of balls, tried in turn until a bound is accurate to ACCURATE of them.
+PRECISIONS = (320, 1280)
+ACCURATE = 80
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,32 @@ class PenalisedRisk:
     l2: FloatArray
     loss: LossInBalls
 
+    @cached_property
+    def _integers(self) -> Integers:
+        return integers_of(self.A)
+
+    @cached_property
+    def _matrix(self) -> fmpz_mat:
+        return self._integers.matrix()
+
+    def _columns(self, chosen: IntArray, weights: list[int] | None = None) -> fmpz_mat:
+        """Some columns as integers, times a number per row."""
+        if len(chosen) == self.A.shape[1] and (weights is None or set(weights) == {1}):
+            return self._matrix
+        (n, width), indices, numbers = self._integers.shape, chosen.tolist(), self._integers.numbers
+        if len(indices) < width:
+            numbers = [numbers[first + j] for first in range(0, n * width, width) for j in indices]
+        if weights is not None:
+            repeated = (weight for weight in weights for _ in indices)
+            numbers = [number * weight for number, weight in zip(numbers, repeated, strict=True)]
+        return fmpz_mat(n, len(indices), numbers)
+
     def value(self, w: FloatArray) -> tuple[Fraction, Fraction]:
         """Enclosure of P(w)."""
-        with flint.ctx.workprec(PRECISION):
-            N, R = integers_of(self.A), integers_of(self.s[:, None])
-            scaled = [arb(v) * _power(-e) for v, e in zip(w.tolist(), N.exponents, strict=True)]
-            z = (arb_mat(N.matrix()) * arb_mat(len(w), 1, scaled)).entries() if len(w) else [arb(0)] * len(self.y)
+        with flint.ctx.workprec(PRECISIONS[0]):
+            R = integers_of(self.s[:, None])
+            scaled = [arb(v) * _power(-e) for v, e in zip(w.tolist(), self._integers.exponents, strict=True)]
+            z = (arb_mat(self._matrix) * arb_mat(len(w), 1, scaled)).entries() if len(w) else [arb(0)] * len(self.y)
             risk = _weighted_mean([self.loss.value(y, part) for y, part in zip(self.y.tolist(), z, strict=True)], R)
             penalty = sum(
                 (arb(a) * abs(arb(v)) + arb(b) * arb(v) ** 2 / 2 for a, b, v in zip(self.l1, self.l2, w, strict=True)),
@@ -72,59 +95,66 @@ class PenalisedRisk:
 
     def _bound(self, t: FloatArray, sought: FloatArray) -> Fraction:
         """The bound from the point moved to given values v_k; NaN for those that are not given."""
-        with flint.ctx.workprec(PRECISION):
-            t = np.clip(t, *self.loss.domain(self.y))
-            N, R, T = integers_of(self.A), integers_of(self.s[:, None]), integers_of(t[:, None])
-            try:
-                point = self._moved(t, sought, N, R, T)
-            except ZeroDivisionError as error:
-                raise RejectedError("the dual point is not orthogonal to the columns without penalty") from error
-            weighted = arb_mat(len(point), 1, [r * p for r, p in zip(R.numbers, point, strict=True)])
-            products = (arb_mat(N.matrix().transpose()) * weighted).entries() if N.shape[1] else []
-            unit, total = _power(-T.exponents[0]), sum(R.numbers)
-            v = [
-                abs(part) * _power(-e) * unit / total if np.isnan(value) else arb(abs(value))
-                for part, e, value in zip(products, N.exponents, sought.tolist(), strict=True)
-            ]
-            tau = self._shrink(v, sought)
-            conjugates = [self.loss.conjugate(y, tau * unit * p) for y, p in zip(self.y.tolist(), point, strict=True)]
-            bound = -_weighted_mean(conjugates, R)
-            for part, a, b in zip(v, self.l1.tolist(), self.l2.tolist(), strict=True):
-                if b > 0:
-                    excess = (tau * part - arb(a)).upper()
-                    if excess > 0:
-                        bound -= excess**2 / (2 * arb(b))
-            return _ends(bound)[0]
+        t = np.clip(t, *self.loss.domain(self.y))
+        for precision in PRECISIONS:
+            with flint.ctx.workprec(precision):
+                try:
+                    bound = self._dual_value(t, sought)
+                except ZeroDivisionError:  # regular or not, more digits may tell
+                    continue
+                if not bound.is_finite() or bound.rel_accuracy_bits() >= ACCURATE or precision == PRECISIONS[-1]:
+                    return _ends(bound)[0]
+        raise RejectedError("the dual point cannot be made orthogonal to the columns without penalty")
 
-    def _moved(self, t: FloatArray, sought: FloatArray, N: Integers, R: Integers, T: Integers) -> list[arb]:
+    def _dual_value(self, t: FloatArray, sought: FloatArray) -> arb:
+        R, T = integers_of(self.s[:, None]), integers_of(t[:, None])
+        point = self._moved(t, sought, R, T)
+        weighted = arb_mat(len(point), 1, [r * p for r, p in zip(R.numbers, point, strict=True)])
+        products = (arb_mat(self._matrix.transpose()) * weighted).entries() if len(sought) else []
+        unit, total = _power(-T.exponents[0]), sum(R.numbers)
+        v = [
+            abs(part) * _power(-e) * unit / total if np.isnan(value) else arb(abs(value))
+            for part, e, value in zip(products, self._integers.exponents, sought.tolist(), strict=True)
+        ]
+        tau = self._shrink(v, sought)
+        bound = -_weighted_mean(
+            [self.loss.conjugate(y, tau * unit * p) for y, p in zip(self.y.tolist(), point, strict=True)], R
+        )
+        for part, a, b in zip(v, self.l1.tolist(), self.l2.tolist(), strict=True):
+            if b > 0:
+                excess = (tau * part - arb(a)).upper()
+                if excess > 0:
+                    bound -= excess**2 / (2 * arb(b))
+        return bound
+
+    def _moved(self, t: FloatArray, sought: FloatArray, R: Integers, T: Integers) -> list[arb]:
         """The point with the values sought, in units of T."""
         D = integers_of(self.loss.room(self.y, t)[:, None])
-        chosen = self._movable(np.flatnonzero(~np.isnan(sought)), sought, D, R, T)
+        chosen = self._movable(np.flatnonzero(~np.isnan(sought)), sought, D, T)
         if not len(chosen):
             return [arb(number) for number in T.numbers]
-        rows = fmpz_mat(*_columns(N, chosen))
-        left = fmpz_mat(*_columns(N, chosen, [r * n for r, n in zip(R.numbers, D.numbers, strict=True)]))
+        rows = self._columns(chosen)
+        left = self._columns(chosen, [r * n for r, n in zip(R.numbers, D.numbers, strict=True)])
         right = fmpz_mat(len(t), 1, [r * n for r, n in zip(R.numbers, T.numbers, strict=True)])
-        total = sum(R.numbers)
-        values = [arb(float(sought[k])) * total * _power(N.exponents[k] + T.exponents[0]) for k in chosen.tolist()]
+        total, e = sum(R.numbers), self._integers.exponents
+        values = [arb(float(sought[k])) * total * _power(e[k] + T.exponents[0]) for k in chosen.tolist()]
         difference = arb_mat(rows.transpose() * right) - arb_mat(len(values), 1, values)
         moves = (arb_mat(rows) * arb_mat(left.transpose() * rows).solve(difference)).entries()
         return [arb(a) - b * m for a, b, m in zip(T.numbers, D.numbers, moves, strict=True)]
 
-    def _movable(self, chosen: IntArray, sought: FloatArray, D: Integers, R: Integers, T: Integers) -> IntArray:
+    def _movable(self, chosen: IntArray, sought: FloatArray, D: Integers, T: Integers) -> IntArray:
         """Columns whose values are to be reached; those that have them, or depend on others with value 0, are left out.
 
         A column that is 0 wherever the point can be moved has its value if the point is 0 there.
         """
         fixed = np.array([number == 0 for number in D.numbers])
         still = np.array([number == 0 for number in T.numbers]) & fixed
-        A = self.A[:, chosen]
-        settled = (sought[chosen] == 0) & ~np.any((A != 0) & ~still[:, None], axis=0)
+        settled = (sought[chosen] == 0) & ~np.any(self.A[~still][:, chosen] != 0, axis=0)
         chosen = chosen[~settled]
         if not len(chosen) or np.any(sought[chosen] != 0):
             return chosen
-        N = integers_of(np.column_stack([self.A[:, chosen], np.zeros(len(A))]))
-        return chosen[independent_columns(N.matrix().transpose() * N.matrix())]
+        N = self._columns(chosen)
+        return chosen[independent_columns(N.transpose() * N)]
 
     def _shrink(self, v: list[arb], sought: FloatArray) -> arb:
         """A tau <= 1 that satisfies the conditions of columns with an l1 penalty only whose values are not given."""
@@ -135,20 +165,6 @@ class PenalisedRisk:
             while not tau * part <= arb(a):
                 tau = min(np.nextafter(tau, 0.0), float(np.nextafter(float((arb(a) / part.upper()).lower()), 0.0)))
         return arb(tau)
-
-
-def _columns(N: Integers, columns: IntArray, weights: list[int] | None = None) -> tuple[int, int, list[int]]:
-    """Shape and numbers of some columns, times a number per row."""
-    n, width = N.shape
-    numbers = N.numbers
-    if len(columns) < width:
-        chosen = columns.tolist()
-        numbers = [numbers[first + j] for first in range(0, n * width, width) for j in chosen]
-        width = len(chosen)
-    if weights is not None:
-        repeated = (weight for weight in weights for _ in range(width))
-        numbers = [number * weight for number, weight in zip(numbers, repeated, strict=True)]
-    return n, width, numbers
 
 
 def _power(exponent: int) -> arb:

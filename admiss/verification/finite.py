@@ -109,6 +109,8 @@ def _checked_leaves(
     require(same, "the patterns of the partition are not those of the data")
     label, count = np.asarray(arrays["leaf"]), len(arrays["leaf_costs"])
     require(label.shape == (len(sums.rows),) and bool(np.all((label >= 0) & (label < count))), "a pattern has no leaf")
+    shapes = arrays["leaf_intercepts"].shape[0], arrays["leaf_weights"].shape[0]
+    require(shapes == (count, count), "the leaves and their models differ in number")
     leaves = [np.flatnonzero(label == q) for q in range(count)]
     require(all(len(leaf) for leaf in leaves), "a leaf is empty")
     require(count <= limits.leaves, f"{count} leaves are more than the {limits.leaves} that are allowed")
@@ -187,7 +189,9 @@ def _check_values(
 
 
 def _lowest_cost(partitioner: str, sums: PatternSums, limits: Limits, bound: Fraction) -> Fraction:
-    """A proven lower bound on the cost of all partitions of the class; for boxes at most ``bound``."""
+    """A proven lower bound on the cost of all partitions of the class; at most ``bound`` if that takes less work."""
+    if bound <= 0:  # no loss is negative
+        return Fraction(0)
     if partitioner in GROUPS:
         return sums.unit * best_groups_cost(sums, limits.leaves, limits.rows)
     if partitioner not in TREES + BOXES:

@@ -22,9 +22,7 @@ def best_groups_cost(sums: PatternSums, most_groups: int, min_rows: int) -> int:
     """Lower end of the cost of the best groups, at most ``most_groups``."""
     P = len(sums.grams)
     if P > MOST_PATTERNS:
-        raise NotCoveredError(
-            f"{P} patterns: groups are verified for at most {MOST_PATTERNS}, for which all are tried."
-        )
+        raise NotCoveredError(f"groups of at most {MOST_PATTERNS} patterns are verified, not of {P}")
     costs, everything = _subset_costs(sums, min_rows), (1 << P) - 1
     best = costs.copy()
     for q in range(2, min(most_groups, P) + 1):

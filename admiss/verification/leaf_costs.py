@@ -45,12 +45,13 @@ def enclose_cost(G: fmpz_mat, regular: bool) -> Enclosure:
     return _exactly(entries, columns)
 
 
-def independent_columns(G: fmpz_mat) -> list[int]:
-    """Columns of (1, a) on which all others depend."""
-    entries, columns = G.tolist(), list(range(G.nrows() - 1))
-    if nmod_mat(_part(entries, columns, columns), PRIMES[0]).rank() == len(columns):
+def independent_columns(H: fmpz_mat) -> list[int]:
+    """Columns on which all others depend, from their Gram matrix."""
+    columns = list(range(H.nrows()))
+    if nmod_mat(H, PRIMES[0]).rank() == len(columns):
         return columns
-    return _proven_independent(entries, columns)[0]
+    bordered = [[*row, fmpz(0)] for row in H.tolist()] + [[fmpz(0)] * (len(columns) + 1)]
+    return _proven_independent(bordered, columns)[0]
 
 
 def _part(entries: list[list[fmpz]], rows: list[int], columns: list[int]) -> fmpz_mat:

@@ -54,7 +54,8 @@ class PatternSums:
         """Columns that matter in some leaf: at ridge 0 those that depend on others in all rows are left out."""
         if self.ridge > 0:
             return list(range(len(self.exponents) - 1))
-        return independent_columns(self.total(range(len(self.grams))))
+        k, total = len(self.exponents) - 1, self.total(range(len(self.grams))).tolist()
+        return independent_columns(fmpz_mat(k, k, [entry for row in total[:k] for entry in row[:k]]))
 
     @cached_property
     def reduced(self) -> list[fmpz_mat]:
