@@ -1,0 +1,124 @@
+"""Whether the certificate of a fitted partition is true, by an exact optimum that shares no code with the solvers.
+
+With the exact optimum V, the exact cost C of the returned partition, the cost R without a split, and E the rounding
+errors of an exact fit (1e-20 of the sum of squares of y; 1e-15 of its absolute values for losses that grow linearly):
+
+    bound <= V                                  exactly; to 1e-6 V + 1e-9 R if the status is "solver's bound"
+    objective >= C                              to 1e-12 C + 1e-18 R + E: the rounding of a float
+    objective <= C + max{1e-9 C, 1e-12 R, E}            for the squared loss, whose leaves have a closed form
+    objective <= V + max{1e-9 objective, 1e-12 R}       if the status is "optimal"
+    the partition is within its limits
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from admiss import FiniteClassifier, FiniteRegressor
+from admiss.partition import BoxPartition, OptimalTree, PatternGroups, SplitAssignTree
+from tests.admiss.partition.exact_leaves import ExactLeaves, fraction
+from tests.admiss.partition.exact_logistic import LogisticLeaves
+from tests.admiss.partition.exact_losses import AbsoluteLeaves, HuberLeaves, QuantileLeaves
+from tests.admiss.partition.exact_partitions import ExactOptimum
+
+PARTITIONERS = {
+    "tree": OptimalTree,
+    "both": lambda **limits: OptimalTree(method="both", **limits),
+    "mio": lambda **limits: OptimalTree(method="mio", **limits),
+    "split-assign": SplitAssignTree,
+    "boxes": BoxPartition,
+    "groups": lambda max_leaves, min_rows=None, **_: PatternGroups(max_leaves or 4, min_rows, time_limit=5.0),
+}
+LEAVES = {
+    "squared": ExactLeaves,
+    "absolute": AbsoluteLeaves,
+    "quantile": QuantileLeaves,
+    "huber": HuberLeaves,
+    "logistic": LogisticLeaves,
+}
+
+
+def fitted(kind, table):
+    """The model with a partition of this kind."""
+    estimator = FiniteClassifier if table.settings.get("loss") == "logistic" else FiniteRegressor
+    model = estimator(PARTITIONERS[kind](**table.limits), **table.settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # features that were never observed
+        return model.fit(table.X, table.y, sample_weight=table.weights)
+
+
+def exact_leaves(table, scale):
+    """Exact costs of the leaves that the settings of a table state, with the scales of the fitted model."""
+    weights = np.ones(len(table.y)) if table.weights is None else table.weights
+    used = weights > 0
+    X, y, s = table.X[used], table.y[used], weights[used]
+    M = np.isnan(X)
+    observed = ~M.all(axis=0)
+    A = np.where(M, 0.0, X / scale)[:, observed]
+    if table.settings["leaf_model"] == "affine_intercept":
+        A = np.hstack([A, M[:, observed & M.any(axis=0)]])
+    leaves = LEAVES[table.settings.get("loss", "squared")]
+    return leaves(M, A, y, s, table.settings["ridge"], table.settings["ridge_scale"])
+
+
+def violations(kind, table, model, leaves=None):
+    """Sentences about what is false in the certificate of a fitted model; none if it is true."""
+    limits, certificate = table.limits, model.certificate_
+    leaves = leaves or exact_leaves(table, model.leaf_features_.scale)
+    exact = ExactOptimum(leaves, limits.get("min_rows"))
+    _, optimum = exact.groups(limits["max_leaves"] or 4) if kind == "groups" else _by_boxes(kind, exact, limits)
+    masks = [_mask(leaves, model.partition_, leaf) for leaf in range(model.n_leaves_)]
+    (cost, _), (_, root) = exact.partition_cost(masks), exact.partition_cost([leaves.everything])
+    bound, objective, noise = certificate.bound, fraction(certificate.objective), _rounding(table, leaves)
+    found = list(_broken_limits(kind, exact, limits, model.partition_, masks))
+
+    slack = fraction(1e-6) * optimum + fraction(1e-9) * root if certificate.status == "solver's bound" else 0
+    if bound > -math.inf and fraction(bound) > optimum + slack:
+        found.append(f"the bound is above the optimum by {_size(fraction(bound) - optimum, optimum)}")
+    if objective < cost - fraction(1e-12) * cost - fraction(1e-18) * root - noise:
+        found.append(f"the objective is below the cost of its partition by {_size(cost - objective, cost)}")
+    tolerance = max(fraction(1e-9) * cost, fraction(1e-12) * root, noise)
+    if isinstance(leaves, ExactLeaves) and objective > cost + tolerance:
+        found.append(f"the objective is above the cost of its partition by {_size(objective - cost, cost)}")
+    tolerance = max(fraction(1e-9) * objective, fraction(1e-12) * root)
+    if certificate.status == "optimal" and objective > optimum + tolerance:
+        found.append(f"the objective is above the optimum by {_size(objective - optimum, optimum)}")
+    return found
+
+
+def _by_boxes(kind, exact, limits):
+    return (exact.boxes if kind == "boxes" else exact.tree)(limits["max_depth"], limits["max_leaves"])
+
+
+def _rounding(table, leaves):
+    """E."""
+    if isinstance(leaves, ExactLeaves):
+        return fraction(1e-20 * (leaves.s @ leaves.y**2))
+    size = np.ones_like(leaves.s) if table.settings["loss"] == "logistic" else np.abs(leaves.y)
+    return fraction(1e-15 * (leaves.s @ size))
+
+
+def _mask(leaves, partition, leaf):
+    """The patterns of a leaf as a mask of the oracle's patterns."""
+    index = {pattern.tobytes(): p for p, pattern in enumerate(leaves.patterns)}
+    return sum(1 << index[pattern.tobytes()] for pattern in partition.patterns[partition.leaf == leaf])
+
+
+def _broken_limits(kind, exact, limits, partition, masks):
+    if sum(masks) != exact.leaves.everything or not all(map(exact.allowed, masks)):
+        yield "the leaves are not a partition, or have too few rows"
+    if len(masks) > (limits["max_leaves"] or (4 if kind == "groups" else math.inf)):
+        yield "there are too many leaves"
+    if kind != "groups" and partition.depth > limits["max_depth"]:
+        yield "the partition is too deep"
+
+
+def _size(difference, whole):
+    """A difference, and its share of the whole."""
+    share = f", {_float(difference / whole):.3g} of it" if whole else ""
+    return f"{_float(difference):.3g}{share}"
+
+
+def _float(value):
+    return int(value.p) / int(value.q)

@@ -1,0 +1,88 @@
+"""No certificate of a partition is false: bounds and "optimal" against exact optima, on tables made to break them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from formulations.certificate import SolverError
+from tests.admiss.partition.nasty import Table, nasty, nasty_and_small, one_bad_box
+from tests.admiss.partition.proof_checks import fitted, violations
+
+TREES, EXACT = ("tree", "both", "mio"), ("tree", "both", "mio", "boxes", "groups")
+# Smallest share of tables with one bad box that are solved to optimality, and largest share of tables with other losses
+# whose leaves a solver refuses.
+OPTIMAL, REFUSED = 0.95, 0.3
+
+
+def nasty_for(kind, seed):
+    """A nasty table whose partitions of this kind can be enumerated."""
+    return nasty(seed) if kind in TREES else nasty(seed, most_features=5, most_patterns=14)
+
+
+def assert_true(kind, tables):
+    """Fit and check all tables; the share of each status."""
+    false, statuses = [], Counter()
+    for seed, table in enumerate(tables):
+        try:
+            model = fitted(kind, table)
+        except SolverError:
+            assert table.settings.get("loss", "squared") != "squared"
+            statuses["refused"] += 1
+            continue
+        statuses[model.certificate_.status] += 1
+        false += [f"{seed} ({model.certificate_.status}): {text}" for text in violations(kind, table, model)]
+    total = statuses.total()
+    print(f"{kind}, {total} tables:", ", ".join(f"{status} {n / total:.1%}" for status, n in statuses.most_common()))
+    assert not false, f"{len(false)} false certificates of {total}:\n" + "\n".join(false[:20])
+    return {status: n / total for status, n in statuses.items()}
+
+
+def tiers(quick, slow, exhaustive):
+    """Numbers of tables of the three tiers."""
+    numbers = [quick, pytest.param(slow, marks=pytest.mark.slow)]
+    return pytest.mark.parametrize("number", [*numbers, pytest.param(exhaustive, marks=pytest.mark.exhaustive)])
+
+
+@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("ridge", [0.0, 1e-14, 1.0])
+def test_collinear_in_one_box_in_large_units(kind, ridge):
+    rng, n = np.random.default_rng(0), 400
+    a, b, z = rng.standard_normal((3, n))
+    m2, m3 = rng.random((2, n)) < 0.5
+    y = np.where(m2, z, 0.3 * a + b) + np.where(m3, 0.5, -0.5)
+    X = 1e6 * np.c_[a, np.where(m2, a + 1e-5 * z, b), np.where(m2, np.nan, a), np.where(m3, np.nan, b)]
+    settings = {"ridge": ridge, "leaf_model": "static", "ridge_scale": "leaf"}
+    table = Table(X, y, settings=settings, limits={"max_depth": 1, "max_leaves": 2})
+    model = fitted(kind, table)
+    assert violations(kind, table, model) == []
+    assert model.certificate_.objective == pytest.approx(95.2, abs=0.05)
+    assert model.certificate_.status == ("solver's bound" if kind == "mio" else "optimal")
+
+
+@pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
+@tiers(30, 200, 2000)
+def test_one_bad_box(kind, number):
+    shares = assert_true(kind, map(one_bad_box, range(number)))
+    assert shares.get("optimal", 0.0) >= OPTIMAL
+
+
+@pytest.mark.parametrize("kind", EXACT)
+@tiers(30, 200, 1000)
+def test_nasty_tables(kind, number):
+    shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)))
+    assert kind != "mio" or "optimal" not in shares
+
+
+@pytest.mark.parametrize("kind", ["tree", "boxes"])
+@pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "logistic"])
+@tiers(6, 40, 200)
+def test_other_losses(kind, loss, number):
+    shares = assert_true(kind, (nasty_and_small(seed, loss) for seed in range(number)))
+    assert shares.get("refused", 0.0) <= REFUSED
+
+
+@tiers(4, 20, 100)
+def test_split_and_assign(number):
+    shares = assert_true("split-assign", (nasty_and_small(seed, "absolute", ridge=0.0) for seed in range(number)))
+    assert shares.get("refused", 0.0) <= REFUSED
