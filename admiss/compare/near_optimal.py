@@ -27,6 +27,8 @@ BEYOND = 1.1
 # From so many trees on a difference in cost is one among many, and ranges of the penalty are abridged.
 MANY = 10
 MOST_RANGES = 8
+# Largest number of trees of which the distinct partitions are counted.
+MOST_LISTED = 10**6
 UNKNOWN = Bracket(0.0, np.inf)
 
 
@@ -122,7 +124,9 @@ def near_optimal(lower: BoxCosts, upper: BoxCosts, max_leaves: int, patterns: Bo
     within, reason, least, partitions = [], "", 1.0, Bracket(0.0, 0.0)
     for percent in PERCENTS:
         trees, why = _counted(partial(_within, *limits, percent))
-        if isfinite(partitions.most):  # beyond, there are even more
+        if trees.most > MOST_LISTED:
+            partitions = UNKNOWN
+        elif isfinite(partitions.most):  # otherwise a smaller share has too many
             partitions, _ = _counted(partial(partitions_within, *limits, percent, patterns))
         least, reason = max(trees.least, least), reason or why
         within.append(Within(percent, Bracket(least, trees.most), partitions))

@@ -13,8 +13,9 @@ from formulations.leaves.box_costs import BoxCosts, members_of
 from formulations.trees.near_optimal import Bracket
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within
 
-# Largest number of unions of two partitions.
-MOST_UNIONS = 2 * 10**5
+# Largest numbers of visited boxes, and of unions of two partitions.
+MOST_VISITED = 10**4
+MOST_UNIONS = 10**5
 
 # Partitions of a box, each a set of leaves, with their costs.
 Partitions = dict[frozenset[bytes], float]
@@ -37,21 +38,22 @@ def partitions(trees: RoundedTrees, ceiling: int, patterns: BoolArray) -> Partit
     if ceiling < trees.optimum:
         return {}
     allowed, visited, _ = trees.allowed(ceiling)
-    if sum(map(len, visited)) > MOST_UNIONS:
+    if sum(map(len, visited)) > MOST_VISITED:
         raise TooManyTreesError("too many boxes are so close to the optimum")
     below: dict[tuple[int, int], list[tuple[float, frozenset[bytes]]]] = {}
     unions = 0
     for k in range(trees.boxes.depth, -1, -1):
         level = {}
         for rank, v in visited[k].tolist():
-            most, found = allowed[k][rank, v], Partitions()
+            most, found = allowed[k][rank, v].tolist(), Partitions()
+            highest = max(most)
             if trees.boxes.costs[k][rank, v] <= most[0]:
                 members = members_of(patterns, trees.boxes.literals(k, rank, v))
-                found[frozenset([members.tobytes()])] = trees.boxes.costs[k][rank, v]
+                found[frozenset([members.tobytes()])] = float(trees.boxes.costs[k][rank, v])
             for other, observed, missing in trees.sides(k, rank, v).tolist() if k < trees.boxes.depth else []:
                 for x, first in below.get((other, observed), []):
                     for y, second in below.get((other, missing), []):
-                        if x + y > most.max():
+                        if x + y > highest:
                             break
                         unions += 1
                         if unions > MOST_UNIONS:

@@ -64,7 +64,7 @@ def test_too_many_partitions_say_so(monkeypatch):
     rng = np.random.default_rng(0)
     patterns = np.unique(rng.uniform(size=(12, 4)) < 0.5, axis=0)
     boxes = boxes_of_members(rng, patterns, 3)
-    for most, words in ((2, "too many boxes"), (60, "too many partitions")):
-        monkeypatch.setattr(near_partitions, "MOST_UNIONS", most)
+    for name, words in (("MOST_UNIONS", "too many partitions"), ("MOST_VISITED", "too many boxes")):
+        monkeypatch.setattr(near_partitions, name, 2)
         with pytest.raises(TooManyTreesError, match=words):
             partitions_within(boxes, boxes, 8, 100, patterns)
