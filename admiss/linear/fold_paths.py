@@ -64,16 +64,19 @@ class GridOptions:
     stop_early: bool
 
     def design(self, X: FloatArray, s: FloatArray, adaptivity: Adaptivity) -> Design:
-        """The design of an adaptivity class on some rows."""
-        return fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
+        """The design of an adaptivity class on some rows; features that are not scaled are so inside, see `weights`."""
+        design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
+        return design if self.scale else design.in_powers_of_two()[0]
 
     def weights(self, design: Design, X: FloatArray, s: FloatArray) -> Weights:
         """u1 and u2 of the columns, for each adaptive penalty."""
         kind, standardise = self.penalty_weights, self.scale
-        return [
+        divisor = np.ones(len(design.pairs)) if self.scale else design.column_scale
+        parts = [
             penalty_weights(design, X, s, kind=kind, adaptive_penalty=c, standardise=standardise)
             for c in self.adaptive_penalties
         ]
+        return [(u1 / divisor, u2 / divisor**2) for u1, u2 in parts]
 
 
 @dataclass(frozen=True)
