@@ -25,6 +25,8 @@ from formulations.arrays import FloatArray
 
 # Status of a gap that is closed only by the floating-point bound of a solver.
 SOLVERS_BOUND = "solver's bound"
+# Status of a gap that remains although the solver has finished.
+NOT_CLOSED = "not proven to the tolerance"
 # Names of the parts of a file that are not arrays of the evidence.
 HEADER, DUAL = "certificate", "dual"
 
@@ -178,7 +180,7 @@ def certify(
     elif objective - bound <= tolerance:
         status = "optimal" if rigorous else SOLVERS_BOUND
     else:
-        status = "not proven to the tolerance" if reason == "optimal" else reason
+        status = NOT_CLOSED if reason == "optimal" else reason
     seconds = time.perf_counter() - started
     return Certificate(objective, min(bound, objective), status, solver, version, seconds, tolerance, dual)
 

@@ -16,7 +16,7 @@ from admiss.partition.base import Limits
 from admiss.partition.greedy import tree_objective
 from admiss.partition.partition import Partition, tree_partition
 from admiss.terminal.progress import counter
-from formulations.certificate import Certificate, certify
+from formulations.certificate import NOT_CLOSED, SOLVERS_BOUND, Certificate, certify
 from formulations.jit import is_interrupt
 from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, count_boxes
 from formulations.leaves.cholesky import LOWER
@@ -81,7 +81,8 @@ def certified(
     leaf_cost: LeafCost, objective: float, bound: float, found: Certificate, start: float, rigorous: bool
 ) -> Certificate:
     """The certificate of a partition that a solver found, with its cost from rows."""
-    reason = found.status if found.status not in ("optimal", "solver's bound") else ILL_CONDITIONED
+    solved = found.status in ("optimal", SOLVERS_BOUND, NOT_CLOSED)
+    reason = ILL_CONDITIONED if solved else found.status
     return certify(
         objective,
         bound,

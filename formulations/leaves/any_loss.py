@@ -13,7 +13,7 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import IntArray
 from formulations.certificate import SolverError
 from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.risk import EmpiricalRisk
@@ -22,8 +22,6 @@ from formulations.losses import Loss
 
 # Tolerances of the solver, tried in turn.
 TOLERANCES = (1e-10, 1e-8)
-# Relative rounding error of the value at a model.
-ROUNDING = 1e-14
 
 
 class ProgramLeafCost(LeafCost):
@@ -48,34 +46,33 @@ class ProgramLeafCost(LeafCost):
         self.problem = cp.Problem(
             cp.Minimize(scaled.total(target, z, rows.s) + self.strength * cp.sum_squares(self.w)), [self.link]
         )
-        self._duals: dict[bytes, FloatArray] = {}
 
     def _fit(self, members: IntArray) -> LeafModel:
         indices = self.rows.of_patterns(members)
         inside = np.zeros(len(self.rows.s))
         inside[indices] = 1.0
-        A, y, s = self.rows.A[indices], self.rows.y[indices, 0], self.rows.s[indices]
-        r = self.penalty(float(s.sum()))
+        r = self.penalty(float(self.rows.s[indices].sum()))
         self.inside.value, self.strength.value = inside, r * self.unit**2 / self.factor
         for tolerance in TOLERANCES:
             if self._solved(tolerance):
-                w = self.w.value * self.unit
-                b = float(self.b.value) * self.unit + self.level - self.centre @ w
-                cost = s @ self.loss.value(y, b + A @ w) + r * (w @ w)
-                self._duals[np.asarray(members).tobytes()] = self.link.dual_value[indices] * (self.factor / self.unit)
-                return LeafModel(np.array([b]), w[None, :], float(cost) * (1.0 + ROUNDING))
+                return self._proven(members, indices, r)
         raise SolverError(f"A leaf with {len(indices)} rows was not solved: {self.problem.status}; use a larger ridge.")
 
-    def _lower_end(self, members: IntArray) -> float:
-        model, indices = self.fit(members), self.rows.of_patterns(members)
-        s, y = self.rows.s[indices], self.rows.y[indices, 0] - self.level
-        A = self.rows.A[indices]
+    def _proven(self, members: IntArray, indices: IntArray, r: float) -> LeafModel:
+        """The model that the program found, with the ends of its interval."""
+        A, y, s = self.rows.A[indices] - self.centre, self.rows.y[indices, 0] - self.level, self.rows.s[indices]
         varies = np.ptp(A, axis=0) > 0  # the intercept makes up for constant columns
-        C = np.column_stack([np.ones(len(s)), (A - self.centre)[:, varies]])
-        l2 = np.append(0.0, np.full(C.shape[1] - 1, 2.0 * self.penalty(float(s.sum()))))
-        v = np.append(model.intercept - self.level + model.weights @ self.centre, model.weights[0, varies])
-        theta = self._duals[np.asarray(members).tobytes()]
-        return prove(Rows.of(EmpiricalRisk(C, y, s, self.loss)), np.zeros_like(l2), l2, v, theta).bound
+        w = np.where(varies, self.w.value * self.unit, 0.0)
+        b = float(self.b.value) * self.unit + A[0] @ (self.w.value * self.unit - w)
+        C, l2 = np.column_stack([np.ones(len(s)), A[:, varies]]), np.append(0.0, np.full(varies.sum(), 2.0 * r))
+        theta = self.link.dual_value[indices] * (self.factor / self.unit)
+        rows = Rows.of(EmpiricalRisk(C, y, s, self.loss))
+        proof = prove(rows, np.zeros_like(l2), l2, np.append(b, w[varies]), theta)
+        self._lower_ends[np.asarray(members).tobytes()] = proof.bound
+        return LeafModel(np.array([b + self.level - self.centre @ w]), w[None, :], proof.objective)
+
+    def _lower_end(self, members: IntArray) -> float:
+        return self._lower_ends[np.asarray(members).tobytes()]  # from the fit
 
     def _solved(self, tolerance: float) -> bool:
         names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")

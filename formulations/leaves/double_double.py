@@ -25,6 +25,8 @@ exactly = partial(compiled, fastmath=False)
 
 # Relative error that covers any operation on pairs.
 UNIT = 2.0**-101
+# Steps that refine a minimiser.
+STEPS = 4
 # Splits a double into two halves of 26 bits.
 SPLITTER = 2.0**27 + 1.0
 
@@ -121,8 +123,8 @@ def sum_of_patterns(grams, members):  # type: ignore[no-untyped-def]
 def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
     """Last pivot of G + ridge with its diagonal lowered by a share, over the columns ``used``.
 
-    Also returned are the first column without a positive pivot, -1 if there is none, and the factor: a unit lower
-    triangular matrix, rounded, which is filled up to that column.
+    Also returned are the first column without a positive pivot, -1 if there is none, and the factor and its pivots,
+    rounded: a unit lower triangular matrix, which is filled up to that column.
     """
     size = len(ridge)
     kept_high, kept_low = two_sum(1.0, -share)
@@ -147,8 +149,35 @@ def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
             if j < i:
                 LH[i, j], LL[i, j] = divide(h, l, UH[j, j], UL[j, j])
         if i < size - 1 and not UH[i, i] > 0.0:
-            return 0.0, i, LH
-    return UH[size - 1, size - 1], -1, LH
+            return 0.0, i, LH, np.diag(UH)
+    return UH[size - 1, size - 1], -1, LH, np.diag(UH)
+
+
+@exactly
+def refined_minimiser(G, ridge, v, L, pivots, used):  # type: ignore[no-untyped-def]
+    """Minimise v'(G + ridge) v over all but the last entry of v, in place, by steps with a factor of the matrix."""
+    size = len(v)
+    low, slope = np.zeros(size), np.zeros(size)
+    for _ in range(STEPS):
+        for i in range(size - 1):
+            h, l = 0.0, 0.0
+            for j in range(size):
+                if used[i] and used[j]:
+                    entry = i * (i + 1) // 2 + j if j <= i else j * (j + 1) // 2 + i
+                    gh, gl = G[0, entry], G[1, entry]
+                    if i == j:
+                        gh, gl = add(gh, gl, ridge[i], 0.0)
+                    gh, gl = multiply(gh, gl, v[j], low[j])
+                    h, l = add(h, l, gh, gl)
+            slope[i] = -h
+            for j in range(i):
+                slope[i] -= L[i, j] * slope[j]
+        for i in range(size - 2, -1, -1):
+            if used[i]:
+                slope[i] /= pivots[i]
+                for j in range(i + 1, size - 1):
+                    slope[i] -= L[j, i] * slope[j]
+                v[i], low[i] = add(v[i], low[i], slope[i], 0.0)
 
 
 @exactly

@@ -15,10 +15,11 @@ its mean, a residual computed in doubles is off by at most
 
     e = u (k + 8) (N_y + sum_j N_j |w_j|),      u = 2^-53
 
-in norm. If that is not negligible, the value is computed in :mod:`formulations.leaves.double_double`. So is the lower
-end unless that of the Gram matrix is as close: it resolves columns that are collinear up to 1e-12 or so. Columns that
-are constant in the leaf are left out, and so are columns that depend exactly on others, which is shown row by row for
-coefficients that are small fractions. If neither settles the leaf, its lower end is 0.
+in norm. If that is not negligible, w is refined, and its value computed, in pairs of doubles
+(:mod:`formulations.leaves.double_double`). So is the lower end unless that of the Gram matrix is as close: it resolves
+columns that are collinear up to 1e-12 or so. Constant columns are left out, and so are columns that depend exactly on
+others, which is shown row by row for coefficients that are small fractions. If neither settles the leaf, its lower end
+is 0.
 """
 
 import math
@@ -53,7 +54,7 @@ WELL_CONDITIONED = 1e-6
 MOST_GRAMS = 5 * 10**8
 # Rounding unit of doubles, and widths of an interval that are negligible: relative to the cost, and to y'y.
 U = 2.0**-53
-NEGLIGIBLE, NOTHING = 1e-11, 1e-15
+NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # Relative width of an interval from Gram matrices that need not be computed more precisely.
 CLOSE = 1e-11
 # Largest denominator of the coefficients by which a column may depend on others.
@@ -106,6 +107,10 @@ class SquaredLeafCost(LeafCost):
         least, largest = self.ranges
         return np.asarray(least[members].min(axis=0) == largest[members].max(axis=0))
 
+    def _used(self, members: IntArray) -> BoolArray:
+        """Columns of the Gram matrix without those that are constant in a leaf."""
+        return np.concatenate([[True], ~self.constant(members), [True]])
+
     def cost(self, members: IntArray) -> float:
         G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
         return float(self.costs_of_grams(G)[0])
@@ -141,7 +146,7 @@ class SquaredLeafCost(LeafCost):
         error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
         upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error**2
         if upper - value > max(NEGLIGIBLE * value, NOTHING):
-            upper = self._precise_value(members, w)
+            w, upper = self._precise_fit(members, w)
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
         b = self.unit[-1] / self.unit[0] * (mean[-1] - mean[:-1] @ w)
         return LeafModel(
@@ -170,11 +175,20 @@ class SquaredLeafCost(LeafCost):
         steps = int(rows.counts[members].sum()) + len(members) + self.size + 32
         return G, ridge, self.size * steps * double_double.UNIT
 
-    def _precise_value(self, members: IntArray, w: FloatArray) -> float:
-        """Value at weights w and the best intercept, rounded up."""
+    def _precise_fit(self, members: IntArray, w: FloatArray) -> tuple[FloatArray, float]:
+        """Weights at least as good as w, and their value with the best intercept, rounded up."""
         G, ridge, share = self._precise(members)
-        value, weight = double_double.quadratic_value(G, ridge * (1.0 + 8 * U), np.concatenate([[0.0], -w, [1.0]]))
-        return float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight)
+        used = self._used(members)
+        v = np.concatenate([[0.0], -w, [1.0]])
+        candidates = [v]
+        _, failed, L, pivots = double_double.lowest_pivot(G, ridge, 0.0, used)
+        if failed < 0:
+            candidates.append(v.copy())
+            double_double.refined_minimiser(G, ridge, candidates[1], L, pivots, used)
+        values = [double_double.quadratic_value(G, ridge * (1.0 + 8 * U), v) for v in candidates]
+        uppers = [float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight) for value, weight in values]
+        best = int(np.nanargmin(uppers))
+        return -candidates[best][1:-1], uppers[best]
 
     def quick_end(self, members: IntArray, end: int) -> float:
         G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
@@ -189,9 +203,9 @@ class SquaredLeafCost(LeafCost):
     def _precise_lower_end(self, members: IntArray) -> float:
         G, ridge, share = self._precise(members)
         ridge *= 1.0 - 8 * U
-        used = np.concatenate([[True], ~self.constant(members), [True]])
+        used = self._used(members)
         while True:
-            pivot, failed, L = double_double.lowest_pivot(G, ridge, share, used)
+            pivot, failed, L, _ = double_double.lowest_pivot(G, ridge, share, used)
             if failed < 0:
                 return float(max(pivot, 0.0) * (1.0 - 4 * U) * self.unit[-1] ** 2)
             if failed == 0 or not self._depends(members, L, failed, used):
