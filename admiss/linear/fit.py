@@ -204,33 +204,34 @@ def _solve_squared(
     if fast:
         found = _fit_squared(rows, penalty, change)
         if found is not None:
-            w, null, squares = found
-            fit, accepted = _certified_squared(rows, squares, penalty, w, null, ("admiss engine", __version__), start)
+            w, null, statistics = found
+            engine = ("admiss engine", __version__)
+            fit, accepted = _certified_squared(rows, statistics, penalty, w, null, engine, start)
             if accepted:
                 return fit
     w, certificate = _solve_with_cvxpy(design, _risk(design, X, y, s / s.sum(), Squared()), penalty, solver)
     null = certificate.tolerance / GAP_TOLERANCE
-    return _certified_squared(rows, None, penalty, w, null, (certificate.solver, certificate.version), start)[0]
+    return _certified_squared(rows, {}, penalty, w, null, (certificate.solver, certificate.version), start)[0]
 
 
 def _fit_squared(
     rows: WeightedRows, penalty: Penalty, change: FloatArray
-) -> tuple[FloatArray, float, FloatArray | None] | None:
-    """Coefficients, risk of the null model and sums of squares, or None if the optimality conditions are not met."""
+) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
+    """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
     k, l1, l2 = ~rows.design.free, penalty.l1, penalty.l2
     if not np.any(l1) and not np.any(l2):
-        return *_minimum_norm(rows, change), None
+        return _minimum_norm(rows, change)
     moments = moments_of(rows)
     quadratic = eliminate(moments, rows.design.free, rows.shift)
     path = squared_path(quadratic, penalty, _lambdas_to_one(np.abs(quadratic.b), l1[k], SQUARED_STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
-    return quadratic.restore(path.w[-1]), quadratic.rho, np.diag(moments.G)
+    return quadratic.restore(path.w[-1]), quadratic.rho, {"squares": np.diag(moments.G)}
 
 
 def _certified_squared(
     rows: WeightedRows,
-    squares: FloatArray | None,
+    statistics: dict[str, FloatArray],
     penalty: Penalty,
     w: FloatArray,
     null: float,
@@ -238,7 +239,7 @@ def _certified_squared(
     start: float,
 ) -> tuple[Fit, bool]:
     """The fit with its certificate, and whether its gap is closed at least up to rounding."""
-    proof_rows, own = rows.for_proof(squares)
+    proof_rows, own = rows.for_proof(**statistics)
     proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
     tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
     dual = rows.root * proof.theta
@@ -246,10 +247,11 @@ def _certified_squared(
     return (w, certificate), proof.objective - proof.estimate <= tolerance
 
 
-def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float]:
-    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; and the null risk."""
+def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float, dict[str, FloatArray]]:
+    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; otherwise as above."""
     q = np.full(len(rows.t), 1.0 / rows.s.sum())
-    projected = centred(compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows), rows.design.free)
+    compressed = compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows)
+    projected = centred(compressed, rows.design.free)
     k, risk = ~rows.design.free, projected.risk
     v = np.zeros(len(k))
     U, singular, V = np.linalg.svd(risk.A[:, k], full_matrices=True)
@@ -257,7 +259,7 @@ def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, f
     v[k] = V[:rank].T @ ((U[:, :rank].T @ risk.y) / singular[:rank])
     if rank < len(V):
         v[k] += V[rank:].T @ np.linalg.lstsq(V[rank:].T / change[k][:, None], -v[k] / change[k], rcond=None)[0]
-    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k)))
+    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k))), {"triangle": compressed.A}
 
 
 def _solve_logistic(design: Design, whole: EmpiricalRisk, penalty: Penalty, solver: str, fast: bool) -> Fit:

@@ -106,16 +106,19 @@ class WeightedRows:
             v[f] = exact_sum(np.array([w[f], -self.shift.y]), C.data[part], w[C.indices[part]])
         return v
 
-    def for_proof(self, squares: FloatArray | None = None) -> "tuple[Rows, WeightedRows]":
+    def for_proof(
+        self, squares: FloatArray | None = None, triangle: FloatArray | None = None
+    ) -> "tuple[Rows, WeightedRows]":
         """The rows as a dual bound needs them, and with the shift that they have.
 
         A shift by free columns that are not 1 on disjoint sets of rows is not accurate in every entry, and left out.
-        The sums of squares of the columns may be given, after a pass over the rows.
+        After a pass over the rows, the sums of squares of the columns or a triangular factor of them may be given.
         """
         own = self
         if squares is None:
             squares = self._squares()
         if not self.is_exact:
+            triangle = None
             own = WeightedRows(self.design, self.X, self.y, self.s, Shift(sp.csr_array(self.shift.C.shape), 0.0))
             squares = own._squares()
         S = float(self.s.sum())
@@ -127,6 +130,7 @@ class WeightedRows:
             sizes=np.sqrt(squares / S),
             stated=_Columns(self.design, self.X),
             constants=np.flatnonzero(self.design.free) if own is self else None,
+            triangle=triangle,
         )
         return rows, own
 

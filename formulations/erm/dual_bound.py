@@ -80,8 +80,10 @@ class Rows:
     offset : float
     stated : iterable of (slice, matrix), optional
         The columns before the shift.
-    constants : int array
+    constants : int array, optional
         The columns of which multiples were subtracted: 1 on disjoint sets of rows, else 0.
+    triangle : array of shape (m, p), optional
+        A triangular factor of the weighted columns, up to rounding.
     """
 
     blocks: Blocks
@@ -92,6 +94,7 @@ class Rows:
     offset: float = 0.0
     stated: Blocks | None = None
     constants: IntArray | None = None
+    triangle: FloatArray | None = None
 
     @classmethod
     def of(cls, risk: EmpiricalRisk) -> "Rows":
@@ -106,10 +109,11 @@ class Rows:
         It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
         """
         free = np.flatnonzero(projected.free)
-        A = sp.csr_array(risk.A[:, free])
-        if not (np.all(A.data == 1.0) and int(np.max(np.diff(A.indptr), initial=0)) <= 1):
+        A = risk.A[:, free]
+        values = A.data if sp.issparse(A) else A[A != 0]
+        if not (np.all(values == 1.0) and int(np.max((A != 0).sum(axis=1), initial=0)) <= 1):
             return None
-        return replace(cls.of(projected.risk), stated=cls.of(risk).blocks, constants=free)
+        return replace(cls.of(projected.risk), stated=[(slice(0, len(risk.y)), risk.A)], constants=free)
 
     def predictions(self, w: FloatArray, columns: IntArray | None = None) -> FloatArray:
         """A w, or the part of some columns."""
@@ -118,18 +122,19 @@ class Rows:
             z[rows] = A @ w if columns is None else A[:, columns] @ w[columns]
         return z
 
-    def correlations(self, theta: FloatArray) -> FloatArray:
-        """A'theta."""
-        return np.asarray(sum(A.T @ theta[rows] for rows, A in self.blocks))
+    def correlations(self, theta: FloatArray, columns: IntArray | None = None) -> FloatArray:
+        """A'theta, or the part of some columns."""
+        parts = ((A if columns is None else A[:, columns]).T @ theta[rows] for rows, A in self.blocks)
+        return np.asarray(sum(parts))
 
     def drift(self, C: Matrix, w0: FloatArray, v: FloatArray, w: FloatArray) -> float:
         """Root mean square between the predictions of v and those of w, with w_f = v_f + w0 - C v up to rounding."""
         assert self.constants is not None
-        rows, moved = sp.csr_array(C), np.zeros(len(self.constants))
+        moved = np.zeros(len(self.constants))
         for i, f in enumerate(self.constants):
-            part = slice(rows.indptr[i], rows.indptr[i + 1])
-            ends = np.array([v[f], w0[i], -w[f]])
-            moved[i] = abs(exact_sum(ends, -rows.data[part], v[rows.indices[part]]))
+            row = C[[i]].toarray()[0] if sp.issparse(C) else C[i]
+            k = np.flatnonzero(row)
+            moved[i] = abs(exact_sum(np.array([v[f], w0[i], -w[f]]), -row[k], v[k]))
         return float(self.sizes[self.constants] @ moved) * (1.0 + 2.0 * self.rounding)
 
     @property
@@ -168,7 +173,7 @@ def prove(
     drift : float
         Largest root mean square by which predictions of the reported coefficients differ from those of w.
     """
-    free, own = (l1 == 0) & (l2 == 0), theta is None
+    free, own, squared = (l1 == 0) & (l2 == 0), theta is None, isinstance(rows.loss, Squared)
     used, u, value, slope = np.flatnonzero(free & (w != 0)), np.zeros(len(w)), 0.0, 0.0
     theta, r = np.zeros(len(rows.y)) if theta is None else theta, rows.y.copy()
     for part, A in rows.blocks:
@@ -179,6 +184,7 @@ def prove(
             slope += float(q @ derivative**2)
         if own:
             theta[part] = q * derivative
+        if own and squared:
             u += A.T @ theta[part]
         r[part] -= z if len(used) == len(w) else A[:, used] @ w[used]
     # a change of z by e in root mean square changes the risk by at most |l'| e + max l'' e^2 / 2, or by e
@@ -189,7 +195,7 @@ def prove(
     penalised = value + rise + rows.offset + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
     objective = float(penalised * (1.0 + 2.0 * rows.rounding))
 
-    if isinstance(rows.loss, Squared) and own:  # theta is feasible up to rounding
+    if squared and own:  # theta is feasible up to rounding
         first = _bound(rows, l1, l2, w, theta, u, _factor(rows, free), r)
     else:
         first = _bound_from(rows, l1, l2, w, theta)
@@ -221,14 +227,15 @@ def _bound_from(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta
     if factor is not None:
         for _ in range(2):
             c = np.zeros(len(w))
-            c[factor.columns] = factor.coefficients(rows.correlations(theta)[factor.columns])
+            c[factor.columns] = factor.coefficients(rows.correlations(theta, factor.columns))
             theta = theta - q * rows.predictions(c, factor.columns)
     r = rows.y if logistic else rows.y - rows.predictions(w, columns)
     return _bound(rows, l1, l2, w, theta, rows.correlations(theta), factor, r)
 
 
 def _factor(rows: Rows, free: BoolArray) -> Factor | None:
-    return factor_of(rows.blocks, rows.q, np.flatnonzero(free), rows.sizes, rows.stated, rows.constants)
+    F = np.flatnonzero(free)
+    return factor_of(rows.blocks, rows.q, F, rows.sizes, rows.stated, rows.constants, rows.triangle)
 
 
 def _are_cells(rows: Rows, columns: IntArray) -> bool:
@@ -244,7 +251,7 @@ def _balance(rows: Rows, columns: IntArray, theta: FloatArray) -> tuple[FloatArr
     """
 
     def sums(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return rows.correlations(np.maximum(theta, 0.0))[columns], rows.correlations(np.maximum(-theta, 0.0))[columns]
+        return rows.correlations(np.maximum(theta, 0.0), columns), rows.correlations(np.maximum(-theta, 0.0), columns)
 
     positive, negative = sums(theta)
     factors = [

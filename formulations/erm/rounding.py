@@ -98,6 +98,7 @@ def factor_of(
     sizes: FloatArray,
     stated: Blocks | None = None,
     constants: IntArray | None = None,
+    triangle: FloatArray | None = None,
 ) -> Factor | None:
     """The factor of some columns, or None if they are dependent up to rounding.
 
@@ -116,6 +117,8 @@ def factor_of(
         to look for dependencies; by default ``blocks``.
     constants : int array, optional
         Those of the columns F that are 1 on disjoint sets of rows and 0 elsewhere, if any.
+    triangle : array of shape (m, p), optional
+        A triangular factor of all weighted columns, up to rounding, if it is known.
     """
     columns = columns[sizes[columns] > 0]
     size = sizes[columns]
@@ -123,7 +126,8 @@ def factor_of(
         return Factor(columns, 1.0 / size, gamma(2 * len(q) + 20))
     if len(columns) > MAX_COLUMNS:
         return None
-    R, order = scipy.linalg.qr(_triangle(blocks, q, columns, size), mode="r", pivoting=True)
+    R = _triangle(blocks, q, columns, size) if triangle is None else triangle[:, columns] / size
+    R, order = scipy.linalg.qr(R, mode="r", pivoting=True)
     rank = int(np.sum(np.abs(np.diag(R)) > DEPENDENT))
     kept = order[:rank]
     if rank < len(columns):
