@@ -91,7 +91,7 @@ class PiecewiseLeaf:
             beta = self.minimise(m, beta)
             sides = self.sides(m, beta)
             exact = self.solve(sharpest, sides, beta)
-            if exact is not None and self.sides(sharpest, exact) == sides:
+            if exact is not None and self.fits(sharpest, exact, sides):
                 return self.values(sharpest, exact)
             assert m > sharpest, "the minimiser was not found"
             m = max(m * SHARPER, sharpest)
@@ -109,6 +109,13 @@ class PiecewiseLeaf:
             else:
                 outer[i] = self.v if e > 0 else self.u
         return inside, outer
+
+    def fits(self, m, beta, sides):
+        """Whether all rows are on these sides, or between two of them."""
+        e, (inside, outer) = self.residuals(beta), sides
+        return all(self.u * m <= e[i] <= self.v * m for i in inside) and all(
+            e[i] >= self.v * m if t == self.v else e[i] <= self.u * m for i, t in outer.items()
+        )
 
     def equations(self, m, sides):
         """Matrix and right-hand side of the equations for the minimiser, given the sides."""
@@ -145,7 +152,7 @@ class PiecewiseLeaf:
             seen.add(tuple(beta.entries()))
             sides = self.sides(m, beta)
             target = self.solve(m, sides, beta)
-            if target is not None and self.sides(m, target) == sides:
+            if target is not None and self.fits(m, target, sides):
                 return target
             if target is None:
                 H, g = self.equations(m, sides)
