@@ -91,10 +91,8 @@ class BoxSums:
         """Lower ends of the costs of all boxes that are allowed."""
         expected = self.seconds()
         if expected > LONGEST:
-            raise NotCoveredError(
-                f"{self.count:,} boxes would take {expected / 3600:.0f} hours or too much memory: only smaller depths "
-                "are verified."
-            )
+            words = "too much memory" if np.isinf(expected) else f"about {expected / 3600:.1f} hours"
+            raise NotCoveredError(f"the costs of {self.count:,} boxes would take {words}: lower max_depth")
         found: dict[Box, int] = {}
         with counter(f"verifying {self.count:,} boxes, about {expected:.0f} s") as report:
             for done, (box, cost) in enumerate(self._enclosed(), start=1):

@@ -15,6 +15,7 @@ No code is shared with the solvers: only the reading of tables and the definitio
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from admiss.estimator.evidence import evidence_of
 from admiss.extras import optional_import
 from admiss.verification.result import NotCoveredError, Proof, RejectedError, Verification
 from formulations.certificate import Certificate
+
+KINDS = ("finite", "linear", "stack")
 
 
 def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Verification:
@@ -59,6 +62,7 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
         from admiss.verification.rows import read_rows
         from admiss.verification.stack import verify_stack
     certificate, evidence, model = _claim(model_or_file)
+    certificate = replace(certificate, objective=float(certificate.objective), bound=float(certificate.bound))
     proof, reason = Proof(), ""
     try:
         rows = read_rows(evidence, X, y, sample_weight)
@@ -82,8 +86,10 @@ def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:
         if not Path(model_or_file).is_file():
             raise ValueError(f"There is no file {model_or_file}.")
         certificate = Certificate.load(model_or_file)
-        assert certificate.evidence is not None
-        return certificate, dict(certificate.evidence), None
+        evidence = dict(certificate.evidence or {})
+        if evidence.get("kind") not in KINDS or not {"program", "solution", "arrays"} <= set(evidence):
+            raise ValueError(f"{model_or_file} is not the certificate of a finite, adaptive or stacked model.")
+        return certificate, evidence, None
     model = model_or_file
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_

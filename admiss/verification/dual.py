@@ -8,9 +8,9 @@ For every t in the domain of the conjugate l* with  sum_i q_i t_i a_ik = 0  for 
 
 where l2_k = 0 requires |v_k| <= l1_k. A given t is made feasible: with weights d_i >= 0 that are 0 at the edges of the
 domain, t - d (A_F c) satisfies the equations if (A_F' Q D A_F) c = A_F' Q t. The exact solution c lies in the balls of
-python-flint, so the equations hold exactly for a point inside the balls of t - d (A_F c). Columns with an l1 penalty
-only and w_k != 0 are moved to |v_k| = l1_k by the same equations. The point is then multiplied by tau <= 1
-for the conditions |v_k| <= l1_k of the others.
+python-flint, so the equations hold exactly for a point inside the balls of t - d (A_F c). The same equations move v_k
+to other values, such as l1_k for columns with l2_k = 0 and w_k != 0. The point is then multiplied by tau <= 1 for the
+conditions |v_k| <= l1_k of the others.
 
 Integers: A = N 2^-e by columns, t = T 2^-e_t, d = D 2^-e_d, s = R 2^-e_s. With C the solution of
 N_F' diag(R D) N_F C = N_F' diag(R) T - (the values sought), the feasible point is 2^-e_t (T - D (N_F C)).
@@ -79,19 +79,21 @@ class PenalisedRisk:
             )
             return _ends(risk + penalty)
 
-    def bound(self, t: FloatArray, w: FloatArray) -> Fraction:
-        """A lower bound on min P from a point that is made feasible; ``w`` tells which conditions hold with equality.
+    def bound(self, t: FloatArray, w: FloatArray, closely: bool = False) -> Fraction:
+        """A lower bound on min P from a point that is made feasible.
 
-        Raises :class:`RejectedError` if the point cannot be made feasible.
+        ``w`` tells which values v_k = -l1_k sign(w_k) - l2_k w_k an optimum would have. They are sought for columns
+        with an l1 penalty only, or ``closely`` for all columns in use. Raises :class:`RejectedError` if the point
+        cannot be made feasible.
         """
-        unpenalised, hard = (self.l1 == 0) & (self.l2 == 0), (self.l1 > 0) & (self.l2 == 0)
-        sought = np.where(unpenalised, 0.0, np.where(hard & (w != 0), -np.sign(w) * self.l1, np.nan))
-        if np.any(hard & (w != 0)):
+        in_use = (w != 0) & ((self.l1 > 0) | (self.l2 > 0)) & (closely | (self.l2 == 0))
+        unpenalised = np.where((self.l1 == 0) & (self.l2 == 0), 0.0, np.nan)
+        if in_use.any():
             try:
-                return self._bound(t, sought)
+                return self._bound(t, np.where(in_use, -np.sign(w) * self.l1 - self.l2 * w, unpenalised))
             except RejectedError:
-                sought[hard] = np.nan
-        return self._bound(t, sought)
+                pass
+        return self._bound(t, unpenalised)
 
     def _bound(self, t: FloatArray, sought: FloatArray) -> Fraction:
         """The bound from the point moved to given values v_k; NaN for those that are not given."""
