@@ -28,6 +28,7 @@ from admiss.verification.rows import Rows, check_scale
 from formulations.arrays import BoolArray, IntArray
 from formulations.certificate import Certificate
 
+MODELS = ("leaf_intercepts", "leaf_weights")
 TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
 
 
@@ -44,6 +45,7 @@ class Limits:
 def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof) -> None:
     """Prove the claims one after the other; the proof collects what was shown."""
     program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
+    _check_numbers(certificate, arrays, rows.X.shape[1])
     check_scale(rows.X, rows.s, arrays["scale"], program["scale"])
     sums = pattern_sums(
         rows.X, rows.y[:, 0], rows.s, arrays["scale"], program["leaf_model"], program["ridge"], program["ridge_scale"]
@@ -80,6 +82,13 @@ def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: R
         proof.add(f"so the model is optimal up to {number(as_float(tolerance))}")
 
 
+def _check_numbers(certificate: Certificate, arrays: Mapping[str, Any], d: int) -> None:
+    """Reject what is not a number, or not one per feature."""
+    stated = [np.array([certificate.objective]), *(arrays[name] for name in ("leaf_costs", *MODELS, "scale"))]
+    require(all(bool(np.isfinite(array).all()) for array in stated), "an objective or a coefficient is not a number")
+    require(arrays["scale"].shape == (d,), "the number of features is not that of the model")
+
+
 def _exact(value: float) -> Fraction:
     require(np.isfinite(value), f"the certificate states {value!r}")
     return Fraction(value)
@@ -109,8 +118,9 @@ def _checked_leaves(
     require(same, "the patterns of the partition are not those of the data")
     label, count = np.asarray(arrays["leaf"]), len(arrays["leaf_costs"])
     require(label.shape == (len(sums.rows),) and bool(np.all((label >= 0) & (label < count))), "a pattern has no leaf")
-    shapes = arrays["leaf_intercepts"].shape[0], arrays["leaf_weights"].shape[0]
-    require(shapes == (count, count), "the leaves and their models differ in number")
+    outputs, width = arrays["leaf_intercepts"].shape[-1], len(sums.exponents) - 2
+    shapes = arrays["leaf_intercepts"].shape, arrays["leaf_weights"].shape
+    require(shapes == ((count, outputs), (count, outputs, width)), "the leaf models are not those of the leaves")
     leaves = [np.flatnonzero(label == q) for q in range(count)]
     require(all(len(leaf) for leaf in leaves), "a leaf is empty")
     require(count <= limits.leaves, f"{count} leaves are more than the {limits.leaves} that are allowed")

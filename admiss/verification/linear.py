@@ -30,7 +30,9 @@ def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: R
     columns = rebuilt_columns(program, arrays["scale"], rows, model)
     coefficients = np.atleast_2d(arrays["coefficients"])
     fits = coefficients.shape == (rows.y.shape[1], columns.A.shape[1])
-    require(fits, "the coefficients are not those of the columns of the class")
+    require(
+        fits and bool(np.isfinite(coefficients).all()), "the coefficients are not those of the columns of the class"
+    )
     proof.add(f"the program has {columns.A.shape[0]:,} rows and {columns.A.shape[1]} columns")
     loss = LossInBalls.of(program["loss"])
 
