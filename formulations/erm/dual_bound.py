@@ -25,9 +25,12 @@ Every sum is corrected by gamma(n) times the sum of its absolute values. A relat
 rounding of the shares q and of the penalties, since risk and penalties are not negative. For the same reason 0 is a
 bound.
 
-*Weak penalties.* If the penalty of a column is below its rounding error, the bound for a free column is the better one.
+*If the gap stays open*, further bounds are tried: with products that are rounded once; without weak penalties, which
+are below the rounding error of their column; and without rows of negligible loss, since losses are not negative. The
+last one settles columns that are dependent only because some cells have fewer rows than columns.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -37,13 +40,17 @@ from scipy.special import logit
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
-from formulations.erm.rounding import Blocks, Factor, exact_sum, factor_of, gamma
+from formulations.erm.rounding import UNIT, Blocks, Factor, exact_products, exact_sum, factor_of, gamma
 from formulations.losses import Loss, Squared
 
 # A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
 # A penalty below this multiple of the rounding error of its column is weak.
 WEAK = 1e7
+# Relative error of products that are rounded once: of their factors, and of the sum over a few blocks.
+ONCE = 16.0 * UNIT
+# Entries of a design up to which further bounds are tried if the first one leaves a gap.
+MAX_ENTRIES = 2**21
 # Below this, numbers may have lost digits by underflow.
 UNDERFLOW = 1e-290
 # Dual variables of the logistic loss keep this distance from the ends of their domain before they are projected.
@@ -127,6 +134,19 @@ class Rows:
         parts = ((A if columns is None else A[:, columns]).T @ theta[rows] for rows, A in self.blocks)
         return np.asarray(sum(parts))
 
+    def exact_correlations(self, theta: FloatArray) -> FloatArray:
+        """A'theta, with one rounding per block."""
+        return np.asarray(sum(exact_products(A, theta[rows]) for rows, A in self.blocks))
+
+    def selected(self, kept: IntArray) -> "Rows":
+        """Some of the rows, in the same order."""
+        blocks = _selected(self.blocks, kept)
+        squares = sum(_column_squares(A, self.q[kept][part]) for part, A in blocks)
+        stated = None if self.stated is None else _selected(self.stated, kept)
+        sizes = np.sqrt(np.asarray(squares))
+        parts = {"y": self.y[kept], "q": self.q[kept], "sizes": sizes, "stated": stated, "triangle": None}
+        return replace(self, blocks=blocks, **parts)
+
     def drift(self, C: Matrix, w0: FloatArray, v: FloatArray, w: FloatArray) -> float:
         """Root mean square between the predictions of v and those of w, with w_f = v_f + w0 - C v up to rounding."""
         assert self.constants is not None
@@ -146,6 +166,19 @@ class Rows:
     def rounding(self) -> float:
         """Relative error of sums over rows and columns."""
         return gamma(len(self.y) + len(self.sizes) + 40)
+
+
+def _selected(blocks: Blocks, kept: IntArray) -> Blocks:
+    found, start = [], 0
+    for part, A in blocks:
+        own = kept[(kept >= part.start) & (kept < part.stop)] - part.start
+        found.append((slice(start, start + len(own)), A[own]))
+        start += len(own)
+    return found
+
+
+def _column_squares(A: Matrix, q: FloatArray) -> FloatArray:
+    return np.asarray((A.multiply(A) if sp.issparse(A) else A**2).T @ q)
 
 
 class Proof(NamedTuple):
@@ -199,12 +232,36 @@ def prove(
         first = _bound(rows, l1, l2, w, theta, u, _factor(rows, free), r)
     else:
         first = _bound_from(rows, l1, l2, w, theta)
-    error_u = rows.rounding * rows.sizes * _dual_norm(rows, theta)
-    weak = free | np.where(l2 == 0, l1 < WEAK * error_u, error_u**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
-    if not np.array_equal(weak, free) and objective - first.bound > GAP_TOLERANCE / 10.0 * objective:
-        second = _bound_from(rows, np.where(weak, 0.0, l1), np.where(weak, 0.0, l2), w, theta)
-        first = max(first, second, key=lambda found: found.bound)
-    return first._replace(objective=objective)
+    best = first
+    for proof in _further_bounds(rows, l1, l2, w, theta, objective):
+        if objective - best.bound <= GAP_TOLERANCE / 10.0 * objective:
+            break
+        best = max(best, proof, key=lambda found: found.bound)
+    return best._replace(objective=objective, estimate=max(first.estimate, best.estimate))
+
+
+def _further_bounds(
+    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray, objective: float
+) -> Iterator[Proof]:
+    """Bounds that take longer: with products that are rounded once, weak penalties left out, and fewer rows."""
+    if len(rows.y) * len(w) > MAX_ENTRIES:
+        return
+    free = (l1 == 0) & (l2 == 0)
+    error = ONCE * rows.sizes * _dual_norm(rows, theta)
+    weak = free | np.where(l2 == 0, l1 < WEAK * error, error**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
+    losses = rows.q * rows.loss.value(rows.y, rows.predictions(w))
+    order = np.argsort(losses)
+    kept = np.sort(order[np.cumsum(losses[order]) > GAP_TOLERANCE / 100.0 * objective])
+    choices = [rows] if len(kept) == len(losses) else [rows, rows.selected(kept)]
+    for part in choices:
+        own = theta if part is rows else theta[kept]
+        for F in (free, weak) if np.any(weak & ~free) else (free,):
+            proof = _bound_from(part, np.where(F, 0.0, l1), np.where(F, 0.0, l2), w, own, exact=True)
+            if part is not rows:
+                full = np.zeros(len(theta))
+                full[kept] = proof.theta
+                proof = proof._replace(theta=full)
+            yield proof
 
 
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:
@@ -212,7 +269,9 @@ def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: Float
     return _bound_from(Rows.of(risk), l1, l2, np.zeros(len(l1)), theta).bound
 
 
-def _bound_from(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray) -> Proof:
+def _bound_from(
+    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray, exact: bool = False
+) -> Proof:
     """The bound from ``theta``, which is first made feasible up to rounding."""
     free, q = (l1 == 0) & (l2 == 0), rows.q
     low, high = rows.loss.domain(rows.y)
@@ -220,7 +279,7 @@ def _bound_from(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta
     logistic = rows.loss.task == "classification"
     if logistic and len(columns) and _are_cells(rows, columns):
         theta, rho = _balance(rows, columns, q * np.clip(theta / q, low, high))
-        return _bound(rows, l1, l2, w, theta, rows.correlations(theta), _factor(rows, free & False), rows.y, rho)
+        return _bound(rows, l1, l2, w, theta, rows.correlations(theta), _factor(rows, free & False), rows.y, rho=rho)
     inside = INSIDE if logistic else 0.0
     theta = q * np.clip(theta / q, low + inside, high - inside)
     factor = _factor(rows, free)
@@ -230,7 +289,8 @@ def _bound_from(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta
             c[factor.columns] = factor.coefficients(rows.correlations(theta, factor.columns))
             theta = theta - q * rows.predictions(c, factor.columns)
     r = rows.y if logistic else rows.y - rows.predictions(w, columns)
-    return _bound(rows, l1, l2, w, theta, rows.correlations(theta), factor, r)
+    u = rows.exact_correlations(theta) if exact else rows.correlations(theta)
+    return _bound(rows, l1, l2, w, theta, u, factor, r, exact=exact)
 
 
 def _factor(rows: Rows, free: BoolArray) -> Factor | None:
@@ -279,19 +339,21 @@ def _bound(
     u: FloatArray,
     factor: Factor | None,
     r: FloatArray,
+    *,
     rho: float = 0.0,
+    exact: bool = False,
 ) -> Proof:
     """The bound of the module from theta and u = A'theta, feasible up to rounding, with r = y - A_F w_F.
 
-    ``rho`` is left by balancing.
+    ``rho`` is left by balancing; with ``exact``, the entries of u were rounded once.
     """
     g, free = rows.rounding, (l1 == 0) & (l2 == 0)
     used = np.flatnonzero(free & (w != 0))
     error_r = 2.0 * gamma(len(used) + 20) * (_norm(rows.q, rows.y) + float(rows.sizes[used] @ np.abs(w[used])))
-    error = 2.0 * g * rows.sizes * _dual_norm(rows, theta)
+    error = (ONCE if exact else 2.0 * g) * rows.sizes * _dual_norm(rows, theta)
     delta, move = 0.0, rho * _dual_norm(rows, theta)
     if factor is not None and len(factor.columns):
-        delta = move = factor.distance((np.abs(u) + error)[factor.columns])
+        delta = move = factor.distance(u[factor.columns], error[factor.columns])
     proven = -np.inf
     nearly = np.where(free, 0.0, np.abs(u))
     scale = _feasible_scale(rows, l1, l2, theta, nearly, np.zeros(1))

@@ -18,6 +18,7 @@ add up to a constant), do not change the space, and are left out. If columns are
 is proven.
 """
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +54,13 @@ def exact_sum(values: FloatArray, a: FloatArray, b: FloatArray) -> float:
     return math.fsum([*values.tolist(), *product.tolist(), *error.tolist()])
 
 
+def exact_products(A: Matrix, theta: FloatArray) -> FloatArray:
+    """A'theta, each entry rounded once."""
+    columns = sp.csc_array(A)
+    parts = (slice(start, end) for start, end in itertools.pairwise(columns.indptr))
+    return np.array([exact_sum(theta[:0], columns.data[part], theta[columns.indices[part]]) for part in parts])
+
+
 def _split(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Two numbers of 26 bits each that add up to x."""
     shifted = 134217729.0 * x
@@ -76,10 +84,12 @@ class Factor:
     X: FloatArray
     defect: float
 
-    def distance(self, eps: FloatArray) -> float:
-        """An upper bound on delta, for upper bounds on the |eps| of ``columns``."""
-        parts = np.abs(self.X).T @ eps if self.X.ndim == 2 else self.X * eps
-        return float(np.linalg.norm(parts)) / np.sqrt(1.0 - self.defect) * (1.0 + gamma(4 * len(eps) + 10))
+    def distance(self, eps: FloatArray, error: FloatArray) -> float:
+        """An upper bound on delta, for the eps of ``columns`` up to errors of at most ``error``."""
+        X = self.X if self.X.ndim == 2 else np.diag(self.X)
+        rounding = gamma(len(eps) + 10)
+        size = np.linalg.norm(X.T @ eps) + np.linalg.norm(np.abs(X).T @ (error + rounding * np.abs(eps)))
+        return float(size) / np.sqrt(1.0 - self.defect) * (1.0 + 4.0 * rounding)
 
     def change(self, delta: float) -> FloatArray:
         """Upper bounds c_k with |Delta_i| / q_i <= sum_k |A_ik| c_k."""
