@@ -3,10 +3,10 @@
 With the exact optimum V, the exact cost C of the returned partition, the cost R without a split, and E the rounding
 errors of an exact fit (1e-20 of the sum of squares of y; 1e-15 of its absolute values for losses that grow linearly):
 
-    bound <= V                                  exactly; to 1e-6 V + 1e-9 R if the status is "solver's bound"
-    objective >= C                              to 1e-12 C + 1e-18 R + E: the rounding of a float
-    objective <= C + max{1e-9 C, 1e-12 R, E}            for the squared loss, whose leaves have a closed form
-    objective <= V + max{1e-9 objective, 1e-12 R}       if the status is "optimal"
+    bound <= V                           exactly; to 1e-6 V + 1e-9 R if the status is "solver's bound"
+    objective >= C                       to 1e-12 C + 1e-18 R + E: the rounding of a float
+    tolerance <= T                       with T = max{1e-9 objective, 1e-12 R}, to 1e-6 of it
+    objective <= V + T                   if the status is "optimal"; to 1e-6 V + 1e-9 R if it is "solver's bound"
     the partition is within its limits
 """
 
@@ -73,16 +73,15 @@ def violations(kind, table, model, leaves=None):
     bound, objective, noise = certificate.bound, fraction(certificate.objective), _rounding(table, leaves)
     found = list(_broken_limits(kind, exact, limits, model.partition_, masks))
 
-    slack = fraction(1e-6) * optimum + fraction(1e-9) * root if certificate.status == "solver's bound" else 0
-    if bound > -math.inf and fraction(bound) > optimum + slack:
+    by_solver = fraction(1e-6) * optimum + fraction(1e-9) * root if certificate.status == "solver's bound" else 0
+    tolerance = max(fraction(1e-9) * objective, fraction(1e-12) * root)
+    if bound > -math.inf and fraction(bound) > optimum + by_solver:
         found.append(f"the bound is above the optimum by {_size(fraction(bound) - optimum, optimum)}")
     if objective < cost - fraction(1e-12) * cost - fraction(1e-18) * root - noise:
         found.append(f"the objective is below the cost of its partition by {_size(cost - objective, cost)}")
-    tolerance = max(fraction(1e-9) * cost, fraction(1e-12) * root, noise)
-    if isinstance(leaves, ExactLeaves) and objective > cost + tolerance:
-        found.append(f"the objective is above the cost of its partition by {_size(objective - cost, cost)}")
-    tolerance = max(fraction(1e-9) * objective, fraction(1e-12) * root)
-    if certificate.status == "optimal" and objective > optimum + tolerance:
+    if fraction(certificate.tolerance) > fraction(1.000001) * tolerance:
+        found.append(f"the tolerance is larger than stated: {certificate.tolerance:.3g}, not {_float(tolerance):.3g}")
+    if certificate.status in ("optimal", "solver's bound") and objective > optimum + tolerance + by_solver:
         found.append(f"the objective is above the optimum by {_size(objective - optimum, optimum)}")
     return found
 
