@@ -61,14 +61,14 @@ def test_collinear_in_one_box_in_large_units(kind, ridge):
 
 
 @pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
-@tiers(30, 200, 2000)
+@tiers(20, 200, 2000)
 def test_one_bad_box(kind, number):
     shares = assert_true(kind, map(one_bad_box, range(number)))
     assert shares.get("optimal", 0.0) >= OPTIMAL
 
 
 @pytest.mark.parametrize("kind", EXACT)
-@tiers(30, 200, 1000)
+@tiers(20, 200, 1000)
 def test_nasty_tables(kind, number):
     shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)))
     assert kind != "mio" or "optimal" not in shares
@@ -76,7 +76,7 @@ def test_nasty_tables(kind, number):
 
 @pytest.mark.parametrize("kind", ["tree", "boxes"])
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "logistic"])
-@tiers(6, 40, 200)
+@tiers(3, 40, 200)
 def test_other_losses(kind, loss, number):
     shares = assert_true(kind, (nasty_and_small(seed, loss) for seed in range(number)))
     assert shares.get("refused", 0.0) <= REFUSED
