@@ -16,10 +16,12 @@ average. The bound of the certificate is that of Frank and Wolfe (1956): for a c
 min f >= f(w) - (g'w - min_k g_k) with the gradient g of f at any w. It is corrected for rounding: the product of the
 errors of models k and l is off by at most gamma(n) e_k e_l, where e_k is the root mean square error of model k
 (:func:`formulations.erm.rounding.gamma`). The weights are optimal if the gap is below 1e-7 of the objective of the
-plain average.
+plain average, or of the best single model if that is smaller. The solution of an interior-point method is polished by
+an active-set method, since the error of a bad model may be larger than that of the others by many orders.
 """
 
 import time
+import warnings
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -35,7 +37,7 @@ TOLERANCE = 1e-12
 SMALLEST_WEIGHT = 1e-8
 # With a shrinkage above this multiple of the risk at equal weights, all weights are positive.
 STRONG = 1e3
-# Largest gap of optimal weights, as a share of the objective at equal weights.
+# Largest gap of optimal weights, as a share of the objective at equal weights or of the best single model.
 GAP_TOLERANCE = 1e-7
 
 
@@ -70,6 +72,11 @@ class StackingProblem:
         """Gradient of the objective."""
         return 2 * (self.errors @ w + self.rho * (w - 1 / len(w)))
 
+    def gap(self, w: FloatArray) -> float:
+        """Objective minus the bound of Frank and Wolfe, up to rounding."""
+        slope = self.gradient(w)
+        return float(slope @ w - slope.min())
+
 
 def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]:
     """The program and its variable w."""
@@ -99,14 +106,46 @@ def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]
         return _nearly_equal(problem, start)
     program, variable = stacking_program(problem)
     try:
-        program.solve(solver="CLARABEL", tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
+            program.solve(solver="CLARABEL", tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)
     except cp.error.SolverError as error:
         raise SolverError(f"The weights of the stack were not found: {error}.") from error
     if variable.value is None:
         raise SolverError(f"The weights of the stack were not found: the solver ended with {program.status}.")
     w = np.where(variable.value > SMALLEST_WEIGHT, variable.value, 0.0)
-    w /= w.sum()
+    w = min((w / w.sum(), _polished(problem, w / w.sum())), key=problem.gap)
     return w, _certified(problem, w, w - equal, UNIT, unit, "CLARABEL", version("clarabel"), start)
+
+
+def _polished(problem: StackingProblem, w: FloatArray) -> FloatArray:
+    """Weights from a primal active-set method that starts at w."""
+    K = len(w)
+    H = problem.errors + problem.rho * np.eye(K)
+    size = np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    support = w > 0
+    for _ in range(4 * K):
+        k = np.flatnonzero(support)
+        # H x = nu 1, 1'x = 1 on the support, up to a factor, in units of the errors
+        x = np.linalg.lstsq(H[np.ix_(k, k)] / np.outer(size[k], size[k]), 1.0 / size[k], rcond=None)[0] / size[k]
+        if not x.sum() > 0:
+            return w
+        target = np.zeros(K)
+        target[k] = x / x.sum()
+        falling = target < 0
+        if falling.any():
+            share = float(np.min(w[falling] / (w[falling] - target[falling])))
+            w = np.maximum(w + share * (target - w), 0.0)
+            support &= ~(falling & (w <= 1e-12 * w.max()))
+            w = np.where(support, w, 0.0) / w[support].sum()
+            continue
+        w = target
+        slope = problem.gradient(w)
+        entering = int(np.argmin(np.where(support, np.inf, slope)))
+        if support.all() or slope[entering] >= slope @ w:
+            return w
+        support[entering] = True
+    return w
 
 
 def _nearly_equal(problem: StackingProblem, start: float) -> tuple[FloatArray, Certificate]:
@@ -142,6 +181,8 @@ def _certified(
     objective = float(w @ problem.errors @ w + rho * (v @ v))
     slope = 2.0 * (problem.errors @ w + rho * v)
     gap = float(slope @ w - slope.min())
+    K = len(w)
+    tolerance = GAP_TOLERANCE * min(unit, float(np.diag(problem.errors).min()) + rho * (1.0 - 1.0 / K))
     if not gap <= GAP_TOLERANCE * max(unit, np.finfo(float).tiny):
         raise SolverError(f"The weights of the stack were not proven: objective {objective:.6g}, gap {gap:.6g}.")
     slope_error = 4.0 * (g * (size * float(size @ w) + rho * np.abs(v)) + rho * v_error)
@@ -149,6 +190,6 @@ def _certified(
     gap = float(slope @ w - np.min(slope - slope_error)) + float(slope_error @ w) + 2.0 * g * float(np.abs(slope) @ w)
     bound = max(0.0, objective - gap - error) * (1.0 - 2.0 * g)
     return certify(
-        objective + error, bound, GAP_TOLERANCE * unit, "rounding errors exceed the tolerance",
+        objective + error, bound, tolerance, "rounding errors exceed the tolerance",
         solver, solver_version, start,
     )  # fmt: skip

@@ -232,12 +232,11 @@ def prove(
         first = _bound(rows, l1, l2, w, theta, u, _factor(rows, free), r)
     else:
         first = _bound_from(rows, l1, l2, w, theta)
-    best = first
-    for proof in _further_bounds(rows, l1, l2, w, theta, objective):
-        if objective - best.bound <= GAP_TOLERANCE / 10.0 * objective:
-            break
-        best = max(best, proof, key=lambda found: found.bound)
-    return best._replace(objective=objective, estimate=max(first.estimate, best.estimate))
+    proofs, further = [first], _further_bounds(rows, l1, l2, w, theta, objective)
+    while objective - proofs[-1].bound > GAP_TOLERANCE / 10.0 * objective and (proof := next(further, None)):
+        proofs.append(proof)
+    best = max(proofs, key=lambda found: found.bound)
+    return best._replace(objective=objective, estimate=max(found.estimate for found in proofs))
 
 
 def _further_bounds(
@@ -247,15 +246,18 @@ def _further_bounds(
     if len(rows.y) * len(w) > MAX_ENTRIES:
         return
     free = (l1 == 0) & (l2 == 0)
-    error = ONCE * rows.sizes * _dual_norm(rows, theta)
-    weak = free | np.where(l2 == 0, l1 < WEAK * error, error**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
+    choices = [free]
+    for rounding in (ONCE, rows.rounding):
+        error = rounding * rows.sizes * _dual_norm(rows, theta)
+        weak = np.where(l2 == 0, l1 < WEAK * error, error**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
+        if np.any(weak & ~choices[-1]):
+            choices.append(weak | choices[-1])
     losses = rows.q * rows.loss.value(rows.y, rows.predictions(w))
     order = np.argsort(losses)
     kept = np.sort(order[np.cumsum(losses[order]) > GAP_TOLERANCE / 100.0 * objective])
-    choices = [rows] if len(kept) == len(losses) else [rows, rows.selected(kept)]
-    for part in choices:
+    for part in [rows] if len(kept) == len(losses) else [rows, rows.selected(kept)]:
         own = theta if part is rows else theta[kept]
-        for F in (free, weak) if np.any(weak & ~free) else (free,):
+        for F in choices:
             proof = _bound_from(part, np.where(F, 0.0, l1), np.where(F, 0.0, l2), w, own, exact=True)
             if part is not rows:
                 full = np.zeros(len(theta))

@@ -1,7 +1,11 @@
 """Weights of a stack: the program against another solver, and its limits."""
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from flint import fmpq, fmpq_mat
 from scipy.optimize import minimize
 
 from formulations.certificate import SolverError
@@ -82,3 +86,61 @@ def test_solver_and_linear_system_agree_at_the_switch():
     below, above = (stacking_weights(StackingProblem.of(Z, y, s, c * unit)) for c in (999.0, 1001.0))
     assert (below[1].solver, above[1].solver) == ("CLARABEL", "linear system")
     np.testing.assert_allclose(below[0] - 0.2, (above[0] - 0.2) * 1001 / 999, atol=1e-6)
+
+
+def exact_optimum(Z, y, s, rho):
+    """The optimum in rational arithmetic, by the conditions on every support."""
+    K, S = Z.shape[1], sum(map(Fraction, s))
+    rows = [[Fraction(a) - Fraction(b) for b in row] for a, row in zip(y, Z, strict=True)]
+    share = [Fraction(v) / S for v in s]
+    G = [
+        [
+            sum(q * row[k] * row[j] for q, row in zip(share, rows, strict=True)) + Fraction(rho) * (k == j)
+            for j in range(K)
+        ]
+        for k in range(K)
+    ]
+    best = None
+    for support in itertools.chain.from_iterable(itertools.combinations(range(K), m) for m in range(1, K + 1)):
+        m = len(support)
+        system = fmpq_mat(m + 1, m + 1, [0] * (m + 1) ** 2)
+        for a, k in enumerate(support):
+            for b, j in enumerate(support):
+                system[a, b] = fmpq(G[k][j].numerator, G[k][j].denominator)
+            system[a, m] = system[m, a] = fmpq(1)
+        right = fmpq_mat(m + 1, 1, [fmpq(0)] * m + [fmpq(1)])
+        try:
+            found = system.solve(right)
+        except ZeroDivisionError:
+            continue
+        w = [Fraction(int(found[a, 0].p), int(found[a, 0].q)) for a in range(m)]
+        if min(w) >= 0:
+            value = sum(w[a] * G[k][j] * w[b] for a, k in enumerate(support) for b, j in enumerate(support))
+            best = value if best is None else min(best, value)
+    return best - Fraction(rho) / K  # on the simplex, |w - 1/K|^2 = |w|^2 - 1/K
+
+
+@pytest.mark.parametrize("kind", ["plain", "collinear", "duplicate", "offset", "weights", "one is bad", "tiny"])
+@pytest.mark.parametrize("rho", [0.0, 0.05, 1e5])
+def test_the_bound_is_below_the_exact_optimum(kind, rho):
+    for seed in range(3):
+        Z, y, s = predictions(n=25, K=4, seed=seed)
+        rng = np.random.default_rng(seed)
+        if kind == "collinear":
+            Z[:, 3] = Z[:, 0] + 1e-9 * Z[:, 3]
+        elif kind == "duplicate":
+            Z[:, 3] = Z[:, 0]
+        elif kind == "offset":
+            Z, y = Z + 1e6, y + 1e6
+        elif kind == "weights":
+            s = 10.0 ** rng.uniform(-6, 6, size=25)
+        elif kind == "one is bad":
+            Z[:, 2] *= 1e6
+        elif kind == "tiny":
+            Z, y = Z * 1e-8, y * 1e-8
+        strength = rho * 1e-16 if kind == "tiny" else rho
+        _, certificate = stacking_weights(StackingProblem.of(Z, y, s, strength))
+        optimum = exact_optimum(Z, y, s, strength)
+        assert Fraction(certificate.bound) <= optimum
+        assert certificate.objective == pytest.approx(float(optimum), rel=1e-6)
+        assert certificate.status == "optimal" or kind == "one is bad"
