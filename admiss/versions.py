@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGES = (
     "admiss", "numpy", "scipy", "scikit-learn", "cvxpy", "clarabel", "pyomo", "highspy", "numba", "xgboost", "narwhals",
-    "pandas", "polars", "matplotlib",
+    "pandas", "polars", "matplotlib", "python-flint",
 )  # fmt: skip
 
 

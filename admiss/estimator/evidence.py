@@ -39,7 +39,7 @@ def data_digest(program: Mapping[str, Any], X: FloatArray, y: FloatArray, s: Flo
         digest.update(str(array.shape).encode())
         for start in range(0, len(array), BLOCK):
             block = np.asarray(array[start : start + BLOCK], dtype="<f8") + 0.0
-            block[np.isnan(block)] = np.nan
+            np.copyto(block, np.nan, where=np.isnan(block))
             digest.update(np.ascontiguousarray(block).data)
     return digest.hexdigest()
 

@@ -66,6 +66,11 @@ class PatternSums:
         tables = (gram.tolist() for gram in self.grams)
         return [fmpz_mat(len(kept), len(kept), [table[i][j] for i in kept for j in kept]) for table in tables]
 
+    @property
+    def squares(self) -> Fraction:
+        """Sum of the squares of y."""
+        return Fraction(int(sum(gram.entries()[-1] for gram in self.grams))) * self.unit * power_of_two(BITS)
+
     def total(self, members: "range | IntArray") -> fmpz_mat:
         """Sum of the Gram matrices of some patterns."""
         total = fmpz_mat(self.base.nrows(), self.base.ncols())
