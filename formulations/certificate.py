@@ -182,7 +182,7 @@ def certify(
     else:
         status = NOT_CLOSED if reason == "optimal" else reason
     seconds = time.perf_counter() - started
-    return Certificate(objective, min(bound, objective), status, solver, version, seconds, tolerance, dual)
+    return Certificate(float(objective), float(min(bound, objective)), status, solver, version, seconds, tolerance, dual)
 
 
 def total(certificates: Sequence[Certificate]) -> Certificate:

@@ -151,7 +151,7 @@ def solve_pattern_groups(
     >>> a, y = np.array([1.0, -1.0, 2.0, -2.0]), np.array([1.0, -1.0, -2.0, 2.0])
     >>> rows = [np.column_stack([np.ones(2), a[i : i + 2], y[i : i + 2]]) for i in (0, 2, 0)]
     >>> gram = np.array([r.T @ r for r in rows])
-    >>> problem = PatternGroupsProblem(gram, np.full(3, 2), np.full(3, 2.0), ridge=0.0, max_groups=2)
+    >>> problem = PatternGroupsProblem(gram, np.full(3, 2), np.full(3, 2.0), ridge=0.01, max_groups=2)
     >>> labels, certificate = solve_pattern_groups(problem)
     >>> labels, certificate.status
     (array([0, 1, 0]), 'optimal')
