@@ -164,6 +164,8 @@ class PenalisedRisk:
         hard = (self.l1 > 0) & (self.l2 == 0) & np.isnan(sought)
         for k in np.flatnonzero(hard).tolist():
             part, a = v[k], float(self.l1[k])
+            if not part.is_finite():
+                raise RejectedError("the dual point is not finite")
             while not tau * part <= arb(a):
                 tau = min(np.nextafter(tau, 0.0), float(np.nextafter(float((arb(a) / part.upper()).lower()), 0.0)))
         return arb(tau)

@@ -70,6 +70,7 @@ def check_scale(X: FloatArray, s: FloatArray, scale: FloatArray, scaled: bool) -
         size = float(np.abs(x[observed]).max()) or 1.0
         unit, weight = x[observed] / size, s[observed] / s[observed].sum()
         deviation = float(np.sqrt(weight @ (unit - weight @ unit) ** 2))
-        expected = size * deviation if deviation > 1e-12 else size
-        close = abs(given - expected) <= 1e-9 * expected or deviation < 1e-10  # next to a constant, rounding decides
+        # rounding errors are 1e-16 of the size; next to a constant, they decide whether it is one
+        is_deviation = abs(given - size * deviation) <= (1e-9 * deviation + 1e-14) * size and deviation > 1e-13
+        close = is_deviation or (deviation < 1e-11 and given == size)
         require(close, "a feature is not scaled by the standard deviation of its observed values")

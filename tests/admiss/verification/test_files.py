@@ -256,3 +256,11 @@ def test_a_hundred_columns_take_seconds(lam: float, l1_ratio: float, classes: bo
     outcome = verify(model, X, y > 0 if classes else y)
     assert outcome, str(outcome)
     assert time.process_time() - start < 10
+
+
+def test_scales_of_nearly_constant_features(rows: Any) -> None:
+    X = rows[0].copy()
+    for size in (0.0, 1e-13, 1e-12, 1e-11, 1e-9):
+        X[:, 0] = np.where(np.isnan(X[:, 0]), np.nan, 3.0 + size * np.arange(len(X)))
+        for model in (FiniteRegressor(OptimalTree(1), scale=True), AdaptiveRegressor(lam=0.1)):
+            assert "standard deviation" not in verify(model.fit(X, rows[1]), X, rows[1]).reason
