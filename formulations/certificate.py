@@ -175,6 +175,7 @@ def certify(
     >>> certify(2.0, 2.0 - 1e-12, 1e-9, "time limit", "HIGHS", "1.8", time.perf_counter()).status
     'optimal'
     """
+    objective, bound, tolerance = float(objective), float(bound), float(tolerance)
     if bound > objective + tolerance:
         bound, status = -math.inf, "not proven: the bound contradicts the solution"
     elif objective - bound <= tolerance:
@@ -182,7 +183,7 @@ def certify(
     else:
         status = NOT_CLOSED if reason == "optimal" else reason
     seconds = time.perf_counter() - started
-    return Certificate(float(objective), float(min(bound, objective)), status, solver, version, seconds, tolerance, dual)
+    return Certificate(objective, min(bound, objective), status, solver, version, seconds, tolerance, dual)
 
 
 def total(certificates: Sequence[Certificate]) -> Certificate:

@@ -228,7 +228,8 @@ class _Search:
         assert problem is not None
         paid = np.array([pi[cells].sum() for cells in problem.cells])
         # error of any sum below
-        error = (len(pi) + 8) * 2.0**-52 * (self.objective + float(np.abs(pi).sum()) + self.max_leaves * abs(sigma))
+        size = float(problem.cost.max() + np.abs(pi).sum()) + self.max_leaves * abs(sigma)
+        error = (len(pi) + 8) * 2.0**-52 * size
         reduced = problem.cost - sigma - paid - error
         L = float(pi.sum()) + self.max_leaves * sigma - error
         self.raise_bound(L + self.max_leaves * min(0.0, float(reduced.min(initial=0.0))), True)

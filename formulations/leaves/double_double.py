@@ -9,8 +9,10 @@ z_i = (1, x_i - c, y_i - l) is therefore known to
 
     |G_computed - G|_ij  <=  e sqrt(G_ii G_jj),      e = 2^-101 (number of rows + number of patterns + 16)
 
+and its factorisation is exact for a matrix that is off by as much with e = 2^-101 (4 m + 16), m the order of G.
+
 *Cost.* The cost of a leaf is the minimum of v'(G + R) v over v with last entry 1, R the diagonal of ridges. For any E
-with |E_ij| <= e sqrt(D_ii D_jj),  |v'E v| <= e m sum_i D_ii v_i^2  with m the order of G. The last pivot of (G + R)
+with |E_ij| <= e sqrt(D_ii D_jj),  |v'E v| <= e m sum_i D_ii v_i^2. The last pivot of (G + R)
 with its diagonal lowered by that share is therefore below the cost, and the value at any v, raised by the same share of
 the diagonal, is above it.
 """

@@ -142,9 +142,11 @@ class SquaredLeafCost(LeafCost):
         if varies.any():
             w[varies] = _ridge_weights(B if varies.all() else B[:, varies], z, r[varies], size[varies])
         residual = z - B @ w
-        value = float(np.sum(residual * residual) + r @ (w * w))
+        penalty = float(r @ (w * w))
+        value = float(np.sum(residual * residual)) + penalty
         error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
         upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error**2
+        upper += U * (len(Z) + 10) * penalty  # the weight of the leaf is rounded
         if upper - value > max(NEGLIGIBLE * value, NOTHING):
             w, upper = self._precise_fit(members, w)
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
@@ -172,7 +174,7 @@ class SquaredLeafCost(LeafCost):
             data = (rows.A[inside], rows.y[inside, 0], rows.s[inside], self.centre, self.level, self.unit)
             G = double_double.precise_grams(*data, np.array([0, len(inside)]))[0]
         ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
-        steps = int(rows.counts[members].sum()) + len(members) + self.size + 32
+        steps = int(rows.counts[members].sum()) + len(members) + 4 * self.size + 32
         return G, ridge, self.size * steps * double_double.UNIT
 
     def _precise_fit(self, members: IntArray, w: FloatArray) -> tuple[FloatArray, float]:
