@@ -161,7 +161,9 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
     Attributes
     ----------
     certificate_ : Certificate
-        Objective, proven bound and solver of the fit.
+        Objective, proven bound and solver of the fit, and the dual point of the bound with one number per row of
+        positive weight. It is optimal if the gap is at most 1e-6 of the objective, or of the risk of the best model
+        without penalised columns; the bound holds in exact arithmetic, unless the class has a structure.
     coefficients_ : array of shape (p,)
         Coefficients of the design columns in the user's units, in the order of ``coef_table()``.
     design_ : Design
@@ -228,7 +230,8 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
     ----------
     classes_ : array of shape (n_classes,)
     certificate_, coefficients_, design_, imputation_, n_features_in_, feature_names_in_
-        As in :class:`AdaptiveRegressor`, with one row per class if there are more than two.
+        As in :class:`AdaptiveRegressor`, with one row per class if there are more than two. The certificate is then
+        that of the sum of all programs, without a dual point.
 
     Examples
     --------

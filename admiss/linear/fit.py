@@ -42,7 +42,7 @@ from admiss.linear.moments import Quadratic, eliminate, moments_of
 from admiss.linear.penalty import Penalty
 from admiss.linear.weighted_rows import WeightedRows, shift_of
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate, certify
+from formulations.certificate import Certificate, SolverError, certify
 from formulations.erm.dual_bound import GAP_TOLERANCE, Rows, gap_tolerance, prove, risk_of_rounding
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
 from formulations.erm.optimality import polish
@@ -77,21 +77,37 @@ def solve_program(
         value = float(q @ loss.value(y, np.zeros_like(y)))
         theta = q * loss.derivative(y, np.zeros_like(y)) if loss.smooth else None
         return np.zeros(0), _closed_form(value, len(y), theta, start)
-    structured = design.adaptivity.has_structure()
-    change = np.ones(len(design.pairs))
-    if not structured:
-        design, change = design.in_powers_of_two()
-        penalty = penalty.in_units(change)
+    rows = (X, y, s)
+    if design.adaptivity.has_structure():
+        return _solve(design, rows, loss, penalty, solver, np.ones(len(design.pairs)))
+    scaled, change = design.in_powers_of_two()
+    try:
+        w, certificate = _solve(scaled, rows, loss, penalty.in_units(change), solver, change)
+        return w / change, certificate
+    except SolverError:  # in scaled columns, a penalty may be too large for an interior-point method
+        return _solve(design, rows, loss, penalty, solver, np.ones(len(change)))
+
+
+def _solve(
+    design: Design,
+    rows: tuple[FloatArray, FloatArray, FloatArray],
+    loss: Loss,
+    penalty: Penalty,
+    solver: str,
+    change: FloatArray,
+) -> Fit:
+    """The fit in the columns of this design, which are those of the stated one divided by ``change``."""
+    X, y, s = rows
+    q, structured = s / s.sum(), design.adaptivity.has_structure()
     fast = solver == "auto" and not structured and is_applicable(design)
     if isinstance(loss, Logistic):
-        w, certificate = _solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast)
-    elif isinstance(loss, Squared) and not structured:
-        w, certificate = _solve_squared(design, X, y, s, penalty, solver, fast, change)
-    else:
-        w, certificate = _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)
-        if isinstance(loss, Squared):  # its rows may have been compressed
-            certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
-    return w / change, certificate
+        return _solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast)
+    if isinstance(loss, Squared) and not structured:
+        return _solve_squared(design, X, y, s, penalty, solver, fast, change)
+    w, certificate = _solve_with_cvxpy(design, _risk(design, X, y, q, loss), penalty, solver)
+    if isinstance(loss, Squared):  # its rows may have been compressed
+        certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
+    return w, certificate
 
 
 def _closed_form(objective: float, n: int, theta: FloatArray | None, start: float) -> Certificate:

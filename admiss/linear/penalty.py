@@ -71,8 +71,12 @@ def _column_statistics(design: Design, X: FloatArray, s: FloatArray) -> tuple[Fl
     """Weighted share of zeros and standard deviation of each column."""
     q = s / s.sum()
     not_zero, mean, square = np.zeros((3, len(design.pairs)))
+    shift: FloatArray | None = None  # near the data, so that no digits are lost
     for rows, A in design.blocks(X):
         not_zero += (A != 0).T @ q[rows]
+        if isinstance(A, np.ndarray):
+            shift = q[rows] @ A / q[rows].sum() if shift is None else shift
+            A = A - shift
         mean += A.T @ q[rows]
         square += (A**2 if isinstance(A, np.ndarray) else A.multiply(A)).T @ q[rows]
     return 1.0 - not_zero, np.sqrt(np.maximum(square - mean**2, 0.0))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.linear.design import BLOCK_ROWS, Design
+from admiss.linear.design import Design
 from formulations.arrays import FloatArray, IntArray, Matrix
 from formulations.erm.dual_bound import Rows
 from formulations.erm.rounding import exact_sum
@@ -20,6 +20,8 @@ from formulations.losses import Squared
 
 # Entries up to which blocks are kept for another pass, if that is asked for.
 KEPT_ENTRIES = 2**21
+# Rows whose means are the shift: it need not be precise, only near the data.
+SHIFT_ROWS = 256
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
     shape = (len(free), len(design.pairs))
     if len(free) == 0:
         return Shift(sp.csr_array(shape), 0.0)
-    rows = slice(0, BLOCK_ROWS)
+    rows = slice(0, SHIFT_ROWS)
     A = design.matrix(X[rows])
     q = s[rows] / s[rows].sum()
     k = np.flatnonzero(~design.free)

@@ -108,7 +108,7 @@ def _penalties(
         u1 = u2 = c / counts
     else:
         q = s / s.sum()
-        deviation = np.sqrt(np.maximum(q @ A**2 - (q @ A) ** 2, 0.0)) if program["scale"] else np.ones(len(c))
+        deviation = np.sqrt(q @ (A - q @ A) ** 2) if program["scale"] else np.ones(len(c))
         u1 = deviation * (1.0 + c * (1.0 - q @ (A != 0))) / s.sum()
         u2 = deviation * u1
     lam, alpha = program["lam"], program["l1_ratio"]
