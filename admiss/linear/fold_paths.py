@@ -20,15 +20,8 @@ from joblib import Parallel, delayed
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.folds import FoldedRows
 from admiss.linear.design import Design, fit_design
-from admiss.linear.fit import (
-    MAX_COLUMNS,
-    MAX_OFFSET,
-    LogisticProblem,
-    is_separable,
-    outside_one_class_cells,
-    squared_path,
-    squared_quadratic,
-)
+from admiss.linear.fit import MAX_COLUMNS, MAX_OFFSET, squared_path, squared_quadratic
+from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells
 from admiss.linear.moments import Moments, Quadratic, eliminate, held_out_error, linear_term, moments_of
 from admiss.linear.penalty import Penalty, penalty_weights
 from admiss.linear.weighted_rows import WeightedRows, shift_of

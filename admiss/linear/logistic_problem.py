@@ -1,0 +1,99 @@
+"""The logistic loss on a design: one-class cells, separable classes, and paths in centred columns.
+
+In classification the risk may have no minimiser.
+
+* If all rows of a cell with a free intercept b are of one class, the risk falls to its infimum as |b| grows. These rows
+  are taken out of the program, and b is set to the log-odds at which their loss is below rounding; without a structure
+  on W the other coefficients do not depend on these rows.
+* If some combination of columns without penalty separates the classes (no row on the wrong side, some on the right
+  one), larger coefficients are always better: that is an error.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from admiss.linear.design import Design
+from admiss.linear.penalty import Penalty
+from formulations.arrays import BoolArray, FloatArray
+from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
+from formulations.erm.quadratic_path import Path
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
+
+# Log-odds of a cell with a single class: its loss, log(1 + exp(-30)), is 1e-13.
+CERTAIN = 30.0
+
+
+@dataclass(frozen=True)
+class LogisticProblem:
+    """The logistic loss of one target in centred columns, and the log-odds of the cells with a single class."""
+
+    projected: CentredRisk
+    certain: FloatArray
+
+    @classmethod
+    def of(cls, risk: EmpiricalRisk, free: BoolArray, certain: FloatArray) -> "LogisticProblem":
+        """The problem of a risk without the rows of one-class cells, see :func:`outside_one_class_cells`."""
+        dense = replace(risk, A=risk.A.toarray()) if sp.issparse(risk.A) else risk
+        return cls(centred(dense, free), certain)
+
+    @cached_property
+    def _columns(self) -> tuple[BoolArray, BoolArray, FloatArray, FloatArray]:
+        """Which columns have a penalty, which are free and have rows left; and both."""
+        A, k = self.projected.risk.A, ~self.projected.free
+        f = ~k & (A != 0).any(axis=0)
+        return k, f, A[:, k], A[:, f]
+
+    def path(
+        self,
+        penalty: Penalty,
+        lambdas: FloatArray,
+        start: FloatArray | None = None,
+        tolerance: float = GRADIENT_TOLERANCE,
+    ) -> Path:
+        """Coefficients of all centred columns for multiples ``lambdas`` of the penalty."""
+        risk, (k, f, A, free) = self.projected.risk, self._columns
+        V = np.zeros((len(lambdas), len(k)))
+        if not len(risk.y):
+            return Path(V, np.zeros(len(lambdas)))
+        state = None if start is None else (start[k], start[f])
+        l1, l2 = penalty.l1[k], penalty.l2[k]
+        path = logistic_path(A, free, risk.y, risk.q, l1, l2, lambdas, tolerance, state)
+        V[:, k], V[:, f] = path.w, path.free
+        return Path(V, path.violation)
+
+    def restore(self, v: FloatArray) -> FloatArray:
+        """The coefficients of the columns that are not centred, those of one-class cells included."""
+        return np.where(self.certain != 0, self.certain, self.projected.restore(v))
+
+
+def outside_one_class_cells(design: Design, risk: EmpiricalRisk) -> tuple[FloatArray, EmpiricalRisk]:
+    """The log-odds of each intercept whose cell has a single class, 0 for other columns; and the remaining rows."""
+    certain = np.zeros(len(design.pairs))
+    if design.adaptivity.has_structure():
+        return certain, risk
+    cells = risk.A[:, design.free] != 0
+    both = np.asarray(cells.sum(axis=0)).ravel()
+    positive = np.asarray((cells[risk.y > 0]).sum(axis=0)).ravel()
+    one_class = (positive == both) | (positive == 0)
+    certain[design.free] = np.where(one_class, np.where(positive == both, CERTAIN, -CERTAIN), 0.0)
+    rest = ~np.asarray(cells @ one_class, dtype=bool)
+    return certain, risk if rest.all() else replace(risk, A=risk.A[rest], y=risk.y[rest], q=risk.q[rest])
+
+
+def is_separable(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> bool:
+    """Whether columns without penalty, free intercepts included, separate the classes.
+
+    That is whether some v != 0 has y_i (A v)_i >= 0 for all rows and > 0 for some. Intercepts alone are not checked.
+    """
+    unpenalised = (penalty.l1 == 0) & (penalty.l2 == 0)
+    if not np.any(unpenalised & ~free) or not len(risk.y):
+        return False
+    parts = [sp.csr_array(risk.A[:, columns]) for columns in (unpenalised & ~free, free)]
+    margins = sp.diags_array(risk.y) @ sp.hstack(parts, format="csr")
+    gain = -np.asarray(margins.sum(axis=0)).ravel()
+    direction = linprog(gain, A_ub=-margins, b_ub=np.zeros(len(risk.y)), bounds=(-1, 1))
+    return direction.status == 0 and -direction.fun > 1e-6 * len(risk.y)
