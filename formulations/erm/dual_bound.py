@@ -154,8 +154,11 @@ def _bound_from(
             c = np.zeros(len(w))
             c[factor.columns] = factor.coefficients(rows.correlations(theta, factor.columns))
             theta = theta - q * rows.predictions(c, factor.columns)
-    r = rows.y if logistic else rows.y - rows.predictions(w, columns)
-    u = rows.exact_correlations(theta) if exact else rows.correlations(theta)
+    if exact:
+        u, z = rows.exact_correlations(theta), rows.exact_predictions(w, columns)
+    else:
+        u, z = rows.correlations(theta), rows.predictions(w, columns)
+    r = rows.y if logistic else rows.y - z
     return bound_at(rows, l1, l2, w, theta, u, factor, r, exact=exact)
 
 

@@ -60,11 +60,12 @@ def bound_at(
 ) -> Proof:
     """The bound of the module from theta and u = A'theta, feasible up to rounding, with r = y - A_F w_F.
 
-    ``rho`` is left by balancing; with ``exact``, the entries of u were rounded once.
+    ``rho`` is left by balancing; with ``exact``, the products in u and r were rounded once.
     """
     g, free = rows.rounding, (l1 == 0) & (l2 == 0)
     used = np.flatnonzero(free & (w != 0))
-    error_r = 2.0 * gamma(len(used) + 20) * (norm(rows.q, rows.y) + float(rows.sizes[used] @ np.abs(w[used])))
+    relative = ONCE if exact else 2.0 * gamma(len(used) + 20)
+    error_r = relative * (norm(rows.q, rows.y) + float(rows.sizes[used] @ np.abs(w[used])))
     error = (ONCE if exact else 2.0 * g) * rows.sizes * dual_norm(rows, theta)
     delta, move = 0.0, rho * dual_norm(rows, theta)
     if factor is not None and len(factor.columns):
@@ -81,7 +82,7 @@ def bound_at(
         lost = _loss_by_rounding(rows, r, error_r, theta, scale * delta, scale * distance)
         lost += 0.5 * rho * rows.weight + UNDERFLOW
         proven = _conjugate_part(rows, r, theta) - _penalty_part(l1, l2, largest * scale) * (1.0 + 4.0 * g) - lost
-    bound = rows.offset + max(0.0, proven) * (1.0 - gamma(2 * len(rows.y) + 100))
+    bound = rows.offset + max(0.0, float(proven)) * (1.0 - gamma(2 * len(rows.y) + 100))
     return Proof(np.inf, bound, rows.offset + max(0.0, estimate), theta)
 
 

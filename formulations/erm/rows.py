@@ -78,6 +78,10 @@ class Rows:
         """A'theta, with one rounding per block."""
         return np.asarray(sum(exact_products(A, theta[rows]) for rows, A in self.blocks))
 
+    def exact_predictions(self, w: FloatArray, columns: IntArray) -> FloatArray:
+        """The part of some columns in A w, rounded once."""
+        return np.concatenate([exact_products(A[:, columns].T, w[columns]) for _, A in self.blocks])
+
     def selected(self, kept: IntArray) -> "Rows":
         """Some of the rows, in the same order."""
         blocks = _selected(self.blocks, kept)
