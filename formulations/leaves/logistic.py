@@ -9,11 +9,12 @@ By duality, with C the columns and H(p) = - p log p - (1 - p) log(1 - p), the co
 
 At the optimum p_i = 1 / (1 + exp(y_i c_i'v)). For the lower end, p is computed from the model, and scaled down in the
 class where it is too large. Sums over n rows are known to a relative g = (n + 20) 2^-52. The last scaling that would
-make the sum exactly 0 is by at most 1 - 3g, which loses at most 3g H(p), as H is concave and H(0) = 0, and moves the
-sums of the penalty by at most 3g of their absolute values.
+make the sum exactly 0 is by at least 1 - 4g, which loses at most 4g H(p), as H is concave and H(0) = 0, and moves the
+sums of the penalty by at most 4g of their absolute values.
 """
 
 import numpy as np
+import scipy.linalg
 from scipy.special import entr, expit
 
 from formulations.arrays import FloatArray, IntArray
@@ -26,6 +27,8 @@ CERTAIN = 30.0
 NEWTON_STEPS = 100
 # Newton's method stops if a step promises less than this share of the cost.
 DECREMENT = 1e-15
+# A full step that promises less than this share is the last one: the next would promise about its square.
+LAST = 1e-9
 # If a step promises more than this share without lowering the cost, the leaf cannot be solved accurately.
 STALLED = 1e-9
 
@@ -59,7 +62,7 @@ class LogisticLeafCost(LeafCost):
         C, targets, s = self._leaf(members)
         r, w = self.penalty(float(s.sum())), self.fit(members).weights
         v = np.column_stack([self.fit(members).intercept + w @ self.centre, w])
-        return sum(_dual_value(C, y, s, r, coefficients) for y, coefficients in zip(targets, v, strict=True))
+        return sum(_dual_value(C, y, s, r, each, self.largest) for y, each in zip(targets, v, strict=True))
 
     def _leaf(self, members: IntArray) -> Leaf:
         """Columns with the intercept first, targets and weights of a leaf; the last one is held."""
@@ -78,7 +81,8 @@ def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[Floa
         v[0] = CERTAIN * y[0]
         return v, float(s @ loss.value(y, C @ v))
     penalty = np.append(0.0, np.full(C.shape[1] - 1, 2.0 * r))
-    positive = s[y > 0].sum() / s.sum()
+    diagonal, label = np.diag_indices(len(v)), (y > 0).astype(float)
+    positive = s @ label / s.sum()
     v[0] = np.log(positive / (1.0 - positive))
 
     def value(v: FloatArray) -> float:
@@ -87,9 +91,12 @@ def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[Floa
     best = value(v)
     for _ in range(NEWTON_STEPS):
         p = expit(C @ v)
-        gradient = C.T @ (s * (p - (y > 0))) + penalty * v
-        hessian = (C.T * (s * p * (1.0 - p))) @ C + np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
+        gradient = C.T @ (s * (p - label)) + penalty * v
+        hessian = (C.T * (s * p * (1.0 - p))) @ C
+        hessian[diagonal] += penalty
+        _, step, failed = scipy.linalg.lapack.dposv(hessian, gradient)
+        if failed:
+            step = np.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
         if not decrement > DECREMENT * best:
             return v, best
@@ -101,19 +108,23 @@ def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[Floa
                 break
             return v, best  # what is left is rounding
         v, best = v - share * step, new
+        if share == 1.0 and decrement < LAST * best:
+            return v, best
     raise SolverError("Newton's method did not converge on a leaf: use a larger ridge, or scale=True.")
 
 
-def _dual_value(C: FloatArray, y: FloatArray, s: FloatArray, r: float, v: FloatArray) -> float:
-    """A lower bound on the minimum of :func:`_newton`, from a nearly optimal v."""
-    positive, g = y > 0, (len(y) + 20) * 2.0**-52
+def _dual_value(C: FloatArray, y: FloatArray, s: FloatArray, r: float, v: FloatArray, largest: FloatArray) -> float:
+    """A lower bound on the minimum of :func:`_newton`, from a nearly optimal v; no entry of C exceeds ``largest``."""
+    g = (len(y) + 20) * 2.0**-52
     p = expit(-y * (C @ v))
-    sums = float(s[positive] @ p[positive]), float(s[~positive] @ p[~positive])
-    if min(sums) == 0:
+    theta = s * p
+    whole, difference = float(theta.sum()), float(theta @ y)
+    share = (whole - abs(difference)) / (whole + abs(difference))
+    if not share > 0.5:  # a single class, or far from optimal
         return 0.0
-    p *= np.where(positive, min(1.0, sums[1] / sums[0]), min(1.0, sums[0] / sums[1]))
+    p[(y > 0) == (difference > 0)] *= share
     theta = s * p
     entropy = float(s @ (entr(p) + entr(1.0 - p)))
-    slopes = np.abs((y * theta) @ C[:, 1:]) + 8.0 * g * (theta @ np.abs(C[:, 1:]))
+    slopes = np.abs((y * theta) @ C)[1:] + 8.0 * g * whole * largest[1:]
     penalty = float(slopes @ slopes) / (4.0 * r)
     return max(0.0, entropy * (1.0 - 8.0 * g) - 16 * 2.0**-53 * float(s.sum()) - penalty * (1.0 + 8.0 * g))
