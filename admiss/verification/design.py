@@ -1,8 +1,9 @@
 """The program of an adaptive linear model, rebuilt from the definition of its class.
 
-Column (j, k) is  (x_j (1 - m_j) phi_k(m)) (1 / scale_j)  with x_0 = 1. Quotient and products are rounded to doubles:
-these are the data of the program. Columns that are 0 on all rows are left out, and constant ones if there is a free
-intercept. The penalties are
+Column (j, k) is  x_j (1 - m_j) phi_k(m) / scale_j  with x_0 = 1. The products are rounded to doubles: these are the
+data of the program. Here, columns are divided by powers of two near the scales, which is exact, and penalties changed
+accordingly. Columns that are 0 on all rows are left out, and constant ones if there is a free intercept. The penalties
+of coefficients of columns divided by the scales are
 
     l1_k = alpha lambda u1_k,   l2_k = (1 - alpha) lambda u2_k
 
@@ -30,7 +31,7 @@ MOST_ENTRIES = 2 * 10**7
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns, their divisors, penalties, and which are free."""
+    """Columns divided by powers of two, these, penalties, and which are free."""
 
     A: FloatArray
     divisor: FloatArray
@@ -80,9 +81,10 @@ def rebuilt_columns(program: Mapping[str, Any], scale: FloatArray, rows: Rows, m
         counts, kept = np.append(counts, rows.s.sum()), np.append(kept, True)
         free, varies = np.append(free, True), np.append(varies, False)
     A, divisor, free, varies, counts = values[:, kept], divisor[kept], free[kept], varies[kept], counts[kept]
-    A = A * (1.0 / divisor)
-    l1, l2 = _penalties(program, A, rows.s, free, varies, counts)
-    return Columns(A, divisor, l1, l2, free)
+    l1, l2 = _penalties(program, A / divisor, rows.s, free, varies, counts)
+    power = np.exp2(np.round(np.log2(divisor)))
+    change = divisor / power
+    return Columns(A / power, power, l1 * change, l2 * change**2, free)
 
 
 def _fitted(program: Mapping[str, Any], X: FloatArray, M: BoolArray, s: FloatArray, model: Any) -> Adaptivity:
