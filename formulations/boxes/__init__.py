@@ -1,1 +1,4 @@
-"""The best cover of the observed missingness patterns by disjoint boxes: ``partition``, as set partitioning."""
+"""The best cover of the observed missingness patterns by disjoint boxes: ``partition``, as set partitioning.
+
+``enumeration`` proves what its integer program found.
+"""

@@ -36,13 +36,11 @@ M_i is the largest |y_i - b_B - w_B'a_i| over the fitted models (b_B, w_B) of al
 w_l are restricted to the range of these models. That is valid: the leaves of a best tree are among these boxes, so the
 tree with their models, and the model of the root in every unused leaf, is feasible at the cost of the tree.
 
-The certificate does not rest on the bound of the solver, which is computed in floating point, with big-M rows that hold
-only to its tolerance: once the program is solved, the dynamic program over lower ends of the same boxes
-(:mod:`formulations.trees.proven_tree`) confirms it. If that takes too long, the status is "solver's bound".
-
 For good scaling the program is stated relative to the root: y_i is the residual of its model in units of the mean
 residual, b_l and w_l are differences from it, and the columns of a_i are divided by their largest value. The fitted
-models come from an interior-point method. Up to rounding, a gap below 1e-6 of the objective counts as closed.
+models come from an interior-point method, and the big-M rows hold to the tolerance of the solver, 1e-6 of the
+objective. Its bound is therefore confirmed by the dynamic program over the same boxes
+(:mod:`formulations.trees.proven_tree`); if that takes too long, the status is "solver's bound".
 """
 
 import time
@@ -211,12 +209,12 @@ def solve_split_assign_tree(
     ----------
     leaf_cost : LeafCost
         Absolute loss, ridge 0.
-    features, depth, max_leaves, min_rows : int array and int
+    features, depth, max_leaves, min_rows
         Features that may be split on, and limits of the tree.
     start : tree
-        A tree within these limits; None is the tree without a split.
+        A tree within these limits; None is the tree without a split. Only HiGHS uses it.
     solver : str
-        "highs", or a solver of Pyomo; only HiGHS uses the start.
+        "highs", or a solver of Pyomo.
     time_limit : float, optional
         Seconds, including those for the models of the boxes.
     """
@@ -239,11 +237,11 @@ def solve_split_assign_tree(
         )
         status, used = solution.status, (solution.solver, solution.version)
         if np.isfinite(solution.bound):  # infinite if "infeasible", which would be wrong: the start is feasible
-            bound = max(bound, solution.bound * problem.unit)  # no loss is negative
+            bound = max(bound, solution.bound * problem.unit * (1.0 - CLOSED / 2))  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
         if status == "optimal":
-            moment = np.inf if time_limit is None else time.monotonic() + (deadline - time.perf_counter())
+            moment = time.monotonic() + deadline - time.perf_counter()
             boxes = box_costs(leaf_cost, features, problem.depth, min_rows, moment)
             proof = proven_tree(leaf_cost, boxes, max_leaves, moment)
     except OutOfTimeError:
@@ -255,9 +253,10 @@ def solve_split_assign_tree(
     objective = min(costs)
     tree, tolerance = trees[costs.index(objective)], CLOSED * objective
     if proof is not None:
-        status = proof.reason if objective - proof.objective <= tolerance else "the programs disagree"
-        if 0 < objective - proof.objective <= tolerance:  # equal to the tolerance of the solver
+        agree = objective - proof.objective <= tolerance
+        if agree and proof.objective < objective:
             tree, objective = proof.tree, proof.objective
+        status = proof.reason if agree else "mixed-integer and dynamic program disagree"
         bound, tolerance = proof.bound, tolerance_of(leaf_cost, objective)
     return tree, certify(objective, bound, tolerance, status, *used, started, rigorous=proof is not None)
 
