@@ -13,7 +13,7 @@ from admiss._version import __version__
 from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.proof import certified, cheap_bound, deadline, enumerated_boxes, unproven
+from admiss.partition.proof import DISAGREE, certified, cheap_bound, deadline, enumerated_boxes, unproven
 from formulations.certificate import SOLVERS_BOUND, Certificate, certify
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -120,6 +120,6 @@ class OptimalTree(Partitioner):
             return tree, proof
         value = tree_cost(boxes, tree)
         if abs(value - certificate.objective) > CLOSED * max(value, certificate.objective) + certificate.tolerance:
-            low, status = min(proof.bound, certificate.bound), "mixed-integer and dynamic program disagree"
-            return (found if certificate.objective < value else tree), replace(proof, bound=low, status=status)
+            low = min(proof.bound, certificate.bound)
+            return (found if certificate.objective < value else tree), replace(proof, bound=low, status=DISAGREE)
         return tree, replace(proof, solver=f"dynamic program and {certificate.solver}", version=certificate.version)

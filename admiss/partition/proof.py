@@ -31,6 +31,8 @@ MOST_BOXES = 2 * 10**7
 MOST_PROGRAMS = 10**5
 # Bytes that the statistics of the boxes may take.
 MOST_MEMORY = 4 * 10**9
+# Status of a tree on which two computations do not agree.
+DISAGREE = "mixed-integer and dynamic program disagree"
 
 
 def enumerated_boxes(

@@ -1,11 +1,16 @@
 """The best tree by the textbook mixed-integer formulation (:mod:`formulations.trees.split_assign`)."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from admiss.partition.base import Features, Partitioner
-from admiss.partition.greedy import grow_greedily
+from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.partition import Partition, tree_partition
+from admiss.partition.proof import DISAGREE, certified, deadline, enumerated_boxes
+from formulations.certificate import SOLVERS_BOUND
 from formulations.leaves.cost import LeafCost, PatternRows
+from formulations.trees.proven_tree import proven_tree
 from formulations.trees.split_assign import solve_split_assign_tree
 
 
@@ -41,7 +46,8 @@ class SplitAssignTree(Partitioner):
     def partition(
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
-        """Solve the program, starting from the greedy tree."""
+        """Solve the program, starting from the greedy tree, and confirm its tree by the dynamic program."""
+        start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
         tree, certificate = solve_split_assign_tree(
             leaf_cost,
@@ -53,4 +59,15 @@ class SplitAssignTree(Partitioner):
             solver=self.solver,
             time_limit=self.time_limit,
         )
+        boxes = None
+        if certificate.status == SOLVERS_BOUND:
+            boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, start)
+        if boxes is not None:
+            found = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start))
+            if abs(certificate.objective - found.objective) > certificate.tolerance:
+                certificate = replace(certificate, bound=0.0, status=DISAGREE)
+                return tree_partition(statistics, tree, certificate)
+            if found.objective < certificate.objective:  # equal up to the tolerance of the solver
+                tree = found.tree
+            certificate = certified(leaf_cost, tree_objective(leaf_cost, tree), found.bound, certificate, start, True)
         return tree_partition(statistics, tree, certificate)

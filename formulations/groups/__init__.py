@@ -2,6 +2,6 @@
 
 Read ``problem`` first (statement and entry point), then ``search``, which runs the steps: ``exchange`` (good partitions
 by local search), ``relaxation`` and ``master`` (column generation), ``pricing`` (the pricing problem) and ``joining``
-(closing the gap). ``subsets`` is an independent dynamic program for few patterns, and ``proven_groups`` has the proof in
-exact arithmetic for these.
+(closing the gap). For few patterns, ``subsets`` is an independent dynamic program, and ``proven_groups`` has the proof
+in exact arithmetic.
 """

@@ -20,8 +20,6 @@ from tests.admiss.partition.exact_leaves import LeafRows, fraction
 # The last m, as a share of the spread of y, and the factor between two.
 SHARPEST = fmpq(1, 1 << 150)
 SHARPER = fmpq(1, 1 << 8)
-# Curvature added to equations without a unique solution, as a share of that with all rows inside.
-DAMPING = fmpq(1, 1 << 30)
 # Bits to which iterates are rounded.
 WORKING_BITS = 350
 
@@ -154,14 +152,22 @@ class PiecewiseLeaf:
             target = self.solve(m, sides, beta)
             if target is not None and self.fits(m, target, sides):
                 return target
-            if target is None:
-                H, g = self.equations(m, sides)
-                slope = g - H * beta
-                step = (H + self.gram * (DAMPING / m)).solve(slope)
-            else:
-                step = target - beta
+            step = self.flat_descent(m, sides) if target is None else target - beta
             beta = self.line_search(m, beta, step)
         return beta
+
+    def flat_descent(self, m, sides):
+        """The steepest descent among directions without curvature: no row inside leaves it, others may come inside."""
+        H, g = self.equations(m, sides)
+        R, rank = H.rref()
+        pivots = [next(j for j in range(self.k) if R[i, j]) for i in range(rank)]
+        free = [j for j in range(self.k) if j not in pivots]
+        N = fmpq_mat(self.k, len(free))
+        for c, j in enumerate(free):
+            N[j, c] = 1
+            for i, pivot in enumerate(pivots):
+                N[pivot, c] = -R[i, j]
+        return N * (N.transpose() * self.gram * N).solve(N.transpose() * g)
 
     def line_search(self, m, beta, step):
         """The minimiser on a line, in working precision: the derivative is piecewise linear and increasing."""

@@ -94,6 +94,8 @@ def nasty_and_small(seed, loss, ridge=None):
     X, y, weights = table.X[used], table.y[used], None if table.weights is None else table.weights[used]
     if loss == "logistic":
         y = np.digitize(y, np.quantile(y, [0.5] if seed % 3 else [0.3, 0.7])).astype(float)
+        if len(np.unique(y)) == 1:
+            y[: len(y) // 2] += 1.0
         weights = None if weights is None else np.maximum(weights, 1e-2)  # no class is left out
         ridge = float(rng.choice([1e-2, 1.0, 100.0]))
     settings = {**table.settings, "loss": loss} | ({} if ridge is None else {"ridge": ridge})
