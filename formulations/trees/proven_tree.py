@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of
+from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.trees.dynamic_program import Tree, best_values, leaves_of, tree_of_values, update_values
 
@@ -33,7 +34,8 @@ ILL_CONDITIONED = "not proven: leaf costs are not accurate enough, use a larger 
 def tolerance_of(leaf_cost: LeafCost, objective: float) -> float:
     """The largest gap that counts as closed."""
     everything = np.arange(len(leaf_cost.rows.patterns))
-    return max(CLOSED * abs(objective), NOISE * leaf_cost.cost(everything))
+    unsplit = leaf_cost.quick_end(everything, LOWER) or leaf_cost.interval(everything)[0]
+    return max(CLOSED * abs(objective), NOISE * unsplit)
 
 
 class Refinement:
