@@ -60,13 +60,13 @@ class LogisticLeaf:
         p[free] = -y[free] * sum((s[i] * y[i] * p[i] for i in range(self.n) if i != free), arb(0)) / s[free]
         v = self.weighted * arb_mat([[y[i] * p[i]] for i in range(self.n)])
         entropy = -sum((s[i] * (q * q.log() + (1 - q) * (1 - q).log()) for i, q in enumerate(p)), arb(0))
-        return entropy - sum((v[j, 0] ** 2 for j in range(1, self.k)), arb(0)) / (4 * self.r), self.value(beta)
+        return entropy - sum((v[j, 0] * v[j, 0] for j in range(1, self.k)), arb(0)) / (4 * self.r), self.value(beta)
 
     def value(self, beta):
         """F."""
         z = self.Z * beta
         loss = sum((self.s[i] * (1 + (-self.y[i] * z[i, 0]).exp()).log() for i in range(self.n)), arb(0))
-        return loss + self.r * sum((beta[j, 0] ** 2 for j in range(1, self.k)), arb(0))
+        return loss + self.r * sum((beta[j, 0] * beta[j, 0] for j in range(1, self.k)), arb(0))
 
     def probabilities(self, beta):
         """p_i, without a radius."""

@@ -81,14 +81,18 @@ def test_piecewise_cost_is_attained_by_no_other_point(kind, ridge, collinear):
     assert value(leaves, leaves.everything) == pytest.approx(best.fun, rel=2e-3)
 
 
-def test_logistic_cost():
-    leaves = random_leaves(2, lambda M, A, y, *rest: LogisticLeaves(M, A, y > 0, *rest))
+@pytest.mark.parametrize("constant", [False, True])
+def test_logistic_cost(constant):
+    def leaves_of_labels(M, A, y, *rest):
+        return LogisticLeaves(M, np.column_stack([A, np.full(len(A), float(constant))]), y > 0, *rest)
+
+    leaves = random_leaves(2, leaves_of_labels)
     y = np.where(leaves.y > 0, 1.0, -1.0)
 
     def cost(v):
         return leaves.s @ np.logaddexp(0, -y * (v[0] + leaves.A @ v[1:])) + 0.5 * (v[1:] @ v[1:])
 
-    assert value(leaves, leaves.everything) == pytest.approx(minimize(cost, np.zeros(4), tol=1e-10).fun, rel=1e-9)
+    assert value(leaves, leaves.everything) == pytest.approx(minimize(cost, np.zeros(5), tol=1e-10).fun, rel=1e-9)
 
 
 def set_partitions(P):
