@@ -18,7 +18,7 @@ from formulations.certificate import SOLVERS_BOUND, Certificate, certify
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import Tree, leaves_of, tree_cost
+from formulations.trees.dynamic_program import Tree, best_tree, leaves_of, tree_cost
 from formulations.trees.flow import solve_optimal_tree
 from formulations.trees.proven_tree import CLOSED, Refinement, proven_tree, tolerance_of
 
@@ -100,13 +100,17 @@ class OptimalTree(Partitioner):
     def _by_integer_program(
         self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float
     ) -> tuple[Tree, Certificate]:
-        """Solve the program, refining the lower ends of the leaves of its tree until these settle its cost."""
+        """Solve the program, refining the lower ends of the leaves of its tree until these settle its cost.
+
+        The bound of the solver is not taken if it is above that of the dynamic program.
+        """
         refinement, tree = Refinement(leaf_cost, boxes), grow_greedily(leaf_cost, limits)
         while True:
             left = time_left(self.time_limit, start)
             tree, found = solve_optimal_tree(boxes, limits.leaves, start=tree, solver=self.solver, time_limit=left)
             objective = refinement.upper(leaves_of(tree))
-            certificate = certified(leaf_cost, objective, found.bound, found, start, rigorous=False)
+            bound = min(found.bound, best_tree(boxes, limits.leaves)[1])
+            certificate = certified(leaf_cost, objective, bound, found, start, rigorous=False)
             ended = certificate.status == SOLVERS_BOUND or found.status != SOLVERS_BOUND
             if ended or not refinement.refine(leaves_of(tree)):
                 return tree, certificate

@@ -91,9 +91,10 @@ class PatternGroups(Partitioner):
         moment = deadline(self.time_limit, start)
         objective, bound = leaf_cost.total(np.flatnonzero(labels == g) for g in np.unique(labels)), certificate.bound
         rigorous = certificate.status != SOLVERS_BOUND
-        if is_provable(leaf_cost) and time.monotonic() < moment:
-            rigorous = True
-            labels, objective, bound = proven_groups(leaf_cost, labels, limits.leaves, limits.rows, moment)
+        if is_provable(leaf_cost):
+            rigorous, bound = True, 0.0
+            if self.time_limit != 0:
+                labels, objective, bound = proven_groups(leaf_cost, labels, limits.leaves, limits.rows, moment)
         certificate = certified(leaf_cost, objective, bound, certificate, start, rigorous)
         return group_partition(statistics, labels, certificate)
 

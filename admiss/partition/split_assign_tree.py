@@ -4,13 +4,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from admiss.partition.base import Features, Partitioner
+from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.proof import DISAGREE, certified, deadline, enumerated_boxes
-from formulations.certificate import SOLVERS_BOUND
+from admiss.partition.proof import DISAGREE, certified, enumerated_boxes
+from formulations.certificate import SOLVERS_BOUND, Certificate
+from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
-from formulations.trees.proven_tree import proven_tree
+from formulations.trees.dynamic_program import Tree
+from formulations.trees.proven_tree import proven_tree, tolerance_of
 from formulations.trees.split_assign import solve_split_assign_tree
 
 
@@ -59,15 +61,21 @@ class SplitAssignTree(Partitioner):
             solver=self.solver,
             time_limit=self.time_limit,
         )
-        boxes = None
-        if certificate.status == SOLVERS_BOUND:
-            boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, start)
-        if boxes is not None:
-            found = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start))
-            if abs(certificate.objective - found.objective) > certificate.tolerance:
-                certificate = replace(certificate, bound=0.0, status=DISAGREE)
-                return tree_partition(statistics, tree, certificate)
-            if found.objective < certificate.objective:  # equal up to the tolerance of the solver
-                tree = found.tree
-            certificate = certified(leaf_cost, tree_objective(leaf_cost, tree), found.bound, certificate, start, True)
+        if certificate.bound > 0:  # the costs of all boxes are known
+            boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, None, start)
+            if boxes is not None:
+                tree, certificate = _confirmed(leaf_cost, boxes, limits, tree, certificate, start)
         return tree_partition(statistics, tree, certificate)
+
+
+def _confirmed(
+    leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, tree: Tree, certificate: Certificate, start: float
+) -> tuple[Tree, Certificate]:
+    """The tree with a bound that the dynamic program confirms; the better of two that are equal for the solver."""
+    found, closed = proven_tree(leaf_cost, boxes, limits.leaves), certificate.status == SOLVERS_BOUND
+    if closed and abs(certificate.objective - found.objective) <= certificate.tolerance:
+        tree = tree if certificate.objective <= found.objective else found.tree
+        return tree, certified(leaf_cost, tree_objective(leaf_cost, tree), found.bound, certificate, start, True)
+    tolerance = tolerance_of(leaf_cost, certificate.objective)
+    bound, status = min(certificate.bound, found.bound), DISAGREE if closed else certificate.status
+    return tree, replace(certificate, bound=bound, status=status, tolerance=tolerance)

@@ -96,7 +96,7 @@ def _newton(C: FloatArray, y: FloatArray, s: FloatArray, r: float) -> tuple[Floa
         hessian[diagonal] += penalty
         _, step, failed = scipy.linalg.lapack.dposv(hessian, gradient)
         if failed:
-            step = np.linalg.solve(hessian, gradient)
+            break
         decrement = float(gradient @ step)
         if not decrement > DECREMENT * best:
             return v, best
