@@ -65,6 +65,8 @@ class SplitAssignTree(Partitioner):
             boxes, _ = enumerated_boxes(leaf_cost, limits, limits.depth, None, start)
             if boxes is not None:
                 tree, certificate = _confirmed(leaf_cost, boxes, limits, tree, certificate, start)
+        if certificate.status != SOLVERS_BOUND:
+            certificate = replace(certificate, tolerance=tolerance_of(leaf_cost, certificate.objective))
         return tree_partition(statistics, tree, certificate)
 
 
@@ -76,6 +78,5 @@ def _confirmed(
     if closed and abs(certificate.objective - found.objective) <= certificate.tolerance:
         tree = tree if certificate.objective <= found.objective else found.tree
         return tree, certified(leaf_cost, tree_objective(leaf_cost, tree), found.bound, certificate, start, True)
-    tolerance = tolerance_of(leaf_cost, certificate.objective)
     bound, status = min(certificate.bound, found.bound), DISAGREE if closed else certificate.status
-    return tree, replace(certificate, bound=bound, status=status, tolerance=tolerance)
+    return tree, replace(certificate, bound=bound, status=status)
