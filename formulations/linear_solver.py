@@ -180,7 +180,8 @@ def _solve_highs(
         highspy.HighsModelStatus.kInterrupt: "interrupted",
         highspy.HighsModelStatus.kInfeasible: "infeasible",
     }
-    word = "interrupted" if interrupted else words.get(status, f"solver failed: {h.modelStatusToString(status).lower()}")
+    failure = f"solver failed: {h.modelStatusToString(status).lower()}"
+    word = "interrupted" if interrupted else words.get(status, failure)
     offset = float(form.c_offset[0])
     seconds = time.perf_counter() - started
     return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced, duals)
