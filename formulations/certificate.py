@@ -176,7 +176,9 @@ def certify(
     'optimal'
     """
     objective, bound, tolerance = float(objective), float(bound), float(tolerance)
-    if bound > objective + tolerance:
+    if not (math.isfinite(objective) and math.isfinite(tolerance)) or math.isnan(bound):
+        bound, status = -math.inf, "not proven: the objective is not a finite number"
+    elif bound > objective + tolerance:
         bound, status = -math.inf, "not proven: the bound contradicts the solution"
     elif objective - bound <= tolerance:
         status = "optimal" if rigorous else SOLVERS_BOUND

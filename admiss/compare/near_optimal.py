@@ -85,7 +85,7 @@ class NearOptimal:
         others = f"{_bracket(self.better)} {'tree is' if self.better.most == 1 else 'trees are'} better"
         reached = [part.trees for part in self.within if part.percent >= self.greedy_percent]
         if not reached:
-            return [f"Greedy's tree is not among these, {others}: this is more than a near tie."]
+            return [f"Greedy's tree is not among these; {others}, so this is more than a near tie."]
         if reached[0].least < MANY:
             return [f"Greedy's tree is among these, {others}."]
         reason = "with so many about as good, a slightly lower cost says little about new rows"

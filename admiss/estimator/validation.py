@@ -4,7 +4,7 @@ Features may be numpy arrays, nested lists, or data frames that narwhals support
 pyarrow). NaN, None, NA and null are missing. The user's data are never modified.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
@@ -22,6 +22,8 @@ from sklearn.utils.validation import (
 from formulations.arrays import FloatArray
 from formulations.jit import is_interrupt
 
+# Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
+SMALLEST, LARGEST = 1e-120, 1e120
 ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
 
 
@@ -158,6 +160,22 @@ def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
     if not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
     return np.asarray(weights)
+
+
+def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
+    """Raise an error if squares of y, weights or features would leave the range of floating-point numbers."""
+    root = float(np.sqrt(s.max()))
+    sizes = [("sample_weight", 1.0), ("y", float(np.abs(y).max()))]
+    if X is not None:
+        largest = np.maximum(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
+        sizes += [(f"Feature {name!r}", size) for name, size in zip(names, largest.tolist(), strict=True)]
+    for name, size in sizes:
+        if size > 0 and not SMALLEST <= root * size <= LARGEST:
+            extreme = "large" if root * size > 1 else "small"
+            raise ValueError(
+                f"{name} is too {extreme}, with weights up to {root**2:.3g}: squares leave the range of floating-point "
+                "numbers, use other units."
+            )
 
 
 def feature_names(estimator: Any) -> list[str]:

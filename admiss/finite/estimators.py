@@ -25,6 +25,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.finite.describe import FiniteDescription
@@ -79,6 +80,7 @@ class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
         """Choose and fit the leaves; rows of weight 0 are dropped."""
         used = s > 0
         X, y, s = X[used], y[used], s[used]
+        refuse_extremes(y, s, X, feature_names(self))
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.scale))
         warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
         rows = self.leaf_features_.pattern_rows(X, y, s)

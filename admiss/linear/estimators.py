@@ -25,6 +25,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.linear.describe import AdaptiveDescription
@@ -94,6 +95,8 @@ class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
         used = s > 0
         if not used.all():
             X, s, targets = X[used], s[used], [y[used] for y in targets]
+        for y in targets:
+            refuse_extremes(y, s)
         design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
         names = feature_names(self)
         warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))

@@ -48,6 +48,8 @@ MAX_OFFSET = 1e4
 ACCEPTED = 1e-8
 # Status of a gap that is closed up to rounding errors, which cannot be bounded well enough.
 NOT_PROVEN = "rounding errors exceed the tolerance"
+# The path to a single fit starts at this multiple of its penalty at most.
+LARGEST_MULTIPLE = 1e15
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 SQUARED_STEPS, LOGISTIC_STEPS = 6, 2
 
@@ -249,7 +251,7 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
 
 def _lambdas_to_one(gradient: FloatArray, l1: FloatArray, steps_per_decade: int) -> FloatArray:
     """Multiples of the penalty that lead to 1 from the one at which all coefficients are 0."""
-    largest = float(np.max(gradient / l1)) if len(l1) and np.all(l1 > 0) else 1.0
+    largest = min(float(np.max(gradient / l1)), LARGEST_MULTIPLE) if len(l1) and np.all(l1 > 0) else 1.0
     steps = int(np.ceil(steps_per_decade * np.log10(largest))) if largest > 1.0 else 0
     return np.geomspace(largest, 1.0, steps + 1) if steps else np.ones(1)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from admiss.estimator.evidence import evidence_of
 from admiss.extras import optional_import
-from admiss.verification.result import NotCoveredError, Proof, RejectedError, Verification
+from admiss.verification.result import NotCoveredError, Proof, RejectedError, Verification, require
 from formulations.certificate import Certificate
 
 KINDS = ("finite", "linear", "stack")
@@ -72,10 +72,17 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
             verify_linear(certificate, evidence, rows, proof, model)
         else:
             verify_stack(certificate, evidence, rows, proof)
+        order = f"the bound {certificate.bound!r} is above the objective {certificate.objective!r}"
+        require(not certificate.bound > certificate.objective, order)
+        require(certificate.tolerance >= 0, f"the tolerance {certificate.tolerance!r} is negative")
     except RejectedError as error:
         reason = str(error)
     except NotCoveredError as error:
         reason = f"{error} (nothing was found to be wrong)"
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        if model is not None:
+            raise
+        raise ValueError(f"{model_or_file} is damaged: save the certificate again.") from error
     seconds = time.perf_counter() - start
     return Verification(not reason, tuple(proof.lines), reason, proof.objective, proof.optimum, seconds)
 
@@ -84,7 +91,7 @@ def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:
     """Certificate, evidence and, unless it is in a file, the model."""
     if isinstance(model_or_file, str | os.PathLike):
         if not Path(model_or_file).is_file():
-            raise ValueError(f"There is no file {model_or_file}.")
+            raise ValueError(f"There is no file {str(model_or_file)!r}.")
         certificate = Certificate.load(model_or_file)
         evidence = dict(certificate.evidence or {})
         if evidence.get("kind") not in KINDS or not {"program", "solution", "arrays"} <= set(evidence):
@@ -93,6 +100,8 @@ def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:
     model = model_or_file
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
+    if isinstance(model, Certificate):
+        raise ValueError("A certificate alone cannot be verified: give the fitted model, or the saved file.")
     if not isinstance(getattr(model, "certificate_", None), Certificate):
         raise ValueError(f"{type(model).__name__} has no certificate_: fit a finite, adaptive or stacked model first.")
     certificate = model.certificate_

@@ -32,6 +32,8 @@ from formulations.certificate import Certificate
 
 # Share of the sum of squares of y by which the rounding of residuals may raise a stated cost.
 ROUNDED = Fraction(1, 10**20)
+# Costs are rounded up, except for the last rounding of their sum.
+BELOW = 1 - Fraction(1, 10**14)
 MODELS = ("leaf_intercepts", "leaf_weights")
 TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
 
@@ -84,7 +86,7 @@ def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: R
     require(_exact(certificate.bound) <= lowest, above)
     proof.add(f"no partition of the class costs less than {number(certificate.bound)}")
     if certificate.status == "optimal":
-        proof.add(f"so the model is optimal up to {number(as_float(tolerance))}")
+        proof.add(f"so the model is optimal up to {as_float(tolerance):.1g}")
 
 
 def _check_numbers(certificate: Certificate, arrays: Mapping[str, Any], d: int) -> None:
@@ -175,13 +177,13 @@ def _checked_cost(
         lower, upper = (sums.unit * end for end in sums.enclose_members(leaf))
         value = sums.value(leaf, float(arrays["leaf_intercepts"][q, 0]), arrays["leaf_weights"][q, 0])
         stated = Fraction(float(arrays["leaf_costs"][q]))
-        fits = lower - tolerance <= stated and (upper_bound or stated <= max(upper, value) + above)
+        fits = lower * BELOW <= stated and (upper_bound or stated <= max(upper, value) + above)
         require(fits, f"leaf {q} costs {as_float(lower)!r}, not {as_float(stated)!r}")
         attained = value <= stated + tolerance
         require(attained, f"the coefficients of leaf {q} cost {as_float(value)!r}, more than stated")
         low, high, most = low + lower, high + upper, most + max(upper, value)
     objective = Fraction(certificate.objective)
-    fits = low - tolerance <= objective and (upper_bound or objective <= most + above)
+    fits = low * BELOW <= objective and (upper_bound or objective <= most + above)
     require(fits, f"the partition costs {as_float(low)!r}, not {certificate.objective!r}")
     return as_float(low), as_float(high, upwards=True)
 

@@ -251,7 +251,7 @@ class _Search:
             problem.cells, problem.cost, reduced, retained, self.max_leaves, self.objective, L, len(problem.patterns)
         )
         if found is not None:
-            self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING), True)
+            self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING - self.max_leaves * 2.0**-52), True)
             self._take_boxes(found[0])
         elif np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the start is retained
             self.raise_bound(min(self.objective, rest.bound * unit) * (1.0 - SOLVER_ROUNDING), False)

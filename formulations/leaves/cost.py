@@ -126,7 +126,8 @@ class LeafCost(ABC):
         key, upper = np.asarray(members).tobytes(), self.fit(members).cost
         if key not in self._lower_ends:
             self._lower_ends[key] = self._lower_end(members)
-        return min(self._lower_ends[key], upper), upper
+        lower = self._lower_ends[key]
+        return (min(lower, upper) if math.isfinite(lower) else 0.0), upper
 
     def quick_end(self, members: IntArray, end: int) -> float:
         """The lower end of c(G) if ``end`` is negative, else the upper end; possibly looser than :meth:`interval`."""

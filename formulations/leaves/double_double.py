@@ -27,6 +27,8 @@ exactly = partial(compiled, fastmath=False)
 
 # Relative error that covers any operation on pairs.
 UNIT = 2.0**-101
+# Pivots below this may have lost digits by underflow: they count as 0.
+TINY = 2.0**-900
 # Steps that refine a minimiser.
 STEPS = 4
 # Splits a double into two halves of 26 bits.
@@ -125,8 +127,8 @@ def sum_of_patterns(grams, members):  # type: ignore[no-untyped-def]
 def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
     """Last pivot of G + ridge with its diagonal lowered by a share, over the columns ``used``.
 
-    Also returned are the first column without a positive pivot, -1 if there is none, and the factor and its pivots,
-    rounded: a unit lower triangular matrix, which is filled up to that column.
+    Also returned are the first column without a clearly positive pivot, -1 if there is none, and, rounded, the factor
+    (unit lower triangular, filled up to that column) and its pivots.
     """
     size = len(ridge)
     kept_high, kept_low = two_sum(1.0, -share)
@@ -150,9 +152,10 @@ def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
             UH[i, j], UL[i, j] = h, l
             if j < i:
                 LH[i, j], LL[i, j] = divide(h, l, UH[j, j], UL[j, j])
-        if i < size - 1 and not UH[i, i] > 0.0:
+        if i < size - 1 and not UH[i, i] > TINY:
             return 0.0, i, LH, np.diag(UH)
-    return UH[size - 1, size - 1], -1, LH, np.diag(UH)
+    last = UH[size - 1, size - 1]
+    return last if last > TINY else 0.0, -1, LH, np.diag(UH)
 
 
 @exactly

@@ -57,6 +57,8 @@ U = 2.0**-53
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # Relative width of an interval from Gram matrices that need not be computed more precisely.
 CLOSE = 1e-11
+# A ridge above this, in units of a column, makes its weight 0.
+OVERWHELMING = 1e100
 # Largest denominator of the coefficients by which a column may depend on others.
 DENOMINATOR = 12
 
@@ -88,7 +90,8 @@ class SquaredLeafCost(LeafCost):
         """Ridge of every column of Z; per sample, it is to be multiplied by the first entry of a Gram matrix."""
         ridge = np.zeros(self.size)
         per = self.unit[0] ** 2 if self.ridge_scale == "sample" else 1.0
-        ridge[1:-1] = self.ridge * per / self.unit[1:-1] ** 2
+        with np.errstate(over="ignore"):
+            ridge[1:-1] = np.minimum(self.ridge * per / self.unit[1:-1] ** 2, OVERWHELMING)
         return ridge
 
     @property
@@ -141,13 +144,14 @@ class SquaredLeafCost(LeafCost):
         w = np.zeros(B.shape[1])
         if varies.any():
             w[varies] = _ridge_weights(B if varies.all() else B[:, varies], z, r[varies], size[varies])
+            w[~np.isfinite(w) | (r >= OVERWHELMING)] = 0.0
         residual = z - B @ w
         penalty = float(r @ (w * w))
         value = float(np.sum(residual * residual)) + penalty
         error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
         upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error**2
         upper += U * (len(Z) + 10) * penalty  # the weight of the leaf is rounded
-        if upper - value > max(NEGLIGIBLE * value, NOTHING):
+        if not upper - value <= max(NEGLIGIBLE * value, NOTHING):  # or not a number
             w, upper = self._precise_fit(members, w)
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
         b = self.unit[-1] / self.unit[0] * (mean[-1] - mean[:-1] @ w)
@@ -182,14 +186,14 @@ class SquaredLeafCost(LeafCost):
         G, ridge, share = self._precise(members)
         used = self._used(members)
         v = np.concatenate([[0.0], -w, [1.0]])
-        candidates = [v]
+        candidates = [np.where(np.arange(len(v)) == len(v) - 1, 1.0, 0.0), v]
         _, failed, L, pivots = double_double.lowest_pivot(G, ridge, 0.0, used)
         if failed < 0:
             candidates.append(v.copy())
-            double_double.refined_minimiser(G, ridge, candidates[1], L, pivots, used)
+            double_double.refined_minimiser(G, ridge, candidates[-1], L, pivots, used)
         values = [double_double.quadratic_value(G, ridge * (1.0 + 8 * U), v) for v in candidates]
         uppers = [float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight) for value, weight in values]
-        best = int(np.nanargmin(uppers))
+        best = int(np.argmin(np.nan_to_num(uppers, nan=np.inf)))
         return -candidates[best][1:-1], uppers[best]
 
     def quick_end(self, members: IntArray, end: int) -> float:

@@ -28,7 +28,7 @@ CLOSED, NOISE = 1e-9, 1e-12
 # Relative rounding error of sums of the costs of leaves.
 ROUNDING = 1e-14
 # Reason for a gap that remains when all leaves of the tree have been computed from rows.
-ILL_CONDITIONED = "not proven: leaf costs are not accurate enough, use a larger ridge"
+ILL_CONDITIONED = "not proven: leaf costs are not accurate enough; rescale features or use a larger ridge"
 
 
 def tolerance_of(leaf_cost: LeafCost, objective: float) -> float:

@@ -44,7 +44,7 @@ def test_numbers_in_words():
     ("changes", "words"),
     [
         ({"greedy_percent": 1.5}, "so many about as good, a slightly lower cost says little about new rows."),
-        ({"greedy_percent": 7.0, "better": Bracket(5.0, 7.0)}, "not among these, 5 to 7 trees are better: this"),
+        ({"greedy_percent": 7.0, "better": Bracket(5.0, 7.0)}, "not among these; 5 to 7 trees are better, so this"),
         ({"better": Bracket(0.0, 0.0)}, "5 %: 3,400 to 1.24e6."),
         ({"better": UNKNOWN}, "5 %: 3,400 to 1.24e6."),
         ({"within": [Within(p, UNKNOWN, UNKNOWN) for p in (1, 2, 5)], "reason": "there are too many boxes",

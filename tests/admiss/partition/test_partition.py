@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import admiss.partition.optimal_tree
 import admiss.partition.proof
-from admiss import FiniteClassifier, FiniteRegressor
+from admiss import AdaptiveRegressor, FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition import BoxPartition, Greedy, OptimalTree, Partition, Partitioner, PatternGroups, SplitAssignTree
@@ -411,3 +411,43 @@ def test_a_new_partitioner_is_one_method(make_rows):
     assert model.n_leaves_ == 2
     assert "leaf 1" in model.to_text()
     np.testing.assert_array_equal(model.apply(X), (np.isnan(X).sum(axis=1) > 1).astype(int))
+
+
+@pytest.mark.parametrize("change", ["features", "target", "weights", "large target"])
+def test_magnitudes_whose_squares_are_lost_are_refused(change, make_rows):
+    X, y = make_rows(n=60, d=2)
+    weights = np.full(60, 1e-300 if change == "weights" else 1.0)
+    if change == "features":
+        X[:, 1] *= 1e-160
+    y = y * {"target": 1e-160, "large target": 1e154}.get(change, 1.0)
+    # the columns of linear models are scaled
+    for model in (FiniteRegressor(OptimalTree(max_depth=1)), AdaptiveRegressor())[: 1 + (change != "features")]:
+        with pytest.raises(ValueError, match="use other units"):
+            model.fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("scale", ["leaf", "sample"])
+def test_an_overwhelming_ridge_leaves_intercepts(scale, make_rows):
+    X, y = make_rows(n=60, d=2)
+    for p in (OptimalTree(max_depth=1), BoxPartition(max_depth=1), PatternGroups(max_leaves=2)):
+        settings = {"ridge_scale": scale, "leaf_model": "static"}
+        found = FiniteRegressor(p, ridge=1e300, **settings).fit(1e-5 * X, y)
+        expected = FiniteRegressor(p, ridge=1e30, **settings).fit(1e-5 * X, y)
+        assert found.certificate_.status == "optimal"
+        assert found.certificate_.objective == pytest.approx(expected.certificate_.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-100, -130, -157, -161])
+def test_a_column_that_is_tiny_in_one_box_is_settled_or_leaves_a_gap(exponent):
+    rng, n = np.random.default_rng(0), 40
+    a, z = rng.standard_normal((2, n))
+    inside, known = np.arange(n) % 2 == 0, a.copy()
+    known[1] = 0
+    X = np.c_[np.where(inside, z * 10.0**exponent, known), np.where(inside, np.nan, 1.0)]
+    y = np.where(inside, z + 0.3 * rng.standard_normal(n), a)
+    limits = {"max_leaves": 2, "min_rows": 1}
+    for p in (OptimalTree(1, **limits), BoxPartition(1, **limits), PatternGroups(**limits)):
+        certificate = FiniteRegressor(p, ridge=0.0, leaf_model="static").fit(X, y).certificate_
+        assert certificate.bound <= 1.3227  # the optimum
+        assert np.isfinite(certificate.objective)
+        assert (certificate.status == "optimal") == (certificate.relative_gap <= 1e-9)

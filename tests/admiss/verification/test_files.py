@@ -264,3 +264,29 @@ def test_scales_of_nearly_constant_features(rows: Any) -> None:
         X[:, 0] = np.where(np.isnan(X[:, 0]), np.nan, 3.0 + size * np.arange(len(X)))
         for model in (FiniteRegressor(OptimalTree(1), scale=True), AdaptiveRegressor(lam=0.1)):
             assert "standard deviation" not in verify(model.fit(X, rows[1]), X, rows[1]).reason
+
+
+def test_a_bound_above_the_objective_or_a_negative_tolerance_is_rejected(rows):
+    model = FiniteRegressor(OptimalTree(max_depth=2)).fit(*rows)
+    right = model.certificate_
+    lower = right.objective * (1 - 1e-9)
+    for changes in ({"objective": lower}, {"objective": lower, "bound": 0.99 * lower}, {"tolerance": -1.0}):
+        model.certificate_ = replace(right, **changes)
+        assert not verify(model, *rows)
+
+
+@pytest.mark.parametrize("name", ["patterns", "leaf", "leaf_weights", "leaf_costs", "scale"])
+def test_a_file_without_an_array_is_damaged(name, rows, tmp_path):
+    certificate = FiniteRegressor(OptimalTree(max_depth=1)).fit(*rows).certificate_
+    arrays = {key: value for key, value in certificate.evidence["arrays"].items() if key != name}
+    replace(certificate, evidence={**certificate.evidence, "arrays": arrays}).save(tmp_path / "proof.npz")
+    with pytest.raises(ValueError, match="is damaged"):
+        verify(tmp_path / "proof.npz", *rows)
+
+
+def test_a_certificate_alone_and_a_folder(rows, tmp_path):
+    model = FiniteRegressor().fit(*rows)
+    with pytest.raises(ValueError, match="give the fitted model"):
+        verify(model.certificate_, *rows)
+    with pytest.raises(ValueError, match="There is no file"):
+        verify(tmp_path, *rows)
