@@ -46,7 +46,7 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
             work.mean[i] = 0.0
         for first in range(0, count, BLOCK):
             total += _block_minimum(first, min(BLOCK, count - first), status, work)
-        if total > best:
+        if total > best or step == 0:
             best = total
             for f in range(count):
                 p = free[f]
@@ -55,6 +55,11 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
                     work.best_s[p, i] = s[p, i]
         if total >= threshold:
             return total
+        if not total > -np.inf:  # a block without curvature says nothing
+            best = best if step else -np.inf
+            for f in range(count):
+                low[free[f], 0], low[free[f], 1] = -np.inf, -np.inf
+            break
         for f in range(count):
             p = free[f]
             others = total - min(low[p, 0], low[p, 1])

@@ -193,8 +193,8 @@ def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
         if status[p] == FREE:
             # The first pattern to go in should lower the bound.
             score = low[p, 0] - low[p, 1] if nothing_in else abs(low[p, 0] - low[p, 1])
-            if score > largest:
-                selected, largest = p, score
+            if score > largest or selected < 0:  # not a number if the bounds say nothing
+                selected, largest = p, score if score == score else -np.inf
     return selected
 
 
