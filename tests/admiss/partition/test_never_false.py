@@ -60,6 +60,11 @@ def test_collinear_in_one_box_in_large_units(kind, ridge):
     assert model.certificate_.status == ("solver's bound" if kind == "mio" else "optimal")
 
 
+@pytest.mark.parametrize("table", [one_bad_box(77), nasty_for("groups", 149), nasty_for("groups", 595)])
+def test_groups_where_the_bounds_of_pricing_say_nothing(table):
+    assert violations("groups", table, fitted("groups", table)) == []
+
+
 @pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
 @tiers(20, 200, 2000)
 def test_one_bad_box(kind, number):
