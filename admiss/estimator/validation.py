@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from formulations.arrays import FloatArray
-from formulations.jit import is_interrupt
+from formulations.jit import compiled, is_interrupt
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
 SMALLEST, LARGEST = 1e-120, 1e120
@@ -162,13 +162,24 @@ def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
     return np.asarray(weights)
 
 
+@compiled
+def _largest_sizes(X):  # type: ignore[no-untyped-def]
+    """Largest absolute value of each column, NaN left out."""
+    largest = np.zeros(X.shape[1])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if abs(X[i, j]) > largest[j]:
+                largest[j] = abs(X[i, j])
+    return largest
+
+
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
     """Raise an error if squares of y, weights or features would leave the range of floating-point numbers."""
     root = float(np.sqrt(s.max()))
     sizes = [("sample_weight", 1.0), ("y", float(np.abs(y).max()))]
     if X is not None:
-        largest = np.maximum(np.fmax.reduce(X, axis=0), -np.fmin.reduce(X, axis=0))
-        sizes += [(f"Feature {name!r}", size) for name, size in zip(names, largest.tolist(), strict=True)]
+        largest = _largest_sizes(X).tolist()
+        sizes += [(f"Feature {name!r}", size) for name, size in zip(names, largest, strict=True)]
     for name, size in sizes:
         if size > 0 and not SMALLEST <= root * size <= LARGEST:
             extreme = "large" if root * size > 1 else "small"
