@@ -20,7 +20,7 @@ from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
 from formulations.trees.dynamic_program import Tree, best_tree, leaves_of, tree_cost
 from formulations.trees.flow import solve_optimal_tree
-from formulations.trees.proven_tree import CLOSED, Refinement, proven_tree, tolerance_of
+from formulations.trees.proven_tree import CLOSED, ROUNDING, Refinement, proven_tree, tolerance_of
 
 METHODS = ("dp", "mio", "both")
 
@@ -109,7 +109,7 @@ class OptimalTree(Partitioner):
             left = time_left(self.time_limit, start)
             tree, found = solve_optimal_tree(boxes, limits.leaves, start=tree, solver=self.solver, time_limit=left)
             objective = refinement.upper(leaves_of(tree))
-            bound = min(found.bound, best_tree(boxes, limits.leaves)[1])
+            bound = min(found.bound, best_tree(boxes, limits.leaves)[1] * (1.0 - ROUNDING))
             certificate = certified(leaf_cost, objective, bound, found, start, rigorous=False)
             ended = certificate.status == SOLVERS_BOUND or found.status != SOLVERS_BOUND
             if ended or not refinement.refine(leaves_of(tree)):

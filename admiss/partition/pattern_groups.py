@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
 from admiss.partition.proof import certified, deadline, unproven
 from admiss.terminal.progress import gap_counter
-from formulations.certificate import SOLVERS_BOUND
-from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
+from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.proven_groups import is_provable, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.squared import SquaredLeafCost
@@ -72,7 +70,7 @@ class PatternGroups(Partitioner):
         if len(statistics.patterns) > MOST_PATTERNS:
             return unproven(leaf_cost, greedy, 0.0, "too many patterns", start)
         problem = PatternGroupsProblem(
-            gram=_pattern_grams(leaf_cost),
+            gram=leaf_cost.pattern_grams(),
             rows=statistics.counts,
             weights=statistics.weights,
             ridge=leaf_cost.ridge,
@@ -90,17 +88,10 @@ class PatternGroups(Partitioner):
             )
         moment = deadline(self.time_limit, start)
         objective, bound = leaf_cost.total(np.flatnonzero(labels == g) for g in np.unique(labels)), certificate.bound
-        rigorous = certificate.status != SOLVERS_BOUND
+        rigorous = problem.least_pivot >= LEAST_PIVOT
         if is_provable(leaf_cost):
             rigorous, bound = True, 0.0
             if self.time_limit != 0:
                 labels, objective, bound = proven_groups(leaf_cost, labels, limits.leaves, limits.rows, moment)
         certificate = certified(leaf_cost, objective, bound, certificate, start, rigorous)
         return group_partition(statistics, labels, certificate)
-
-
-def _pattern_grams(leaf_cost: SquaredLeafCost) -> np.ndarray:
-    """Gram matrix of (1, a, y) of every pattern."""
-    Z, start, _ = leaf_cost.statistics
-    grams = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)])
-    return np.asarray(grams * np.outer(leaf_cost.unit, leaf_cost.unit))

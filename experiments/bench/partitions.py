@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -197,9 +196,7 @@ def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: f
     data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
     features = LeafFeatures.fit(data.X_train, np.ones(n), "static", False)
     rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
-    leaf_cost = SquaredLeafCost(rows, ridge, "sample")
-    Z, start, _ = leaf_cost.statistics
-    gram = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)]) * np.outer(leaf_cost.unit, leaf_cost.unit)
+    gram = SquaredLeafCost(rows, ridge, "sample").pattern_grams()
     return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)
 
 

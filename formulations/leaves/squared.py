@@ -25,6 +25,7 @@ is 0.
 import math
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
@@ -84,6 +85,11 @@ class SquaredLeafCost(LeafCost):
     def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
         """Shifted and scaled rows, first row of each pattern, and the packed Gram matrices if they are held."""
         return self.Z, self.rows.start, self.grams
+
+    def pattern_grams(self) -> FloatArray:
+        """Gram matrix of the shifted rows (1, a, y) of every pattern, in their own units."""
+        grams = [self.Z[a:b].T @ self.Z[a:b] for a, b in pairwise(self.rows.start)]
+        return np.asarray(np.array(grams) * np.outer(self.unit, self.unit))
 
     @property
     def scaled_ridge(self) -> FloatArray:

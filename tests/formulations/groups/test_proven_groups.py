@@ -1,7 +1,5 @@
 """Groups with a proof in exact arithmetic agree with the dynamic program over subsets."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -15,10 +13,7 @@ from tests.formulations.rows import random_rows
 
 
 def problem_of(leaf_cost, max_groups, min_rows):
-    rows, start = leaf_cost.rows, leaf_cost.rows.start
-    Z = leaf_cost.Z * leaf_cost.unit
-    gram = np.array([Z[a:b].T @ Z[a:b] for a, b in pairwise(start)])
-    scale = leaf_cost.ridge_scale
+    rows, gram, scale = leaf_cost.rows, leaf_cost.pattern_grams(), leaf_cost.ridge_scale
     return PatternGroupsProblem(gram, rows.counts, rows.weights, leaf_cost.ridge, scale, max_groups, min_rows)
 
 
