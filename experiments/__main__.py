@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
+from admiss.cli.study.choices import catalogued  # noqa: E402
 from admiss.cli.study.commands import add_reader, add_study_commands, run_command  # noqa: E402
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m experiments", description="Research runs and benchmarks of admiss."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    add_study_commands(commands, catalogue)
+    studies = catalogued(catalogue)
+    add_study_commands(commands, studies)
     words = "the numbers beside those of the paper (without a study: of all that were run)"
-    add_reader(commands, "compare-paper", words, compare_paper, catalogue, nargs="?")
+    add_reader(commands, "compare-paper", words, compare_paper, studies, nargs="?")
     bench = commands.add_parser("bench", help="benchmarks against the best peers, in CPU time of one thread")
     topics = bench.add_subparsers(dest="topic", required=True, metavar="TOPIC")
     for topic, words in TOPICS.items():

@@ -15,11 +15,16 @@ from experiments.paper.real_design.tables import real_design_comparison, real_de
 from experiments.paper.sections import claims_section
 from experiments.paper.synthetic.claims import SYNTHETIC_CLAIMS
 from experiments.paper.synthetic.tables import synthetic_comparison, synthetic_sections
-from experiments.studies.bounds.figures import plot_bounds_study
+from experiments.studies.bounds.figures import bounds_drawing
 from experiments.studies.bounds.grid import STUDY as BOUNDS
 from experiments.studies.bounds.tables import bounds_sections
 from experiments.studies.grids.grid import STUDY as GRIDS
 from experiments.studies.grids.tables import grids_sections
+from experiments.studies.indicators.figures import LABELS as INDICATOR_LABELS
+from experiments.studies.indicators.figures import indicator_drawings
+from experiments.studies.indicators.gains import by_draw
+from experiments.studies.indicators.grid import STUDY as INDICATORS
+from experiments.studies.indicators.tables import indicator_sections
 from experiments.studies.partitions.figures import partition_drawings
 from experiments.studies.partitions.grid import STUDY as PARTITIONS
 from experiments.studies.partitions.tables import partition_sections
@@ -52,6 +57,11 @@ def _seconds(rows: pl.DataFrame) -> list[Drawing]:
     return [drawing] if drawing else []
 
 
+def _bounds(rows: pl.DataFrame) -> list[Drawing]:
+    drawing = bounds_drawing(rows)
+    return [*([drawing] if drawing else []), *_seconds(rows)]
+
+
 def _partitions(rows: pl.DataFrame) -> list[Drawing]:
     return [*partition_drawings(rows), *_seconds(rows)]
 
@@ -63,7 +73,15 @@ CATALOGUE: Catalogue = {
         Presentation(GRIDS, grids_sections, **OF_PAPER),
         Presentation(REAL_DESIGN, _real_design, real_design_comparison, score_words=r2_words, **OF_PAPER),
         Presentation(PARTITIONS, partition_sections, drawings=_partitions, labels=LABELS, score_words=r2_words),
-        Presentation(BOUNDS, bounds_sections, drawings=_seconds, plot=plot_bounds_study, labels=LABELS),
+        Presentation(BOUNDS, bounds_sections, drawings=_bounds, labels=LABELS, compared=False),
         Presentation(STACK, stack_sections, score_words=r2_words, **OF_PAPER),
+        Presentation(
+            INDICATORS,
+            indicator_sections,
+            drawings=indicator_drawings,
+            labels=INDICATOR_LABELS,
+            refine=by_draw,
+            score_words=r2_words,
+        ),
     )
 }

@@ -23,18 +23,22 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
-from admiss.study.digest import origin
 from admiss.study.outcome import Outcome
-from admiss.study.study import Cell, EngineError
+from admiss.study.plan import Cell, EngineError
+from admiss.study.sending import sent
+from admiss.study.sources.origin import origin
 from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
 
 # Seconds within which a child must be ready, and within which it must have imported what a cell needs.
 START_SECONDS = 300.0
 # Seconds within which a child that has closed its output ends by itself.
 END_SECONDS = 2.0
-SAME_SOURCES = "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version"
+SAME_SOURCES = (
+    "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"
+)
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
@@ -43,6 +47,17 @@ SINGLE_THREAD = (
 
 class ClosedError(Exception):
     """The process was closed while it computed: the cell has no outcome."""
+
+
+class OtherSourcesError(EngineError):
+    """A child that would compute a cell with other sources than it must: ``digest``, and the ``parts`` it has."""
+
+    def __init__(self, sentence: str, digest: str, parts: dict[str, str]) -> None:
+        super().__init__(sentence, digest, parts)
+        self.digest, self.parts = digest, parts
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class _Attempt(NamedTuple):
@@ -57,27 +72,22 @@ class CellProcess:
     ----------
     seconds, gigabytes : float
         Limits per cell.
-    sources : tuple of str
-        Packages of the study, which the digest of a cell covers.
-    digest : str, optional
-        Digest of the sources that the child must have.
     """
 
-    def __init__(
-        self, seconds: float, gigabytes: float, sources: tuple[str, ...] = (), digest: str | None = None
-    ) -> None:
+    def __init__(self, seconds: float, gigabytes: float) -> None:
         self.seconds = seconds
         self.gigabytes = gigabytes
-        self.sources = sources
-        self.digest = digest
         self.closed = False
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
-    def run(self, cell: Cell | bytes) -> Outcome:
-        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
-        first = self._attempt(cell)
-        return self._attempt(cell).outcome if first.again else first.outcome
+    def run(self, cell: Cell | bytes, digest: str = "") -> Outcome:
+        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start.
+
+        If a digest is given, a child that finds other sources for the cell is an ``EngineError`` too.
+        """
+        first = self._attempt(cell, digest)
+        return self._attempt(cell, digest).outcome if first.again else first.outcome
 
     def close(self) -> None:
         """Kill the child; the cell that it is computing has no outcome."""
@@ -86,17 +96,22 @@ class CellProcess:
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes) -> _Attempt:
+    def _attempt(self, cell: Cell | bytes, digest: str) -> _Attempt:
         child = self._living_child()
+        child.digest, child.parts = "", {}
         start = time.monotonic()
         try:
-            pickled = cell if isinstance(cell, bytes) else pickle.dumps(cell)
+            pickled = cell if isinstance(cell, bytes) else sent(cell)
         except Exception as error:  # a lambda, for instance
             return _Attempt(self._failed(cannot_be_sent(error), start, child))
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
-            child.report("started", START_SECONDS)
+            child.digest, child.parts = child.report("started", START_SECONDS) or ("", {})
+            if digest and child.digest not in ("", digest):
+                self._drop(child)
+                sentence = f"A worker has other sources ({child.digest}) than this run ({digest}): {SAME_SOURCES}."
+                raise OtherSourcesError(sentence, digest, child.parts)
             limit = f"time limit of {self.seconds:g} s"
             start = time.monotonic()
             outcome: Outcome = child.report("ended", self.seconds)
@@ -108,6 +123,7 @@ class CellProcess:
             self._drop(child)
             return _Attempt(self._failed(child.death(), start, child), again=True)
         used, child.cells = child.cells > 0, child.cells + 1
+        outcome = replace(outcome, origin=child.origin_of_cell, sources=child.parts)
         if outcome.reason == memory_reason(self.gigabytes):
             self._drop(child)
             return _Attempt(outcome, again=used)
@@ -118,7 +134,7 @@ class CellProcess:
             if self.closed:
                 raise ClosedError
             if self._child is None or self._child.process.poll() is not None:
-                self._child = _Child(self.sources)
+                self._child = _Child()
             child = self._child
         if not child.ready:
             try:
@@ -132,10 +148,6 @@ class CellProcess:
                 self._drop(child)
                 last = child.printed().strip().splitlines()[-1:]
                 raise EngineError(f"A worker could not start: {' '.join([child.death(), *last])}.") from None
-        if self.digest not in (None, child.origin["digest"]):
-            raise EngineError(
-                f"A worker has other sources ({child.origin['digest']}) than this run ({self.digest}): {SAME_SOURCES}."
-            )
         return child
 
     def _drop(self, child: "_Child") -> None:
@@ -147,7 +159,8 @@ class CellProcess:
 
     def _failed(self, reason: str, start: float, child: "_Child") -> Outcome:
         elapsed = time.monotonic() - start
-        return Outcome("failed", reason, child.printed(), elapsed=elapsed, origin=child.origin, pid=child.process.pid)
+        where: dict[str, Any] = {"origin": child.origin_of_cell, "pid": child.process.pid, "sources": child.parts}
+        return Outcome("failed", reason, child.printed(), elapsed=elapsed, **where)
 
 
 def cannot_be_sent(error: Exception) -> str:
@@ -158,14 +171,16 @@ def cannot_be_sent(error: Exception) -> str:
 class _Child:
     """The process, a thread that reads its reports, and a file with its standard error."""
 
-    def __init__(self, sources: tuple[str, ...]) -> None:
+    def __init__(self) -> None:
         self.ready = False
-        self.origin = origin(sources)  # until it reports its own
+        self.origin = origin()  # until it reports its own
+        self.digest = ""  # of the cell that it computes
+        self.parts: dict[str, str] = {}
         self.cells = 0
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "admiss.study.worker", *sources],
+            [sys.executable, "-P", "-m", "admiss.study.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
@@ -178,6 +193,10 @@ class _Child:
         assert self.process.stdout is not None
         self.stdin: IO[bytes] = self.process.stdin
         threading.Thread(target=_pass_on, args=(self.process.stdout, self.reports), daemon=True).start()
+
+    @property
+    def origin_of_cell(self) -> dict[str, str]:
+        return {**self.origin, "digest": self.digest}
 
     def send(self, job: Any) -> None:
         self.errors.truncate(0)

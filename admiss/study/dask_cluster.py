@@ -11,24 +11,14 @@ once, as an event, and again when the task ends.
     the scheduler is lost   the run ends with a sentence; outcomes that have arrived are in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
 
-Scheduler and workers must find the sources. By hand, in a checkout on each machine (a thread computes one cell at a
-time; ``--memory-limit 0``, since cells have their own limits):
+Scheduler and workers must find the sources. By hand, in the folder of the study on each machine (a thread computes one
+cell at a time; ``--memory-limit 0``, since cells have their own limits):
 
     PYTHONPATH=. dask scheduler
     PYTHONPATH=. dask worker ADDRESS --nworkers 16 --nthreads 1 --memory-limit 0
-    python -m experiments run STUDY --scale paper --scheduler ADDRESS
+    admiss study run mine.py --scheduler ADDRESS
 
-On SLURM, dask-jobqueue submits the workers as jobs; the scheduler runs in the script, in a checkout that all nodes see
-(``cores`` and ``memory`` are those of a job; ``job_script_prologue`` is run before its workers start):
-
-    import subprocess
-    from dask_jobqueue import SLURMCluster
-
-    cluster = SLURMCluster(queue="normal", account="me", cores=16, processes=16, memory="128GB", walltime="12:00:00",
-                           job_script_prologue=["cd /home/me/admiss", "export PYTHONPATH=$PWD"])
-    cluster.scale(jobs=10)
-    command = "python -m experiments run synthetic --scale paper --scheduler"
-    subprocess.run([*command.split(), cluster.scheduler_address], check=True)
+The README has the script for SLURM.
 """
 
 import contextlib
@@ -45,22 +35,31 @@ from itertools import groupby
 from typing import Any
 
 from admiss.extras import optional_import
-from admiss.study.cell_process import SAME_SOURCES, cannot_be_sent
-from admiss.study.digest import origin
-from admiss.study.local import PATIENCE, Finished
+from admiss.study.cell_process import SAME_SOURCES, OtherSourcesError, cannot_be_sent
+from admiss.study.local import PATIENCE, Arrived, Finished
 from admiss.study.outcome import Outcome
-from admiss.study.study import Cell, EngineError
+from admiss.study.plan import Cell, EngineError
+from admiss.study.sending import sent
+from admiss.study.sources import Sources
+from admiss.study.sources.origin import origin
+from admiss.study.sources.stale import changes
 
 with optional_import("A run on Dask", "dask"):
+    import dask
     import distributed
     from distributed.scheduler import KilledWorker
 
+    from admiss.study.dask_address import check_scheduler
     from admiss.study.dask_worker import CellProcesses, compute_cells
 
 # Tasks per thread of Dask: enough that none waits for the coordinator.
 TASKS_PER_THREAD = 4
 # Seconds after which the threads of the cluster are counted again, as workers come and go.
 COUNT_AGAIN = 5.0
+# Entries of each of Dask's logs.
+LOG_LENGTH = 100
+# Differences between sources that are named.
+MOST_CHANGES = 3
 
 
 def run_on_dask(
@@ -70,43 +69,41 @@ def run_on_dask(
     workers: int,
     seconds: float,
     gigabytes: float,
-    sources: tuple[str, ...] = (),
     scheduler: str | None = None,
 ) -> None:
-    """Compute cells on the workers of a scheduler, and call ``finished`` in this thread for each.
+    """Compute cells on the workers of a scheduler, and call ``finished`` in this thread with those that have ended.
 
     Without a scheduler, a local cluster of so many workers lives as long as the run.
     """
     local = scheduler is None
-    # On this machine sources that change during the run show in the digest of each row, as without Dask.
-    digest = None if local else origin(sources)["digest"]
-    processes = CellProcesses(seconds, gigabytes, sources, digest, local=local)
+    processes = CellProcesses(seconds, gigabytes, local=local)
     with _connection(workers, scheduler) as client, _registered(processes, client) as name:
-        coordinator = Coordinator(client, name, finished, sources)
+        # On this machine sources that change during the run show in the digest of each row, as without Dask.
+        coordinator = Coordinator(client, name, finished, None if local else Sources())
         try:
             coordinator.compute(cells)
         except KeyboardInterrupt:
             coordinator.drain()
             raise
         finally:
+            coordinator.pass_on()
             coordinator.cancel()
 
 
 @contextlib.contextmanager
 def _connection(workers: int, scheduler: str | None) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
+        # Dask keeps recent messages, events and transitions, and in a local cluster those of the scheduler are here.
+        stack.enter_context(dask.config.set({"distributed.admin.low-level-log-length": LOG_LENGTH}))
         address: Any = scheduler
         if scheduler is None:
             local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
             quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
             address = distributed.LocalCluster(**local, **quiet)
             stack.callback(_close, address)
-        try:
-            client = distributed.Client(address, set_as_default=False)
-        except (OSError, ValueError) as error:  # nothing answers at the address, or it is malformed
-            raise EngineError(
-                f"There is no Dask scheduler at {scheduler} ({_line(error)}): check the address, and that it runs."
-            ) from None
+        else:
+            check_scheduler(scheduler)
+        client = distributed.Client(address, set_as_default=False)
         # The loss of the scheduler is reported in one sentence instead of a log.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         yield stack.enter_context(client)
@@ -120,7 +117,7 @@ def _close(cluster: Any) -> None:
 @contextlib.contextmanager
 def _registered(processes: CellProcesses, client: Any) -> Iterator[str]:
     """Register child processes with all workers, later ones too, under the returned name; kill them at the end."""
-    name = f"experiments-{uuid.uuid4().hex}"
+    name = f"study-{uuid.uuid4().hex}"
     try:
         try:
             client.register_plugin(processes, name=name)
@@ -142,14 +139,16 @@ class Coordinator:
     name : str
         Name of the plugin with the child processes, and of the topic of the events.
     finished : callable
-    sources : tuple of str
+    sources : Sources, optional
+        Those that the workers must have.
     """
 
-    def __init__(self, client: Any, name: str, finished: Finished, sources: tuple[str, ...] = ()) -> None:
+    def __init__(self, client: Any, name: str, finished: Finished, sources: Sources | None = None) -> None:
         self.client = client
         self.name = name
         self.finished = finished
-        self.origin = origin(sources)
+        self.arrived: list[Arrived] = []  # outcomes that were not passed on yet
+        self.sources = sources
         self.tasks: dict[str, tuple[Any, list[Cell]]] = {}  # futures and their cells
         self.missing: dict[str, Cell] = {}  # cells of tasks whose outcomes have not arrived
         self.submitted = 0
@@ -173,15 +172,15 @@ class Coordinator:
                 if suspect is None:
                     return
                 self._submit([suspect])
-            try:
-                message = self.messages.get(timeout=PATIENCE)
-            except queue.Empty:
-                pass
-            else:
-                if isinstance(message, bytes):
-                    self._receive(*pickle.loads(message))
-                else:
-                    suspects.extend(self._end(message, alone))
+            with contextlib.suppress(queue.Empty):
+                messages = [self.messages.get(timeout=PATIENCE)]
+                messages += [self.messages.get_nowait() for _ in range(self.messages.qsize())]
+                for message in messages:
+                    if isinstance(message, bytes):
+                        self._receive(*pickle.loads(message))
+                    else:
+                        suspects.extend(self._end(message, alone))
+            self.pass_on()
             if time.monotonic() - self.counted > COUNT_AGAIN:
                 threads = self._threads(threads)
 
@@ -204,25 +203,33 @@ class Coordinator:
         return threads
 
     def _submit(self, piece: list[Cell]) -> None:
-        sent = []
+        pickled = []
         for cell in piece:
+            digest = "" if self.sources is None else self.sources.of(cell).digest
             try:
                 # As bytes, which only the child unpickles: the Dask worker need not import the study.
-                sent.append((cell.key, pickle.dumps(cell)))
+                pickled.append((cell.key, sent(cell), digest))
                 self.missing[cell.key] = cell
             except Exception as error:
-                self.finished(cell, Outcome("failed", cannot_be_sent(error), origin=self.origin, pid=os.getpid()))
+                outcome = Outcome("failed", cannot_be_sent(error), origin=origin(), pid=os.getpid())
+                self.arrived.append((cell, outcome))
         self.submitted += 1
         key = f"{self.name}-{self.submitted}"
-        future = self.client.submit(compute_cells, self.name, sent, key=key, pure=False)
+        future = self.client.submit(compute_cells, self.name, pickled, key=key, pure=False)
         self.tasks[key] = (future, piece)
         future.add_done_callback(self.messages.put)
 
     def _receive(self, key: str, outcome: Outcome) -> None:
-        """Pass on the first outcome of a cell; that of a task computed again differs only in its times."""
+        """Keep the first outcome of a cell; that of a task computed again differs only in its times."""
         cell = self.missing.pop(key, None)
         if cell is not None:
-            self.finished(cell, outcome)
+            self.arrived.append((cell, outcome))
+
+    def pass_on(self) -> None:
+        """Pass on the outcomes that have arrived."""
+        if self.arrived:
+            self.finished(self.arrived)
+            self.arrived = []
 
     def _end(self, future: Any, alone: bool) -> list[Cell]:
         """Finish a task; returns the cells that must be tried alone because workers died with it."""
@@ -238,6 +245,8 @@ class Coordinator:
         if future.status != "error":
             raise self._lost()
         error = future.exception()
+        if isinstance(error, OtherSourcesError):
+            raise self._other_sources(error, piece)
         if not isinstance(error, KilledWorker):
             raise _explained(error)
         left = [cell for cell in piece if cell.key in self.missing]
@@ -245,8 +254,19 @@ class Coordinator:
             return left
         for cell in left:
             reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
-            self._receive(cell.key, Outcome("failed", reason, _line(error), origin=self.origin, pid=os.getpid()))
+            self._receive(cell.key, Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid()))
         return []
+
+    def _other_sources(self, error: OtherSourcesError, piece: list[Cell]) -> EngineError:
+        """Name the first differences between the sources of this run and of a worker."""
+        own = [] if self.sources is None else [self.sources.of(cell) for cell in piece]
+        here = next((each.parts for each in own if each.digest == error.digest), {})
+        found = changes(here, error.parts) if error.parts else []
+        if not found:
+            return error
+        more = [f"{len(found) - MOST_CHANGES:,} more"] if len(found) > MOST_CHANGES else []
+        words = "; ".join([*found[:MOST_CHANGES], *more])
+        return EngineError(f"A worker has other sources than this run ({words}): {SAME_SOURCES}.")
 
     def _lost(self) -> EngineError:
         return EngineError(

@@ -18,18 +18,12 @@ class CellProcesses(distributed.WorkerPlugin):
     ----------
     seconds, gigabytes : float
         Limits per cell.
-    sources : tuple of str
-        Packages of the study, which the digest of a cell covers.
-    digest : str or None
-        Digest of the sources that the children must have.
     local : bool
         Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
     """
 
-    def __init__(
-        self, seconds: float, gigabytes: float, sources: tuple[str, ...], digest: str | None, *, local: bool
-    ) -> None:
-        self.conditions = (seconds, gigabytes, sources, digest)
+    def __init__(self, seconds: float, gigabytes: float, *, local: bool) -> None:
+        self.conditions = (seconds, gigabytes)
         self.local = local
 
     def setup(self, worker: Any) -> None:
@@ -58,16 +52,19 @@ class CellProcesses(distributed.WorkerPlugin):
             process.close()
 
 
-def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcome]:
-    """Compute pickled cells in a thread of a Dask worker: outcomes by key, each also logged as an event at once."""
+def compute_cells(name: str, cells: list[tuple[str, bytes, str]]) -> dict[str, Outcome]:
+    """Compute pickled cells in a thread of a Dask worker: outcomes by key, each also logged as an event at once.
+
+    Each cell has its key and the digest of the sources that must compute it, which is empty if any may.
+    """
     worker = distributed.get_worker()
     task = worker.get_current_task()
     processes = cast(CellProcesses, worker.plugins[name])
     process = processes.take(task)
     outcomes = {}
     try:
-        for key, pickled in cells:
-            outcomes[key] = process.run(pickled)
+        for key, pickled, digest in cells:
+            outcomes[key] = process.run(pickled, digest)
             worker.log_event(name, pickle.dumps((key, outcomes[key])))
     except ClosedError:  # the worker ends, or the task was released
         raise distributed.Reschedule from None

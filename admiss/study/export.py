@@ -1,15 +1,14 @@
-"""Files of a study: its table with provenance, and its sections and figures.
+"""The table of a study as a file, with provenance.
 
 A table is readable without this package. The key-value metadata of a Parquet file hold the study, commands, versions,
-machines and digests of the sources as JSON text; those of a CSV file are in a JSON file beside it. Sections are written
-as CSV, one file per section, with a README on how they were made. The same table gives the same bytes.
+machines and digests of the sources as JSON text; those of a CSV file are in a JSON file beside it, and its texts are
+such that no spreadsheet takes them for formulas (:mod:`admiss.study.csv_text`). The same table gives the same bytes.
 """
 
-import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,36 @@ import polars as pl
 
 from admiss.atomic_write import write_atomically
 from admiss.extras import optional_import
-from admiss.study.report.presentation import Presentation
-from admiss.study.run import grid_keys
-from admiss.study.sections import ABSENT, Section, markdown
+from admiss.study.csv_text import harmless_table
+from admiss.study.plan import EngineError, Plan
+from admiss.study.run import run_grid
+from admiss.study.sources import Sources
+from admiss.study.sources.stale import stale_cells
 from admiss.study.store import Store
-from admiss.study.study import EngineError, Study
 from admiss.study.table import read_table
 
 
-def write_table(store: Store, study: Study, path: Path) -> int:
+def write_table(store: Store, study: Plan, path: Path) -> int:
     """Write the table of a store; returns the number of rows."""
     if path.suffix not in (".parquet", ".csv"):
         raise EngineError(f"{path} must end in .parquet or .csv.")
     table = read_table(store, study)
     facts = provenance(store, study)
-    if path.suffix == ".csv":
-        write_atomically(path, table.write_csv().encode())
-        write_atomically(path.with_name(f"{path.name}.json"), json.dumps(facts, indent=1).encode())
-    else:
-        write_atomically(path, _parquet(table, facts))
+    try:
+        if path.suffix == ".csv":
+            write_atomically(path, harmless_table(table).write_csv().encode())
+            write_atomically(path.with_name(f"{path.name}.json"), json.dumps(facts, indent=1).encode())
+        else:
+            write_atomically(path, _parquet(table, facts))
+    except OSError as error:
+        raise EngineError(f"The table cannot be written to {path} ({error.strerror}): name another file.") from error
     return table.height
 
 
-def provenance(store: Store, study: Study) -> dict[str, Any]:
-    """Commands, versions, machines, and digests of the sources with their numbers of cells."""
-    keys, runs = grid_keys(store, study), store.runs()
+def provenance(store: Store, study: Plan) -> dict[str, Any]:
+    """Commands, versions, machines, digests of the sources with their numbers of cells, and numbers of cells."""
+    grid, runs = run_grid(store, study), store.runs()
+    keys = {cell.key for cell in grid}
     cells = [row for row in store.rows() if row["key"] in keys]
     done = sum(row["status"] == "done" for row in cells)
     return {
@@ -54,6 +58,7 @@ def provenance(store: Store, study: Study) -> dict[str, Any]:
         "done": done,
         "failed": len(cells) - done,
         "pending": len(keys) - len(cells),
+        "stale": len(stale_cells(grid, {row["key"]: row for row in cells}, Sources())),
     }
 
 
@@ -76,80 +81,3 @@ def _parquet(table: pl.DataFrame, facts: dict[str, Any]) -> bytes:
     content = io.BytesIO()
     pq.write_table(arrow.replace_schema_metadata(metadata), content)
     return content.getvalue()
-
-
-def write_results(
-    table: pl.DataFrame, presentation: Presentation, folder: Path, command: str, facts: Mapping[str, str] | None = None
-) -> list[Path]:
-    """Write the sections of a study and a README into a folder.
-
-    Parameters
-    ----------
-    table : DataFrame
-    presentation : Presentation
-    folder : Path
-        Created if it does not exist; other files in it are left alone.
-    command : str
-        The commands that made the table, one per line.
-    facts : dict, optional
-        Further lines of the README, such as versions.
-
-    Returns
-    -------
-    list of Path
-        The files written.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    sections = presentation.sections(table)
-    written = [_write_csv(section, folder / f"{section.name}.csv") for section in sections]
-    readme = folder / "README.md"
-    readme.write_text(_readme(table, presentation.study.title, sections, command, facts or {}), encoding="utf-8")
-    return [*written, readme]
-
-
-def _write_csv(section: Section, path: Path) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(section.header)
-        writer.writerows([["" if cell == ABSENT else cell for cell in row] for row in section.rows])
-    return path
-
-
-def _readme(
-    table: pl.DataFrame, title: str, sections: Sequence[Section], command: str, facts: Mapping[str, str]
-) -> str:
-    cells = table.filter(pl.col("key").is_not_null())  # choices among methods are not cells
-    status = dict(sorted(Counter(cells["status"].to_list()).items()))
-    lines = [f"# {title}", "", "Made by", "", *(f"    {line}" for line in command.splitlines()), ""]
-    lines += [f"* cells: {', '.join(f'{count} {name}' for name, count in status.items()) or 'none'}"]
-    lines += [
-        f"* {column}: {', '.join(sorted(map(str, cells[column].drop_nulls().unique().to_list()))) or ABSENT}"
-        for column in ("version", "digest", "machine")
-    ]
-    lines += [f"* {name}: {fact}" for name, fact in facts.items()]
-    if sections:
-        lines += ["", "An empty cell was not measured.", ""]
-        lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
-    lines += [line for section in sections if section.conclusion for line in ("", section.conclusion)]
-    return "\n".join(lines) + "\n"
-
-
-def save_figures(table: pl.DataFrame, presentation: Presentation, folder: Path, form: str = "png") -> list[Path]:
-    """Write the figures of a study into a folder as PNG or SVG, and return their paths."""
-    with optional_import("A figure", "plots"):
-        import matplotlib
-
-    if form not in ("png", "svg"):
-        raise ValueError(f"Unknown form {form!r} of figures: choose png or svg.")
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for drawing in presentation.figures(presentation.rows(table)):
-        paths.append(folder / f"{drawing.name}.{form}")
-        with matplotlib.rc_context({"svg.hashsalt": drawing.name}):
-            # no date: the same table gives the same file
-            metadata = {"Date": None} if form == "svg" else None
-            drawing.figure.savefig(paths[-1], dpi=130, facecolor="white", metadata=metadata)
-    if presentation.plot is not None:
-        paths.append(folder / f"{presentation.study.name}.{form}")
-        presentation.plot(table, paths[-1])
-    return paths

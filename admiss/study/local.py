@@ -7,14 +7,17 @@ longest list of another. Each worker is a thread of this process that waits for 
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from admiss.study.cell_process import CellProcess, ClosedError
 from admiss.study.outcome import Outcome
-from admiss.study.study import Cell
+from admiss.study.plan import Cell
 
-Finished = Callable[[Cell, Outcome], None]
+Arrived = tuple[Cell, Outcome]
+Finished = Callable[[Sequence[Arrived]], None]
+# Outcomes of a worker that may wait: what arrives while the disk is busy is written at once.
+MOST_WAITING = 8
 # Seconds after which a wait is interrupted, for Ctrl-C on systems that cannot interrupt it.
 PATIENCE = 0.5
 
@@ -26,43 +29,48 @@ def run_locally(
     workers: int,
     seconds: float,
     gigabytes: float,
-    sources: tuple[str, ...] = (),
 ) -> None:
-    """Compute cells in processes, and call ``finished`` in this thread for each.
+    """Compute cells in processes, and call ``finished`` in this thread with those that have ended since the last call.
 
     However it ends, by Ctrl-C or an error in ``finished`` too, the processes are killed; outcomes that have arrived by
     then are passed on first, unless ``finished`` itself has raised.
     """
     schedule = Schedule(cells, workers)
-    processes = [CellProcess(seconds, gigabytes, sources) for _ in range(workers)]
+    processes = [CellProcess(seconds, gigabytes) for _ in range(workers)]
     # Bounded, to keep workers from running ahead of a slow disk.
-    outcomes: queue.Queue[tuple[Cell, Outcome] | Exception | None] = queue.Queue(maxsize=workers)
+    outcomes: queue.Queue[Arrived | Exception | None] = queue.Queue(maxsize=MOST_WAITING * workers)
     for index, process in enumerate(processes):
         threading.Thread(target=_work, args=(index, process, schedule, outcomes), daemon=True).start()
     living = workers
+    arrived: list[Arrived] = []
     try:
         while living:
             try:
-                message = outcomes.get(timeout=PATIENCE)
+                messages = [outcomes.get(timeout=PATIENCE), *_waiting(outcomes)]
             except queue.Empty:
                 continue
-            if message is None:
-                living -= 1
-            elif isinstance(message, Exception):
-                raise message
-            else:
-                finished(*message)
+            arrived += [message for message in messages if isinstance(message, tuple)]
+            if arrived:
+                finished(arrived)
+                arrived = []
+            for message in messages:
+                if isinstance(message, Exception):
+                    raise message
+            living -= messages.count(None)
     except KeyboardInterrupt:
         schedule.stop()
-        while not outcomes.empty():
-            message = outcomes.get_nowait()
-            if isinstance(message, tuple):
-                finished(*message)
+        arrived += [message for message in _waiting(outcomes) if isinstance(message, tuple)]
+        if arrived:
+            finished(arrived)
         raise
     finally:
         schedule.stop()
         for process in processes:
             process.close()
+
+
+def _waiting(outcomes: "queue.Queue[Arrived | Exception | None]") -> list[Arrived | Exception | None]:
+    return [outcomes.get_nowait() for _ in range(outcomes.qsize())]
 
 
 def _work(index: int, process: CellProcess, schedule: "Schedule", outcomes: "queue.Queue[object]") -> None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Numbers that are compared: a cell with one that is not finite has failed. ``r2_authors`` is an optional second score.
-NUMBERS = ("score", "r2_authors", "cv_score", "seconds")
+# Numbers that are compared: a cell with one that is not finite has failed.
+NUMBERS = ("score", "cv_score", "seconds")
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,12 @@ class Outcome:
     elapsed : float
         Seconds of wall-clock time.
     origin : dict
-        Version, digest of the sources, and machine of the process that computed it.
+        Version, digest of the sources (empty if that process does not know it), and machine of the process that
+        computed it.
     pid : int
         Number of that process.
+    sources : dict
+        The sources by their parts, if that process has not reported them before.
     """
 
     status: str
@@ -37,6 +40,7 @@ class Outcome:
     elapsed: float = 0.0
     origin: dict[str, str] = field(default_factory=dict)
     pid: int = 0
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 def plain_scores(scores: Any) -> dict[str, Any]:

@@ -3,10 +3,12 @@
     meta        the study, and the version of this layout
     runs        the commands that wrote, with scale, versions and machine
     cells       one row per cell: recipe, seed, status, reason, scores, and their provenance
+    sources     the parts of the sources of cells, by digest; stores of earlier versions have none
 
-Only the coordinator writes, one transaction per cell. In WAL mode with ``synchronous = FULL`` a commit is on the disk
-when it returns: neither ``kill -9`` nor a power failure loses a cell that was written. Readers and the writer do not
-wait for each other.
+Only the coordinator writes, in one transaction the cells that have ended since the last one. In WAL mode with
+``synchronous = FULL`` a commit is on the disk when it returns: neither ``kill -9`` nor a power failure loses a cell
+that was written. Readers and the writer do not wait for each other. The number of writes is also kept beside the store
+(:mod:`admiss.study.write_count`): a store whose log was deleted says so.
 
 A writer holds a lock on a second file as long as it lives; the system releases it when the process dies. WAL needs
 memory that processes share: for others to read during a run, the folder must be on a local disk of the coordinator's
@@ -15,43 +17,19 @@ machine.
 
 import contextlib
 import json
-import os
 import sqlite3
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from admiss.study.outcome import Outcome, encodable
-from admiss.study.store_errors import companions, damaged, explained, forbidden, move
-from admiss.study.study import Cell, EngineError
-
-LAYOUT = 1
-FILE, LOCK = "cells.sqlite", "lock.sqlite"
-TABLES = f"""
-PRAGMA journal_mode = WAL;
-BEGIN;
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-INSERT INTO meta VALUES ('layout', '{LAYOUT}');
-CREATE TABLE runs (started TEXT NOT NULL, command TEXT NOT NULL, scale TEXT NOT NULL, digest TEXT NOT NULL,
-    machine TEXT NOT NULL, versions TEXT NOT NULL);
-CREATE TABLE cells (
-    key TEXT PRIMARY KEY,
-    instance TEXT NOT NULL,
-    method TEXT NOT NULL,
-    seed INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
-    reason TEXT CHECK ((reason IS NULL) = (status = 'done')),
-    details TEXT,
-    scores TEXT NOT NULL,
-    elapsed REAL NOT NULL,
-    version TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    machine TEXT NOT NULL,
-    pid INTEGER NOT NULL,
-    finished TEXT NOT NULL
-);
-COMMIT;
-"""
+from admiss.study.plan import Cell, EngineError
+from admiss.study.store_errors import explained, move
+from admiss.study.store_files import FILE as FILE
+from admiss.study.store_files import LAYOUT, create, locked, opened, refuse_remains
+from admiss.study.write_count import WriteCount
 
 
 class Store:
@@ -69,19 +47,23 @@ class Store:
     def __init__(self, folder: str | Path, study: str | None = None, *, write: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / FILE
+        self._written: set[str] = set()
         self._lock: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
+        self._count = WriteCount(self.path)
         try:
             if write:
-                self._lock = _locked(self.folder)
+                self._lock = locked(self.folder)
             if not self.path.exists():
-                _refuse_remains(self.path)
+                refuse_remains(self.path)
             if write and not self.path.exists():
-                _create(self.path, str(study))
+                self._count.forget()
+                create(self.path, str(study))
             elif not self.path.exists():
                 raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
-            self._connection = _opened(self.path, write)
+            self._connection = opened(self.path, write)
             self._check(study)
+            self._tell_loss(write)
         except BaseException:
             self.close()
             raise
@@ -105,6 +87,18 @@ class Store:
                 f"{self.path} holds the study {self.study!r}, not {study!r}: choose another folder with --out."
             )
 
+    def _tell_loss(self, write: bool) -> None:
+        """Print a sentence if cells may be lost; it is an error for a reader to whom none is left."""
+        counted = self._count.read()  # before those in the store, to which a run may be adding
+        with explained(self.path):
+            (written,) = self._ask("SELECT coalesce(max(value), 0) FROM meta WHERE name = 'writes'").fetchone()
+        self._writes, self._new = int(written), 0
+        loss = self._count.loss(counted - self._writes)
+        if loss and not write and not self.states():
+            raise EngineError(loss)
+        if loss:
+            print(f"warning: {loss}", file=sys.stderr)
+
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
         recipe = cell.recipe
@@ -124,6 +118,12 @@ class Store:
         }
         self._write("cells", row)
 
+    def add_sources(self, digest: str, parts: Mapping[str, str]) -> None:
+        """Write the parts of sources, unless they are known or empty."""
+        if parts and digest not in self._written:
+            self._write("sources", {"digest": digest, "parts": json.dumps(parts)})
+            self._written.add(digest)
+
     def add_run(self, run: dict[str, str]) -> None:
         """Record a run that is about to write: command, scale, digest, machine, versions."""
         self._write("runs", {"started": now(), **run})
@@ -131,9 +131,29 @@ class Store:
     def _write(self, table: str, row: dict[str, Any]) -> None:
         row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
         values = ", ".join(f":{name}" for name in row)
-        with explained(self.path):
-            # Without an explicit BEGIN every statement is a transaction.
+        with self.together():
             self._ask(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+            self._new += 1
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Write what is added inside in one transaction, which is on the disk at the end."""
+        if self._connection is None or self._connection.in_transaction:
+            yield
+            return
+        with explained(self.path):
+            self._new = 0
+            self._ask("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._ask("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (str(self._writes + self._new),))
+                self._ask("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._ask("ROLLBACK")
+                raise
+        self._writes += self._new
+        self._count.write(self._writes)
 
     def rows(self) -> list[dict[str, Any]]:
         """All cells, in an order independent of when they ended; instance, method and scores are decoded."""
@@ -150,6 +170,12 @@ class Store:
         """The commands that wrote, in their order; versions as a dict."""
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
         return [{**run, "versions": json.loads(run["versions"])} for run in runs]
+
+    def sources(self) -> dict[str, dict[str, str]]:
+        """The parts of the sources of cells, by digest."""
+        if not self._dicts("SELECT name FROM sqlite_master WHERE name = 'sources'"):
+            return {}
+        return {row["digest"]: json.loads(row["parts"]) for row in self._dicts("SELECT * FROM sources")}
 
     def scales(self) -> list[str]:
         """The distinct scales of those commands."""
@@ -172,6 +198,7 @@ class Store:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
         self._connection = self._lock = None
+        self._count.close()
 
     def __enter__(self) -> Self:
         return self
@@ -183,77 +210,3 @@ class Store:
 def now() -> str:
     """Current time as ISO text."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _locked(folder: Path) -> sqlite3.Connection:
-    """Open a connection that holds the lock of a folder until it is closed or its process dies."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EngineError(
-            f"The folder {folder} cannot be made ({error.strerror}): choose another with --out."
-        ) from None
-    path = folder / LOCK
-    with explained(path):
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except BaseException:
-            connection.close()
-            raise
-    return connection
-
-
-def _refuse_remains(path: Path) -> None:
-    """Refuse files left over from a lost store: SQLite would write their content into a new one."""
-    remains = [str(other) for other in companions(path) if other.exists()]
-    if remains:
-        raise EngineError(
-            f"{path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
-            f"{'them' if len(remains) > 1 else 'that'} away and run again."
-        )
-
-
-def _create(path: Path, study: str) -> None:
-    """Create an empty store under another name and move it in one step: a store that exists is complete."""
-    unfinished = path.with_name(f"{path.name}.new")
-    for leftover in path.parent.glob(f"{unfinished.name}*"):
-        leftover.unlink()
-    with explained(path):
-        with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
-            connection.executescript(TABLES)
-            connection.execute("INSERT INTO meta VALUES ('study', ?)", (study,))
-        os.replace(unfinished, path)
-
-
-def _opened(path: Path, write: bool) -> sqlite3.Connection:
-    """Open a store and check that it is not damaged."""
-    if path.stat().st_size == 0:
-        raise EngineError(damaged(path, "it is empty"))
-    with explained(path):
-        try:
-            connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
-        except sqlite3.OperationalError as error:
-            # A reader creates a file beside the store; in a read-only folder the store alone must do.
-            wal, _ = companions(path)
-            if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
-                raise
-            connection, found = _checked(path, "mode=ro&immutable=1")
-        if write:
-            connection.execute("PRAGMA synchronous = FULL")
-    if found != "ok":
-        connection.close()
-        raise EngineError(damaged(path, " ".join(found.split())))
-    return connection
-
-
-def _checked(path: Path, options: str) -> tuple[sqlite3.Connection, str]:
-    """Open a connection, and return it with the result of SQLite's check (``ok`` if nothing is wrong)."""
-    address = f"{path.absolute().as_uri()}?{options}"
-    connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
-    try:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection, found

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from admiss.study.study import EngineError
+from admiss.study.plan import EngineError
 
 # A disk with fewer free bytes on which writing fails is called full.
 FULL_DISK = 2**20

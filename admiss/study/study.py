@@ -1,163 +1,246 @@
-"""Studies: instances, methods, and the cells in which they meet.
+"""Studies as people write and use them: plain objects in, a table and a page out.
 
-    instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass with fields of plain values
-                and a method ``make()`` that returns the rows.
-    method      a name, a function of the rows and a seed that returns scores, and its parameters.
-    study       a union of products of instances and methods, at each of three scales.
+    Study("mine", instances=[..], methods={"ridge": make_pipeline(..)}, metrics=["r2"])
 
-A cell is identified by the hash of its instance and its method with its parameters. Its seed is a hash of the instance
-alone: all methods see the same rows and folds, and a cell has the same numbers on any worker, in any order.
-
-Some methods are choices among others by their score in cross-validation. They cost nothing, and are rows of the table
-(:class:`Best`), not cells.
+Everything that the engine needs follows from these objects (:class:`~admiss.study.plan.Plan`): products of instances
+and methods, settings, metrics and scales. Objects that cannot be hashed or sent to another process are refused when the
+study is made.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import cached_property
-from typing import Any, Protocol
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
-SCALES = ("smoke", "laptop", "paper")
-Scores = dict[str, Any]
-
-
-class EngineError(Exception):
-    """A run, a store or a worker that cannot continue, in one sentence that says what to do.
-
-    A cell that fails is not an error but a row of the table.
-    """
-
-
-class Instance(Protocol):
-    """A recipe for rows: a frozen dataclass with fields of plain values."""
-
-    def make(self) -> Any:
-        """Make the rows."""
+from admiss.extras import optional_import
+from admiss.study.folders import store_folder
+from admiss.study.instances import instance_of
+from admiss.study.plain_objects import REPLICATE, method_of, metrics_of, varying_fields
+from admiss.study.plan import ONE_SCALE, Method, Plan, Product, StudyError, instance_recipe
+from admiss.study.reading import status_text, write_files, write_page
+from admiss.study.recipe import RecipeError
+from admiss.study.sending import check_sent
+from admiss.study.session import run_plan
+from admiss.study.store import Store
 
 
-@dataclass(frozen=True)
-class Method:
-    """A named way to score rows.
+@dataclass(frozen=True, repr=False)
+class Study(Plan):
+    """Methods that are compared on instances.
 
-    Attributes
+    Parameters
     ----------
     name : str
-        Name in tables.
-    run : callable
-        A function of a module, which other processes can import: ``run(rows, seed, **parameters)`` returns a dict of
-        plain values with at least ``score`` and ``seconds`` (CPU).
-    parameters : dict
-        Plain values.
-    """
-
-    name: str
-    run: Callable[..., Scores]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Best:
-    """The member with the largest ``cv_score``; its seconds are those of all members."""
-
-    name: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """An instance and a method."""
-
-    instance: Any
-    method: Method
-
-    @property
-    def recipe(self) -> dict[str, Any]:
-        """Instance and method in plain values."""
-        run = f"{self.method.run.__module__}.{self.method.run.__qualname__}"
-        method = {"name": self.method.name, "run": run, "parameters": dict(self.method.parameters)}
-        return {"instance": instance_recipe(self.instance), "method": method}
-
-    @cached_property
-    def key(self) -> str:
-        """Hash of the recipe."""
-        return _hash(self.recipe).hex()[:32]
-
-    @cached_property
-    def seed(self) -> int:
-        """Hash of the instance, as a seed."""
-        return instance_seed(self.instance)
-
-
-def instance_recipe(instance: Any) -> dict[str, Any]:
-    """The kind and the fields of an instance.
+        Letters, digits, ``-`` and ``_``; part of the folder of a run.
+    title, description : str
+        What the page of the study says; the title is the name by default.
+    instances : sequence, or dict of scales
+        Each a dataclass with a method ``make`` that returns rows, a :class:`~admiss.study.instances.Table`, or a pair
+        of a name and a function that makes rows (or the rows themselves). Rows are X and y, which are split at random,
+        or X_train, X_test, y_train and y_test. With a dict such as ``{"smoke": [..], "full": [..]}`` a run chooses a
+        scale.
+    methods : dict
+        From names to estimators of scikit-learn, or functions of the rows (and a seed) that return a number, a dict of
+        numbers, or a fitted model.
+    metrics : str, sequence of str, or dict
+        Names of scorers of scikit-learn, or names with functions ``metric(model, X, y)``; larger is better. The first
+        one is compared. By default ``r2`` for regressors, ``accuracy`` for classifiers.
+    reference : str
+        The method that others are compared with; the first by default.
+    settings : tuple of str
+        Fields of instances by which tables and figures are made; by default those that vary.
+    replicates : int
+        Number of seeds, and with them random splits, of every instance (of its field ``replicate``).
+    test_share : float
+        Share of test rows in random splits.
+    products : callable
+        For grids that are no product of instances and methods: from a scale to a sequence of
+        :class:`~admiss.study.plan.Product`, in place of ``instances`` and ``methods``.
+    best : tuple of Best
+        Choices among methods by their score in cross-validation.
+    seconds, gigabytes : float
+        Limits per cell.
+    scales, derived
+        See :class:`~admiss.study.plan.Plan`.
 
     Examples
     --------
-    >>> @dataclass(frozen=True)
-    ... class Normal:
-    ...     n: int
-    >>> instance_recipe(Normal(3))
-    {'kind': 'Normal', 'n': 3}
-    """
-    if not is_dataclass(instance) or isinstance(instance, type):
-        raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
-    return {"kind": type(instance).__name__, **asdict(instance)}
-
-
-def instance_seed(instance: Any) -> int:
-    """A number below 2^32 that depends on the recipe alone."""
-    return int.from_bytes(_hash(instance_recipe(instance))[:4], "little")
-
-
-def _hash(recipe: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).digest()
-
-
-@dataclass(frozen=True)
-class Product:
-    """All pairs of some instances and some methods."""
-
-    instances: Sequence[Any]
-    methods: Sequence[Method]
-
-
-@dataclass(frozen=True)
-class Study:
-    """A grid with a name.
-
-    Attributes
-    ----------
-    name, title, description : str
-    products : callable
-        From a scale to the products whose union is the grid.
-    best : tuple of Best
-        Choices among methods.
-    settings : tuple of str
-        Fields of instances by which tables are grouped and filtered, the most important first.
-    seconds, gigabytes : float
-        Limits per cell.
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression, Ridge
+    >>> X, y = np.eye(20, 3), np.arange(20.0)
+    >>> study = Study("lines", instances=[("eye", (X, y))], methods={"ols": LinearRegression(), "ridge": Ridge()})
+    >>> study.metrics, study.reference, len(list(study.cells("all")))
+    (('r2',), 'ols', 2)
     """
 
-    name: str
-    title: str
-    description: str
-    products: Callable[[str], Sequence[Product]]
-    best: tuple[Best, ...] = ()
-    settings: tuple[str, ...] = ()
-    seconds: float = 600.0
-    gigabytes: float = 8.0
+    instances: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None
+    methods: Mapping[str, Any] | None = None
+    replicates: int = 1
+    test_share: float = 0.25
 
-    def cells(self, scale: str) -> Iterator[Cell]:
-        """Iterate over the distinct cells of a scale; cells of one instance are consecutive."""
-        if scale not in SCALES:
-            raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(SCALES)}.")
-        seen: set[str] = set()
-        for product in self.products(scale):
-            for instance in product.instances:
-                for method in product.methods:
-                    cell = Cell(instance, method)
-                    if cell.key not in seen:
-                        seen.add(cell.key)
-                        yield cell
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[\w-]+", self.name):
+            raise StudyError(f"The name of a study must consist of letters, digits, - and _, not {self.name!r}.")
+        self._set("title", self.title or self.name)
+        if self.instances is None and self.methods is None:
+            return
+        if self.instances is None or self.methods is None:
+            raise StudyError(f"The study {self.name!r} needs both instances and methods (or products instead).")
+        if not isinstance(self.replicates, int) or self.replicates < 1:
+            raise StudyError(f"replicates must be a positive whole number, not {self.replicates!r}.")
+        if not 0 < self.test_share < 1:
+            raise StudyError(f"test_share must be between 0 and 1, not {self.test_share!r}.")
+        try:
+            metrics = metrics_of(self.metrics, self.methods)
+            methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
+            by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
+            instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
+            self._check(methods, instances, metrics)
+        except (RecipeError, TypeError) as error:
+            raise StudyError(f"The study {self.name!r} cannot be run: {error}") from error
+        self._set("metrics", tuple(metrics))
+        self._set("scales", tuple(instances))
+        self._set("reference", self.reference or methods[0].name)
+        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*instances.values()))))
+        self._set("products", lambda scale: [Product(instances[scale], methods)])
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _replicated(self, given: Sequence[Any], scale: str) -> list[Any]:
+        if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+            raise StudyError(f"The instances of {self.name!r} at scale {scale!r} must be a list with at least one.")
+        instances = [instance_of(each) for each in given]
+        if self.replicates == 1:
+            return instances
+        for instance in instances:
+            if REPLICATE not in {part.name for part in fields(instance)}:
+                raise StudyError(
+                    f"replicates needs a field 'replicate' of {type(instance).__name__}, which changes its seed: add "
+                    "'replicate: int = 0' to its fields."
+                )
+            if getattr(instance, REPLICATE) != 0:
+                raise StudyError("Leave out replicates, or the field 'replicate' of the instances: both number them.")
+        return [replace(instance, replicate=number) for instance in instances for number in range(self.replicates)]
+
+    def _check(self, methods: Sequence[Method], instances: Mapping[str, Sequence[Any]], metrics: Iterable[str]) -> None:
+        """Refuse what cannot be run, before anything is."""
+        if not methods:
+            raise StudyError(f"The study {self.name!r} has no methods.")
+        names = [method.name for method in methods]
+        taken = {field for listed in instances.values() for each in listed for field in instance_recipe(each)}
+        for name in taken.intersection(metrics) - {"score"}:
+            raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one of them.")
+        if self.reference and self.reference not in names:
+            raise StudyError(f"The reference {self.reference!r} is no method: choose one of {', '.join(names)}.")
+        for method in methods:
+            _ = method.recipe
+            check_sent(method, f"method {method.name!r}")
+        for scale, listed in instances.items():
+            seen: dict[str, Any] = {}
+            for instance in listed:
+                recipe = repr(instance_recipe(instance))
+                if recipe in seen:
+                    raise StudyError(
+                        f"Two instances at scale {scale!r} are the same ({recipe}): give them other names or fields."
+                    )
+                if not any(type(other) is type(instance) for other in seen.values()):
+                    check_sent(instance, f"instance {instance!r:.60}")
+                seen[recipe] = instance
+
+    def run(
+        self,
+        scale: str | None = None,
+        *,
+        workers: int | None = None,
+        folder: str | Path | None = None,
+        retry: bool = False,
+        stale: bool = False,
+        only: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Compute the cells that are missing, and print a summary.
+
+        Parameters
+        ----------
+        scale : str, optional
+            By default the first one.
+        workers : int, optional
+            Processes, by default as many as cores.
+        folder : path, optional
+            Where cells are kept, by default in ``runs``.
+        retry, stale : bool
+            Whether failed cells, and cells whose sources have changed since, are computed again.
+        only : str, optional
+            Only cells whose instance and method, as JSON, contain this text.
+        **options
+            Further options of :func:`~admiss.study.session.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
+            ``scheduler``.
+        """
+        given: dict[str, Any] = {
+            "scale": scale,
+            "workers": workers,
+            "folder": folder,
+            "retry": retry,
+            "stale": stale,
+            "only": only,
+        }
+        given |= options
+        words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, False))
+        print(run_plan(self, command=f"{self.name}.run({words})", **given))
+
+    def table(self, frame: str = "polars", *, scale: str | None = None, folder: str | Path | None = None) -> Any:
+        """One row per cell that has ended, as a data frame of polars or pandas.
+
+        Parameters
+        ----------
+        frame : {"polars", "pandas"}
+        scale, folder : optional
+            Of the run, if there are several.
+        """
+        if frame not in ("polars", "pandas"):
+            raise StudyError(f"Unknown frame {frame!r}: choose polars or pandas.")
+        with optional_import("The table of a study", "study"):
+            from admiss.study.table import read_table
+        with Store(store_folder(self, scale, folder), self.name) as store:
+            table = read_table(store, self)
+        if frame == "polars":
+            return table
+        if find_spec("pandas") is None:
+            raise StudyError("A frame of pandas needs pandas: run pip install pandas, or take that of polars.")
+        return import_module("pandas").DataFrame({column.name: column.to_list() for column in table})
+
+    def status(self, *, scale: str | None = None, folder: str | Path | None = None) -> None:
+        """Print what is done, failed (and why), stale (and why) and pending."""
+        with Store(store_folder(self, scale, folder), self.name) as store:
+            print(status_text(store, self))
+
+    def report(
+        self, path: str | Path | None = None, *, scale: str | None = None, folder: str | Path | None = None
+    ) -> Path:
+        """Write the page of the study, and return its path; by default ``report.html`` in the folder of the run."""
+        with Store(store_folder(self, scale, folder), self.name) as store:
+            return write_page(store, self._presentation(), None if path is None else Path(path))
+
+    def results(self, into: str | Path, *, scale: str | None = None, folder: str | Path | None = None) -> list[Path]:
+        """Write tables (CSV) and figures (SVG, PDF, PNG) into a folder, and return their paths."""
+        with Store(store_folder(self, scale, folder), self.name) as store:
+            return write_files(store, self._presentation(), Path(into))
+
+    def _presentation(self) -> Any:
+        with optional_import("A report", "study"):
+            from admiss.study.report.presentation import Presentation
+        return Presentation(self)
+
+    def __repr__(self) -> str:
+        if self.methods is None:  # products may be a million cells, or need data
+            return f"Study({self.name!r})"
+        counts = []
+        for scale in self.scales:
+            cells = sum(len(part.instances) * len(part.methods) for part in self.products(scale))
+            counts.append(f"{cells:,} cells" + f" at scale {scale}" * (len(self.scales) > 1))
+        return f"Study({self.name!r}, {', '.join(counts)})"

@@ -1,13 +1,13 @@
 """The table of a study: one row per cell of a store that has ended, and one per choice among methods.
 
-Columns: those of ``FIXED``, then one per field of the instances, then one per other score. A value that a row does not
-have is null; lists and dicts are JSON text. Cells that the study no longer has at the scales run are left out.
+Columns: those of ``FIXED``, one per metric, one per field of the instances, and one per other score. A value that a row
+does not have is null; lists and dicts are JSON text. Cells that the study no longer has at the scales run are left out.
 
-The row of a :class:`~admiss.study.study.Best` has the scores of the member with the largest ``cv_score`` (the first
+The row of a :class:`~admiss.study.plan.Best` has the scores of the member with the largest ``cv_score`` (the first
 among equals), the seconds of all members (``shared_seconds``, work that every member reports, is counted once), and all
 their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one has.
 
-For models with a ``depth``, ``selected_depth`` is the selected limit, which the model need not reach.
+Columns that are computed from others are those of the study (:attr:`~admiss.study.plan.Plan.derived`).
 """
 
 import json
@@ -17,9 +17,9 @@ from typing import Any
 
 import polars as pl
 
+from admiss.study.plan import Best, Plan
 from admiss.study.run import grid_keys
 from admiss.study.store import Store
-from admiss.study.study import Best, Study
 
 FIXED: dict[str, Any] = {
     "key": pl.String,
@@ -30,7 +30,6 @@ FIXED: dict[str, Any] = {
     "reason": pl.String,
     "chosen_method": pl.String,
     "score": pl.Float64,
-    "r2_authors": pl.Float64,
     "cv_score": pl.Float64,
     "seconds": pl.Float64,
     "elapsed": pl.Float64,
@@ -43,7 +42,7 @@ COPIED = ("key", "status", "reason", "elapsed", "version", "digest", "machine", 
 Row = dict[str, Any]
 
 
-def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
+def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
     """Read the table of a store, given as such or by its folder or file."""
     if not isinstance(store, Store):
         path = Path(store)
@@ -52,15 +51,8 @@ def read_table(store: Store | str | Path, study: Study) -> pl.DataFrame:
     keys = grid_keys(store, study)
     rows = [row for row in store.rows() if row["key"] in keys]
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
-    return with_selected_depth(_frame([_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]]))
-
-
-def with_selected_depth(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the selected limit of models that have a depth."""
-    if not {"chosen", "depth"} <= set(table.columns):
-        return table
-    limit = pl.col("chosen").str.json_path_match("$.max_depth").cast(pl.Int64, strict=False)
-    return table.with_columns(pl.when(pl.col("depth").is_not_null()).then(limit).alias("selected_depth"))
+    flat = [_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]]
+    return study.derived(_frame(flat, study.metrics))
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:
@@ -117,18 +109,19 @@ def _flat(row: Row, fields: set[str]) -> Row:
         if name != "kind":
             flat[f"instance_{name}" if name in FIXED else name] = value
     for name, value in row["scores"].items():
-        taken = name in fields or name in COPIED or name in ("kind", "method", "parameters")
+        taken = (name in fields and name not in FIXED) or name in COPIED or name in ("kind", "method", "parameters")
         flat[f"score_{name}" if taken else name] = value
     return flat
 
 
-def _frame(rows: Sequence[Row]) -> pl.DataFrame:
-    names = list(dict.fromkeys([*FIXED, *(name for row in rows for name in row)]))
-    return pl.DataFrame([_column(name, [row.get(name) for row in rows]) for name in names])
+def _frame(rows: Sequence[Row], metrics: Sequence[str]) -> pl.DataFrame:
+    types = {**FIXED, **dict.fromkeys(metrics, pl.Float64)}
+    names = list(dict.fromkeys([*types, *(name for row in rows for name in row)]))
+    return pl.DataFrame([_column(name, [row.get(name) for row in rows], types) for name in names])
 
 
-def _column(name: str, values: list[Any]) -> pl.Series:
-    dtype = FIXED.get(name) or _type({type(value) for value in values if value is not None})
+def _column(name: str, values: list[Any], types: Mapping[str, Any]) -> pl.Series:
+    dtype = types.get(name) or _type({type(value) for value in values if value is not None})
     if dtype == pl.Float64:
         values = [value if value is None else float(value) for value in values]
     if dtype == pl.String:

@@ -1,7 +1,8 @@
-"""The process in which cells are computed one at a time: ``python -m admiss.study.worker SOURCE ..``.
+"""The process in which cells are computed one at a time: ``python -m admiss.study.worker``.
 
 It reads cells from standard input and reports on standard output, in frames: eight bytes with the length, then a
-pickled object. Whatever libraries print goes to standard error. For every cell it reports the start, then the outcome.
+pickled object. Whatever libraries print goes to standard error. For every cell it reports the start with the sources
+that will compute it, then the outcome.
 
 Rows are made once for consecutive cells of an instance, and every method receives its own copy: whatever it writes into
 them, the next one sees the rows as they were made.
@@ -31,8 +32,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import IO, Any
 
-from admiss.study.digest import origin
 from admiss.study.outcome import Outcome, plain_scores
+from admiss.study.plan import Cell, EngineError
+from admiss.study.sources import Sources
+from admiss.study.sources.origin import origin
 
 LENGTH = struct.Struct("<Q")
 # Seconds after the time limit at which a process that its parent has not killed ends by itself.
@@ -72,9 +75,9 @@ def main() -> None:
     faulthandler.enable()
     reports = _protected_output()
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(sys.stdin.buffer, jobs), daemon=True).start()
-    computer = Computer(tuple(sys.argv[1:]))
-    write_frame(reports, ("ready", origin(computer.sources)))
+    threading.Thread(target=_listen, args=(_protected_input(), jobs), daemon=True).start()
+    computer = Computer()
+    write_frame(reports, ("ready", origin()))
     while True:
         pickled, seconds, gigabytes = jobs.get()
         outcome = computer.outcome(pickled, gigabytes, partial(_start, reports, seconds))
@@ -82,10 +85,10 @@ def main() -> None:
         write_frame(reports, ("ended", outcome))
 
 
-def _start(reports: IO[bytes], seconds: float) -> None:
+def _start(reports: IO[bytes], seconds: float, digest: str, parts: dict[str, str]) -> None:
     """Start the clock, after everything that the cell needs has been imported."""
     faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-    write_frame(reports, ("started", None))
+    write_frame(reports, ("started", (digest, parts)))
 
 
 def _die_with_parent() -> None:
@@ -93,6 +96,15 @@ def _die_with_parent() -> None:
     if sys.platform == "linux":
         set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _protected_input() -> IO[bytes]:
+    """Return standard input; from now on it is empty: a forked process closes it, and would wait for who reads it."""
+    jobs = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return jobs
 
 
 def _protected_output() -> IO[bytes]:
@@ -115,17 +127,18 @@ def _listen(pipe: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
 class Computer:
     """Computes cells, and caches the rows of the last instance."""
 
-    def __init__(self, sources: tuple[str, ...]) -> None:
-        self.sources = sources
+    def __init__(self) -> None:
+        self.sources = Sources()
+        self.reported: set[str] = set()
         self.instance: Any = None
         self.rows: Any = None
 
-    def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[], None]) -> Outcome:
+    def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[str, dict[str, str]], None]) -> Outcome:
         """Compute a pickled cell; every exception becomes a failed outcome."""
         start = time.monotonic()
         try:
             cell = pickle.loads(pickled)
-            started()
+            started(*self._sources(cell))
             start = time.monotonic()
             _limit_memory(gigabytes)
             if self.instance != cell.instance:
@@ -144,9 +157,22 @@ class Computer:
             reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
             return self._ended("failed", start, reason=reason, details=_last_lines())
 
+    def _sources(self, cell: Cell) -> tuple[str, dict[str, str]]:
+        """Digest of the sources of a cell, and its parts if they have not been reported yet.
+
+        The digest is empty if only the coordinator knows the sources, as those of a notebook.
+        """
+        self.sources.library.read_loaded()
+        try:
+            found = self.sources.of(cell)
+        except EngineError:
+            return "", {}
+        new = found.digest not in self.reported
+        self.reported.add(found.digest)
+        return found.digest, found.parts if new else {}
+
     def _ended(self, status: str, start: float, **parts: Any) -> Outcome:
-        elapsed = time.monotonic() - start
-        return Outcome(status, elapsed=elapsed, origin=origin(self.sources), pid=os.getpid(), **parts)
+        return Outcome(status, elapsed=time.monotonic() - start, pid=os.getpid(), **parts)
 
 
 def memory_reason(gigabytes: float) -> str:

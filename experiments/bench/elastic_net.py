@@ -154,7 +154,7 @@ def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProb
     problems = []
     for f, (train, _) in enumerate(make_folds(X, y, labels, np.ones(len(X)), N_FOLDS, 0)):
         s = np.ones(len(train))
-        design = fit_design(X[train], s, CLASSES[workload.name], scale=True, fit_intercept=True)
+        design = fit_design(X[train], s, CLASSES[workload.name], center=True, scale=True, fit_intercept=True)
         A = np.asarray(design.whole(X[train]))[:, ~design.free]
         target = y[train]
         slope = 2.0 if workload.loss == "squared" else 0.5

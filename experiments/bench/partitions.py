@@ -98,7 +98,7 @@ def against_pystreed(n: int, d: int, depth: int) -> dict[str, Any]:
         admiss=float(np.median(ours)), objective=model.certificate_.objective, status=model.certificate_.status
     )
     if theirs:
-        features = LeafFeatures.fit(X, np.ones(n), "static", False)
+        features = LeafFeatures.fit(X, np.ones(n), "static", True, True)
         leaf_cost = SquaredLeafCost(features.pattern_rows(X, y, np.ones(n)), ridge)
         result["pystreed"] = float(np.median(theirs))
         result["ratio"] = float(np.median(np.divide(theirs, ours)))
@@ -149,9 +149,9 @@ def against_cholesky(n: int, d: int, depth: int) -> dict[str, Any]:
 
 
 def exact_tree(n: int, d: int, depth: int) -> dict[str, Any]:
-    """The exact tree with the default minimum of rows per leaf: time, and the memory of the process."""
+    """The exact tree with two rows per coefficient of a leaf: time, and the memory of the process."""
     X, y = _rows(n, d)
-    model, seconds = _fit(OptimalTree(max_depth=depth), X, y)
+    model, seconds = _fit(OptimalTree(max_depth=depth, min_rows=2 * (d + 1)), X, y)
     return {
         "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": seconds,
         "status": model.certificate_.status,
@@ -161,9 +161,10 @@ def exact_tree(n: int, d: int, depth: int) -> dict[str, Any]:
 def mixed_integer(n: int, d: int, depth: int) -> dict[str, Any]:
     """The mixed-integer program against the dynamic program, from data to certificate."""
     X, y = _rows(n, d)
-    exact, dp = _fit(OptimalTree(max_depth=depth), X, y)
-    model, mio = _fit(OptimalTree(max_depth=depth, method="mio"), X, y)
-    budget, with_budget = _fit(OptimalTree(max_depth=depth, method="mio", max_leaves=2**depth // 2), X, y)
+    limits: dict[str, Any] = {"max_depth": depth, "min_rows": 2 * (d + 1)}
+    exact, dp = _fit(OptimalTree(**limits), X, y)
+    model, mio = _fit(OptimalTree(**limits, method="mio"), X, y)
+    budget, with_budget = _fit(OptimalTree(**limits, method="mio", max_leaves=2**depth // 2), X, y)
     return {
         "n": n, "d": d, "depth": depth, "dynamic": dp, "mixed_integer": mio, "allowed": 10 * dp + 5,
         "difference": abs(model.certificate_.objective / exact.certificate_.objective - 1),
@@ -175,7 +176,8 @@ def logistic(n: int, d: int, depth: int) -> dict[str, Any]:
     """The exact logistic tree."""
     X, y = _rows(n, d)
     start = time.process_time()
-    model = FiniteClassifier(OptimalTree(max_depth=depth), leaf_model="static").fit(X, y > np.median(y))
+    tree = OptimalTree(max_depth=depth, min_rows=2 * (d + 1))
+    model = FiniteClassifier(tree, ridge=1.0, leaf_model="static").fit(X, y > np.median(y))
     return {
         "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": time.process_time() - start,
         "status": model.certificate_.status,
@@ -194,7 +196,7 @@ def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: f
         return patterns[random_state.randint(n_patterns, size=len(X))]
 
     data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
-    features = LeafFeatures.fit(data.X_train, np.ones(n), "static", False)
+    features = LeafFeatures.fit(data.X_train, np.ones(n), "static", True, True)
     rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
     gram = SquaredLeafCost(rows, ridge, "sample").pattern_grams()
     return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)

@@ -55,9 +55,22 @@ class Measured:
         """
         if self.error is None:
             return None
-        freedom = self.units - 1 if self.freedom is None else self.freedom
-        half = float(student.ppf((1 + LEVEL) / 2, freedom)) * self.error
+        half = float(student.ppf((1 + LEVEL) / 2, self._freedom)) * self.error
         return self.value - half, self.value + half
+
+    def p_value(self) -> float | None:
+        """The two-sided p value of 0, or ``None`` without a standard error.
+
+        Examples
+        --------
+        >>> round(Measured(2.776, 1.0, 5).p_value(), 3)
+        0.05
+        """
+        return None if not self.error else 2 * float(student.sf(abs(self.value) / self.error, self._freedom))
+
+    @property
+    def _freedom(self) -> float:
+        return self.units - 1 if self.freedom is None else self.freedom
 
 
 Measure = Callable[[pl.DataFrame], Measured]

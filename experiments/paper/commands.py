@@ -4,32 +4,33 @@ import argparse
 
 import polars as pl
 
-from admiss.cli.study.choices import RUNS, catalogue_of, check_scale, folders_of_runs, named_study, store_folder
+from admiss.cli.study.choices import named_study, opened_store
+from admiss.study import EngineError
+from admiss.study.folders import RUNS, folders_of_runs
 from admiss.study.report.presentation import Presentation
 from admiss.study.sections import markdown
-from admiss.study.store import Store
-from admiss.study.study import EngineError
 from admiss.study.table import read_table
+from experiments.scales import SCALES
 
 
 def compare_studies(options: argparse.Namespace) -> str:
     """Compare one study, or all that were run."""
-    check_scale(options)
+    if options.scale not in (None, *SCALES):
+        raise EngineError(f"Unknown scale {options.scale!r}: choose one of {', '.join(SCALES)}.")
     if options.study is not None:
         compared = [named_study(options)]
     elif options.out is not None:
         raise EngineError("--out is the folder of one study: name the study too.")
     else:
-        catalogue = catalogue_of(options).values()
-        compared = [each for each in catalogue if folders_of_runs(each.study, options.scale)]
+        known = options.studies.known().values()
+        compared = [each for each in known if folders_of_runs(each.study, options.scale)]
         if not compared:
             scale = "" if options.scale is None else f" at scale {options.scale}"
             raise EngineError(f"There are no runs{scale} in {RUNS}: run a study first, or name one and its folder.")
     texts = []
     for presentation in compared:
-        study = presentation.study
-        with Store(store_folder(options, study), study.name) as store:
-            texts.append(compare_paper(read_table(store, study), presentation))
+        with opened_store(options, presentation) as store:
+            texts.append(compare_paper(read_table(store, presentation.study), presentation))
     return "\n\n".join(texts)
 
 

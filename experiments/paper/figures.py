@@ -75,7 +75,7 @@ def _depths(rows: pl.DataFrame, name: str) -> Drawing | None:
     if not methods or deep["n"].n_unique() < 2:
         return None
     means = mean_rows(deep, ["method", *across, "n"], "selected_depth").sort("n")
-    figure, axes = panels(len(methods), height=3.4)
+    figure, axes = panels(len(methods), height=2.4)
     said, settings = [], panel_values(deep, across, LABELS)
     for ax, method in zip(axes, methods, strict=True):
         for setting, style in zip(settings, LINE_STYLES, strict=False):
@@ -86,7 +86,7 @@ def _depths(rows: pl.DataFrame, name: str) -> Drawing | None:
                 said.append(f"{method}, {label}: {y[0]:.2f} at n = {line['n'][0]}, {y[-1]:.2f} at n = {line['n'][-1]}.")
         set_axis(ax, "n", method, LABELS)
     axes[0].set_ylabel("mean depth selected")
-    legend(figure, axes[0])
+    legend(figure, axes[:1])
     title = f"Depth that cross-validation selects against {word('n')}, on {word(rows['kind'][0])}"
     caption = f"Means over {deep.height:,} cells. {bar_words(deep, 'n')}"
     header = ["method", *map(word, across), word("n"), "mean depth", "standard error", "cells"]
@@ -119,7 +119,7 @@ def _designs(rows: pl.DataFrame) -> list[Drawing]:
             continue
         methods = LABELS.ordered([method for _, shown, _ in parts.values() for method in shown])
         figure, axes = panels(
-            len(parts), height=0.32 * len(methods) + 1.0, columns=len(parts), sharex=True, sharey=True
+            len(parts), height=0.19 * len(methods) + 0.6, columns=len(parts), sharex=True, sharey=True
         )
         # the paper has no numbers by task
         printed = real_design_accuracy() if not task else {}
@@ -131,7 +131,7 @@ def _designs(rows: pl.DataFrame) -> list[Drawing]:
             _draw_dots(ax, means, methods, paper)
             heights += [*means["mean"].to_list(), *paper.values()]
             bars += [*means["error"].to_list(), *(None for _ in paper)]
-            ax.set_title(word(design), fontsize=10, parse_math=False)
+            ax.set_title(word(design), parse_math=False)
             ax.set_xlabel("mean score")
             ranked = means.sort("mean", descending=True).rows(named=True)
             said.append(f"{word(design)}: " + ", ".join(f"{row['method']} {row['mean']:.3f}" for row in ranked) + ".")
@@ -140,7 +140,7 @@ def _designs(rows: pl.DataFrame) -> list[Drawing]:
                 [word(design), *(row[c] for c in ("method", "mean", "error", "cells")), paper.get(row["method"])]
                 for row in ranked
             ]
-        axes[0].set_xlim(*value_limits(heights, bars))
+        axes[0].set_xlim(*value_limits(heights, bars, LABELS))
         title = f"Mean score by design{task}"
         strokes = "Grey strokes are the numbers of the paper, over all its instances. " if printed else ""
         caption = f"Bars are standard errors over {unit_words(mine)}. {strokes}{COMMON}: {'; '.join(captions)}."
@@ -154,11 +154,11 @@ def _designs(rows: pl.DataFrame) -> list[Drawing]:
 def _draw_dots(ax: Any, means: pl.DataFrame, methods: Sequence[str], paper: Mapping[str, float]) -> None:
     styles = LABELS.styles_of(methods)
     for method, value in paper.items():
-        ax.plot([value], [methods.index(method)], "|", color=GREY, markersize=15, markeredgewidth=2)
+        ax.plot([value], [methods.index(method)], "|", color=GREY, markersize=11, markeredgewidth=1.5)
     for row in means.rows(named=True):
         colour, marker, _ = styles[row["method"]]
         ax.errorbar([row["mean"]], [methods.index(row["method"])], xerr=[row["error"] or 0.0], color=colour,
-                    marker=marker, markersize=7, markerfacecolor="white", markeredgewidth=1.6, elinewidth=1.4,
+                    marker=marker, markersize=5, markerfacecolor="white", markeredgewidth=1.2, elinewidth=1.0,
                     linestyle="none")  # fmt: skip
     method_axis(ax, methods)
 

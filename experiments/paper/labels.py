@@ -59,6 +59,8 @@ LABELS = Labels(
     reference=REFERENCE,
     outside={"kind": ("TextInstance",), "signal": ("tree",)},
     styles=STYLES,
+    logarithmic=("n",),
+    floor=-0.1,
 )
 
 

@@ -6,46 +6,81 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from admiss.study.comparisons import holm
 from admiss.study.sections import ABSENT, Section, digits, signed
-from experiments.paper.claims import TWO_TO_TEN, Claim, Judged, Measured, judge
+from experiments.paper.claims import LEVEL, TWO_TO_TEN, UNDECIDED, Claim, Judged, Measured, judge
 
 RULES = (
-    "A verdict comes from the 95 % interval of the quantity over units (signals, or data sets), by Student's t. "
+    "A verdict comes from the 95 % interval (low to high) of the quantity over units (signals, or data sets), by "
+    "Student's t. "
     "Confirmed: all of the interval fits the rule; not confirmed: none of it does; undecided: the rest. The rule "
     "'greater' asks for more than 0, 'at least' for no less than minus the margin, 'comparable' for no further from 0 "
     "than the margin. Margins are ours. If the quantity picks the strongest of several methods, or a setting, the "
-    "pick is part of the standard error (jackknife). There is no correction for the number of claims."
+    "pick is part of the standard error (jackknife)."
 )
+UNADJUSTED = "There is no correction for the number of claims."
+ADJUSTED = "The adjusted verdict corrects those of the {} claims with the rule 'greater' for their number (Holm, 5 %)."
 CLIPPED = "The verdict uses all scores as they are; beside it is that with scores below -1 set to -1."
 # Scores are also judged with this lower limit: one failed fit on one set can outweigh all others.
 LOWEST = -1.0
 NEARLY_ALL = 0.99
 
 
-def claims_section(claims: Sequence[Claim], table: pl.DataFrame, *, clipped: bool = False) -> Section:
-    """Claims and verdicts; with ``clipped`` also the verdicts on scores of at least -1."""
+def claims_section(
+    claims: Sequence[Claim], table: pl.DataFrame, *, clipped: bool = False, adjusted: bool = False, places: int = 3
+) -> Section:
+    """Claims and verdicts.
+
+    Parameters
+    ----------
+    claims : sequence of Claim
+    table : DataFrame
+    clipped : bool
+        Add the verdicts on scores of at least -1.
+    adjusted : bool
+        Add the verdicts of the rule "greater" that are adjusted for the number of these claims.
+    places : int
+        Decimal places of the quantities.
+    """
     judged = judge(claims, table)
-    verdicts, text = [[each.verdict] for each in judged], RULES + _readings(judged)
-    header = ["place", "claim", "verdict"]
+    verdicts = [[each.verdict] for each in judged]
+    header, correction = ["place", "claim", "verdict"], UNADJUSTED
+    if adjusted:
+        others = _adjusted(judged)
+        header, correction = [*header, "adjusted"], ADJUSTED.format(len(others))
+        verdicts = [[each.verdict, others.get(index, ABSENT)] for index, each in enumerate(judged)]
+    text = f"{RULES} {correction}{_readings(judged)}"
     if clipped:
         header, text = [*header, "clipped at -1"], f"{text} {CLIPPED}"
-        others = judge(claims, table.with_columns(pl.col("score").clip(LOWEST)))
-        verdicts = [[each.verdict, other.verdict] for each, other in zip(judged, others, strict=True)]
-    header += ["quantity", "value", "s.e.", "95 % interval", "units", "rule", "note"]
+        again = judge(claims, table.with_columns(pl.col("score").clip(LOWEST)))
+        verdicts = [[*each, other.verdict] for each, other in zip(verdicts, again, strict=True)]
+    header += ["quantity", "value", "s.e.", "low", "high", "units", "rule", "note"]
     rows = [
-        [claim.location, claim.words, *both, claim.quantity, *_numbers(measured), _rule(claim), claim.note]
+        [claim.location, claim.words, *both, claim.quantity, *_numbers(measured, places), _rule(claim), claim.note]
         for (claim, measured, _), both in zip(judged, verdicts, strict=True)
     ]
-    return Section("Claims", text, header, rows, conclusion=_counts(judged))
+    measured_some = any(each.measured is not None for each in judged)
+    return Section("Claims", text, header, rows if measured_some else [], conclusion=_counts(judged))
 
 
-def _numbers(measured: Measured | None) -> list[str]:
-    """Value, standard error, interval and units."""
+def _adjusted(judged: Sequence[Judged]) -> dict[int, str]:
+    """Verdicts of the rule "greater" from p values adjusted for their number, by index of the claim."""
+    p_values = {
+        index: p
+        for index, (claim, measured, _) in enumerate(judged)
+        if claim.rule == "greater" and measured is not None and (p := measured.p_value()) is not None
+    }
+    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    return {index: judged[index].verdict if p <= 1 - LEVEL else UNDECIDED for index, p in adjusted.items()}
+
+
+def _numbers(measured: Measured | None, places: int) -> list[str]:
+    """Value, standard error, ends of the interval and units."""
     if measured is None:
-        return [ABSENT, ABSENT, ABSENT, "0"]
+        return [ABSENT, ABSENT, ABSENT, ABSENT, "0"]
     interval = measured.interval()
-    ends = " to ".join(signed(end) for end in interval) if interval else ABSENT
-    return [signed(measured.value), digits(measured.error), ends, str(measured.units)]
+    ends = [signed(end, places) for end in interval] if interval else [ABSENT, ABSENT]
+    return [signed(measured.value, places), digits(measured.error, places), *ends, str(measured.units)]
 
 
 def _rule(claim: Claim) -> str:

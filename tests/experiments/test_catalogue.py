@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from admiss.study.digest import _files, study_sources
-from admiss.study.study import SCALES, Cell, Method, instance_recipe, instance_seed
+from admiss.study.plan import Cell, Method, instance_recipe, instance_seed
+from admiss.study.sources import Sources
 from experiments.__main__ import main
 from experiments.catalogue import CATALOGUE
+from experiments.scales import SCALES
 from experiments.studies.synthetic.grid import SETTINGS, spread_instances
 from experiments.studies.synthetic.instances import AuthorsInstance, TextInstance
 
@@ -65,14 +66,18 @@ def test_settings_are_fields_of_the_instances(name):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_the_digest_covers_all_studies(name):
-    assert study_sources(STUDIES[name], ["smoke"]) == ("experiments.studies",)
-
-
-def test_the_digest_covers_methods_and_no_tables():
-    names = {name for name, _ in _files("experiments.studies")}
-    assert {f"experiments.studies/{name}.py" for name in ("methods/tuned", "bounds/measures", "stack/grid")} <= names
-    assert not [name for name in names if "tables" in name or "figures" in name]
+def test_the_sources_of_cells_are_methods_instances_and_admiss_but_no_tables(name):
+    sources = Sources()
+    for product in STUDIES[name].products("smoke"):
+        for method in product.methods:
+            parts = sources.of(Cell(product.instances[0], method)).parts
+            run = method.run
+            assert f"{run.__module__.replace('.', '/')}.py: {run.__name__}" in parts
+            kind = type(product.instances[0])
+            assert f"{kind.__module__.replace('.', '/')}.py: {kind.__name__}" in parts
+            assert {"admiss", "formulations", "package numpy", "package scikit-learn", "Python"} <= set(parts)
+            assert not [part for part in parts if "tables" in part or "figures" in part or "report" in part]
+            assert not [part for part in parts if part.endswith(": all of it")]
 
 
 @pytest.mark.parametrize("command", ["run", "status", "report", "compare-paper"])

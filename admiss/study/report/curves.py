@@ -5,30 +5,27 @@ a figure are compared on the instances on which all of them are done; a method t
 instances is left out, as the caption says.
 """
 
+import math
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import polars as pl
 
 from admiss.drawing import Style
-from admiss.study.report.drawing import Drawing, legend, panels
+from admiss.study.report.axes import is_logarithmic, number_axis
+from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
 from admiss.study.report.labels import Labels
 from admiss.study.report.rows import unit_words
 
 COMMON = "Means over the instances on which all methods shown are done"
-# Means below are outside the axes, unless all are.
-FLOOR = -0.1
-# Longer bars do not stretch the axes.
-LONG_BAR = 0.1
+# Bars longer than this share of the range of means do not stretch the axes.
+LONG_BAR = 0.15
 # Lines with more points have no bars, and markers at this share of the diagonal.
 MOST_BARS, MARKER_SPACING = 12, 0.1
 MOST_PANELS = 8
-# With more positions on the horizontal axis, matplotlib chooses the ticks.
-MOST_TICKS = 11
-# A label too long for the axis of a panel is put below all panels; among more ticks every second is named.
+# Longer labels have several lines.
 LONG_LABEL = 30
-MANY_TICKS = 6
-SIZE_TICKS = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
 
 def comparable(rows: pl.DataFrame, methods: Sequence[str]) -> tuple[pl.DataFrame, list[str], str]:
@@ -73,23 +70,24 @@ def value_curves(
     if len(shown) < 2 or common[x].n_unique() < 2:
         return None
     means = mean_rows(common, [*across, "method", x]).sort(x)
-    values = panel_values(common, across, labels)[:MOST_PANELS]
-    figure, axes = panels(len(values), sharey=True)
-    styles, said, floor = labels.styles_of(shown), [], _floor(means["mean"].to_list())
-    for ax, panel_value in zip(axes, values, strict=True):
-        panel = means.filter(matches(across, panel_value))
-        heading = ", ".join(map(labels.word, panel_value))
-        for method in shown:
-            line = panel.filter(pl.col("method") == method)
-            draw_line(ax, line, x, styles[method], method, floor)
-        set_axis(ax, x, heading, labels)
-        said.append(f"{heading}: {_ends(panel, x)}")
-    for ax in axes[:: 2 if len(values) == 4 else len(axes)]:
-        ax.set_ylabel("mean score")
-    if len(labels.word(x)) > LONG_LABEL:
-        figure.supxlabel(labels.word(x), fontsize=10)
-    below = _limit(axes, means)
-    legend(figure, axes[0])
+    values = panel_values(common, across, labels)
+    styles, floor = labels.styles_of(shown), _floor(means["mean"].to_list(), labels)
+    parts = {", ".join(map(labels.word, value)): means.filter(matches(across, value)) for value in values[:MOST_PANELS]}
+
+    def paint(width: float, columns: int | None) -> Any:
+        figure, axes = panels(len(parts), width=width, columns=columns, sharey=True)
+        for ax, (heading, panel) in zip(axes, parts.items(), strict=True):
+            for method in shown:
+                draw_line(ax, panel.filter(pl.col("method") == method), x, styles[method], method, floor)
+            set_axis(ax, x, heading, labels)
+        for ax in axes if columns == 1 else axes[:: 2 if len(parts) == 4 else len(axes)]:
+            ax.set_ylabel("mean score")
+        axes[0].set_ylim(*value_limits(means["mean"].to_list(), means["error"].to_list(), labels))
+        legend(figure, axes[:1])
+        return figure
+
+    said = [f"{heading}: {_ends(panel, x)}" for heading, panel in parts.items()]
+    below = _below(means, labels)
     caption = f"{COMMON}: {text}. {bar_words(common, x)}{below}"
     alternative = f"{title}: a line for each of {', '.join(shown)}. " + " ".join(said)
     header = [*map(labels.word, across), "method", labels.word(x), "mean", "standard error", "cells"]
@@ -97,7 +95,8 @@ def value_curves(
     first = len(across)
     numbers.sort(key=lambda row: (values.index(tuple(row[:first])), shown.index(row[first]), row[first + 1]))
     numbers = [[*map(labels.word, row[:first]), *row[first:]] for row in numbers]
-    return Drawing(name, title, caption, alternative, figure, header, numbers)
+    figure, narrow = paint(TWO_COLUMNS, None), paint(ONE_COLUMN, 1)
+    return Drawing(name, title, caption, alternative, figure, header, numbers, narrow)
 
 
 def panel_values(rows: pl.DataFrame, across: Sequence[str], labels: Labels) -> list[tuple[Any, ...]]:
@@ -112,7 +111,7 @@ def matches(columns: Sequence[str], values: Sequence[Any]) -> pl.Expr:
     return pl.all_horizontal(pl.col(column) == value for column, value in zip(columns, values, strict=True))
 
 
-def draw_line(ax: Any, means: pl.DataFrame, x: str, style: Style, label: str, floor: float = FLOOR) -> None:
+def draw_line(ax: Any, means: pl.DataFrame, x: str, style: Style, label: str, floor: float = -math.inf) -> None:
     """Draw the means of :func:`mean_rows` as a line with markers and bars."""
     colour, marker, line = style
     many = means.height > MOST_BARS
@@ -128,10 +127,9 @@ def draw_line(ax: Any, means: pl.DataFrame, x: str, style: Style, label: str, fl
         linestyle=line,
         label=label,
         markevery=MARKER_SPACING if many else 1,
-        markersize=5,
         markerfacecolor="white",
-        linewidth=1.5,
-        elinewidth=0.7,
+        linewidth=1.2,
+        elinewidth=0.6,
     )
 
 
@@ -142,46 +140,37 @@ def bar_words(rows: pl.DataFrame, x: str) -> str:
 
 
 def set_axis(ax: Any, x: str, heading: str, labels: Labels) -> None:
-    """Set the title and the horizontal axis of a panel, which is logarithmic for the rows n."""
-    ax.set_title(heading, fontsize=10, parse_math=False)
-    if len(labels.word(x)) <= LONG_LABEL:
-        ax.set_xlabel(labels.word(x))
-    positions = sorted({float(value) for line in ax.lines for value in line.get_xdata()})
-    if x != "n" and len(positions) <= MOST_TICKS:
-        shown = positions[:: 2 if len(positions) > MANY_TICKS else 1]
-        ax.set_xticks(shown, [f"{position:g}" for position in shown])
-    if x == "n":
-        ax.set_xscale("log")
-        low, high = ax.get_xlim()
-        ticks = [n for n in SIZE_TICKS if low <= n <= high]
-        ticks = ticks[::-2] if len(ticks) > 5 else ticks
-        ax.set_xticks(ticks, [f"{n:,}" for n in ticks], minor=False)
-        ax.minorticks_off()
+    """Set the title and the horizontal axis of a panel."""
+    ax.set_title(heading, parse_math=False)
+    ax.set_xlabel(fill(labels.word(x), LONG_LABEL))
+    levels = sorted({float(value) for line in ax.lines for value in line.get_xdata()})
+    number_axis(ax, levels, is_logarithmic(x, levels, labels))
 
 
-def _limit(axes: Sequence[Any], means: pl.DataFrame) -> str:
-    """Set the vertical limits, and return a sentence about the means outside."""
-    axes[0].set_ylim(*value_limits(means["mean"].to_list(), means["error"].to_list()))
-    below = means.filter(pl.col("mean") < _floor(means["mean"].to_list()))
+def _below(means: pl.DataFrame, labels: Labels) -> str:
+    """A sentence about the means outside the axes."""
+    below = means.filter(pl.col("mean") < _floor(means["mean"].to_list(), labels))
     if not below.height:
         return ""
     names = ", ".join(sorted(set(below["method"].to_list())))
-    return f" Below {FLOOR} and outside the axes: {below.height} of {means.height} means ({names})."
+    return f" Below {labels.floor} and outside the axes: {below.height} of {means.height} means ({names})."
 
 
-def value_limits(values: Sequence[float], errors: Sequence[float | None]) -> tuple[float, float]:
+def value_limits(values: Sequence[float], errors: Sequence[float | None], labels: Labels) -> tuple[float, float]:
     """Limits of an axis: those of the values and of short bars with a margin, not below the floor."""
-    floor = _floor(values)
-    bars = [error if error is not None and error <= LONG_BAR else 0.0 for error in errors]
+    floor = _floor(values, labels)
+    shown = [value for value in values if value >= floor]
+    longest = LONG_BAR * (max(shown) - min(shown))
+    bars = [error if error is not None and error <= longest else 0.0 for error in errors]
     ends = [value + sign * bar for value, bar in zip(values, bars, strict=True) for sign in (-1, 1)]
     low, high = max(floor, min(ends)), max(floor, *ends)
     margin = 0.06 * (high - low) or 0.05
     return max(floor, low - margin), high + margin
 
 
-def _floor(values: Sequence[float]) -> float:
-    """The lowest value shown; scores that are all negative, such as minus an error, have no floor."""
-    return FLOOR if max(values, default=0.0) >= FLOOR else float("-inf")
+def _floor(values: Sequence[float], labels: Labels) -> float:
+    """The lowest value shown; scores that are all below it, such as minus an error, have no floor."""
+    return -math.inf if labels.floor is None or max(values, default=0.0) < labels.floor else labels.floor
 
 
 def _ends(panel: pl.DataFrame, x: str) -> str:

@@ -27,6 +27,10 @@ class Labels:
         From a setting to the values that averages leave out unless requested.
     styles : dict
         From a method to its colour, marker and line in figures.
+    logarithmic : tuple of str
+        Settings on a logarithmic axis, beside those whose levels span more than a factor of 20.
+    floor : float or None
+        Means of values below are outside the axes of figures, unless all are.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +38,8 @@ class Labels:
     reference: str = ""
     outside: Mapping[str, Sequence[object]] = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)
+    logarithmic: tuple[str, ...] = ()
+    floor: float | None = None
 
     def word(self, value: object) -> str:
         """A name or value of a setting in words.
@@ -49,6 +55,16 @@ class Labels:
         if isinstance(value, bool):
             return "yes" if value else "no"
         return self.words.get(str(value), str(value).replace("_", " "))
+
+    def heading(self, name: str, value: object) -> str:
+        """A level of a setting as the heading of a panel.
+
+        Examples
+        --------
+        >>> Labels().heading("mechanism", "mcar"), Labels().heading("n", 40), Labels().heading("tuned", False)
+        ('mcar', 'n = 40', 'tuned = no')
+        """
+        return self.word(value) if isinstance(value, str) else f"{self.word(name)} = {self.word(value)}"
 
     def ordered(self, methods: Sequence[str]) -> list[str]:
         """Distinct methods, known ones first in their order.

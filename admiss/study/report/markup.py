@@ -1,22 +1,17 @@
-"""Parts of the page as HTML; all data pass through :func:`text`."""
+"""Parts of the page as HTML; all data pass through :func:`~admiss.web_page.markup.text`."""
 
-import math
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
-from html import escape
-from typing import Any
 
 from admiss.study.report.drawing import Drawing, inline_svg
 from admiss.study.report.presentation import ReferenceTable
 from admiss.study.report.summary import Filter, Line
+from admiss.study.sections import Section
+from admiss.web_page.markup import NOTHING, details, number, plain_table, prose, scrolling, text, two_lines
 
-NOTHING = "-"
-# Longer text may be broken; a table of more rows scrolls.
-LONG_TEXT, MOST_ROWS = 30, 30
 SUMMARY_HEADER = (
     ("method", "Method"),
     ("cells", "Cells"),
-    ("mean", "Mean score"),
+    ("mean", "Mean"),
     ("error", "s.e."),
     ("difference", "Minus reference"),
     ("difference_error", "s.e."),
@@ -25,66 +20,10 @@ SUMMARY_HEADER = (
 )
 
 
-def text(value: object) -> str:
-    """Escape a value for an element or an attribute; numbers have three decimals.
-
-    Examples
-    --------
-    >>> text("<b>"), text(0.12345), text(None), text(12345), text(-0.0001)
-    ('&lt;b&gt;', '0.123', '-', '12,345', '0.000')
-    """
-    if value is None:
-        return NOTHING
-    if isinstance(value, float):
-        return escape(number(value))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return escape(str(value))
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Format a number with fixed decimals, and the sign of what is shown; halves are rounded up, as in JavaScript.
-
-    Examples
-    --------
-    >>> number(6.25, 1), number(-1234.5, 0), number(-0.0001)
-    ('6.3', '-1,235', '0.000')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    shown = f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):,f}"
-    return shown.removeprefix("-") if not shown.strip("-0.,") else shown
-
-
-def plain_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table whose first column names the rows."""
-    kinds = [_kind([row[column] for row in rows]) for column in range(len(header))]
-    head = "".join(f'<th scope="col"{kind}>{text(name)}</th>' for name, kind in zip(header, kinds, strict=True))
-    body = ""
-    for row in rows:
-        cells = (f"<td{kind}>{text(value)}</td>" for value, kind in zip(row[1:], kinds[1:], strict=True))
-        body += f'<tr><th scope="row"{kinds[0]}>{text(row[0])}</th>{"".join(cells)}</tr>'
-    table = f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return scrolling(caption, table, "wide tall" if len(rows) > MOST_ROWS else "wide")
-
-
-def scrolling(label: str, content: str, kind: str = "wide") -> str:
-    """A frame that scrolls, with the keyboard too."""
-    return f'<div class="{kind}" role="region" tabindex="0" aria-label="{text(label)}">{content}</div>'
-
-
-def _kind(values: Sequence[Any]) -> str:
-    """Class of a column: text that does not begin like a number, and long text that may be broken."""
-    texts = [value.lstrip("+-. ") for value in values if isinstance(value, str)]
-    if not any(value and not value[0].isdigit() for value in texts):
-        return ""
-    return ' class="text long"' if max(map(len, texts)) > LONG_TEXT else ' class="text"'
-
-
 def reference_table(table: ReferenceTable) -> str:
-    """Means beside published ones, with three columns per setting; only the text if there are no rows."""
+    """Means beside published ones, with three columns per setting; nothing if there are no rows."""
     if not table.rows:
-        return f"<p>{text(table.text)}</p>"
+        return ""
     groups = "".join(f'<th scope="colgroup" colspan="3">{text(name)}</th>' for name in table.settings)
     names = ("here", table.source, "difference")
     columns = "".join(f'<th scope="col">{text(name)}</th>' for name in names) * len(table.settings)
@@ -100,18 +39,31 @@ def reference_table(table: ReferenceTable) -> str:
     head = f'<tr><th scope="col" rowspan="2">Method</th>{groups}</tr><tr>{columns}</tr>'
     caption = f"<caption>{text(table.title)}</caption>"
     whole = f"<table class='reference'>{caption}{spans}<thead>{head}</thead><tbody>{body}</tbody></table>"
-    return f"<p>{text(table.text)}</p>" + scrolling(table.title, whole)
+    return f"<h3>{text(table.title)}</h3>{prose(table.text)}{scrolling(table.title, whole)}"
 
 
-def signed(value: float) -> str:
+def section_part(section: Section, heading: bool = True) -> str:
+    """A section, with its heading if wanted; nothing if it has no rows."""
+    if not section.rows:
+        return ""
+    table = plain_table(section.title, section.header, section.rows)
+    head = f"<h3>{text(section.title)}</h3>" if heading else ""
+    return f"{head}{prose(section.conclusion) if section.conclusion else ''}{prose(section.text)}{table}"
+
+
+def signed(value: float, places: int = 3) -> str:
     """Format a difference with its sign."""
-    shown = number(value)
+    shown = number(value, places)
     return f"+{shown}" if value > 0 and shown.strip("0.") else shown
 
 
-def filter_controls(filters: Sequence[Filter], methods: Sequence[str], reference: str) -> str:
+def filter_controls(filters: Sequence[Filter], methods: Sequence[str], reference: str, metrics: Sequence[str]) -> str:
     """The controls above the table of means."""
-    parts = [_control(setting, each) for setting, each in enumerate(filters)]
+    parts = []
+    if len(metrics) > 1:
+        options = "".join(_option(metric, name, metric == 0) for metric, name in enumerate(metrics))
+        parts.append(f'<label class="control">Metric <select id="metric">{options}</select></label>')
+    parts += [_control(setting, each) for setting, each in enumerate(filters)]
     options = "".join(_option(method, name, name == reference) for method, name in enumerate(methods))
     parts.append(f'<label class="control">Reference <select id="reference">{options}</select></label>')
     parts.append(
@@ -148,32 +100,41 @@ def _option(value: object, shown: str, selected: bool) -> str:
     return f'<option value="{text(str(value))}"{" selected" if selected else ""}>{text(shown)}</option>'
 
 
-def summary_table(lines: Sequence[Line]) -> str:
+def summary_table(lines: Sequence[Line], places: int) -> str:
     """The table of means before any click; ``script.js`` rewrites its body."""
     head = "".join(
         f'<th scope="col" data-column="{name}"><button type="button">{title}</button></th>'
         for name, title in SUMMARY_HEADER
     )
-    body = "".join(map(_summary_row, lines))
+    body = "".join(_summary_row(line, places) for line in lines)
     caption = "<caption>Means by method</caption>"
     table = f'<table id="summary">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     return scrolling("Means by method", table)
 
 
-def _summary_row(line: Line) -> str:
-    difference = NOTHING if line.difference is None else signed(line.difference)
+def _summary_row(line: Line, places: int) -> str:
+    def shown(value: float | None) -> str:
+        return NOTHING if value is None else number(value, places)
+
+    difference = NOTHING if line.difference is None else signed(line.difference, places)
     better = NOTHING if line.better is None else f"{number(100 * line.better, 1)} %"
-    cells = (line.cells, line.mean, line.error, difference, line.difference_error, better, line.seconds)
+    cells = (line.cells, shown(line.mean), shown(line.error), difference, shown(line.difference_error), better)
     method = text(line.method)
-    values = "".join(f"<td>{text(value)}</td>" for value in cells)
+    values = "".join(f"<td>{text(value)}</td>" for value in (*cells, line.seconds))
     return f'<tr data-method="{method}"><th scope="row">{method}</th>{values}</tr>'
 
 
 def figure_element(drawing: Drawing) -> str:
-    """A figure with its caption, and its numbers in a collapsed table."""
+    """A figure with its caption, and its numbers in a collapsed table; narrow screens show its narrow version."""
     numbers = plain_table(f"{drawing.title}: numbers", drawing.header, drawing.rows)
+    shown, folded = two_lines(drawing.caption)
+    more = details("How to read this", f"<p>{text(folded)}</p>", "print") if folded else ""
+    kind = "picture" if drawing.narrow is None else "picture on-wide"
+    picture = scrolling(drawing.title, inline_svg(drawing, drawing.figure), kind)
+    if drawing.narrow is not None:
+        picture += f'<div class="picture on-narrow">{inline_svg(drawing, drawing.narrow, "-narrow")}</div>'
     return (
-        f'<figure id="{text(drawing.name)}">{scrolling(drawing.title, inline_svg(drawing), "picture")}'
-        f"<figcaption><strong>{text(drawing.title)}.</strong> {text(drawing.caption)}</figcaption>"
-        f"<details><summary>Numbers of this figure</summary>{numbers}</details></figure>"
+        f'<figure id="{text(drawing.name)}">{picture}'
+        f"<figcaption><strong>{text(drawing.title)}.</strong> {text(shown)}{more}</figcaption>"
+        f"{details('Numbers of this figure', numbers)}</figure>"
     )

@@ -1,23 +1,22 @@
 """Presentation of a study: its tables and figures, and the words that they use.
 
-Everything has a default: a study that binds nothing is reported under its own names, with its score as the value,
-figures against its numeric settings, and no tables beyond the means by method.
+Everything has a default: a study that binds nothing is reported under its own names, with its first metric as value and
+the figures of :func:`default_drawings`, and no tables beyond means and comparisons.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import polars as pl
 
-from admiss.study.report.curves import value_curves
-from admiss.study.report.dots import time_drawing, win_drawing
-from admiss.study.report.drawing import Drawing
-from admiss.study.report.labels import LINE_STYLES, Labels
-from admiss.study.report.rows import Value, score_value, scored_rows
+from admiss.study.plan import Plan
+from admiss.study.report.default_figures import default_drawings, main_drawing
+from admiss.study.report.dots import failure_drawing
+from admiss.study.report.drawing import Drawing, print_style
+from admiss.study.report.labels import Labels
+from admiss.study.report.rows import Value, metric_rows, score_value, scored_rows
 from admiss.study.sections import Section
-from admiss.study.study import Study
 
 Setting = tuple[str, ...]
 
@@ -60,57 +59,61 @@ class Presentation:
 
     Attributes
     ----------
-    study : Study
+    study : Plan
     sections : callable
         From the table of the study to its sections.
     comparison : callable
-        From the rows that count to tables beside published numbers, with which the page opens.
+        From the rows that count to tables beside published numbers.
     drawings : callable, optional
-        From the rows that count to figures; by default those of :func:`default_drawings`.
-    plot : callable, optional
-        ``plot(table, path)`` draws one further figure into a file.
+        From the rows that count to figures, the main one first; by default those of :func:`default_drawings`.
     labels : Labels
-        Words for settings and values, and the order of methods.
+        Words for settings and values, and the order of methods; the reference is that of the study unless given.
     value : callable
-        From the table to the expression that is compared; by default the score.
+        From the table to the expression of the first metric; by default the score.
     refine : callable
         From the rows that count to the same rows with other units or settings.
-    score_words : callable
-        From the rows that count to a description of their value.
+    score_words : callable, optional
+        From the rows that count to a description of their value; by default the name of the metric.
+    compared : bool
+        Whether the methods are rivals, so that verdicts on their differences make sense.
     """
 
-    study: Study
+    study: Plan
     sections: Callable[[pl.DataFrame], Sequence[Section]] = lambda table: ()
     comparison: Callable[[pl.DataFrame], Sequence[ReferenceTable]] = lambda rows: ()
     drawings: Callable[[pl.DataFrame], Sequence[Drawing]] | None = None
-    plot: Callable[[pl.DataFrame, Path], None] | None = None
     labels: Labels = field(default_factory=Labels)
     value: Value = score_value
     refine: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
-    score_words: Callable[[pl.DataFrame], str] = lambda rows: "as the study defines it"
+    score_words: Callable[[pl.DataFrame], str] | None = None
+    compared: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.labels.reference:
+            object.__setattr__(self, "labels", replace(self.labels, reference=self.study.reference))
 
     def rows(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table that count, see :mod:`admiss.study.report.rows`."""
         return self.refine(scored_rows(table, self.study, self.value))
 
     def figures(self, rows: pl.DataFrame) -> list[Drawing]:
-        """The figures of the rows that count."""
+        """The figures of the rows that count, the main one first."""
         if not rows.height:
             return []
-        return list(self.drawings(rows) if self.drawings else default_drawings(rows, self.study.settings, self.labels))
+        with print_style():
+            return list(self.drawings(rows) if self.drawings else default_drawings(rows, self.study, self.labels))
+
+    def further_figures(self, table: pl.DataFrame, rows: pl.DataFrame) -> list[Drawing]:
+        """One figure per further metric, and one of failures if there are any."""
+        study, labels = self.study, self.labels
+        with print_style():
+            drawn = [
+                main_drawing(mine, study, labels, metric)
+                for metric in study.metrics[1:]
+                if (mine := metric_rows(rows, study, metric)).height
+            ]
+            drawn.append(failure_drawing(table, labels))
+        return [drawing for drawing in drawn if drawing is not None]
 
 
 Catalogue = Mapping[str, Presentation]
-
-
-def default_drawings(rows: pl.DataFrame, settings: Sequence[str], labels: Labels) -> list[Drawing]:
-    """The value against every numeric setting, wins against the reference method if there is one, and seconds."""
-    methods = labels.ordered(rows["method"].to_list())
-    drawn = [
-        value_curves(rows, methods[: len(LINE_STYLES)], x, ("kind",), f"value-by-{x.replace('_', '-')}",
-                     f"Score against {labels.word(x)}", labels)
-        for x in settings
-        if x in rows.columns and rows[x].dtype.is_numeric()
-    ]  # fmt: skip
-    drawn += [win_drawing(rows, methods, ("kind",), "wins", labels), time_drawing(rows, labels)]
-    return [drawing for drawing in drawn if drawing is not None]

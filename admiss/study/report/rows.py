@@ -6,16 +6,19 @@ Columns are added to the rows that are done:
     instance     a number per recipe, the same for all methods
     unit         what standard errors are over: the data set if there is one, otherwise the instance
     unit_kind    the kind of unit in words
+    repetition   instances that differ only in settings have the same one, such as the number of a random split
+
+Rows are in the order of instances, and of the methods of the study, whatever the order of the table.
 
 Rows that are done but have no finite value are not counted; :func:`scoreless` counts them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 import polars as pl
 
-from admiss.study.study import SCALES, Study
+from admiss.study.plan import Plan
 
 Value = Callable[[pl.DataFrame], pl.Expr]
 INSTANCES = "instances"
@@ -26,45 +29,63 @@ def score_value(table: pl.DataFrame) -> pl.Expr:
     return pl.col("score").cast(pl.Float64)
 
 
-def instance_fields(table: pl.DataFrame, study: Study) -> list[str]:
+def instance_fields(table: pl.DataFrame, study: Plan) -> list[str]:
     """The columns that identify an instance, the kind first."""
-    kinds, names = set(table["kind"].unique().to_list()), ["kind"]
-    found: set[str] = set()
-    for scale in SCALES:
-        if kinds <= found:
+    return _listed(table, study)[0]
+
+
+def _listed(table: pl.DataFrame, study: Plan) -> tuple[list[str], list[str]]:
+    """The columns that identify an instance, and the methods in the order of the study."""
+    kinds, methods = set(table["kind"].unique().to_list()), set(table["method"].unique().to_list())
+    names, found, order = ["kind"], set[str](), list[str]()
+    for scale in study.scales:
+        if kinds <= found and methods <= {*order, *(best.name for best in study.best)}:
             break
-        types = {type(instance) for product in study.products(scale) for instance in product.instances}
+        products = study.products(scale)
+        types = {type(instance) for product in products for instance in product.instances}
         found |= {kind.__name__ for kind in types}
         names += sorted(field.name for kind in types for field in fields(kind))
+        order += [method.name for product in products for method in product.methods]
     if not kinds <= found:  # kinds that the study no longer has
         names += study.settings
-    return [name for name in dict.fromkeys(names) if name in table.columns]
+    order += [*(best.name for best in study.best), *sorted(methods)]
+    return [name for name in dict.fromkeys(names) if name in table.columns], list(dict.fromkeys(order))
 
 
-def scored_rows(table: pl.DataFrame, study: Study, value: Value = score_value) -> pl.DataFrame:
+def scored_rows(table: pl.DataFrame, study: Plan, value: Value = score_value) -> pl.DataFrame:
     """Rows that are done and have a finite value, with the columns of this module."""
     done = table.with_columns(value(table).alias("value"))
     done = done.filter((pl.col("status") == "done") & pl.col("value").is_finite())
-    recipes = done.select(instance_fields(table, study)).unique(maintain_order=True)
-    # as text: in a join nulls would not equal nulls
-    recipe = pl.concat_str([pl.col(name).cast(pl.String).fill_null("\0") for name in recipes.columns], separator="\1")
-    texts = recipes.select(recipe)[:, 0].to_list()
-    numbers = dict(zip(texts, range(len(texts)), strict=True))
-    instance = pl.Series("instance", [numbers[text] for text in done.select(recipe)[:, 0]], dtype=pl.Int64)
-    done = done.with_columns(instance)
+    names, methods = _listed(table, study)
+    rank = pl.col("method").replace_strict({name: index for index, name in enumerate(methods)}, return_dtype=pl.Int64)
+    done = done.sort(*names, rank, "value", "seconds")
+    recipe = _text(names)
+    texts = done.select(recipe)[:, 0].to_list()
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    done = done.with_columns(pl.Series("instance", [numbers[text] for text in texts], dtype=pl.Int64))
     # a setting that is a score, such as the task, holds for all methods of an instance
-    others = [name for name in study.settings if name in done.columns and name not in recipes.columns]
-    return _with_units(done.with_columns(pl.col(name).max().over("instance") for name in others))
+    others = [name for name in study.settings if name in done.columns and name not in names]
+    done = done.with_columns(pl.col(name).max().over("instance") for name in others)
+    return _with_units(done, [name for name in names if name not in study.settings])
 
 
-def _with_units(rows: pl.DataFrame) -> pl.DataFrame:
+def _text(names: Sequence[str]) -> pl.Expr:
+    """Columns as one text: in a join nulls would not equal nulls."""
+    return pl.concat_str([pl.col(name).cast(pl.String).fill_null("\0") for name in names], separator="\1")
+
+
+def _with_units(rows: pl.DataFrame, others: Sequence[str]) -> pl.DataFrame:
     """Instances of one data set are not independent."""
     unit, kind = pl.concat_str(pl.lit("instance "), pl.col("instance")), pl.lit(INSTANCES)
+    repetition = unit
     if "dataset" in rows.columns:
         real = pl.col("dataset").is_not_null()
         unit = pl.when(real).then(pl.col("dataset")).otherwise(unit)
         kind = pl.when(real).then(pl.lit("data sets")).otherwise(kind)
-    return rows.with_columns(unit.alias("unit"), kind.alias("unit_kind"))
+        # splits may be among the settings
+        varied = [name for name in others if name not in ("kind", "dataset") and rows[name].n_unique() > 1]
+        repetition = _text(["dataset", *varied]) if varied else repetition
+    return rows.with_columns(unit.alias("unit"), kind.alias("unit_kind"), repetition.alias("repetition"))
 
 
 def unit_words(rows: pl.DataFrame) -> str:
@@ -79,12 +100,28 @@ def scoreless(table: pl.DataFrame, value: Value = score_value) -> int:
     return table.filter((pl.col("status") == "done") & ~finite).height
 
 
-def filter_names(rows: pl.DataFrame, study: Study) -> list[str]:
-    """Settings with more than one value, the kind of instance first and the task last."""
-    names = dict.fromkeys(("kind", *study.settings, "task"))
+def filter_names(rows: pl.DataFrame, study: Plan) -> list[str]:
+    """Settings with more than one value, the kind of instance first."""
+    names = dict.fromkeys(("kind", *study.settings))
     return [name for name in names if name in rows.columns and rows[name].n_unique() > 1]
 
 
 def repeated(rows: pl.DataFrame) -> int:
     """Number of cells beyond the first of a method on an instance."""
     return rows.height - rows.select("instance", "method").unique().height
+
+
+def metric_column(rows: pl.DataFrame, study: Plan, metric: str) -> str | None:
+    """The column of a metric, which is the value for the first one; None if no method reports it."""
+    if metric == study.metrics[0]:
+        return "value"
+    # the table gives a score that has the name of a field a prefix
+    return next((name for name in (f"score_{metric}", metric) if name in rows.columns), None)
+
+
+def metric_rows(rows: pl.DataFrame, study: Plan, metric: str) -> pl.DataFrame:
+    """The rows that have a finite metric, with it as their value."""
+    column = metric_column(rows, study, metric)
+    if column is None:
+        return rows.clear()
+    return rows.with_columns(pl.col(column).cast(pl.Float64).alias("value")).filter(pl.col("value").is_finite())

@@ -1,8 +1,8 @@
 "use strict";
 
 // The table of means, recomputed from the cells embedded in the page whenever a filter changes.
-// The lists of data.cells have one entry per cell; data.instances[s][i] is the position of instance i's value among the
-// values of setting s.
+// The lists of data.cells have one entry per cell, values one list per metric; data.instances[s][i] is the position of
+// instance i's value among the values of setting s.
 
 const data = JSON.parse(document.getElementById("cells").textContent);
 const form = document.getElementById("filters");
@@ -36,13 +36,19 @@ function passingInstances() {
   return Array.from({ length: count }, (_, i) => selected.every((levels, s) => levels[data.instances[s][i]]));
 }
 
+// The position of the metric that is shown.
+function shownMetric() {
+  const select = document.getElementById("metric");
+  return select === null ? 0 : Number(select.value);
+}
+
 // Keep only the instances that have every method that occurs.
-function keepCommon(passes) {
+function keepCommon(passes, value) {
   const { instance, method } = data.cells;
   const methods = new Set();
   const found = passes.map(() => new Set());
   instance.forEach((i, c) => {
-    if (!passes[i]) return;
+    if (!passes[i] || value[c] === null) return;
     methods.add(method[c]);
     found[i].add(method[c]);
   });
@@ -57,18 +63,18 @@ function standardError(values) {
   if (values.length < 2) return null;
   const centre = mean(values);
   const squares = values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
-  return Math.sqrt(squares / (values.length - 1) / values.length);
+  return Math.sqrt((squares / (values.length - 1)) * (1 / values.length + data.overlap));
 }
 
-function summarise(passes, reference) {
-  const { instance, method, value, seconds } = data.cells;
+function summarise(passes, reference, value) {
+  const { instance, method, seconds } = data.cells;
   const lists = data.methods.map(() => ({ values: [], seconds: [], differences: [] }));
   const base = new Map();
   instance.forEach((i, c) => {
-    if (passes[i] && method[c] === reference) base.set(i, value[c]);
+    if (passes[i] && method[c] === reference && value[c] !== null) base.set(i, value[c]);
   });
   instance.forEach((i, c) => {
-    if (!passes[i]) return;
+    if (!passes[i] || value[c] === null) return;
     const list = lists[method[c]];
     list.values.push(value[c]);
     if (seconds[c] !== null) list.seconds.push(seconds[c]);
@@ -91,11 +97,13 @@ function summarise(passes, reference) {
 function fixed(number, digits = 3) {
   if (number === null) return "-";
   const shown = number.toFixed(digits);
-  return (Number(shown) === 0 ? shown.replace("-", "") : shown).replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  const [whole, part] = (Number(shown) === 0 ? shown.replace("-", "") : shown).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  return part === undefined ? grouped : `${grouped}.${part}`;
 }
 
-function signed(number) {
-  const shown = fixed(number);
+function signed(number, digits) {
+  const shown = fixed(number, digits);
   return number !== null && number > 0 && Number(shown) !== 0 ? `+${shown}` : shown;
 }
 
@@ -112,10 +120,11 @@ function sorted(lines) {
 
 function show() {
   let passes = passingInstances();
-  if (document.getElementById("common").checked) passes = keepCommon(passes);
-  const lines = summarise(passes, Number(document.getElementById("reference").value));
+  const value = data.cells.values[shownMetric()];
+  if (document.getElementById("common").checked) passes = keepCommon(passes, value);
+  const lines = summarise(passes, Number(document.getElementById("reference").value), value);
   const body = document.querySelector("#summary tbody");
-  body.replaceChildren(...sorted(lines).map(row));
+  body.replaceChildren(...sorted(lines).map((line) => row(line, data.metrics[shownMetric()].decimals)));
   const cells = lines.reduce((sum, line) => sum + line.cells, 0);
   const instances = passes.filter(Boolean).length;
   document.getElementById("counted").textContent = cells
@@ -124,7 +133,7 @@ function show() {
 }
 
 // A row; its cells hold the exact number in an attribute.
-function row(line) {
+function row(line, digits) {
   const element = document.createElement("tr");
   element.dataset.method = line.method;
   const head = document.createElement("th");
@@ -133,10 +142,10 @@ function row(line) {
   element.append(head);
   const texts = {
     cells: line.cells.toLocaleString("en-US"),
-    mean: fixed(line.mean),
-    error: fixed(line.error),
-    difference: signed(line.difference),
-    difference_error: fixed(line.difference_error),
+    mean: fixed(line.mean, digits),
+    error: fixed(line.error, digits),
+    difference: signed(line.difference, digits),
+    difference_error: fixed(line.difference_error, digits),
     better: line.better === null ? "-" : `${fixed(100 * line.better, 1)} %`,
     seconds: fixed(line.seconds),
   };
@@ -159,6 +168,13 @@ function sortBy(header) {
   header.setAttribute("aria-sort", order.ascending ? "ascending" : "descending");
   show();
 }
+
+// What is folded on a screen and belongs to the text is printed.
+function unfold(open) {
+  for (const folded of document.querySelectorAll("details.print")) folded.open = open;
+}
+addEventListener("beforeprint", () => unfold(true));
+addEventListener("afterprint", () => unfold(false));
 
 if (data !== null) {
   form.addEventListener("change", show);

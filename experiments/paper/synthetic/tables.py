@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from admiss.study import Best
 from admiss.study.report.presentation import ReferenceTable
 from admiss.study.sections import ABSENT, Section, choices_section, digits, signed
-from admiss.study.study import Best
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import (
     FRACTIONS,

@@ -1,27 +1,41 @@
 """Figure of the study of Theorem 1: the constant that records need, and biases against the formulas."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from admiss.drawing import BLUE, GREEN, GREY, ORANGE, STYLES, pyplot
+from admiss.drawing import BLUE, GREEN, GREY, ORANGE, STYLES
+from admiss.study.report.drawing import Drawing, panels
 from experiments.studies.bounds.measures import HALVES, KINDS, SIZES, Record
 from experiments.studies.bounds.tables import by_class, chosen_constant, measured
 
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False}
 
-def plot_bounds_study(table: pl.DataFrame, path: Path) -> None:
+
+def bounds_drawing(rows: pl.DataFrame) -> Drawing | None:
     """Draw the largest c that records need, and biases against the formulas at the largest d."""
-    records, biases = measured(table.to_dicts())
-    plt = pyplot()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    records, biases = measured(rows.to_dicts())
+    if not records or not biases or {record.half for record in records} != set(HALVES):
+        return None
+    figure, (left, right) = panels(2, height=3.4)
     _plot_constants(left, records)
     _plot_biases(right, biases)
-    for ax in (left, right):
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    worst, failed, checked = chosen_constant(records, "true")
+    c = worst.needed("true")
+    numbers: list[list[Any]] = [
+        [name, n, max(record.needed("true") for record in group if record.n == n)]
+        for name, group in by_class(records).items()
+        for n in sorted({record.n for record in group})
+    ]
+    title = "The constant that records need, and biases against the formulas"
+    caption = (
+        f"Left: filled markers are the half of truths and sizes on which c = {c:.3g} was chosen, which fails on "
+        f"{len(failed)} of {checked:,} records of the other half. Right: biases at the largest d."
+    )
+    largest = ", ".join(f"{name} {max(row[2] for row in numbers if row[0] == name):.3g}" for name in by_class(records))
+    alternative = f"{title}. Largest c by class: {largest}."
+    return Drawing("bounds", title, caption, alternative, figure, ["class", "n", "largest c"], numbers)
 
 
 def _plot_constants(ax: Any, records: list[Record]) -> None:
@@ -35,17 +49,15 @@ def _plot_constants(ax: Any, records: list[Record]) -> None:
                     label=name if half == HALVES[0] else None)  # fmt: skip
     n = np.geomspace(min(r.n for r in records), max(r.n for r in records), 100)
     ax.plot(n, 1 / (1 + np.log(n)), ":", color=GREY, label="excess $\\sigma^2 p / n$")
-    worst, failed, checked = chosen_constant(records, "true")
-    c = worst.needed("true")
+    c = chosen_constant(records, "true")[0].needed("true")
     ax.axhline(c, color=GREY, linestyle="--", linewidth=1.2)
-    words = f"smallest c of the filled half: {c:.3g}, fails on {len(failed)} of {checked:,} of the other"
-    ax.annotate(words, (1, c), xycoords=("axes fraction", "data"), xytext=(0, 4), textcoords="offset points",
-                ha="right", fontsize=8)  # fmt: skip
+    ax.annotate(f"smallest c of the filled half: {c:.3g}", (1, c), xycoords=("axes fraction", "data"), xytext=(0, 4),
+                textcoords="offset points", ha="right")  # fmt: skip
     ax.set_xscale("log")
     ax.set_ylim(0, 1.5 * c)
     ax.set_xlabel("training rows n")
-    ax.set_ylabel("largest c that is needed, with the true bias")
-    ax.legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
+    ax.set_ylabel("largest c needed, with the true bias")
+    ax.legend(ncols=2, **BELOW)
 
 
 def _plot_biases(ax: Any, biases: list[dict[str, Any]]) -> None:
@@ -62,4 +74,4 @@ def _plot_biases(ax: Any, biases: list[dict[str, Any]]) -> None:
     ax.set_yscale("log")
     ax.set_xlabel(f"order t of the weights, d = {d}, L = 1")
     ax.set_ylabel("bias b(F)")
-    ax.legend(fontsize=8, frameon=False)
+    ax.legend(**BELOW)

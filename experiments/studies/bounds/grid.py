@@ -9,7 +9,8 @@ b(F) is the true bias, the proved bound on it, or the printed formula. The measu
 :mod:`experiments.studies.bounds.measures`; those of biases need no fits, which allows more features.
 """
 
-from admiss.study.study import Method, Product, Study
+from admiss.study import Method, Product, Study
+from experiments.scales import SCALES
 from experiments.studies.bounds.measures import (
     BIAS_LAWS,
     HALVES,
@@ -48,6 +49,7 @@ def products(scale: str) -> list[Product]:
 
 STUDY = Study(
     name="bounds",
+    scales=SCALES,
     title="Generalization bounds against true risks",
     description=(
         "Theorem 1 of the paper on truths with known risk: the constant c that truncated least squares needs, and the "

@@ -25,7 +25,7 @@ from admiss.bounds.bias import bias_bound
 from admiss.bounds.counts import class_name, coefficient_count, read_class
 from admiss.bounds.taylor import draw_truth
 from admiss.bounds.theorem import generalization_bound
-from admiss.study.study import Method, Scores
+from admiss.study import Method, Scores
 from experiments.studies.bounds import population as populations
 from formulations.arrays import FloatArray
 

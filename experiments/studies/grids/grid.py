@@ -11,7 +11,9 @@ their grids were not nested.
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study.study import Method, Product, Study
+from admiss.study import Method, Product, Study
+from experiments.scales import SCALES
+from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
 from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
@@ -69,9 +71,12 @@ def products(scale: str) -> list[Product]:
 
 STUDY = Study(
     name="grids",
+    scales=SCALES,
     title="Reduced grids against the authors'",
     description="What the reduced grids of laptop scale change in R2, and what the authors' searches cost.",
     products=products,
+    metrics=METRICS,
+    derived=with_selected_depth,
     settings=("mechanism", "signal", "n"),
     seconds=1800.0,
 )

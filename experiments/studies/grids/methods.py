@@ -16,7 +16,7 @@ from sklearn.base import clone
 from admiss import AdaptiveRegressorCV
 from admiss.baselines.tuning.kinds import KINDS, Rows
 from admiss.baselines.tuning.scoring import score
-from admiss.study.study import Scores
+from admiss.study import Scores
 from experiments.studies.methods.joint import estimator_of, fold_score, folds_of, linear_predictor
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
@@ -51,6 +51,9 @@ def _path(adaptivity: str, alpha: float, c: float, seed: int) -> AdaptiveRegress
         adaptive_penalties=[c],
         cv=INNER_FOLDS,
         penalty_weights="authors",
+        eps="glmnet",
+        center=False,
+        max_extrapolation=np.inf,
         random_state=seed,
     )
 

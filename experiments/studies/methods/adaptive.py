@@ -1,7 +1,7 @@
 """Adaptive linear regression as methods of a study (Section 2 of the paper).
 
-``text``      defaults of the estimators: lambda_k = lambda / n_k, "no split" among the depths, leaves of at least
-              2 (d + 1) rows, predictions kept within the range seen in training.
+``text``      lambda_k = lambda / n_k, "no split" among the depths, leaves of at least 2 (d + 1) rows, predictions kept
+              within the range seen in training.
 ``authors``   as in the authors' code: penalty weights from the share of zeros in a column; depths 1, 3, .., 15 without
               "no split", leaves of at least 10 rows, splits that gain at least 1 %, no truncation. Leaves are ridge
               regressions instead of elastic nets with alpha = 0.2.
@@ -13,6 +13,7 @@ cross-validation is minus the mean squared error, or log-loss, of all held-out r
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from admiss import (
 from admiss.finite.cv import DEFAULT_RIDGES
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.partition import Greedy
-from admiss.study.study import Scores
+from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 from formulations.arrays import FloatArray
@@ -50,13 +51,17 @@ def adaptive(
     """Fit an adaptivity class with its penalty selected by cross-validation."""
     start = time.process_time()
     X_train, X_test = _features(rows, centre)
-    search = AdaptiveRegressorCV if rows.task == "regression" else AdaptiveClassifierCV
+    search: Any = AdaptiveClassifierCV
+    if rows.task == "regression":
+        search = partial(AdaptiveRegressorCV, max_extrapolation=np.inf)
     model = search(
         adaptivity,
         l1_ratios=l1_ratios,
         adaptive_penalties=adaptive_penalties,
         penalty_weights=penalty_weights,
         n_lambdas=n_lambdas,
+        eps="glmnet",
+        center=False,
         stop_early=True,
         random_state=seed,
     ).fit(X_train, rows.y_train)
@@ -86,7 +91,9 @@ def finite(
     X_train, X_test = _features(rows, centre)
     search = FiniteRegressorCV if rows.task == "regression" else FiniteClassifierCV
     if protocol == "text":
-        model = search(ridges=ridges, leaf_models=leaf_models, random_state=seed).fit(X_train, rows.y_train)
+        greedy = Greedy(min_rows=min(2 * (X_train.shape[1] + 1), len(X_train)))
+        model = search(greedy, ridges=ridges, leaf_models=leaf_models, center=False, random_state=seed)
+        model.fit(X_train, rows.y_train)
         results, row = model.cv_results_, model.best_index_
     else:
         model, results, row = _as_authors(X_train, rows.y_train, seed)
@@ -105,6 +112,7 @@ def _as_authors(X: FloatArray, y: FloatArray, seed: int) -> tuple[Any, Any, int]
             greedy,
             max_depths=AUTHORS_DEPTHS,
             leaf_models=("affine_intercept",),
+            center=False,
             truncate=False,
             one_standard_error=False,
             random_state=seed,
@@ -117,6 +125,7 @@ def _as_authors(X: FloatArray, y: FloatArray, seed: int) -> tuple[Any, Any, int]
         greedy.set_params(max_depth=int(results["max_depth"][row])),
         ridge=float(results["ridge"][row]),
         leaf_model="affine_intercept",
+        center=False,
         scale=True,
         truncate=False,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study.study import Best, Method
+from admiss.study import Best, Method
 from experiments.studies.methods.adaptive import adaptive, finite
 from experiments.studies.methods.joint import joint
 from experiments.studies.methods.tuned import tuned

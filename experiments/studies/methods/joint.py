@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from admiss.baselines.tuning.scoring import score
 from admiss.estimator.folds import make_folds
 from admiss.joint import ImputationSearch, JointImputeClassifier, JointImputeRegressor, PaperSearch
-from admiss.study.study import Scores
+from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 from experiments.studies.methods.tuned import FOLDS, fitted

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from admiss.baselines.tuning.scoring import score
-from admiss.study.study import Scores
+from admiss.study import Scores
 from experiments.studies.methods.rows import StudyRows
 from formulations.arrays import FloatArray
 
@@ -41,7 +41,10 @@ def outcome(
         return {"score": 2 * _area(rows, model, X_test) - 1, **known}
     squared = float(np.mean((rows.y_test - model.predict(X_test)) ** 2))
     around = {"score": rows.y_test.mean(), "r2_authors": rows.y_train.mean()}
-    return {**{name: 1 - squared / float(np.mean((rows.y_test - mean) ** 2)) for name, mean in around.items()}, **known}
+    r2 = {name: 1 - squared / float(np.mean((rows.y_test - mean) ** 2)) for name, mean in around.items()}
+    if not np.isfinite(list(r2.values())).all():
+        raise ValueError(f"R2 is {r2}, not a finite number")
+    return {**r2, **known}
 
 
 def _area(rows: StudyRows, model: Any, X_test: FloatArray) -> float:

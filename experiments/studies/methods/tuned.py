@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from admiss.baselines import TunedClassifier, TunedRegressor, baseline_features, complete_transductive
 from admiss.baselines.methods import IMPUTERS
-from admiss.study.study import Scores
+from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 from formulations.arrays import FloatArray

@@ -53,7 +53,7 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
     varied = [x for x in AGAINST if x in pairs.columns and pairs[x].drop_nulls().n_unique() > 1]
     if not varied:
         return None
-    figure, axes = panels(len(varied), height=3.4, sharey=True)
+    figure, axes = panels(len(varied), height=2.4, sharey=True)
     sources, said = LABELS.levels(pairs, lines), []
     numbers: list[list[Any]] = []
     for ax, x in zip(axes, varied, strict=True):
@@ -71,7 +71,7 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
                         for row in line.rows(named=True)]  # fmt: skip
         set_axis(ax, x, f"by {word(x)}", LABELS)
     axes[0].set_ylabel("greedy above optimum, %")
-    legend(figure, max(axes, key=lambda ax: len(ax.lines)))
+    legend(figure, axes)
     title = "Training cost of the greedy tree above the proven optimum"
     caption = f"Means over {pairs.height:,} instances, with standard errors over instances; 0 where greedy is optimal."
     header = ["against", "value", "source", "mean %", "standard error", "instances"]

@@ -23,7 +23,8 @@ import numpy as np
 from admiss import FiniteRegressor, FiniteRegressorCV
 from admiss.datasets.real.registry import find_record, registry
 from admiss.partition import Greedy, OptimalTree, Partitioner
-from admiss.study.study import Method, Product, Scores, Study
+from admiss.study import Method, Product, Scores, Study
+from experiments.scales import SCALES
 from experiments.studies.partitions.problems import GeneratedPatterns, PartitionRows, RealPatterns
 
 PARTITIONERS = ("none", "greedy", "exact")
@@ -42,14 +43,17 @@ SAME_ROWS = tuple(f"thyroid-disease-{name}" for name in ("allhyper", "allhypo", 
 
 def fit_partition(rows: PartitionRows, seed: int, *, partitioner: str, ridge: float, leaf_model: str) -> Scores:
     """Fit at the given depth, ridge and leaf model; the seed is not used."""
-    return _scores(FiniteRegressor(_partitioner(rows, partitioner), ridge=ridge, leaf_model=leaf_model), rows)
+    model = FiniteRegressor(
+        _partitioner(rows, partitioner), ridge=ridge, leaf_model=leaf_model, center=False, scale=False
+    )
+    return _scores(model, rows)
 
 
 def fit_tuned_partition(rows: PartitionRows, seed: int, *, partitioner: str, folds: int) -> Scores:
     """Fit at the depth, ridge and leaf model that cross-validation selects."""
     depths = () if partitioner == "none" else range(1, rows.max_depth + 1)
     model = FiniteRegressorCV(
-        _partitioner(rows, partitioner), max_depths=tuple(depths), cv=folds, random_state=seed
+        _partitioner(rows, partitioner), max_depths=tuple(depths), center=False, cv=folds, random_state=seed
     )  # fmt: skip
     return _scores(model, rows)
 
@@ -170,6 +174,7 @@ def _datasets(fewest_patterns: int, fewest_rows: int) -> tuple[list[str], list[s
 
 STUDY = Study(
     name="partitions",
+    scales=SCALES,
     title="Greedy against exact partitions",
     description=(
         "Training cost and test R2 of the greedy tree, of the proven optimum and of no split, at the same leaf cost, "

@@ -22,7 +22,7 @@ from experiments.studies.real_design.instances import some_rows
 from formulations.arrays import BoolArray, FloatArray
 
 TEST_SHARE = 0.3
-# For leaves of real data: the default of 2 (d + 1) rows would allow no split of many sets.
+# For leaves of real data: 2 (d + 1) rows would allow no split of many sets.
 LEAST_ROWS = 20
 
 

@@ -14,7 +14,9 @@ training and test rows together, as in the authors' code.
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study.study import Best, Method, Product, Study
+from admiss.study import Best, Method, Product, Study
+from experiments.scales import SCALES
+from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
     KINDS,
@@ -60,6 +62,7 @@ def products(scale: str) -> list[Product]:
 
 STUDY = Study(
     name="real-design",
+    scales=SCALES,
     title="Real features",
     description="Real data sets: generated targets under three designs of missingness, and real targets.",
     products=products,
@@ -69,5 +72,7 @@ STUDY = Study(
         best_of("Joint", ("linear", "xgboost")),
         *(best_of(prefix, tuple(KINDS)) for prefix in ("Mean", "mice", "Complete features", "Oracle")),
     ),
+    metrics=METRICS,
+    derived=with_selected_depth,
     settings=("kind", "design", "signal", "task", "k_missing", "dataset"),
 )

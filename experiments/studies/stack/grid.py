@@ -12,7 +12,9 @@ The generated features are Gaussian of rank 5, which favours models of the condi
 
 from itertools import product
 
-from admiss.study.study import Best, Method, Product, Study
+from admiss.study import Best, Method, Product, Study
+from experiments.scales import SCALES
+from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
     KINDS,
     PENALTIES,
@@ -88,6 +90,7 @@ def products(scale: str) -> list[Product]:
 
 STUDY = Study(
     name="stack",
+    scales=SCALES,
     title="Past the paper",
     description="Conditional laws and a stack of models beside the methods of the paper, on generated and real data.",
     products=products,
@@ -97,6 +100,8 @@ STUDY = Study(
         best_of("Mean", tuple(KINDS)),
         best_of("mice", tuple(KINDS)),
     ),
+    metrics=METRICS,
+    derived=with_selected_depth,
     settings=("kind", "mechanism", "signal", "missing_fraction", "n", "task", "dataset"),
     seconds=1800.0,
 )

@@ -6,12 +6,13 @@ The cell of a stack also has the scores of its candidates on the same test rows,
 
 import time
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from admiss import AdaptiveStackClassifier, AdaptiveStackRegressor
-from admiss.stack.candidates import candidate
-from admiss.study.study import Scores
+from admiss.stack.candidates import candidate, default_candidates
+from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 from formulations.arrays import FloatArray
@@ -21,7 +22,9 @@ def stack(rows: StudyRows, seed: int, *, candidates: str | list[str], shrinkage:
     """An ``AdaptiveStackRegressor`` or ``AdaptiveStackClassifier``."""
     start = time.process_time()
     estimator = AdaptiveStackRegressor if _task(rows) == "regression" else AdaptiveStackClassifier
-    model = estimator(candidates, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
+    names = _default_names(rows) if candidates == "auto" else candidates
+    models = [(name, _candidate(name, _task(rows))) for name in names]
+    model = estimator(models, shrinkage, random_state=seed).fit(rows.X_train, rows.y_train)
     seconds = time.process_time() - start
     weights = dict(zip(model.weights_["candidate"].tolist(), model.weights_["weight"].tolist(), strict=True))
     scores = outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, selected=weights)
@@ -41,11 +44,21 @@ def _alone(rows: StudyRows, predictions: FloatArray) -> float:
 
 def single(rows: StudyRows, seed: int, *, name: str) -> Scores:
     """A candidate on its own."""
-    model = candidate(name, _task(rows))
+    model = _candidate(name, _task(rows))
     start = time.process_time()
     model.set_params(random_state=seed).fit(rows.X_train, rows.y_train)
     seconds = time.process_time() - start
     return outcome(rows, model, rows.X_test, cv_score=-model.error_, seconds=seconds, selected={})
+
+
+def _default_names(rows: StudyRows) -> list[str]:
+    return default_candidates(rows.X_train.shape[1], int(np.isnan(rows.X_train).any(axis=0).sum()))
+
+
+def _candidate(name: str, task: str) -> Any:
+    """A candidate of this study: its paths of penalties end where those of glmnet do."""
+    model = candidate(name, task)
+    return model.set_params(eps="glmnet") if name in ("affine_intercept", "affine") else model
 
 
 def _task(rows: StudyRows) -> str:

@@ -14,7 +14,9 @@ from itertools import product
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study.study import Best, Method, Product, Study
+from admiss.study import Best, Method, Product, Study
+from experiments.scales import SCALES
+from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
     KINDS,
@@ -81,6 +83,7 @@ def products(scale: str) -> list[Product]:
 
 STUDY = Study(
     name="synthetic",
+    scales=SCALES,
     title="Generated data",
     description="The main table of the paper and the one by adaptivity level, on the authors' data and on fresh draws.",
     products=products,
@@ -91,5 +94,7 @@ STUDY = Study(
         best_of("Mean", tuple(KINDS)),
         best_of("mice", tuple(KINDS)),
     ),
+    metrics=METRICS,
+    derived=with_selected_depth,
     settings=("kind", "mechanism", "signal", "missing_fraction", "n"),
 )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from admiss.datasets import SyntheticData, make_synthetic, paper_instance
-from admiss.study.study import instance_seed
+from admiss.study import instance_seed
 from experiments.studies.methods.rows import StudyRows, size_facts
 
 

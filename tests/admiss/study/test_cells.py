@@ -1,5 +1,6 @@
 """Outcomes of single cells: scores, failures, limits, deaths."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from toy_study import (
     SlowToRead,
     dying,
     dying_once,
+    forking,
     hungry,
     leaving,
     not_finite,
@@ -23,9 +25,10 @@ from toy_study import (
 
 from admiss.study import cell_process
 from admiss.study.cell_process import CellProcess
-from admiss.study.digest import origin
 from admiss.study.outcome import plain_scores
-from admiss.study.study import Cell, EngineError, Method
+from admiss.study.plan import Cell, EngineError, Method
+from admiss.study.sources import Sources
+from admiss.study.sources.origin import origin
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,13 @@ def test_what_a_method_writes_into_rows_is_not_seen_by_the_next(process):
 
 def test_stray_prints_do_not_disturb(process):
     assert process.run(cell(printing)).scores == {"score": 1.0, "seconds": 0.0}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on Windows")
+def test_methods_may_fork_and_find_nothing_to_read():
+    with contextlib.closing(CellProcess(seconds=60, gigabytes=2)) as process:
+        outcome = process.run(cell(forking))
+    assert (outcome.scores["score"], outcome.scores["read"]) == (3.0, "")
 
 
 def test_a_worker_has_one_thread(process):
@@ -137,22 +147,31 @@ def test_a_start_that_takes_too_long_is_not_a_time_limit(process, monkeypatch):
     assert outcome.reason == "start limit of 1 s: what the cell needs was not imported by then"
 
 
-def test_failures_have_the_origin_of_the_process_and_other_sources_are_refused(monkeypatch):
-    real = origin()
-    monkeypatch.setattr(cell_process, "origin", lambda sources: {"version": "0", "digest": "mine", "machine": "here"})
-    for digest in (None, "mine"):
-        process = CellProcess(seconds=600, gigabytes=2, digest=digest)
-        try:
-            if digest is None:
-                assert process.run(cell(dying)).origin == real
-            else:
-                sentence = (
-                    rf"^A worker has other sources \({real['digest']}\) than this run \(mine\): start the scheduler"
-                )
-                with pytest.raises(EngineError, match=sentence):
-                    process.run(cell(dying))
-        finally:
-            process.close()
+@pytest.fixture
+def new_process() -> Iterator[CellProcess]:
+    process = CellProcess(seconds=600, gigabytes=2)
+    yield process
+    process.close()
+
+
+def test_failures_have_the_origin_of_the_process_and_other_sources_are_refused(new_process, monkeypatch):
+    real = Sources().of(cell(dying))
+    monkeypatch.setattr(cell_process, "origin", lambda: {"version": "0", "digest": "", "machine": "here"})
+    outcome = new_process.run(cell(dying), real.digest)
+    assert outcome.reason == "the worker died (signal 9)"
+    assert outcome.origin == origin(real.digest)
+    assert outcome.sources == real.parts
+    sentence = rf"^A worker has other sources \({real.digest}\) than this run \(mine\): start the scheduler"
+    with pytest.raises(EngineError, match=sentence):
+        new_process.run(cell(dying), "mine")
+    assert new_process.run(cell(threads), Sources().of(cell(threads)).digest).status == "done"
+
+
+def test_sources_are_reported_once(new_process):
+    first, second, other = (new_process.run(cell(run)) for run in (threads, threads, wrong))
+    assert first.sources == Sources().of(cell(threads)).parts
+    assert (second.sources, second.origin) == ({}, first.origin)
+    assert other.sources == Sources().of(cell(wrong)).parts
 
 
 def test_scores_are_made_plain():

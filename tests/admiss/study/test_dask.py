@@ -1,13 +1,16 @@
 """Runs on Dask: a real scheduler with worker processes, and their failures."""
 
+import contextlib
 import json
 import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +19,9 @@ from test_runs import PATIENCE, TOTAL, content, stored
 from toy_study import MEANS, TOY, Numbers, dying, killing_parent
 
 from admiss.study.outcome import Outcome
+from admiss.study.plan import Cell, EngineError, Method
 from admiss.study.run import run_cells
 from admiss.study.store import Store
-from admiss.study.study import Cell, EngineError, Method
 
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
@@ -40,19 +43,20 @@ class Cluster:
         self.folder = folder
         self.processes = []
 
-    def start(self, *arguments, **environment):
+    def start(self, *arguments, folder=None, **environment):
         command = [sys.executable, "-m", "dask", *map(str, arguments), "--scheduler-file", str(self.file)]
         log = open(self.folder / f"log-{len(self.processes)}", "w")  # noqa: SIM115
-        options = {"cwd": self.folder, "env": {**self.environment, **environment}, "stdout": log, "stderr": log}
-        self.processes.append(subprocess.Popen(command, **options))
+        environment = {**self.environment, **environment}
+        process = subprocess.Popen(command, cwd=folder or self.folder, env=environment, stdout=log, stderr=log)
+        self.processes.append(process)
         return self.processes[-1]
 
     def scheduler(self):
         return self.start("scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard")
 
-    def worker(self, *arguments, **environment):
+    def worker(self, *arguments, folder=None, **environment):
         options = ("--nthreads", 1, "--memory-limit", 0, "--no-dashboard", *arguments)
-        return self.start("worker", *options, **environment)
+        return self.start("worker", *options, folder=folder, **environment)
 
     def wait_for_workers(self, count):
         with distributed.Client(self.address, set_as_default=False) as client:
@@ -124,6 +128,39 @@ def test_one_of_two_workers_is_killed_and_the_table_is_that_of_one_process(clust
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+def test_two_groups_of_workers_in_folders_of_their_own_one_of_which_joins_late(
+    cluster, runs, wait_for, compute, tmp_path
+):
+    """As on two machines: folders that the other does not know, and a worker of the first is killed."""
+
+    def group(name):
+        (tmp_path / name / "local").mkdir(parents=True)
+        options = ("--no-nanny", "--local-directory", tmp_path / name / "local")
+        return [cluster.worker(*options, folder=tmp_path / name) for _ in range(2)]
+
+    def parents():
+        return {parent(row["pid"]) for row in stored(tmp_path / "dask").values()}
+
+    first = group("first")
+    cluster.wait_for_workers(2)
+    process = runs.start("run", "toy", "--scale", "laptop", "--out", tmp_path / "dask", "--scheduler", cluster.address)
+    assert wait_for(lambda: parents() >= {worker.pid for worker in first}, seconds=PATIENCE)
+    for worker in first:  # the run waits until the others have joined
+        worker.send_signal(signal.SIGSTOP)
+    late = group("late")
+    assert wait_for(lambda: parents() & {worker.pid for worker in late}, seconds=PATIENCE)
+    first[0].kill()
+    first[1].send_signal(signal.SIGCONT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert out.startswith(f"{TOTAL} of {TOTAL} cells done, 0 failed ({TOTAL} computed now)")
+    after = stored(tmp_path / "dask")
+    assert len({row["digest"] for row in after.values()}) == 1
+    assert content(after) == content(compute(tmp_path / "local", list(TOY.cells("laptop")), workers=1))
+
+
+@pytest.mark.slow
 def test_a_local_cluster_gives_the_same_table_and_a_cell_that_kills_workers_is_a_failed_row(compute, tmp_path):
     methods = [*MEANS, Method("dying", dying), Method("lambda", lambda rows, seed: {})]
     cells = [Cell(Numbers(3, replicate), method) for replicate in range(3) for method in methods]
@@ -134,6 +171,22 @@ def test_a_local_cluster_gives_the_same_table_and_a_cell_that_kills_workers_is_a
     assert (row["status"], row["reason"]) == ("failed", "all Dask workers that computed it died (1)")
     assert content(rows) == content(compute(tmp_path / "local", cells))
     assert sum(row["status"] == "done" for row in rows.values()) == 9
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads memory in /proc")
+def test_the_memory_of_the_coordinator_does_not_grow_with_the_cells_done():
+    cells = [Cell(Numbers(3, replicate), method) for replicate in range(900) for method in MEANS]
+    memory = []
+
+    def finished(arrived):
+        assert all(outcome.status == "done" for _, outcome in arrived)
+        now = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        memory.extend([now] * len(arrived))
+
+    run_on_dask(cells, finished, workers=2, **LIMITS)
+    assert len(memory) == 2700
+    assert memory[-1] - memory[700] < 8  # megabytes
 
 
 @pytest.mark.slow
@@ -169,10 +222,10 @@ def test_workers_without_the_sources_or_with_others_and_a_lost_scheduler_end_in_
         submit(coordinator, piece)
         return len(coordinator.tasks)
 
-    def finished(cell, outcome):
+    def finished(arrived):
         threads.add(threading.get_ident())
-        heard.append((cell.key, outcome.status))
-        if len(heard) == 5:
+        heard.extend((cell.key, outcome.status) for cell, outcome in arrived)
+        if len(heard) >= 5:
             cluster.processes[0].kill()
 
     def run():
@@ -186,10 +239,11 @@ def test_workers_without_the_sources_or_with_others_and_a_lost_scheduler_end_in_
     stranger.wait()
     for package in ("formulations", "admiss"):
         shutil.copytree(ROOT / package, tmp_path / "older" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    with open(tmp_path / "older" / "admiss" / "study" / "study.py", "a") as source:
-        source.write("# older\n")
+    with open(tmp_path / "older" / "admiss" / "study" / "plan.py", "a") as source:
+        source.write("def instance_seed(instance):\n    return 1\n")
+    changed = "admiss/study/plan.py: instance_seed changed"
     older = cluster.worker("--no-nanny", PYTHONPATH=os.pathsep.join([str(tmp_path / "older"), str(HERE)]))
-    with pytest.raises(EngineError, match="^A worker has other sources .*: start the scheduler and the workers with"):
+    with pytest.raises(EngineError, match=rf"^A worker has other sources than this run \({changed}\): start the"):
         run()
     assert heard == []
     older.kill()
@@ -205,14 +259,55 @@ def test_workers_without_the_sources_or_with_others_and_a_lost_scheduler_end_in_
     assert capfd.readouterr().err in ("", "waiting for Dask workers: there are none\n")
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nothing://127.0.0.1:1"])
-def test_an_address_without_a_scheduler_ends_in_one_sentence(address, capfd):
-    with (
-        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
-        pytest.raises(EngineError, match=f"^There is no Dask scheduler at {address} "),
+@pytest.mark.parametrize("address", ["", "nonsense", "nonsense:99999", "host:port", "tcp://", "nothing://127.0.0.1:1"])
+def test_text_that_is_no_address_ends_in_one_sentence(address, capfd):
+    with pytest.raises(
+        EngineError, match=f"^'{address}' is not the address of a Dask scheduler: it has the form tcp://"
     ):
         run_on_dask([], print, workers=1, scheduler=address, **LIMITS)
     assert capfd.readouterr().err == ""
+
+
+@pytest.fixture
+def service():
+    """Starts a service that answers every connection with some bytes, and returns its port."""
+    with contextlib.ExitStack() as stack:
+
+        def start(answer):
+            listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+            def serve():
+                with contextlib.suppress(OSError):
+                    while True:
+                        connection, _ = listening.accept()
+                        stack.enter_context(connection).sendall(answer)
+
+            threading.Thread(target=serve, daemon=True).start()
+            return listening.getsockname()[1]
+
+        yield start
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(None, "Connection refused"), (b"", "no answer after 0.5 s"), (b"HTTP/1.1 400 Bad", "something else answers")],
+)
+def test_an_address_without_a_scheduler_ends_in_one_sentence(service, answer, reason, capfd):
+    address = f"tcp://127.0.0.1:{1 if answer is None else service(answer)}"
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
+        pytest.raises(EngineError, match=rf"^There is no Dask scheduler at {address} \({reason}\): check the address"),
+    ):
+        run_on_dask([], print, workers=1, scheduler=address, **LIMITS)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_command_with_a_wrong_address_ends_soon_without_a_traceback(runs, tmp_path):
+    start = time.monotonic()
+    code, out, err = runs.finish("run", "toy", "--scheduler", "localhost:1", "--out", tmp_path)
+    assert (code, out) == (2, "")
+    assert [line.split(" ", 1)[0] for line in err.splitlines()] == ["toy", "error:"]
+    assert time.monotonic() - start < 30  # with all imports, on a busy machine
 
 
 def test_without_distributed_a_sentence_says_what_to_install(runs, tmp_path):
@@ -237,7 +332,7 @@ def test_suspects_whose_outcome_arrives_late_are_not_computed_again(monkeypatch)
             self.say = lambda cell, score: hear((0, pickle.dumps((cell.key, Outcome("done", scores={"score": score})))))
 
         def submit(self, function, name, sent, key, pure):
-            submitted.append([cell for cell, _ in sent])
+            submitted.append([cell for cell, _, _ in sent])
             if len(submitted) == 1:
                 error = distributed.KilledWorker(key, SimpleNamespace(address="worker"), 3)
                 future = SimpleNamespace(key=key, status="error", exception=lambda: error)
@@ -247,7 +342,11 @@ def test_suspects_whose_outcome_arrives_late_are_not_computed_again(monkeypatch)
             return future
 
     client = Client()
-    Coordinator(client, "name", lambda cell, outcome: heard.append((cell.key, outcome.status))).compute(cells)
+
+    def finished(arrived):
+        heard.extend((cell.key, outcome.status) for cell, outcome in arrived)
+
+    Coordinator(client, "name", finished).compute(cells)
     assert submitted == [[cell.key for cell in cells], [cells[1].key]]
     assert sorted(heard) == sorted((cell.key, "done") for cell in cells)
 

@@ -1,8 +1,11 @@
 """The store and its problems, its table, and its files."""
 
+import contextlib
 import errno
 import json
 import os
+import shutil
+import signal
 import sqlite3
 import subprocess
 from dataclasses import replace
@@ -12,12 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
-from admiss.study.digest import source_digest
 from admiss.study.export import write_table
 from admiss.study.outcome import Outcome
+from admiss.study.plan import Best, Cell, EngineError, Method, Product
 from admiss.study.store import Store
 from admiss.study.store_errors import explained
-from admiss.study.study import Best, Cell, EngineError, Method, Product
 from admiss.study.table import best_rows, read_table
 
 ORIGIN = {"version": "1", "digest": "abc", "machine": "here"}
@@ -210,7 +212,99 @@ def test_remains_of_a_creation_that_was_killed_do_not_matter(tmp_path):
     for ending in ("", "-wal", "-shm", "-journal"):
         (tmp_path / f"cells.sqlite.new{ending}").write_text("half")
     assert len(fill(tmp_path, 2)) == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.sqlite", "lock.sqlite"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.sqlite", "lock.sqlite", "writes.txt"]
+
+
+def write(folder, first, last, *, killed=False):
+    """Write cells in a process that is killed or ends."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with Store(folder, "toy", write=True) as store:
+                store.add_run({"command": "test", "scale": "smoke", "digest": "", "machine": "", "versions": "{}"})
+                for replicate in range(first, last):
+                    store.add(Cell(Numbers(3, replicate), MEANS[0]), done(score=1.0))
+                if killed:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == (-signal.SIGKILL if killed else 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process cannot be copied")
+@pytest.mark.parametrize("before", [0, 5])
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_store_whose_log_was_deleted_after_a_kill_says_that_cells_may_be_lost(tmp_path, capsys, before, shared):
+    if before:
+        write(tmp_path, 0, before)
+    write(tmp_path, before, before + 3, killed=True)
+    with Store(tmp_path, "toy") as store:
+        assert len(store.states()) == before + 3
+    assert capsys.readouterr().err == ""
+    (tmp_path / "cells.sqlite-wal").unlink()
+    if shared:
+        (tmp_path / "cells.sqlite-shm").unlink()
+    sentence = "lacks the last 4 writes of a run that was stopped: finished cells may be lost, since cells.sqlite-wal"
+    if before:
+        with Store(tmp_path, "toy") as store:
+            assert len(store.states()) == before
+        assert sentence in capsys.readouterr().err
+    else:
+        with pytest.raises(EngineError, match=sentence):
+            Store(tmp_path, "toy")
+    with Store(tmp_path, "toy", write=True) as store:
+        assert len(store.states()) == before
+        assert sentence in capsys.readouterr().err
+        for replicate in range(before, before + 3):
+            store.add(Cell(Numbers(3, replicate), MEANS[0]), done(score=1.0))
+    with Store(tmp_path, "toy") as store:
+        assert len(store.states()) == before + 3
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process cannot be copied")
+def test_no_loss_is_told_where_nothing_was_lost(tmp_path, capsys):
+    folder = tmp_path / "store"
+
+    def read(where, count):
+        with Store(where, "toy") as store:
+            assert len(store.states()) == count
+        assert capsys.readouterr().err == ""
+
+    write(folder, 0, 3)
+    read(folder, 3)
+    write(folder, 3, 5, killed=True)
+    read(folder, 5)
+    # Another program moves the log into the store when it closes it, or deletes rows on purpose.
+    with contextlib.closing(sqlite3.connect(folder / "cells.sqlite")) as connection:
+        connection.execute("DELETE FROM cells WHERE key IN (SELECT key FROM cells LIMIT 1)")
+        connection.commit()
+        connection.execute("VACUUM")
+    assert not (folder / "cells.sqlite-wal").exists()
+    read(folder, 4)
+    write(folder, 5, 700, killed=True)  # more than SQLite keeps in the log
+    read(folder, 699)
+    write(folder, 700, 701)
+    (tmp_path / "alone").mkdir()
+    shutil.copy(folder / "cells.sqlite", tmp_path / "alone")
+    read(tmp_path / "alone", 700)
+    write(tmp_path / "alone", 800, 801)
+    read(tmp_path / "alone", 701)
+    # A store of an earlier version has no count.
+    with contextlib.closing(sqlite3.connect(tmp_path / "alone" / "cells.sqlite")) as connection:
+        connection.execute("DELETE FROM meta WHERE name = 'writes'")
+        connection.commit()
+    (tmp_path / "alone" / "writes.txt").unlink()
+    read(tmp_path / "alone", 701)
+    write(tmp_path / "alone", 801, 802)
+    read(tmp_path / "alone", 702)
+    # A new store in a folder from which the old one was moved away.
+    (folder / "cells.sqlite").unlink()
+    write(folder, 0, 2)
+    read(folder, 2)
+    for content in (b"", b"many"):
+        (folder / "writes.txt").write_bytes(content)
+        read(folder, 2)
 
 
 def row(name, status="done", **scores):
@@ -280,12 +374,15 @@ def test_the_table_and_its_files(compute, tmp_path):
             assert write_table(store, TOY, tmp_path / name) == table.height
         with pytest.raises(EngineError, match="must end in .parquet or .csv"):
             write_table(store, TOY, tmp_path / "table.xlsx")
+        with pytest.raises(EngineError, match="The table cannot be written to .*: name another file"):
+            write_table(store, TOY, tmp_path / "table.csv" / "table.csv")
     assert pl.read_parquet(tmp_path / "table.parquet").equals(table)
     assert pl.read_csv(tmp_path / "table.csv")["score"].equals(table["score"])
     metadata = pq.read_schema(tmp_path / "table.parquet").metadata
     facts = {key.decode()[7:]: json.loads(value) for key, value in metadata.items() if key.startswith(b"admiss.")}
     assert facts == json.loads((tmp_path / "table.csv.json").read_text())
-    assert facts["digests"] == [[source_digest(), 25]]
+    assert [count for _, count in facts["digests"]] == [24, 1]
+    assert facts["stale"] == 0
     assert (facts["scale"], facts["command"], facts["done"], facts["pending"]) == ("smoke", ["test"], 25, 0)
     assert {"python", "numpy", "highspy"} <= set(facts["versions"])
 

@@ -3,11 +3,10 @@
 import json
 from dataclasses import dataclass
 
-import polars as pl
 import pytest
 
-from admiss.study.study import Cell, Method, Product, Study, instance_recipe, instance_seed
-from admiss.study.table import with_selected_depth
+from admiss.study import Method, Product, Study, instance_seed
+from admiss.study.plan import Cell, instance_recipe
 
 
 @dataclass(frozen=True)
@@ -65,21 +64,14 @@ def test_union_has_each_cell_once_and_instances_together():
     method, other = Method("sum", total), Method("twice", total, {"factor": 2})
     numbers = [Numbers(1), Numbers(2)]
     study = Study("toy", "", "", lambda scale: [Product(numbers, [method, other]), Product(numbers[:1], [method])])
-    cells = list(study.cells("smoke"))
+    cells = list(study.cells("all"))
     assert [(cell.instance.n, cell.method.name) for cell in cells] == [
         (1, "sum"), (1, "twice"), (2, "sum"), (2, "twice"),
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="Unknown scale 'huge': choose one of smoke, laptop, paper"):
+    with pytest.raises(ValueError, match="Unknown scale 'huge': choose one of all"):
         list(study.cells("huge"))
 
 
 def test_recipe_survives_json():
     cell = Cell(Numbers(3), Method("sum", total, {"factor": 0.1}))
     assert json.loads(json.dumps(cell.recipe)) == cell.recipe
-
-
-def test_selected_depth_is_the_chosen_limit_of_models_that_have_a_depth():
-    chosen = ['{"max_depth": 3}', '{"max_depth": 5}', '{"lam": 1.0}', None]
-    table = pl.DataFrame({"chosen": chosen, "depth": [2, None, None, None]})
-    assert with_selected_depth(table)["selected_depth"].to_list() == [3, None, None, None]
-    assert "selected_depth" not in with_selected_depth(table.drop("depth")).columns

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toy_study import TOY
 
+from admiss.cli.study.choices import catalogued
 from admiss.cli.study.commands import add_study_commands, run_command
 from admiss.study.report.presentation import Catalogue, Presentation
 
@@ -14,7 +15,7 @@ TOYS: Catalogue = {TOY.name: Presentation(TOY)}
 
 def main(arguments: Sequence[object], catalogue: Catalogue = TOYS) -> int:
     parser = argparse.ArgumentParser(prog="toy")
-    add_study_commands(parser.add_subparsers(required=True), lambda: catalogue)
+    add_study_commands(parser.add_subparsers(required=True), catalogued(lambda: catalogue))
     return run_command(parser, list(map(str, arguments)))
 
 

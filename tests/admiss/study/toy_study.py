@@ -1,6 +1,7 @@
 """A study of small methods that misbehave in every way that the engine must survive."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.study.study import Best, Method, Product, Study
+from admiss.study import Best, Method, Product, Study
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,11 @@ def shifted_mean(rows: np.ndarray, seed: int, shift: float = 0.0, pause: float =
     rows += shift  # must not be seen by the next method
     cv = float(rows[0])
     return {"score": rows.mean() + noise, "cv_score": cv, "seconds": 0.25, "depth": np.int64(2), "mu": rows[:2]}
+
+
+def forking(rows: np.ndarray, seed: int) -> dict[str, Any]:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return {"score": float(sum(pool.map(abs, [-1, 2]))), "read": sys.stdin.read()}
 
 
 def printing(rows: np.ndarray, seed: int) -> dict[str, Any]:
@@ -146,4 +152,5 @@ def products(scale: str) -> list[Product]:
     return [Product(numbers, MEANS), Product([Words("a")], MEANS[:1])]
 
 
-TOY = Study("toy", "A toy", "Means of numbers.", products, BEST, ("n",), seconds=600, gigabytes=4)
+TOY = Study("toy", "A toy", "Means of numbers.", products, BEST, ("n",), seconds=600, gigabytes=4,
+            scales=("smoke", "laptop", "paper"))  # fmt: skip

@@ -68,12 +68,12 @@ def test_paper_table_has_interpolated_averages():
     assert "Mean - linear" not in cells  # the paper has no such row
 
 
-def test_paper_table_without_averages_is_a_sentence(tmp_path):
+def test_paper_table_without_averages_is_not_shown(tmp_path):
     study, table = synthetic(sizes=(40,), replicates=1)
     (paper,) = bound(study).comparison(bound(study).rows(table))
     assert paper.rows == []
     page = write_report(table, bound(study), tmp_path / "page.html", facts=FACTS).read_text(encoding="utf-8")
-    assert "do not span the paper&#x27;s grid" in page
+    assert "do not span the paper&#x27;s grid" not in page
     assert "class='reference'" not in page
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from admiss.study.export import write_results
+from admiss.study.plan import Best
 from admiss.study.report.presentation import Presentation
+from admiss.study.results import write_results
 from admiss.study.sections import digits, signed
-from admiss.study.study import Best
 from experiments.catalogue import CATALOGUE
 from experiments.paper.claims import UNDECIDED, judge
 from experiments.paper.commands import compare_paper

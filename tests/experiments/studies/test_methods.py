@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from admiss import AdaptiveRegressorCV, FiniteRegressorCV, JointImputeRegressor
 from admiss.baselines import baseline, complete_transductive
 from admiss.datasets import paper_instance
+from admiss.partition import Greedy
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
 from experiments.studies.grids.tables import grids_sections
 from experiments.studies.methods.adaptive import adaptive, finite
@@ -62,7 +63,8 @@ def test_fresh_draws_differ_by_replicate_and_come_again():
 
 def test_both_forms_of_r2(rows):
     scores = adaptive(rows, 7, adaptivity="affine_intercept", n_lambdas=20)
-    model = AdaptiveRegressorCV("affine_intercept", n_lambdas=20, stop_early=True, random_state=7)
+    as_printed = {"center": False, "eps": "glmnet", "stop_early": True}
+    model = AdaptiveRegressorCV("affine_intercept", n_lambdas=20, random_state=7, **as_printed)
     predicted = model.fit(rows.X_train, rows.y_train).predict(rows.X_test)
     assert scores["score"] == pytest.approx(r2_score(rows.y_test, predicted), abs=1e-12)
     around_training_mean = np.mean((rows.y_test - rows.y_train.mean()) ** 2)
@@ -82,7 +84,8 @@ def test_centring_makes_zero_the_mean(rows):
 
 def test_finite_of_the_text_is_the_estimator(rows):
     scores = finite(rows, 7)
-    model = FiniteRegressorCV(random_state=7).fit(rows.X_train, rows.y_train)
+    greedy = Greedy(min_rows=2 * (rows.X_train.shape[1] + 1))
+    model = FiniteRegressorCV(greedy, center=False, random_state=7).fit(rows.X_train, rows.y_train)
     assert scores["score"] == pytest.approx(model.score(rows.X_test, rows.y_test), abs=1e-12)
     assert scores["leaves"] == model.partition_.n_leaves
 
@@ -192,7 +195,14 @@ def test_test_rows_of_one_class_are_refused(class_rows):
 def test_nested_search_of_one_cell_is_the_path(rows):
     scores = nested_adaptive(rows, 7, adaptivity="affine_intercept", l1_ratios=[0.5], adaptive_penalties=[4])
     model = AdaptiveRegressorCV(
-        "affine_intercept", l1_ratios=[0.5], adaptive_penalties=[4], cv=10, penalty_weights="authors", random_state=7
+        "affine_intercept",
+        l1_ratios=[0.5],
+        adaptive_penalties=[4],
+        cv=10,
+        penalty_weights="authors",
+        center=False,
+        eps="glmnet",
+        random_state=7,
     ).fit(rows.X_train, rows.y_train)
     assert scores["score"] == pytest.approx(model.score(rows.X_test, rows.y_test), abs=1e-12)
 

@@ -11,7 +11,8 @@ from sklearn.linear_model import Ridge
 from admiss import FiniteRegressor
 from admiss.datasets import make_interacting
 from admiss.partition import OptimalTree
-from admiss.study.study import SCALES, Cell, instance_recipe
+from admiss.study.plan import Cell, instance_recipe
+from experiments.scales import SCALES
 from experiments.studies.partitions.grid import METHODS, STUDY, _partitioner
 from experiments.studies.partitions.problems import GeneratedPatterns, RealPatterns, distinct_columns
 from experiments.studies.partitions.tables import Problem, paired, paired_difference, partition_sections
@@ -98,9 +99,11 @@ def test_cost_is_that_of_ridge_regression():
     assert scores["score"] == pytest.approx(r2)
 
 
-def test_generated_problem_is_that_of_the_defaults():
+def test_generated_problem_is_that_of_the_printed_program():
     data = make_interacting(n=200, random_state=0)
-    model = FiniteRegressor(OptimalTree(max_depth=2), leaf_model="static").fit(data.X_train, data.y_train)
+    tree = OptimalTree(max_depth=2, min_rows=2 * (data.X_train.shape[1] + 1))
+    model = FiniteRegressor(tree, ridge=1.0, leaf_model="static", center=False, scale=False)
+    model.fit(data.X_train, data.y_train)
     cell = Cell(GeneratedPatterns("interacting", 200, 0.5, 2, False, 0), METHODS[2])
     scores = run(cell)
     assert scores["train_cost"] == pytest.approx(model.certificate_.objective)

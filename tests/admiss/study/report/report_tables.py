@@ -1,16 +1,16 @@
 """Small studies with tables of random numbers, for the tests of reports."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 import numpy as np
 import polars as pl
 
+from admiss.study import Best, Method, Product, Study
 from admiss.study.report.labels import Labels
 from admiss.study.report.presentation import Presentation
 from admiss.study.sections import Section
-from admiss.study.study import Best, Method, Product, Study
 
 BESTS = ("Joint", "Mean", "mice")
 SPITEFUL = '</script><img src="http://example.invalid/x.png" onerror="alert(1)"> & "quotes"'
@@ -105,6 +105,8 @@ def _row(instance, method, score, seconds, rng, **others):
         "method": method,
         "status": "failed" if failed else "done",
         "reason": reason if failed else None,
+        "version": "0.1",
+        "digest": "0123",
         "machine": "drawn",
         **({} if failed else done),
         **asdict(instance),
@@ -167,7 +169,7 @@ def real_design(sets=16, seed=1):
             if isinstance(instance, SemiSynthetic):
                 others["fraction_missing"] = instance.k_missing / (10 if index % 3 else 12)
             rows.append(_row(instance, method, score, float(rng.lognormal(mean=shift / 3)), rng, **others))
-    settings = ("design", "signal", "k_missing", "dataset")
+    settings = ("design", "signal", "k_missing", "dataset", "task")
     return _study("real-design", "Real designs", instances, methods, settings), _frame(rows)
 
 
@@ -185,3 +187,28 @@ def partitions(seed=2):
             rows.append(_row(instance, method, score, 0.1, rng, train_cost=cost, proof="optimal", depth=1))
     settings = ("source", "n", "missing_fraction", "max_depth", "tuned")
     return _study("partitions", "Partitions", instances, ("none", "greedy", "exact"), settings), _frame(rows)
+
+
+@dataclass(frozen=True)
+class Draw:
+    n: int
+    mechanism: str
+    replicate: int
+
+
+def plain(replicates=5, seed=3):
+    """A study that binds nothing, with two settings and two metrics, and its table; nothing failed."""
+    rng = np.random.default_rng(seed)
+    methods = {"mean + ridge": 0.0, "indicators + ridge": 0.05, "boosting": -0.04}
+    instances = [Draw(*values) for values in product((100, 300, 3000), ("mcar", "censoring"), range(replicates))]
+    rows = []
+    for instance in instances:
+        level = 0.5 + 0.1 * np.log10(instance.n) + rng.normal(scale=0.05)
+        for method, shift in methods.items():
+            score = float(level + shift + rng.normal(scale=0.02))
+            row = _row(instance, method, score, float(rng.lognormal()), rng)
+            error = None if method == "boosting" and instance.n == 100 else float(-25_000 * rng.lognormal(sigma=0.1))
+            done = {"score": score, "seconds": float(rng.lognormal()), "r2": score, "neg_mae": error}
+            rows.append({**row, "status": "done", "reason": None, **done})
+    study = _study("plain", "A plain study", instances, methods, ("n", "mechanism"))
+    return replace(study, metrics=("r2", "neg_mae"), reference="mean + ridge", best=()), _frame(rows)

@@ -1,48 +1,19 @@
 """The page of a study in a real browser: the numbers in its table equal those of Python before and after filters."""
 
-import importlib.util
-import json
-import os
-import shutil
+import base64
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 
 from admiss.study.report.page import write_report
-from tests.admiss.study.report.report_tables import FACTS, presented, real_design, synthetic, value_of
+from admiss.study.report.presentation import Presentation
+from tests.admiss.study.report.report_tables import FACTS, plain, presented, real_design, synthetic, value_of
 
 pytestmark = pytest.mark.slow
 
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1200,900",
-)  # fmt: skip
 SIZES = tuple(range(40, 320, 20))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """Debian's chromium, driven through its own driver: nothing is downloaded."""
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    absent = [] if chromium and driver else ["the Debian packages chromium and chromium-driver"]
-    absent += [] if importlib.util.find_spec("selenium") else ["the Python package selenium"]
-    if absent:
-        reason = f"The page is not tested in a browser: install {' and '.join(absent)}."
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    session = webdriver.Chrome(options=options, service=Service(executable_path=driver))
-    yield session
-    session.quit()
 
 
 @pytest.fixture(scope="module")
@@ -50,32 +21,28 @@ def pages(tmp_path_factory):
     """Tables, and the paths of their pages."""
     folder = tmp_path_factory.mktemp("pages")
     cases = {"synthetic": synthetic(SIZES, replicates=1), "real": real_design(sets=14)}
-    return {
+    pages = {
         name: (table, write_report(table, presented(study), folder / f"{name}.html", facts=FACTS))
         for name, (study, table) in cases.items()
     }
+    study, table = plain()
+    facts = {**FACTS, "failed": 0, "pending": 0, "stale": 0}
+    splits = {"dataset": pl.lit("flats"), "n_train": pl.lit(150), "n_test": pl.lit(50)}
+    for name, mine in (("plain", table), ("splits", table.with_columns(**splits))):
+        pages[name] = (mine, write_report(mine, Presentation(study), folder / f"{name}.html", facts=facts))
+    return pages
 
 
 @pytest.fixture
-def page(browser, pages):
-    """Opens a page, and checks in the end that it used no network and logged no error."""
+def page(open_page, pages):
+    """Opens a page, and returns its cells that are done."""
 
-    def open_page(name):
+    def open_named(name):
         table, path = pages[name]
-        browser.get(path.as_uri())
-        opened.append(path.as_uri())
+        open_page(path)
         return table.filter(pl.col("status") == "done").with_columns(value_of(table).alias("value"))
 
-    opened = []
-    browser.get("about:blank")
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    yield open_page
-    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
-    assert asked <= {*opened, "data:,"}, asked
-    assert set(opened) <= asked
-    assert browser.get_log("browser") == []
+    return open_named
 
 
 def shown(browser):
@@ -146,10 +113,11 @@ def test_filters_of_the_synthetic_study(browser, page):
     check(browser, rows)
 
 
-def test_table_before_any_script_is_the_same(browser, page, pages):
-    page("synthetic")
+@pytest.mark.parametrize("name", ["synthetic", "plain", "splits"])
+def test_table_before_any_script_is_the_same(browser, page, pages, name):
+    page(name)
     now = shown(browser)
-    text = pages["synthetic"][1].read_text(encoding="utf-8")
+    text = pages[name][1].read_text(encoding="utf-8")
     body = text.split('<table id="summary">')[1].split("<tbody>")[1].split("</tbody>")[0]
     before = browser.execute_script(
         "const t = document.createElement('table'); t.innerHTML = '<tbody>' + arguments[0] + '</tbody>';"
@@ -193,18 +161,171 @@ def test_reference_common_instances_and_order(browser, page):
     assert header.get_attribute("aria-sort") == "descending"
 
 
-def test_page_fits_a_narrow_screen_and_has_a_dark_mode(browser, page):
-    page("real")
-    metrics = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+def test_metric_of_the_table(browser, page):
+    rows = page("plain")
+    check(browser, rows)
+    choose(browser, "#metric", "neg mae")
+    known = rows.drop_nulls("neg_mae")
+    assert known.height < rows.height
+    base = dict(
+        known.filter(pl.col("method") == "mean + ridge")
+        .select(pl.concat_str("n", "mechanism", "replicate"), "neg_mae")
+        .iter_rows()
+    )
+    found = shown(browser)
+    for method, mine in known.group_by("method"):
+        line = found[method[0]]
+        assert line["cells"] == str(mine.height)
+        assert line["mean"] == f"{mine['neg_mae'].mean():,.0f}"
+        pairs = mine.select(pl.concat_str("n", "mechanism", "replicate"), "neg_mae").iter_rows()
+        gain = np.mean([value - base[key] for key, value in pairs])
+        assert float(line["difference"].replace(",", "")) == pytest.approx(gain, abs=0.501)
+    box(browser, "300").click()
+    box(browser, "3000").click()
+    assert set(shown(browser)) == {"mean + ridge", "indicators + ridge"}
+    browser.find_element("css selector", "[type=reset]").click()
+    browser.execute_async_script("setTimeout(arguments[0], 50)")
+    check(browser, rows)
+
+
+def test_splits_of_one_data_set_are_not_independent(browser, page):
+    rows = page("splits")
+    box(browser, "mcar").click()
+    kept = rows.filter(pl.col("mechanism") == "censoring")
+    for (method,), mine in kept.group_by("method"):
+        error = mine["value"].std() * (1 / mine.height + 50 / 150) ** 0.5
+        assert float(shown(browser)[method]["error"]) == pytest.approx(error, abs=5.001e-4)
+
+
+def test_every_column_sorts(browser, page):
+    page("synthetic")
+    for column in ("cells", "mean", "error", "difference", "difference_error", "better", "seconds"):
+        for direction in (-1, 1):
+            browser.find_element("css selector", f"#summary [data-column={column}] button").click()
+            values = [float(line[column].strip("% ").replace(",", "")) for line in shown(browser).values()]
+            assert values == sorted(values, key=lambda value: direction * value), column
+    for reverse in (False, True):
+        browser.find_element("css selector", "#summary [data-column=method] button").click()
+        names = browser.execute_script(
+            "return [...arguments[0]].sort((a, b) => a.localeCompare(b))", list(shown(browser))
+        )
+        assert list(shown(browser)) == (names[::-1] if reverse else names)
+
+
+def test_order_of_the_page(browser, page):
+    page("plain")
+    sections = browser.find_elements("css selector", "main > section")
+    assert [section.get_attribute("id") for section in sections] == [
+        "main", "means", "comparison", "figures", "provenance",
+    ]  # fmt: skip
+    tops = [section.location["y"] for section in sections]
+    assert tops == sorted(tops)
+    figure = browser.find_element("css selector", "#main figure svg")
+    assert figure.location["y"] < 300  # seen without scrolling
+    links = browser.find_elements("css selector", "nav a")
+    assert [link.get_attribute("href").partition("#")[2] for link in links] == [
+        section.get_attribute("id") for section in sections
+    ]
+    assert not browser.find_element("css selector", "#provenance dl").is_displayed()
+    browser.find_element("css selector", "#provenance summary").click()
+    assert "python -m experiments" in browser.find_element("css selector", "#provenance dl").text
+    metric = browser.find_element("id", "differences-neg-mae")
+    assert not metric.is_displayed()
+    browser.find_element("xpath", "//summary[contains(., 'neg mae')]").click()
+    assert metric.is_displayed()
+
+
+@pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
+def test_prose_has_two_lines_and_no_part_is_empty(browser, page, name):
+    page(name)
+    lines = browser.execute_script(
+        "return [...document.querySelectorAll('p:not(.warning), figcaption')].filter(p => p.checkVisibility())"
+        ".map(p => [[...p.childNodes].filter(n => n.nodeName !== 'DETAILS').map(n => n.textContent).join(''),"
+        " [...p.querySelectorAll('details')].reduce((h, d) => h - d.offsetHeight - 16, p.offsetHeight)"
+        " / parseFloat(getComputedStyle(p).lineHeight), p.tagName])"
+    )
+    assert lines
+    # a caption has its title too
+    assert [(text, count) for text, count, tag in lines if count > (3.1 if tag == "FIGCAPTION" else 2.1)] == []
+    empty = (
+        "return [...document.querySelectorAll('main section')].filter(s => !s.querySelector('table, svg, dl')).length"
+    )
+    assert browser.execute_script(empty) == 0
+    headings = (
+        "return [...document.querySelectorAll('h3')].filter(h => !/P|DIV|DETAILS/.test(h.nextElementSibling.tagName))"
+    )
+    assert browser.execute_script(headings) == []
+
+
+@pytest.mark.parametrize("width", [360, 390, 1200])
+@pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
+def test_nothing_is_cut(browser, page, name, width):
+    page(name)
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
     try:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 380
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        outside = browser.execute_script(
+            "return [...document.querySelectorAll('main *, header *')].filter(e => e.checkVisibility()"
+            " && !e.closest('.wide, .picture:not(.on-narrow)') && !e.closest('#main h2')"
+            " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
+        )
+        assert outside == []
+        smallest = browser.execute_script(
+            "return Math.min(...[...document.querySelectorAll('.on-narrow svg text, .on-wide svg text')]"
+            ".filter(t => t.checkVisibility() && t.textContent.trim())"
+            ".map(t => { const b = t.getBoundingClientRect(); return Math.max(b.height, b.width) }).filter(h => h > 0))"
+        )
+        assert smallest >= 6
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+CONTRAST = """
+const parse = (c) => c.match(/[\\d.]+/g).map(Number);
+const linear = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+const light = (c) => { const [r, g, b] = parse(c).map((x) => linear(x / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
+  if (parse(c)[3] !== 0) return c; } return "rgb(255, 255, 255)"; };
+const texts = "p, th, td, summary, legend, label, a, h1, h2, h3, figcaption, caption, button, select";
+return [...document.querySelectorAll(texts)]
+  .filter((e) => e.checkVisibility() && e.textContent.trim())
+  .map((e) => { const [a, b] = [light(getComputedStyle(e).color), light(ground(e))];
+    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.outerHTML.slice(0, 60)]; })
+  .filter(([ratio]) => ratio < 4.5);
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_is_readable_in_both_schemes(browser, page, scheme):
+    page("real")
+    try:
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        assert browser.execute_script(CONTRAST) == []
         ground = "return getComputedStyle(arguments[0]).backgroundColor"
         body = browser.execute_script(ground, browser.find_element("tag name", "body"))
         card = browser.execute_script(ground, browser.find_element("class name", "picture"))
-        assert (body, card) == ("rgb(22, 24, 27)", "rgb(255, 255, 255)")
+        dark = "rgb(22, 24, 27)" if scheme == "dark" else "rgb(255, 255, 255)"
+        assert (body, card) == (dark, "rgb(255, 255, 255)")
     finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_print(browser, page):
+    page("plain")
+    try:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert not browser.find_element("id", "filters").is_displayed()
+        assert browser.find_element("css selector", "#main .on-wide svg").is_displayed()
+        assert not browser.find_element("css selector", "#main .on-narrow svg").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    facts = browser.find_element("css selector", "#provenance dl")
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert facts.is_displayed()
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert not facts.is_displayed()
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12

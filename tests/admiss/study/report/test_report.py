@@ -8,13 +8,18 @@ from html.parser import HTMLParser
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import ttest_1samp
 
-from admiss.study.export import save_figures
+from admiss.study import EngineError
+from admiss.study.comparisons import holm
+from admiss.study.report.curves import value_curves
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation, ReferenceTable
 from admiss.study.report.rows import scored_rows, scoreless
 from admiss.study.report.summary import make_filters, summarise
-from tests.admiss.study.report.report_tables import FACTS, LABELS, SPITEFUL, presented, real_design, synthetic
+from admiss.study.report.verdicts import COMPARISON_HEADER, comparison_numbers, comparison_section
+from admiss.study.results import write_results
+from tests.admiss.study.report.report_tables import FACTS, LABELS, SPITEFUL, plain, presented, real_design, synthetic
 
 CLEAN = {**FACTS, "digests": [("0123", 5)], "failed": 0, "pending": 0}
 
@@ -86,11 +91,12 @@ def test_embedded_cells_are_those_of_the_table(case):
     study, table, page = case
     data = json.loads(re.search(r'<script type="application/json" id="cells">(.*?)</script>', page, re.S)[1])
     done = table.filter(pl.col("status") == "done")
-    assert len(data["cells"]["value"]) == done.height
+    (values,) = data["cells"]["values"]
+    assert len(values) == done.height
     expected = sorted((row["method"], value(row), row["seconds"]) for row in done.rows(named=True))
     cells = data["cells"]
     found = sorted(
-        (data["methods"][m], v, s) for m, v, s in zip(cells["method"], cells["value"], cells["seconds"], strict=True)
+        (data["methods"][m], v, s) for m, v, s in zip(cells["method"], values, cells["seconds"], strict=True)
     )
     assert [name for name, *_ in found] == [name for name, *_ in expected]
     np.testing.assert_allclose([v for _, v, _ in found], [v for _, v, _ in expected], rtol=1e-8)
@@ -134,7 +140,7 @@ def test_a_cell_without_a_number_is_not_counted(tmp_path):
 def test_a_task_that_only_some_methods_give_is_that_of_the_instance():
     study, table = real_design(sets=2)
     task = pl.when(pl.col("method") == "Mean - best").then(pl.col("task"))
-    rows = scored_rows(table.with_columns(task.alias("task")), replace(study, settings=(*study.settings, "task")))
+    rows = scored_rows(table.with_columns(task.alias("task")), study)
     assert rows["task"].null_count() == 0
     assert rows["instance"].n_unique() == scored_rows(table, study)["instance"].n_unique()
 
@@ -150,8 +156,13 @@ def test_warnings_and_failures(case, tmp_path):
     clean = write_report(done, Presentation(study), tmp_path / "page.html", facts=CLEAN)
     text = clean.read_text(encoding="utf-8")
     assert 'class="warning"><strong>' not in text
-    assert "Nothing failed." in text
-    assert "The study has no tables of its own." in text
+    assert 'id="failed"' not in text
+    assert 'href="#failed"' not in text
+    stale = write_report(done, Presentation(study), tmp_path / "page.html", facts={**FACTS, "stale": 1234})
+    assert "1,234 cells are stale" in (text := stale.read_text(encoding="utf-8"))
+    assert "versions of the sources" not in text
+    fresh = write_report(done, Presentation(study), tmp_path / "page.html", facts={**FACTS, "stale": 0})
+    assert "versions of the sources" not in fresh.read_text(encoding="utf-8")
 
 
 def test_no_cell_is_done(tmp_path):
@@ -159,44 +170,106 @@ def test_no_cell_is_done(tmp_path):
     none = table.filter(pl.col("status") == "nothing")
     page = write_report(none, presented(study), tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
     assert "No cell is done yet." in page
+    assert re.findall(r'<section id="(\w+)"', page) == ["comparison", "provenance"]  # a table that needs no cells
     facts = {name: fact for name, fact in CLEAN.items() if name not in ("machine", "digests")}
     with pytest.raises(ValueError, match="lack machine, digests"):
         write_report(table, presented(study), tmp_path / "page.html", facts=facts)
 
 
 def test_figures_of_a_study_that_binds_nothing():
-    study, table = synthetic(replicates=1)
+    study, table = synthetic(replicates=2)
     plain, labelled = Presentation(study), presented(study)
-    names = [drawing.name for drawing in plain.figures(plain.rows(table))]
-    assert names == ["value-by-missing-fraction", "value-by-n", "seconds"]
-    drawn = {drawing.name: drawing for drawing in labelled.figures(labelled.rows(table))}
-    assert set(drawn) == {*names, "wins"}
-    assert {row[0] for row in drawn["wins"].rows} == {"AuthorsInstance", "fresh draws of the text"}
-    done = table.filter(pl.col("status") == "done", pl.col("kind") == "AuthorsInstance", pl.col("method") == "Affine")
-    cells = {row[2]: row[-1] for row in drawn["value-by-n"].rows if row[:2] == ["AuthorsInstance", "Affine"]}
-    assert set(cells) == set(done["n"].to_list())
+    assert [drawing.name for drawing in plain.figures(plain.rows(table))] == [
+        "differences",
+        "scores",
+        "wins",
+        "seconds",
+    ]
+    rows = labelled.rows(table)
+    drawn = {drawing.name: drawing for drawing in labelled.figures(rows)}
+    assert {row[0] for row in drawn["wins"].rows} == {"MCAR", "censoring"}
+    # eleven methods are more than there are styles: each has a line
+    numbers = {tuple(row[:2]): row[2:] for row in drawn["differences"].rows}
+    assert {where for where, _ in numbers} == {"all instances", "MCAR", "censoring"}
+    inside = rows.filter(pl.col("kind") == "AuthorsInstance", pl.col("mechanism") == "mcar")
+    base = dict(inside.filter(pl.col("method") == "Mean - best").select("instance", "value").iter_rows())
+    mine = inside.filter(pl.col("method") == "Affine").select("instance", "value").iter_rows()
+    gains = [value - base[instance] for instance, value in mine if instance in base]
+    interval = ttest_1samp(gains, 0.0).confidence_interval(0.95)
+    assert numbers["MCAR", "Affine"] == pytest.approx([np.mean(gains), *interval, len(gains)])
+    assert "95 % intervals (Student's t) over instances" in drawn["differences"].caption
+    assert "no reference" not in drawn["differences"].caption
+
+
+def test_figures_by_setting():
+    study, table = synthetic(replicates=2)
+    few = table.filter(pl.col("method").is_in(["Affine", "Finite", "CART MIA", "Mean - best"]))
+    presentation = Presentation(study)
+    differences, scores, *_ = presentation.figures(presentation.rows(few))
+    assert "The study names no reference: Affine is its first method." in differences.caption
+    assert {row[0] for row in scores.rows} == {"kind", "mechanism", "signal", "missing fraction", "n"}
+    assert {row[1] for row in scores.rows if row[0] == "n"} == {"40", "100", "300", "1000"}
+    axes = {ax.get_xlabel(): ax for ax in differences.figure.axes}
+    assert axes["n"].get_xscale() == "log"
+    assert axes["missing fraction"].get_xscale() == "linear"
+    assert [text.get_text() for text in axes["mechanism"].get_xticklabels()] == ["censoring", "mcar"]
+    low, high = differences.figure.axes[0].get_ylim()
+    assert -2 < low < 0 < high < 2  # whatever the fits that diverged
+    assert "outside the axes" in differences.caption
 
 
 def test_negative_scores_have_no_floor():
     study, table = synthetic(replicates=1)
-    losses = Presentation(study, value=lambda table: pl.col("score") - 20)
-    drawing = next(drawing for drawing in losses.figures(losses.rows(table)) if drawing.name == "value-by-n")
+    labels = replace(LABELS, floor=-0.1)
+    losses = Presentation(study, labels=labels, value=lambda table: pl.col("score") - 20)
+    rows = losses.rows(table)
+    drawing = value_curves(rows, ["Affine", "Finite"], "n", ("kind",), "curves", "Curves", labels)
     low, high = drawing.figure.axes[0].get_ylim()
     assert low < -20 < high < -18
     assert "outside the axes" not in drawing.caption
 
 
-def test_figures_are_reproducible_files(tmp_path):
+def test_results_are_reproducible_files(tmp_path):
+    study, table = synthetic(sizes=(40, 100), replicates=2)
+    paths = write_results(table, presented(study), tmp_path / "one", "a command")
+    again = write_results(
+        table.sample(fraction=1.0, shuffle=True, seed=3), presented(study), tmp_path / "two", "a command"
+    )
+    assert [path.name for path in paths] == [path.name for path in again]
+    for one, other in zip(paths, again, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+    names = {path.name for path in paths}
+    assert {"README.md", "means.csv", "comparisons.csv", "a-comparison.csv", "failures.svg"} <= names
+    assert {f"differences{end}" for end in (".svg", ".pdf", ".png", "-one-column.svg", "-one-column.pdf")} <= names
+    svg = (tmp_path / "one" / "differences.svg").read_text(encoding="utf-8")
+    assert "<text" not in svg  # outlines need no font
+    assert b"/Type3" not in (tmp_path / "one" / "differences.pdf").read_bytes()
+    means = pl.read_csv(tmp_path / "one" / "means.csv", infer_schema_length=None)
+    all_instances = means.filter(pl.col("setting").is_null(), pl.col("method") == "RF MIA").row(0, named=True)
+    done = table.filter(pl.col("status") == "done", pl.col("kind") == "AuthorsInstance", pl.col("method") == "RF MIA")
+    assert all_instances["mean"] == pytest.approx(done["r2_authors"].mean(), rel=1e-5)
+    assert all_instances["cells"] == done.height
+
+
+def test_a_figure_that_fails_leaves_no_folder(tmp_path):
     study, table = synthetic(sizes=(40,), replicates=1)
-    presentation = Presentation(study, drawings=lambda rows: Presentation(study).figures(rows)[-1:])
-    for form in ("png", "svg"):
-        (path,) = save_figures(table, presentation, tmp_path / "figures", form)
-        assert path.stat().st_size > 3000
-        first = path.read_bytes()
-        save_figures(table, presentation, tmp_path / "figures", form)
-        assert path.read_bytes() == first
-    with pytest.raises(ValueError, match="choose png or svg"):
-        save_figures(table, presentation, tmp_path, "gif")
+
+    def fail(rows):
+        raise RuntimeError("no figure")
+
+    with pytest.raises(RuntimeError, match="no figure"):
+        write_results(table, Presentation(study, drawings=fail), tmp_path / "results", "a command")
+    assert not (tmp_path / "results").exists()
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    study, table = synthetic(sizes=(40,), replicates=1)
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    with pytest.raises(EngineError, match=r"cannot be written to .*page\.html \(.+\): name another file with --html"):
+        write_report(table, presented(study), file / "page.html", facts=CLEAN)
+    with pytest.raises(EngineError, match=r"cannot be written to .*file \(.+\): name another folder"):
+        write_results(table, presented(study), file, "a command")
 
 
 def test_tables_beside_published_numbers(tmp_path):
@@ -214,4 +287,67 @@ def test_tables_beside_published_numbers(tmp_path):
     assert "CART &lt;1&gt;" in page
     assert '<th scope="col">a book</th>' in page
     assert page.count("class='reference'") == 1
-    assert "<p>Nothing yet.</p>" in page
+    assert "Nothing yet." not in page
+
+
+def test_comparisons_of_the_page(tmp_path):
+    study, table = plain()
+    presentation = Presentation(study)
+    rows = presentation.rows(table)
+    section = comparison_section(rows, study, presentation.labels)
+    assert section.text.startswith("12 comparisons with mean + ridge; the 12 p values are adjusted together")
+    assert "names no reference" not in section.text
+    assert [row[1] for row in section.rows[::2]] == [
+        "all", "n = 100", "n = 300", "n = 3000", "mechanism = censoring", "mechanism = mcar",
+    ]  # fmt: skip
+    scores = {name: part.sort("n", "mechanism", "replicate") for (name,), part in table.group_by("method")}
+    gains = scores["indicators + ridge"]["score"].to_numpy() - scores["mean + ridge"]["score"].to_numpy()
+    low, high = ttest_1samp(gains, 0.0).confidence_interval(0.95)
+    method, _, verdict, difference, interval, signs, units, *_ = section.rows[0]
+    assert (method, verdict, units) == ("indicators + ridge", "better", "30")
+    assert difference == f"+{gains.mean():.3f}"
+    assert interval == f"+{low:.3f} to +{high:.3f}"
+    assert signs == f"{(gains > 0).sum()} / 0 / {(gains < 0).sum()}"
+    unnamed = Presentation(replace(study, reference=""))
+    words = comparison_section(rows, unnamed.study, unnamed.labels).text
+    assert "(the study names no reference: mean + ridge is its first method)" in words
+    numbers = comparison_numbers(rows, study, presentation.labels)
+    p_values = [row[COMPARISON_HEADER.index("p")] for row in numbers]
+    assert [row[COMPARISON_HEADER.index("p_holm")] for row in numbers] == pytest.approx(holm(p_values))
+
+
+def test_comparisons_without_p_values():
+    study, table = plain(replicates=1)
+    one = Presentation(study).rows(table.filter(pl.col("n") == 100, pl.col("mechanism") == "mcar"))
+    section = comparison_section(one, study, Presentation(study).labels)
+    assert "2 comparisons with mean + ridge; none has a p value" in section.text
+    assert [row[1:3] for row in section.rows] == [["all", "undecided"]] * 2
+    alone = Presentation(study).rows(table.filter(pl.col("method") == "boosting"))
+    assert not comparison_section(alone, study, Presentation(study).labels).rows
+    (scores, *_) = Presentation(study).figures(alone)
+    assert scores.name == "scores"
+
+
+def test_splits_of_one_table_are_corrected_and_said_to_be():
+    study, table = plain()
+    sizes = {"dataset": pl.lit("flats"), "n_train": pl.lit(150), "n_test": pl.lit(50)}
+    rows = Presentation(study).rows(table.with_columns(**sizes))
+    assert set(rows["unit"].to_list()) == {"flats"}
+    assert rows["repetition"].n_unique() == 5
+    section = comparison_section(rows, study, Presentation(study).labels)
+    assert "Nadeau and Bengio" in section.text
+    assert section.rows[0][6] == "5"
+    main = Presentation(study).figures(rows)[0]
+    assert "corrected as these share rows (Nadeau and Bengio, 2003)" in main.caption
+    several = table.with_columns(pl.concat_str(pl.lit("set "), "mechanism").alias("dataset"))
+    assert set(Presentation(study).rows(several)["unit"].to_list()) == {"set mcar", "set censoring"}
+
+
+def test_decimals_follow_the_size_of_numbers():
+    study, table = plain()
+    for factor, places in ((1.0, 3), (1e5, 0), (1e-4, 7)):
+        scaled = table.with_columns(pl.col("score") * factor)
+        section = comparison_section(Presentation(study).rows(scaled), study, Presentation(study).labels)
+        difference = section.rows[0][3]
+        assert float(difference.replace(",", "")) == pytest.approx(0.05 * factor, rel=0.5)
+        assert len(difference.partition(".")[2]) == places

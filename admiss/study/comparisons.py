@@ -1,0 +1,196 @@
+"""Paired comparisons of methods with a reference: intervals, tests adjusted for their number, and verdicts.
+
+With a_i and b_i the values of a method and of the reference on instance i, and d_u the mean of a_i - b_i over the
+instances of unit u, a comparison is the paired t test of d_1, .., d_J with mean d and variance v (divisor J - 1):
+
+    interval    d - t s, d + t s,    t the .975 quantile of Student's distribution with J - 1 degrees of freedom
+    error       s^2 = v (1 / J + r)
+    p value     P(|T| >= |d| / s)
+
+Units that are independent have r = 0. Random splits of one data set share its rows: if all instances are of one data
+set, the splits are the units and r = n_test / n_train (Nadeau and Bengio, 2003, Inference for the generalization
+error).
+
+The m tests of a table are adjusted together (Holm, 1979): in the order p_1 <= .. <= p_m the adjusted p_k is the maximum
+of min(1, (m - j + 1) p_j) over j <= k. Rejections at 5 % are then all right with probability 95 % or more, however the
+tests depend on each other. The verdict is "better" or "worse" if the adjusted p is at most 5 %, otherwise "undecided".
+A single unit, or differences that are all the same and not 0, have no p value: these are undecided too.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.stats import t as student
+
+LEVEL = 0.95
+BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
+# Relative to the two values, a smaller difference is a tie; relative to the mean, a smaller deviation is none.
+TIE, NO_DEVIATION = 1e-12, 1e-9
+Numbers = npt.NDArray[np.float64]
+Group = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over units with its 95 % interval and the p value of 0, each None if undefined."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    p: float | None
+    units: int
+    identical: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A method against the reference on some instances.
+
+    Attributes
+    ----------
+    method : str
+    setting : str
+        Name of the setting of which one level is compared; empty for all instances.
+    level : object
+    estimate : Estimate
+        Of the differences.
+    wins, ties, losses : int
+        Numbers of units.
+    instances : int
+    adjusted : float or None
+        Adjusted p value.
+    verdict : {"better", "worse", "undecided"}
+    """
+
+    method: str
+    setting: str
+    level: Any
+    estimate: Estimate
+    wins: int
+    ties: int
+    losses: int
+    instances: int
+    adjusted: float | None = None
+    verdict: str = UNDECIDED
+
+
+def estimate(values: Numbers, overlap: float = 0.0) -> Estimate:
+    """Mean of one value per unit, with its interval.
+
+    Parameters
+    ----------
+    values : array
+        At least one.
+    overlap : float
+        The ratio r of this module.
+
+    Examples
+    --------
+    >>> found = estimate(np.array([1.0, 2.0, 3.0]))
+    >>> found.mean, round(found.low, 3), round(found.high, 3), round(found.p, 4)
+    (2.0, -0.484, 4.484, 0.0742)
+    """
+    units, mean = len(values), float(np.mean(values))
+    if units == 1:
+        return Estimate(mean, None, None, None, 1)
+    if not np.any(values):
+        return Estimate(0.0, 0.0, 0.0, 1.0, units)
+    deviation = float(np.std(values, ddof=1))
+    if deviation <= NO_DEVIATION * abs(mean):
+        return Estimate(mean, None, None, None, units, identical=True)
+    error = deviation * float(np.sqrt(1 / units + overlap))
+    half = float(student.ppf((1 + LEVEL) / 2, units - 1)) * error
+    return Estimate(mean, mean - half, mean + half, 2 * float(student.sf(abs(mean) / error, units - 1)), units)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p values for their number.
+
+    Examples
+    --------
+    >>> holm([0.03, 0.01, 0.4])
+    [0.06, 0.03, 0.4]
+    """
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
+
+
+def paired_differences(rows: pl.DataFrame, reference: str) -> pl.DataFrame:
+    """Rows of the other methods on instances that the reference has too, with the column ``difference``."""
+    base = rows.filter(pl.col("method") == reference).group_by("instance").agg(pl.col("value").mean().alias("base"))
+    at = pl.col("instance").replace_strict(base["instance"], base["base"], default=None, return_dtype=pl.Float64)
+    pairs = rows.filter(pl.col("method") != reference).with_columns(at.alias("base")).drop_nulls("base")
+    gap, size = pl.col("value") - pl.col("base"), pl.max_horizontal(pl.col("value").abs(), pl.col("base").abs())
+    tie = gap.abs() <= TIE * size
+    return pairs.with_columns(pl.when(tie).then(0.0).otherwise(gap).alias("difference"))
+
+
+def overlap(rows: pl.DataFrame) -> float:
+    """The ratio n_test / n_train if all rows are of one data set that was split several times, otherwise 0."""
+    if not {"dataset", "n_train", "n_test"} <= set(rows.columns) or rows["dataset"].null_count():
+        return 0.0
+    if rows["dataset"].n_unique() != 1 or rows["repetition"].n_unique() < 2:
+        return 0.0
+    ratio = rows.select((pl.col("n_test") / pl.col("n_train")).mean()).item()
+    return 0.0 if ratio is None else float(ratio)
+
+
+def by_unit(rows: pl.DataFrame, column: str) -> tuple[Numbers, float]:
+    """Means of a column over the rows of each unit, and the overlap of units."""
+    ratio = overlap(rows)
+    means = rows.group_by("repetition" if ratio else "unit", maintain_order=True).agg(pl.col(column).mean())
+    return means[column].to_numpy(), ratio
+
+
+def group_estimates(rows: pl.DataFrame, by: Sequence[str], column: str) -> dict[Group, Estimate]:
+    """The estimate of a column in every group of rows."""
+    groups: Mapping[Group, pl.DataFrame] = rows.partition_by(list(by), as_dict=True, maintain_order=True)
+    return {group: estimate(*by_unit(part, column)) for group, part in groups.items()}
+
+
+def compare(
+    rows: pl.DataFrame, reference: str, methods: Sequence[str], levels: Mapping[str, Sequence[Any]]
+) -> list[Comparison]:
+    """Compare methods with the reference on all instances, and at some levels of settings.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The rows that count, see :mod:`admiss.study.report.rows`.
+    reference : str
+    methods : sequence of str
+        In the order of the result; the reference is left out.
+    levels : mapping
+        From settings to their levels.
+    """
+    pairs = paired_differences(rows, reference)
+    parts = [("", None, pairs)]
+    parts += [(name, level, pairs.filter(pl.col(name).eq_missing(level))) for name in levels for level in levels[name]]
+    found = [
+        _comparison(method, name, level, mine)
+        for name, level, part in parts
+        for method in methods
+        if (mine := part.filter(pl.col("method") == method)).height
+    ]
+    tested = [index for index, each in enumerate(found) if each.estimate.p is not None]
+    adjusted = dict(zip(tested, holm([found[index].estimate.p or 0.0 for index in tested]), strict=True))
+    return [_judged(each, adjusted.get(index)) for index, each in enumerate(found)]
+
+
+def _comparison(method: str, setting: str, level: Any, pairs: pl.DataFrame) -> Comparison:
+    values, ratio = by_unit(pairs, "difference")
+    signs = (int(np.sum(values > 0)), int(np.sum(values == 0)), int(np.sum(values < 0)))
+    return Comparison(method, setting, level, estimate(values, ratio), *signs, pairs["instance"].n_unique())
+
+
+def _judged(each: Comparison, adjusted: float | None) -> Comparison:
+    decided = adjusted is not None and adjusted <= 1 - LEVEL
+    verdict = UNDECIDED if not decided else BETTER if each.estimate.mean > 0 else WORSE
+    return Comparison(**{**vars(each), "adjusted": adjusted, "verdict": verdict})

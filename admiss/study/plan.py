@@ -1,0 +1,190 @@
+"""Plans of studies: instances, methods, and the cells in which they meet.
+
+    instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass with a method ``make()``
+                that returns the rows. Its property ``files``, if it has one, are the data files that it reads.
+    method      a name, a function of the rows and a seed that returns scores, and its parameters.
+    plan        a union of products of instances and methods, at each of some scales.
+
+A cell is identified by the hash of its instance and its method with its parameters. Its seed is a hash of the instance
+alone: all methods see the same rows and folds, and a cell has the same numbers on any worker, in any order.
+
+Some methods are choices among others by their score in cross-validation. They cost nothing, and are rows of the table
+(:class:`Best`), not cells.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from admiss.study.recipe import module_name, recipe_of
+
+# The scale of a study that has one.
+ONE_SCALE = "all"
+Scores = dict[str, Any]
+
+
+class EngineError(Exception):
+    """A run, a store or a worker that cannot continue, in one sentence that says what to do.
+
+    A cell that fails is not an error but a row of the table.
+    """
+
+
+class StudyError(EngineError, ValueError):
+    """Objects that make no study, in one sentence."""
+
+
+class Instance(Protocol):
+    """A recipe for rows: a frozen dataclass; fields with the metadata ``recipe=False`` do not identify it."""
+
+    def make(self) -> Any:
+        """Make the rows."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to score rows.
+
+    Attributes
+    ----------
+    name : str
+        Name in tables.
+    run : callable
+        A function of a module, which other processes can import: ``run(rows, seed, **parameters)`` returns a dict of
+        plain values with at least ``score`` and ``seconds`` (CPU).
+    parameters : dict
+        Plain values, estimators, functions and classes, see :mod:`admiss.study.recipe`.
+    """
+
+    name: str
+    run: Callable[..., Scores]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def recipe(self) -> dict[str, Any]:
+        """Name, function and parameters in plain values."""
+        run = f"{module_name(self.run)}.{self.run.__qualname__}"
+        parameters = recipe_of(dict(self.parameters), f"method {self.name!r}")
+        return {"name": self.name, "run": run, "parameters": parameters}
+
+
+@dataclass(frozen=True)
+class Best:
+    """The member with the largest ``cv_score``; its seconds are those of all members."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An instance and a method."""
+
+    instance: Any
+    method: Method
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """Instance and method in plain values."""
+        return {"instance": instance_recipe(self.instance), "method": self.method.recipe}
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of the recipe."""
+        return _hash(self.recipe).hex()[:32]
+
+    @cached_property
+    def seed(self) -> int:
+        """Hash of the instance, as a seed."""
+        return instance_seed(self.instance)
+
+
+def instance_recipe(instance: Any) -> dict[str, Any]:
+    """The kind and the fields of an instance.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Normal:
+    ...     n: int
+    >>> instance_recipe(Normal(3))
+    {'kind': 'Normal', 'n': 3}
+    """
+    if not is_dataclass(instance) or isinstance(instance, type):
+        raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
+    kind = type(instance).__name__
+    left_out = {part.name for part in fields(instance) if not part.metadata.get("recipe", True)}
+    own = {name: value for name, value in asdict(instance).items() if name not in left_out}
+    return {"kind": kind, **recipe_of(own, f"instance {kind}")}
+
+
+def instance_seed(instance: Any) -> int:
+    """A number below 2^32 that depends on the recipe alone."""
+    return int.from_bytes(_hash(instance_recipe(instance))[:4], "little")
+
+
+def _hash(recipe: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).digest()
+
+
+@dataclass(frozen=True)
+class Product:
+    """All pairs of some instances and some methods."""
+
+    instances: Sequence[Any]
+    methods: Sequence[Method]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A grid with a name.
+
+    Attributes
+    ----------
+    name, title, description : str
+    products : callable
+        From a scale to the products whose union is the grid.
+    best : tuple of Best
+        Choices among methods.
+    settings : tuple of str
+        Fields of instances by which tables are grouped and filtered, the most important first.
+    metrics : tuple of str
+        Names of numbers that are compared, larger ones being better; the first one is the ``score`` of a cell.
+    reference : str
+        The method that others are compared with.
+    scales : tuple of str
+        Names of the scales, the smallest first, which is the default.
+    derived : callable
+        From the table of the study (a polars frame) to the table with further columns.
+    seconds, gigabytes : float
+        Limits per cell.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    products: Callable[[str], Sequence[Product]] = lambda scale: ()
+    best: tuple[Best, ...] = ()
+    settings: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ("score",)
+    reference: str = ""
+    scales: tuple[str, ...] = (ONE_SCALE,)
+    derived: Callable[[Any], Any] = lambda table: table
+    seconds: float = 600.0
+    gigabytes: float = 8.0
+
+    def cells(self, scale: str) -> Iterator[Cell]:
+        """Iterate over the distinct cells of a scale; cells of one instance are consecutive."""
+        if scale not in self.scales:
+            raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(self.scales)}.")
+        seen: set[str] = set()
+        for product in self.products(scale):
+            for instance in product.instances:
+                for method in product.methods:
+                    cell = Cell(instance, method)
+                    if cell.key not in seen:
+                        seen.add(cell.key)
+                        yield cell

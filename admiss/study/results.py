@@ -1,0 +1,113 @@
+"""Results of a study to be kept: tables as CSV and figures for print, with a README on how they were made.
+
+The files are made in memory before any is written: a figure that cannot be drawn leaves no part of them. The same table
+gives the same bytes, in any order of its rows. A folder may hold other files, which are left alone.
+"""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from admiss.atomic_write import write_atomically
+from admiss.study.csv_text import harmless
+from admiss.study.plan import EngineError
+from admiss.study.report.drawing import Drawing, figure_files
+from admiss.study.report.presentation import Presentation
+from admiss.study.report.verdicts import COMPARISON_HEADER, MEANS_HEADER, comparison_numbers, mean_numbers
+from admiss.study.sections import ABSENT, Section, markdown
+
+MEANS = "Means of every metric over all instances and by setting, with 95 % intervals over units."
+COMPARISONS = (
+    "Paired differences to the reference with 95 % intervals, p values adjusted by Holm's method, and verdicts."
+)
+
+
+def write_results(
+    table: pl.DataFrame, presentation: Presentation, folder: Path, command: str, facts: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write the tables and figures of a study and a README into a folder.
+
+    Parameters
+    ----------
+    table : DataFrame
+    presentation : Presentation
+    folder : Path
+        Created if it does not exist; other files in it are left alone.
+    command : str
+        The commands that made the table, one per line.
+    facts : dict, optional
+        Further lines of the README, such as versions.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    study, rows = presentation.study, presentation.rows(table)
+    sections = [section for section in presentation.sections(table) if section.rows]
+    drawings = presentation.figures(rows) + presentation.further_figures(table, rows)
+    if rows.height:
+        means = mean_numbers(rows, study, presentation.labels)
+        sections.append(Section("means", MEANS, MEANS_HEADER, _precise(means)))
+    if rows.height and presentation.compared:
+        compared = comparison_numbers(rows, study, presentation.labels)
+        sections.append(Section("comparisons", COMPARISONS, COMPARISON_HEADER, _precise(compared)))
+    files = {f"{section.name}.csv": _csv(section) for section in sections}
+    for drawing in drawings:
+        files |= figure_files(drawing)
+    files["README.md"] = _readme(table, study.title, sections, drawings, command, facts or {}).encode()
+    try:
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+    except OSError as error:
+        raise EngineError(
+            f"The results cannot be written to {folder} ({error.strerror}): name another folder."
+        ) from None
+    return [folder / name for name in files]
+
+
+def _precise(rows: Sequence[Sequence[Any]]) -> list[list[object]]:
+    return [
+        [f"{cell:.6g}" if isinstance(cell, float) else "" if cell is None else cell for cell in row] for row in rows
+    ]
+
+
+def _csv(section: Section) -> bytes:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    for row in (section.header, *section.rows):
+        writer.writerow(["" if cell == ABSENT else harmless(cell) if isinstance(cell, str) else cell for cell in row])
+    return out.getvalue().encode()
+
+
+def _readme(
+    table: pl.DataFrame,
+    title: str,
+    sections: Sequence[Section],
+    drawings: Sequence[Drawing],
+    command: str,
+    facts: Mapping[str, str],
+) -> str:
+    cells = table.filter(pl.col("key").is_not_null())  # choices among methods are not cells
+    status = dict(sorted(Counter(cells["status"].to_list()).items()))
+    lines = [f"# {title}", "", "Made by", "", *(f"    {line}" for line in command.splitlines()), ""]
+    lines += [f"* cells: {', '.join(f'{count} {name}' for name, count in status.items()) or 'none'}"]
+    lines += [
+        f"* {column}: {', '.join(sorted(map(str, cells[column].drop_nulls().unique().to_list()))) or ABSENT}"
+        for column in ("version", "digest", "machine")
+    ]
+    lines += [f"* {name}: {fact}" for name, fact in facts.items()]
+    if sections:
+        lines += ["", "An empty cell was not measured.", ""]
+        lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
+    if drawings:
+        lines += ["", "Figures as SVG, PDF and PNG, and in one column as SVG and PDF.", ""]
+        shown = [[f"`{drawing.name}`", f"{drawing.title}. {drawing.caption}"] for drawing in drawings]
+        lines += markdown(["figure", "what"], shown)
+    lines += [line for section in sections if section.conclusion for line in ("", section.conclusion)]
+    return "\n".join(lines) + "\n"

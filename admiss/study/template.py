@@ -1,0 +1,209 @@
+"""Templates of a new study and of its test, which run as they are: on generated rows, or on a table of the user."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from string import Template
+
+from admiss.study.plan import EngineError
+
+HEAD = '''\
+"""$title.
+
+    admiss study run $file            compute the cells; stop it at any time, the same command continues
+    admiss study status $file         done, failed (and why), stale (and why), pending
+    admiss study report $file         one page: figures, tables, comparisons
+    admiss study results $file out    tables (CSV) and figures (SVG, PDF, PNG) for a paper
+"""
+
+'''
+
+GENERATED = Template(
+    HEAD
+    + '''\
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+
+from admiss import AdaptiveRegressorCV
+from admiss.study import Study, combinations, instance_seed
+
+
+# An instance is a recipe for rows: its fields are the settings of the study, and the seed follows from them.
+@dataclass(frozen=True)
+class Linear:
+    """A linear signal with values missing completely at random."""
+
+    n: int
+    missing: float
+    replicate: int = 0
+
+    def make(self):
+        rng = np.random.default_rng(instance_seed(self))
+        X = rng.normal(size=(self.n, 10))
+        y = X @ rng.normal(size=10) + rng.normal(size=self.n)
+        return np.where(rng.uniform(size=X.shape) < self.missing, np.nan, X), y
+
+
+# A method is an estimator of scikit-learn, or a function of the rows that returns a fitted model (or numbers).
+def with_indicators(rows):
+    model = make_pipeline(SimpleImputer(add_indicator=True), RidgeCV())
+    return model.fit(rows.X_train, rows.y_train)
+
+
+STUDY = Study(
+    "$name",
+    title="$title",
+    instances=combinations(Linear, n=[200, 800], missing=[0.1, 0.4]),
+    replicates=5,
+    methods={
+        "mean + ridge": make_pipeline(SimpleImputer(), RidgeCV()),
+        "mean + indicators + ridge": with_indicators,
+        "adaptive": AdaptiveRegressorCV(),
+        "boosting": HistGradientBoostingRegressor(),
+    },
+    metrics=["r2", "neg_mean_absolute_error"],
+    reference="mean + ridge",
+)
+'''
+)
+
+TABLE = Template(
+    HEAD
+    + """\
+from pathlib import Path
+
+from sklearn.ensemble import $boosting
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import $linear
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from admiss import $adaptive
+from admiss.study import Study, Table
+
+DATA = $data
+
+
+# A method is an estimator of scikit-learn, or a function of the rows that returns a fitted model (or numbers).
+def with_indicators(rows):
+    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), $linear($options))
+    return model.fit(rows.X_train, rows.y_train)
+
+
+STUDY = Study(
+    "$name",
+    title="$title",
+    # Columns become numbers, missing values stay missing; every replicate is another random split.
+    instances=[Table(DATA, target=$target)],
+    replicates=10,
+    methods={
+        "mean + linear": make_pipeline(SimpleImputer(), StandardScaler(), $linear($options)),
+        "mean + indicators + linear": with_indicators,
+        "adaptive": $adaptive(),
+        "boosting": $boosting(),
+    },
+    metrics=$metrics,
+    reference="mean + linear",
+)
+"""
+)
+
+TEST = Template('''\
+"""Every method of $file runs on an instance, and the same seed gives the same score."""
+
+import math
+
+import pytest
+
+from $module import STUDY
+
+CELLS = list(STUDY.cells(STUDY.scales[0]))[: len(STUDY.methods)]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.method.name)
+def test_a_method_gives_a_score_that_can_be_repeated(cell):
+    first, second = (cell.method.run(cell.instance.make(), cell.seed, **cell.method.parameters) for _ in range(2))
+    assert math.isfinite(first["score"])
+    assert first["score"] == second["score"]
+''')
+
+REGRESSION = {
+    "linear": "RidgeCV", "options": "", "boosting": "HistGradientBoostingRegressor", "adaptive": "AdaptiveRegressorCV",
+    "metrics": '["r2", "neg_mean_absolute_error"]',
+}  # fmt: skip
+CLASSIFICATION = {
+    "linear": "LogisticRegression", "options": "max_iter=1000", "boosting": "HistGradientBoostingClassifier",
+    "adaptive": "AdaptiveClassifierCV", "metrics": '["roc_auc", "accuracy"]',
+}  # fmt: skip
+
+
+def write_study(path: Path, table: Path | None = None, target: str | None = None) -> tuple[Path, Path]:
+    """Write a study and its test, both or none, and return their paths.
+
+    Parameters
+    ----------
+    path : Path
+        File of the study; the test is beside it.
+    table : Path, optional
+        A CSV or Parquet file to compare methods on; without one, rows are generated.
+    target : str, optional
+        The column of the table to predict.
+    """
+    _check_name(path)
+    if (table is None) != (target is None):
+        raise EngineError("--table and --target belong together: name the file and the column to predict.")
+    test = path.with_name(f"test_{path.name}")
+    for each in (path, test):
+        if each.exists():
+            raise EngineError(f"{each} already exists and is not overwritten: choose another name.")
+    words = path.stem.replace("_", " ")
+    shared = {"name": path.stem, "file": path.name, "module": path.stem, "title": words[0].upper() + words[1:]}
+    if table is None or target is None:
+        text = GENERATED.substitute(shared)
+    else:
+        text = TABLE.substitute(shared, **_task(table, target), data=_address(table, path), target=json.dumps(target))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        test.write_text(TEST.substitute(shared), encoding="utf-8")
+    except OSError as error:
+        raise EngineError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
+    return path, test
+
+
+def _check_name(path: Path) -> None:
+    if path.suffix != ".py" or not path.stem.isidentifier():
+        raise EngineError(
+            f"{path.name} must be a name of letters, digits and _ that ends in .py, mine.py for instance."
+        )
+    if path.stem in sys.stdlib_module_names or path.stem in ("admiss", "numpy", "sklearn", "pandas", "polars", "study"):
+        raise EngineError(f"{path.name} would hide the module {path.stem}: choose another name.")
+
+
+def _task(table: Path, target: str) -> dict[str, str]:
+    from admiss.user_table import read_table
+
+    try:
+        found = read_table(table, target)
+    except (ValueError, OSError) as error:
+        raise EngineError(str(error)) from error
+    if found.task == "regression":
+        return REGRESSION
+    several = len(set(found.y.tolist())) > 2
+    return {**CLASSIFICATION, "metrics": '["accuracy", "balanced_accuracy"]'} if several else CLASSIFICATION
+
+
+def _address(table: Path, path: Path) -> str:
+    """The path of a table as an expression, relative to the file of the study: both may be moved together."""
+    folder = path.parent.absolute()
+    try:
+        relative = Path(os.path.relpath(table.absolute(), folder)).as_posix()
+    except ValueError:  # on another drive
+        return f"Path({json.dumps(str(table.absolute()))})"
+    return f"Path(__file__).parent / {json.dumps(relative)}"

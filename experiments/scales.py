@@ -1,0 +1,3 @@
+"""Scales of the studies: a minute, an evening on two cores, everything."""
+
+SCALES = ("smoke", "laptop", "paper")
