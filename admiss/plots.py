@@ -6,7 +6,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.compare.partitions import METHODS, Comparison
+from admiss.compare.comparison import Comparison
+from admiss.compare.setting import METHODS
 from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
 from admiss.estimator.validation import feature_names
 from formulations.trees.dynamic_program import Tree
@@ -95,8 +96,9 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
                 ax.axis("off")
             elif name in comparison.models:
                 model = comparison.models[name]
-                cost = model.certificate_.objective
-                plot_tree(model, ax, f"{comparison.title}: {METHODS[name][1].split(',')[0]}, cost {cost:.5g}")
+                kind, certificate = METHODS[name][1].split(",")[0], model.certificate_
+                unproven = f" ({certificate.status})" if certificate.status not in ("heuristic", "optimal") else ""
+                plot_tree(model, ax, f"{comparison.title}: {kind}{unproven}, cost {certificate.objective:.5g}")
             else:
                 ax.axis("off")
     figure.savefig(path, dpi=130)
@@ -122,7 +124,8 @@ def _plot_costs(ax: Any, comparison: Comparison) -> None:
     ax.set_title(f"{comparison.title}: cost and bound", fontsize=10, parse_math=False)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
-    ax.legend(fontsize=8, frameon=False)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(fontsize=8, frameon=False)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
 

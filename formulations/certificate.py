@@ -15,7 +15,7 @@ import uuid
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,12 @@ class Certificate:
     tolerance: float = 0.0
     dual: FloatArray | None = field(default=None, repr=False, compare=False)
     evidence: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+
+    def in_units(self, factor: float, unit: float) -> "Certificate":
+        """The certificate of costs multiplied by ``factor`` for targets multiplied by ``unit``."""
+        dual = None if self.dual is None else self.dual * (factor / unit)
+        numbers = {name: getattr(self, name) * factor for name in ("objective", "bound", "tolerance")}
+        return replace(self, **numbers, dual=dual)
 
     @property
     def gap(self) -> float:

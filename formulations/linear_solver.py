@@ -63,6 +63,8 @@ class LinearSolution:
 
 def require_solver(solver: str) -> None:
     """Raise a ValueError if no solver of this name is available."""
+    if not isinstance(solver, str):
+        raise ValueError(f"solver must be the name of a solver of Pyomo, or 'highs', not {solver!r}.")
     if solver == "highs":
         return
     import pyomo.environ as pyo

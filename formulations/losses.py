@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
 
+# Its square must be a number.
+LARGEST_DELTA = 1e120
+
+
 class Loss(ABC):
     """A convex loss; see the table in the module docstring."""
 
@@ -68,7 +72,46 @@ class Loss(ABC):
 
     def in_units(self, sigma: float) -> tuple["Loss", float]:
         """The loss l' and the factor c with l(sigma y, sigma z) = c l'(y, z)."""
-        return self, 1.0
+        return (self if sigma == 1.0 else InUnits(self, sigma)), 1.0
+
+
+@dataclass(frozen=True)
+class InUnits(Loss):
+    """l(sigma y, sigma z), for losses that do not say how they change with the units of y."""
+
+    loss: Loss
+    sigma: float
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        return self.loss.smooth
+
+    @property
+    def largest_curvature(self) -> float:  # type: ignore[override]
+        return self.sigma**2 * self.loss.largest_curvature
+
+    @property
+    def conjugate_curvature(self) -> float:  # type: ignore[override]
+        return self.loss.conjugate_curvature / self.sigma**2
+
+    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
+        return self.loss.total(self.sigma * y, self.sigma * z, q)
+
+    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        return self.loss.value(self.sigma * y, self.sigma * z)
+
+    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = self.loss.domain(self.sigma * y)
+        return self.sigma * low, self.sigma * high
+
+    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
+        return self.loss.conjugate_inside(self.sigma * y, t / self.sigma)
+
+    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        return self.sigma * self.loss.derivative(self.sigma * y, self.sigma * z)
+
+    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
+        return self.sigma**2 * self.loss.curvature(self.sigma * y, self.sigma * z)
 
 
 @dataclass(frozen=True)
@@ -106,8 +149,8 @@ class Huber(Loss):
     delta: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.delta > 0:
-            raise ValueError(f"Huber needs delta > 0, not {self.delta!r}.")
+        if not 0 < self.delta <= LARGEST_DELTA:
+            raise ValueError(f"Huber needs delta > 0, and at most {LARGEST_DELTA:g}, not {self.delta!r}.")
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp

@@ -1,6 +1,9 @@
-"""Shared data, the tests that need the raw files of the real data sets, and a record of what was executed."""
+"""Shared data, a browser, the tests that need raw files of real data sets, and a record of what was executed."""
 
+import importlib.util
+import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +21,11 @@ NO_DATA = (
 )
 # A file to which the names of executed tests are appended; a skipped test has not been executed.
 EXECUTED = os.environ.get("ADMISS_EXECUTED_TESTS")
+
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1200,900",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -67,3 +75,47 @@ def make_rows() -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         return np.where(M, np.nan, X), y + M @ np.linspace(0.5, 1.5, d)
 
     return make
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Debian's chromium, driven through its own driver: nothing is downloaded."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    absent = [] if chromium and driver else ["the Debian packages chromium and chromium-driver"]
+    absent += [] if importlib.util.find_spec("selenium") else ["the Python package selenium"]
+    if absent:
+        reason = f"The page is not tested in a browser: install {' and '.join(absent)}."
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    session = webdriver.Chrome(options=options, service=Service(executable_path=driver))
+    yield session
+    session.quit()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[[Path], None]]:
+    """Opens a page from disk, and checks in the end that it used no network and logged no error."""
+
+    def open_path(path: Path) -> None:
+        browser.get(path.as_uri())
+        opened.append(path.as_uri())
+
+    opened: list[str] = []
+    browser.get("about:blank")
+    for log in ("browser", "performance"):
+        browser.get_log(log)
+    yield open_path
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
+    assert asked <= {*opened, "data:,"}, asked
+    assert set(opened) <= asked
+    assert browser.get_log("browser") == []

@@ -155,6 +155,27 @@ def test_the_tables_of_the_stack_in_the_readme_are_those_of_the_results():
         assert numbers == expected
 
 
+def test_the_table_of_indicators_in_the_readme_is_that_of_the_results():
+    path = ROOT / "experiments" / "results" / "indicators" / "gains-of-indicators-by-learner.csv"
+    kept = {(row["target"], row["learner"], row["mechanism"]): row for row in csv.DictReader(path.open())}
+    targets = {
+        "real, 22 sets": "real",
+        "linear, same features": "linear on real features",
+        "generated linear": "generated linear, n = 1000",
+        "generated NN": "generated nn, n = 1000",
+    }
+    block = (ROOT / "README.md").read_text().split("## Do indicators of missing values help?")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines() if line[:1] == "|"]
+    assert len(rows) == 14
+    for target, learner, *cells in rows[2:]:
+        for mechanism, cell in zip(rows[0][2:], cells, strict=True):
+            gain, _, interval = cell.rstrip(")").partition(" (")
+            shown = [float(number) for number in (gain, *interval.split(" to "))]
+            row = kept[targets[target], learner, mechanism]
+            # the files have a further digit
+            assert shown == pytest.approx([float(row[name]) for name in ("gain", "low", "high")], abs=0.00051)
+
+
 def readme_table(heading, columns, table=0):
     """Cells of a table of a section of the README, by the word on their left and their column."""
     block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]

@@ -4,13 +4,16 @@ A prediction is  f(x, m) = sum_j w_j(m) (1 - m_j) x_j  with x_0 = 1, never missi
 
     w_j(m) = sum_k W_jk phi_k(m).
 
+Here x_j is a feature minus its mean c_j over the observed training values, in the user's units: estimators centre
+features before a class sees them (unless ``center=False`` or ``fit_intercept=False``), so that 0 stands for the mean.
+
 An adaptivity class consists of the basis phi, a mask of the pairs (j, k) that exist, and optionally a convex structure
 on W. A new class implements `basis`; everything else has a default.
 """
 
 import copy
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +28,23 @@ if TYPE_CHECKING:
 # Number of entries above which the columns are sparse.
 DENSE_ENTRIES = 2**23
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def from_patterns(fit: Fit) -> Fit:
+    """Mark a ``fit`` that looks at the patterns only; it is given X as it is, and no centred copy is made for it."""
+    vars(fit)["from_patterns"] = True
+    return fit
+
+
+def homogeneous(structure: Fit) -> Fit:
+    """Mark a ``structure`` whose penalty is a norm or the like, and whose constraints are cones.
+
+    Omega(c W) = c Omega(W) for c > 0, and c W is allowed with W: solvers are given W in units that suit them.
+    """
+    vars(structure)["homogeneous"] = True
+    return structure
+
 
 class Adaptivity(BaseEstimator):
     """Base of the adaptivity classes.
@@ -33,6 +53,7 @@ class Adaptivity(BaseEstimator):
     (to leave out pairs of feature and basis function), ``names`` (for printing), ``columns`` (to replace the product
     x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). ``fit`` stores what it learns in
     attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
+    ``fit`` and ``columns`` see centred features x_j - c_j in the user's units.
 
     Examples
     --------
@@ -50,13 +71,14 @@ class Adaptivity(BaseEstimator):
     # inherited: a subclass with another basis is another model.
     constant_imputation: ClassVar[bool] = False
 
+    @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         """A copy fitted to the training rows.
 
         Parameters
         ----------
         X : array of shape (n, d)
-            Training rows in the user's units, NaN where missing.
+            Training rows, NaN where missing: centred features x_j - c_j in the user's units, not scaled.
         M : bool array of shape (n, d)
             Their patterns.
 
@@ -90,12 +112,12 @@ class Adaptivity(BaseEstimator):
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 
         A replacement must be affine in x, for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j,
-        for features to be scaled correctly.
+        for features to be scaled correctly. x_j is a centred feature: 0 is its mean in training.
 
         Parameters
         ----------
         X : array of shape (n, d)
-            Rows in the user's units, NaN where missing.
+            Rows, NaN where missing: centred features x_j - c_j in the user's units, with the c_j of training.
         M : bool array of shape (n, d)
             Their patterns.
         """
@@ -122,6 +144,10 @@ class Adaptivity(BaseEstimator):
         W is in the units in which the penalty acts: those of the scaled features if the estimator scales.
         """
         return 0.0, []
+
+    def has_homogeneous_structure(self) -> bool:
+        """Whether the structure is marked as homogeneous."""
+        return bool(getattr(type(self).structure, "homogeneous", False))
 
     def has_structure(self) -> bool:
         """Whether the class imposes a structure on W."""

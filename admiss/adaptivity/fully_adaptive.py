@@ -11,7 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.adaptivity.base import Adaptivity
+from admiss.adaptivity.base import Adaptivity, from_patterns
 from admiss.patterns import PatternTable, nearest, pattern_name
 from formulations.arrays import BoolArray, FloatArray
 
@@ -38,6 +38,7 @@ class FullyAdaptive(Adaptivity):
     patterns_: BoolArray
     weights_: FloatArray
 
+    @from_patterns
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
         table = PatternTable.of(M, sample_weight)
         fitted = copy.copy(self)

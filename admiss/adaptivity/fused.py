@@ -48,14 +48,15 @@ Journal of the Royal Statistical Society B 67, 2005; R. J. Tibshirani and J. Tay
 generalized lasso, Annals of Statistics 39, 2011.
 """
 
-from numbers import Real
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from admiss.adaptivity.base import from_patterns, homogeneous
 from admiss.adaptivity.fully_adaptive import FullyAdaptive
+from admiss.estimator.validation import is_number
 from admiss.patterns import nearest
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
@@ -81,7 +82,7 @@ class FusedPatterns(FullyAdaptive):
     >>> data = make_interacting(n=300, d=4, random_state=0)
     >>> model = AdaptiveRegressor(FusedPatterns(strength=0.2)).fit(data.X_train, data.y_train)
     >>> round(model.score(data.X_test, data.y_test), 2)
-    0.66
+    0.65
     """
 
     # Rows (j, p, q): patterns p and q are neighbours for feature j, or for the intercept if j = 0.
@@ -91,9 +92,12 @@ class FusedPatterns(FullyAdaptive):
         self.strength = strength
         self.max_patterns = max_patterns
 
+    @from_patterns
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
-        if not isinstance(self.strength, Real) or not 0 <= float(self.strength) < np.inf:
+        if not is_number(self.strength):
             raise ValueError(f"The strength of FusedPatterns must be a non-negative number, not {self.strength!r}.")
+        if not is_number(self.max_patterns):
+            raise ValueError(f"max_patterns of FusedPatterns must be a non-negative number, not {self.max_patterns!r}.")
         fitted = super().fit(X, M, sample_weight)
         P = len(fitted.patterns_)
         if self.strength > 0 and P > self.max_patterns:
@@ -127,6 +131,7 @@ class FusedPatterns(FullyAdaptive):
     def has_structure(self) -> bool:
         return bool(self.strength != 0)
 
+    @homogeneous
     def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
         import cvxpy as cp
 

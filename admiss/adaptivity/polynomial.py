@@ -23,7 +23,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from admiss.adaptivity.base import Adaptivity
+from admiss.adaptivity.base import Adaptivity, from_patterns
+from admiss.estimator.validation import is_number
 from formulations.arrays import BoolArray, FloatArray
 
 
@@ -36,6 +37,7 @@ class _Monomials(Adaptivity):
     def _degree(self) -> int:
         raise TypeError(f"{type(self).__name__} has no degree.")
 
+    @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         missable = np.flatnonzero(M.any(axis=0))
         sets = [J for s in range(self._degree() + 1) for J in itertools.combinations(missable, s)]
@@ -129,9 +131,12 @@ class Polynomial(_Monomials):
         sets_without_own = sum(math.comb(missable - 1, s) for s in range(self.degree + 1)) if missable else 0
         return sets + (d - missable) * sets + missable * sets_without_own
 
+    @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         if not isinstance(self.degree, int | np.integer) or self.degree < 0:
             raise ValueError(f"The degree of Polynomial must be a non-negative whole number, not {self.degree!r}.")
+        if not is_number(self.max_columns):
+            raise ValueError(f"max_columns of Polynomial must be a non-negative number, not {self.max_columns!r}.")
         d, missable = M.shape[1], int(M.any(axis=0).sum())
         columns = self.n_columns(d, missable)
         if columns > self.max_columns:

@@ -25,15 +25,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.baselines.mean_matching import Matching, match
 from admiss.estimator.notices import warn_set_to_zero
 from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import AllowsMissing, feature_names, read_features, unchanged_on_error
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
+
+# Largest number of donors or sweeps.
+MOST = 100_000
 
 
 class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
@@ -93,7 +96,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
         n_donors, n_sweeps = _check_counts(self.n_donors, self.n_sweeps)
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
-            rng = check_random_state(self.random_state)
+            rng = read_random_state(self.random_state)
             observed = ~np.isnan(X)
             warn_set_to_zero(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
             completed = _complete(X, n_donors, n_sweeps, rng)
@@ -153,7 +156,7 @@ def complete_transductive(
     seen = np.flatnonzero(~np.isnan(X_train).all(axis=0))
     X_test = _only_columns(read_features(reader, X_test, reset=False), seen)
     warn_set_to_zero(feature_names(reader), sorted(set(range(X_train.shape[1])) - set(seen.tolist())))
-    rng = check_random_state(random_state)
+    rng = read_random_state(random_state)
     train = _complete(X_train, n_donors, n_sweeps, rng)
     both = _complete(np.vstack([train, X_test]), n_donors, n_sweeps, rng)
     return train, both[len(train) :]
@@ -161,8 +164,8 @@ def complete_transductive(
 
 def _check_counts(n_donors: Any, n_sweeps: Any) -> tuple[int, int]:
     for name, value in (("n_donors", n_donors), ("n_sweeps", n_sweeps)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, not {value!r}.")
+        if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= MOST:
+            raise ValueError(f"{name} must be a positive integer up to {MOST:,}, not {value!r}.")
     return int(n_donors), int(n_sweeps)
 
 

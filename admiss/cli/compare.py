@@ -1,8 +1,9 @@
-"""The command ``admiss compare``: partitioners side by side, as text, a figure and a JSON file."""
+"""The command ``admiss compare``: partitioners side by side, as text, a figure, a JSON file and a page."""
 
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,64 +11,95 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import write_atomically
-from admiss.cli.user_table import read_table
-from admiss.compare.partitions import DEFAULT_METHODS, METHODS, Comparison, Setting, compare_partitions
+from admiss.compare.comparison import Comparison
+from admiss.compare.partitions import compare_partitions
+from admiss.compare.rows import ComparedRows
+from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.extras import optional_import
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.plots import plot_comparison
+from admiss.user_table import MISSING_WORDS, read_table
 from admiss.versions import versions
+from formulations.arrays import IntArray
 from formulations.leaves.cost import RIDGE_SCALES
+from formulations.losses import LOSSES
 
-HEADERS = {"gap_percent": "gap %", "cv_R2": "R2 cv", "test_R2": "R2 test"}
-LOSSES = ("squared", "absolute", "huber")
+REGRESSION_LOSSES = [name for name, loss in LOSSES.items() if loss.task == "regression"]
+HEADERS = {"gap_percent": "gap %"} | {
+    f"{kind}_{score}": f"{words} {kind}"
+    for kind in ("cv", "test")
+    for score, words in (("R2", "R2"), ("log_loss", "log-loss"), ("AUC", "AUC"), ("accuracy", "accuracy"))
+}
+FORMS = {"leaves": ".0f", "cost": ".6g", "bound": ".6g", "gap_percent": ".3f", "seconds": ".2f"}
 DESCRIPTION = """\
 Divide missingness patterns into leaves with one linear model per leaf, by several partitioners at the same leaf cost,
 and compare their costs, proofs and predictions. Without --data two generated data sets are compared: one with
 interacting patterns, on which greedy splitting misses the optimum, and the paper's MCAR data, on which it hardly does.
+"""
+DATA = """\
+A CSV or Parquet file, one row per observation. Text becomes one column per value, dates become numbers, and what was
+done with each column is said; --drop and --keep overrule it. Empty cells are missing, and so are
+{words}, in small or capital letters.
+"""
+TIME = """\
+--time-limit is for everything that is done with one data set: fits, cross-validation, references, curves, trees close
+to the optimum, proofs. Every step gets a share of what is left. Exact methods return the best partition found in their
+share, with its gap; a step that does not finish is named, and its numbers are "-". Reading data and writing files are
+not included, nor the compilation of numerical code by the very first run on a machine.
 """
 
 
 def add_compare_parser(commands: Any) -> None:
     """Declare the options."""
     listed = "\n".join(f"  {name:<13} {words}" for name, (_, words) in METHODS.items())
+    missing = " ".join(word for word in MISSING_WORDS if word)
+    examples = """\
+  admiss compare --data houses.csv --target price --max-depth 2
+  admiss compare --data clients.csv --target churn --task classification --html churn.html"""
     parser = commands.add_parser(
         "compare",
         help="compare exact with greedy partitioning on generated data or on a file",
         description=DESCRIPTION,
-        epilog=f"methods:\n{listed}\n\nexample:\n  admiss compare --data houses.csv --target price --max-depth 2",
+        epilog=f"data:\n{DATA.format(words=missing)}\nmethods:\n{listed}\n\ntime:\n{TIME}\nexamples:\n{examples}",
         formatter_class=_Formatter,
     )
-    parser.add_argument("--data", metavar="FILE", help="a CSV or Parquet file; empty cells, NA and NaN are missing")
-    parser.add_argument("--target", metavar="COLUMN", help="the column of --data to predict")
-    parser.add_argument(
+    default, add = Setting(), parser.add_argument
+    add("--data", metavar="FILE", help="a CSV or Parquet file, see below")
+    add("--target", metavar="COLUMN", help="the column of --data to predict")
+    add("--task", choices=["auto", *TASKS], default="auto", help="auto decides by the values of the target and says so")
+    add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns of --data to leave out")
+    add("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of --data to use that would be left out")
+    add(
         "--methods", nargs="+", default=list(DEFAULT_METHODS), metavar="METHOD", choices=list(METHODS),
-        help="partitioners to compare, see below",
+        help=f"partitioners to compare, see below (default: {' '.join(DEFAULT_METHODS)})",
     )  # fmt: skip
-    parser.add_argument("--max-depth", type=int, default=3, help="largest number of splits on the way to a leaf")
-    parser.add_argument("--max-leaves", type=int, help="largest number of leaves; unlimited by default")
-    parser.add_argument("--min-rows", type=int, help="smallest number of rows in a leaf; 2 (d + 1) by default")
-    parser.add_argument("--ridge", type=float, default=1.0, help="penalty on the squared weights of a leaf")
-    parser.add_argument("--ridge-scale", choices=RIDGE_SCALES, default="leaf", help="the ridge as given, or times rows")
-    parser.add_argument("--leaf-model", choices=LEAF_MODELS, default="static", help="model in the leaves")
-    parser.add_argument("--loss", choices=LOSSES, default="squared", help="loss of a leaf")
-    parser.add_argument("--rows", type=int, default=1000, help="training rows of the generated data")
-    parser.add_argument("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test")
-    parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation; 0 for none")
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each exact solve")
-    parser.add_argument("--seed", type=int, default=0, help="seed of data, folds and test rows")
-    parser.add_argument("--verify", action="store_true", help="prove costs and bounds again in exact arithmetic")
-    parser.add_argument(
-        "--out", default="admiss-compare", metavar="PREFIX", help="PREFIX.png and PREFIX.json are written"
-    )
+    add("--no-references", action="store_true", help="leave out mean imputation and gradient boosting of scikit-learn")
+    add("--max-depth", type=int, default=default.max_depth, help="largest number of splits on the way to a leaf")
+    add("--max-leaves", type=int, help="largest number of leaves; unlimited by default")
+    add("--min-rows", type=int, help="smallest number of rows in a leaf; 10 (d + 1) by default")
+    add("--ridge", type=float, default=default.ridge, help="penalty on the squared weights of a leaf")
+    add("--ridge-scale", choices=RIDGE_SCALES, default=default.ridge_scale, help="the ridge as given, or times rows")
+    add("--leaf-model", choices=LEAF_MODELS, default=default.leaf_model, help="model in the leaves")
+    add("--no-center", action="store_true", help="let 0 stand for missing values, not the mean of the observed ones")
+    add("--no-scale", action="store_true", help="let the ridge depend on the units of the features")
+    add("--loss", choices=REGRESSION_LOSSES, help="loss of a leaf; squared by default, logistic for classes")
+    add("--rows", type=int, default=1000, help="training rows of the generated data")
+    add("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test")
+    add("--folds", type=int, default=default.folds, help="folds of the cross-validation; 0 for none")
+    add("--time-limit", type=float, default=default.time_limit, help="seconds for each data set, see below")
+    add("--seed", type=int, default=default.seed, help="seed of data, folds and test rows")
+    add("--verify", action="store_true", help="prove costs and bounds again in exact arithmetic")
+    add("--out", default="admiss-compare", metavar="PREFIX", help="PREFIX.png and PREFIX.json are written")
+    add("--html", metavar="FILE", help="write the comparison as a page that opens from disk")
     parser.set_defaults(handler=compare_pages)
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Shows defaults other than None, and descriptions as written."""
+    """Shows defaults that are text or numbers, and descriptions as written."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        if action.default is None or action.default is argparse.SUPPRESS:
+        if action.default is None or isinstance(action.default, bool | list) or action.default is argparse.SUPPRESS:
             return action.help
         return super()._get_help_string(action)
 
@@ -81,25 +113,26 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
         ridge=options.ridge,
         ridge_scale=options.ridge_scale,
         leaf_model=options.leaf_model,
+        center=not options.no_center,
+        scale=not options.no_scale,
         loss=options.loss,
         time_limit=options.time_limit,
         folds=options.folds,
+        references=not options.no_references,
         seed=options.seed,
     )
-    _check(options, setting)
-    comparisons = []
-    for title, notes, data in _data(options):
-        X, y, X_test, y_test = data
-        missing = np.isnan(np.asarray(X, dtype=float)).mean()
-        yield f"{title}: {len(y):,} training rows, {X.shape[1]} features, {missing:.0%} missing"
+    methods = tuple(dict.fromkeys(options.methods))
+    _check(options)
+    comparisons: list[Comparison] = []
+    for title, task, notes, data in _data(options):
+        yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
         yield from notes
         comparison = compare_partitions(
-            X, y, X_test, y_test, methods=tuple(dict.fromkeys(options.methods)), setting=setting, title=title
+            *data, task=task, methods=methods, setting=setting, title=title, notes=tuple(notes), verify=options.verify
         )
         comparisons.append(comparison)
-        failures = comparison.verify(X, y) if options.verify else []
         yield _table(comparison)
-        yield from failures
+        yield from comparison.notes[len(notes) :]
         if comparison.verdict():
             yield comparison.verdict()
         if comparison.near is not None:
@@ -108,66 +141,77 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
         if comparison.interrupted:
             yield "interrupted: unfinished methods are left out"
             break
-    yield from _written(comparisons, Path(options.out))
+    yield from _written(comparisons, Path(options.out), options.html)
 
 
-def _check(options: argparse.Namespace, setting: Setting) -> None:
+def _check(options: argparse.Namespace) -> None:
     """Refuse options that cannot work, in one sentence."""
     if (options.data is None) != (options.target is None):
         raise ValueError("--data FILE and --target COLUMN belong together.")
+    if options.data is None and (options.drop or options.keep or options.task != "auto"):
+        raise ValueError("--task, --drop and --keep are for --data FILE.")
     if not 0 < options.test_share < 1:
         raise ValueError(f"--test-share must be between 0 and 1, not {options.test_share}.")
-    if options.folds != 0 and options.folds < 2:
-        raise ValueError(f"--folds must be 0 or at least 2, not {options.folds}.")
-    if "split-assign" in options.methods and (options.loss != "absolute" or options.ridge != 0):
-        raise ValueError("split-assign is a linear program: use --loss absolute --ridge 0.")
-    if "groups" in options.methods and options.loss != "squared":
-        raise ValueError("groups needs --loss squared.")
     if options.verify:
         with optional_import("--verify", "verify"):
             import flint  # noqa: F401
-    for method in options.methods:
-        setting.estimator(method)._check_parameters()
-    if not Path(options.out).name:
-        raise ValueError(f"--out must end with a name for the files, not {options.out!r}.")
-    folder = Path(options.out).parent
-    if not folder.is_dir():
-        raise ValueError(f"There is no folder {folder} for --out.")
+    for option, path in (("--out", options.out), ("--html", options.html)):
+        if path is not None and (not Path(path).name or Path(path).is_dir()):
+            raise ValueError(f"{option} must end with a name for the files, not {path!r}.")
+        if path is not None and not Path(path).parent.is_dir():
+            raise ValueError(f"There is no folder {Path(path).parent} for {option}.")
 
 
-def _data(options: argparse.Namespace) -> Iterator[tuple[str, list[str], tuple[Any, Any, Any, Any]]]:
-    """Title, notes, and training and test rows of each data set."""
+def _data(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str], tuple[Any, Any, Any, Any]]]:
+    """Title, task, notes, and training and test rows of each data set."""
     if options.data is None:
         for title, make in (("interacting patterns", make_interacting), ("MCAR as in the paper", make_synthetic)):
             made = make(n=options.rows, random_state=options.seed)
-            yield title, [], (made.X_train, made.y_train, made.X_test, made.y_test)
+            yield title, "regression", [], (made.X_train, made.y_train, made.X_test, made.y_test)
         return
-    table = read_table(options.data, options.target)
-    rows, test = train_test_split(np.arange(len(table.y)), test_size=options.test_share, random_state=options.seed)
+    table = read_table(options.data, options.target, task=options.task, drop=options.drop, keep=options.keep)
+    rows, test = _split(table.y, table.task, options.test_share, options.seed)
     data = table.features(rows), table.y[rows], table.features(test), table.y[test]
-    yield Path(options.data).name, table.notes, data
+    yield Path(options.data).name, table.task, table.notes, data
+
+
+def _split(y: Any, task: str, share: float, seed: int) -> tuple[IntArray, IntArray]:
+    """Training and test rows, stratified by class as far as there are rows."""
+    rows, strata = np.arange(len(y)), None
+    if len(y) < 2:
+        raise ValueError("One row is too few: training and test rows are needed.")
+    if task == "classification":
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        codes = np.where(counts[codes] < 2, counts.argmax(), codes)  # a single row may be on either side
+        if len(np.unique(codes)) <= min(int(share * len(y)), int((1 - share) * len(y))) and counts.max() > 1:
+            strata = codes
+    train, test = train_test_split(rows, test_size=share, random_state=seed, stratify=strata)
+    return train, test
 
 
 def _table(comparison: Comparison) -> str:
-    """The table with rounded numbers and a legend."""
-    table, columns = comparison.table, {}
-    forms = {"cost": ".6g", "bound": ".6g", "gap_percent": ".3f", "seconds": ".2f", "cv_R2": ".3f", "test_R2": ".3f"}
-    for column, values in table.items():
-        form, name = forms.get(column), HEADERS.get(column, column)
-        words = [str(v) if form is None else "-" if not np.isfinite(v) else format(v, form) for v in values]
+    """The table with rounded numbers."""
+    columns = {}
+    for column, values in comparison.table.items():
+        numeric, name = values.dtype.kind in "fiu", HEADERS.get(column, column)
+        form = FORMS.get(column, ".3f")
+        words = [str(v) if not numeric else "-" if not np.isfinite(v) else format(v, form) for v in values]
         width = max(len(word) for word in [name, *words])
-        columns[name] = [
-            word.ljust(width) if form is None and name != "leaves" else word.rjust(width) for word in [name, *words]
-        ]
+        columns[name] = [word.rjust(width) if numeric else word.ljust(width) for word in [name, *words]]
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns.values(), strict=True))
 
 
-def _written(comparisons: list[Comparison], prefix: Path) -> Iterator[str]:
-    """Write the JSON file, then the figure, each completely or not at all."""
+def _written(comparisons: list[Comparison], prefix: Path, page: str | None) -> Iterator[str]:
+    """Write the JSON file, then the page and the figure, each completely or not at all."""
     path = prefix.with_name(prefix.name + ".json")
     content = {"versions": versions(), "comparisons": [comparison.to_dict() for comparison in comparisons]}
     write_atomically(path, json.dumps(content, indent=1).encode())
     yield f"written: {path}"
+    if page is not None:
+        from admiss.compare.page import write_page
+
+        write_page(comparisons, Path(page))
+        yield f"written: {page}"
     picture = prefix.with_name(prefix.name + ".png")
     unfinished = picture.with_name(prefix.name + ".partial.png")
     try:

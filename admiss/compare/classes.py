@@ -30,7 +30,8 @@ from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
 from admiss.finite.cv import FiniteRegressorCV
-from admiss.linear.cv import FINITE, AdaptiveRegressorCV
+from admiss.linear.cv import AdaptiveRegressorCV
+from admiss.linear.cv_base import FINITE
 from admiss.linear.design import fit_design
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.terminal.progress import progress
@@ -39,7 +40,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import SolverError
 
 # The search inside the training rows.
-L1_RATIO = 0.5
+L1_RATIO = 0.0
 LAMBDAS = 20
 INNER_FOLDS = 5
 STRUCTURE_FOLDS = 3
@@ -216,7 +217,7 @@ def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArra
     """Raise the error of a class that cannot be fitted before others are."""
     with _named(name):
         if isinstance(entry, Adaptivity):
-            fit_design(X, np.ones(len(X)), entry, scale=True, fit_intercept=True)
+            fit_design(X, np.ones(len(X)), entry, center=True, scale=True, fit_intercept=True)
         else:
             AdaptiveRegressorCV(entry)._read_grid()
 

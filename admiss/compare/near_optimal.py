@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from admiss.terminal.progress import progress
 from formulations.arrays import BoolArray
 from formulations.leaves.box_costs import BoxCosts
 from formulations.trees.dynamic_program import Tree, best_costs, tree_cost
@@ -122,7 +123,7 @@ def near_optimal(lower: BoxCosts, upper: BoxCosts, max_leaves: int, patterns: Bo
     """
     limits = lower, upper, max_leaves
     within, reason, least, partitions = [], "", 1.0, Bracket(0.0, 0.0)
-    for percent in PERCENTS:
+    for percent in progress(PERCENTS, len(PERCENTS), "trees close to the optimum: shares"):
         trees, why = _counted(partial(_within, *limits, percent))
         if trees.most > MOST_LISTED:
             partitions = UNKNOWN

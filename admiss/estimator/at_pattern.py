@@ -32,6 +32,31 @@ def read_pattern(pattern: Any, names: list[str]) -> BoolArray:
     return values.astype(bool)
 
 
+def from_origin(name: str, origin: float, spread: float, precision: int = 4) -> str:
+    """A feature minus its origin in words, to a hundredth of its spread at a precision of 4 digits.
+
+    Examples
+    --------
+    >>> from_origin("year", 2001.31, 9.5), from_origin("depth", -3.0, 0.7), from_origin("x", 0.0, 1.0)
+    ('(year - 2001.31)', '(depth + 3)', 'x')
+    """
+    if origin == 0:
+        return name
+    return f"({name} {'-' if origin > 0 else '+'} {in_digits(abs(origin), spread, precision)})"
+
+
+def in_digits(value: float, spread: float, precision: int = 4) -> str:
+    """A value of a feature in words, to a hundredth of its spread at a precision of 4 digits.
+
+    Examples
+    --------
+    >>> in_digits(1234567.891, 30.0), in_digits(0.0, 1.0), in_digits(2001.31456, 9.5, precision=6)
+    ('1234567.9', '0', '2001.3146')
+    """
+    before = int(np.floor(np.log10(abs(value)))) - int(np.floor(np.log10(spread))) if value else 0
+    return f"{value:.{min(max(before + precision - 1, 1), 17)}g}"
+
+
 class ModelAtPattern(ABC):
     """Mixin of estimators whose model is linear at every pattern."""
 

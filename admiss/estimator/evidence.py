@@ -102,6 +102,7 @@ def _finite(model: Any) -> dict[str, Any]:
         "ridge": float(model.ridge),
         "ridge_scale": model.ridge_scale,
         "leaf_model": model.leaf_model,
+        "center": bool(model.center),
         "scale": bool(model.scale),
         "class_weight": _class_weight(model),
         "partitioner": "Greedy" if partitioner is None else type(partitioner).__name__,
@@ -121,7 +122,9 @@ def _finite(model: Any) -> dict[str, Any]:
         "leaf_intercepts": model.leaf_intercepts_,
         "leaf_weights": model.leaf_weights_,
         "leaf_costs": model.leaf_costs_,
+        "centre": model.leaf_features_.centre,
         "scale": model.leaf_features_.scale,
+        "unit": model.leaf_features_.unit,
     }
     return {"kind": "finite", "program": program, "solution": solution, "arrays": arrays}
 
@@ -135,13 +138,15 @@ def _linear(model: Any) -> dict[str, Any]:
         "adaptivity_parameters": {name: _plain(value) for name, value in adaptivity.get_params().items()},
         "lam": float(model.lam),
         "l1_ratio": float(model.l1_ratio),
-        "adaptive_penalty": float(model.adaptive_penalty),
+        "adaptive_penalty": "auto" if model.adaptive_penalty == "auto" else float(model.adaptive_penalty),
         "penalty_weights": model.penalty_weights,
+        "center": bool(model.center),
         "scale": bool(model.scale),
         "fit_intercept": bool(model.fit_intercept),
         "class_weight": _class_weight(model),
     }
-    arrays = {"coefficients": model.coefficients_, "scale": model.design_.scale}
+    design = model.design_
+    arrays = {"coefficients": model.coefficients_, "centre": design.centre, "scale": design.scale}
     return {"kind": "linear", "program": program, "solution": {}, "arrays": arrays}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from admiss.estimator.seeds import read_random_state
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
@@ -33,6 +34,8 @@ class FoldedRows:
         Training and held-out rows of each fold.
     names : list of str
         Names of the features.
+    fold_weights : list of arrays of shape (n,), optional
+        Weights of all rows in each fold, if class weights are computed from its training rows.
     """
 
     X: FloatArray
@@ -40,6 +43,11 @@ class FoldedRows:
     s: FloatArray
     splits: list[Split]
     names: list[str]
+    fold_weights: list[FloatArray] | None = None
+
+    def weights_in(self, fold: int) -> FloatArray:
+        """Weights of all rows in a fold."""
+        return self.s if self.fold_weights is None else self.fold_weights[fold]
 
 
 def make_folds(
@@ -62,7 +70,7 @@ def make_folds(
     random_state : int, RandomState or None
         Seed of the stratified folds.
     """
-    used = np.flatnonzero(s > 0)
+    used, random_state = np.flatnonzero(s > 0), read_random_state(random_state)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if not 2 <= cv <= len(used):
             raise ValueError(f"cv must be between 2 and the number of rows, n_samples={len(used)}, not {cv}.")
@@ -76,14 +84,28 @@ def make_folds(
     index = np.full(len(X), -1)
     index[used] = np.arange(len(used))
     folds = []
-    for train, test in check_cv(cv).split(X, y):
-        parts = [index[np.arange(len(X))[part]] for part in (train, test)]
-        folds.append((parts[0][parts[0] >= 0], parts[1][parts[1] >= 0]))
+    for split in _splits(cv, X, y):
+        train, test = (index[rows] for rows in split)
+        folds.append((train[train >= 0], test[test >= 0]))
         if not len(folds[-1][0]) or not len(folds[-1][1]):
             raise ValueError(f"Fold {len(folds)} of cv has no rows to train on or no held-out rows.")
     if not folds:
         raise ValueError("cv has no folds.")
     return folds
+
+
+def _splits(cv: Any, X: FloatArray, y: FloatArray) -> list[Split]:
+    """Rows to train on and held-out rows, by a splitter or as they are given."""
+    refusal = ValueError("cv must be a number of folds, a splitter, or a list of pairs (train, test) of rows of X.")
+    rows = np.arange(len(X))
+    try:
+        cv = cv if cv is None or hasattr(cv, "split") else [(rows[train], rows[test]) for train, test in cv]
+    except (TypeError, ValueError, IndexError) as error:
+        raise refusal from error
+    try:
+        return [(rows[train], rows[test]) for train, test in check_cv(cv).split(X, y)]
+    except (TypeError, IndexError) as error:
+        raise refusal from error
 
 
 def pattern_strata(M: BoolArray, labels: IntArray | None, n_folds: int) -> IntArray:
@@ -108,5 +130,5 @@ def pattern_strata(M: BoolArray, labels: IntArray | None, n_folds: int) -> IntAr
     if labels is None:
         return np.where(small, largest, strata)
     # a small stratum joins the largest one of its own class
-    by_class = [np.bincount(strata[labels == c]).argmax() for c in range(labels.max() + 1)]
+    by_class = [np.append(np.bincount(strata[labels == c]), 0).argmax() for c in range(labels.max() + 1)]
     return np.where(small, np.asarray(by_class)[labels], strata)

@@ -1,4 +1,4 @@
-"""Means and scales of observed values."""
+"""Means and scales of observed values, and the origin and the units in which features enter a model."""
 
 import numpy as np
 
@@ -8,17 +8,21 @@ from formulations.jit import compiled
 
 @compiled
 def observed_moments(X, s):  # type: ignore[no-untyped-def]
-    """Weighted mean, standard deviation, largest size of the observed values of each feature, and whether any is 0."""
+    """Weighted mean, standard deviation, largest size of the observed values of each feature, and whether any is 0.
+
+    Thresholds of semi-synthetic data depend on the last digits: another order of the sums makes other instances.
+    """
     n, d = X.shape
-    weight, mean, size = np.zeros(d), np.zeros(d), np.zeros(d)
+    weight, mean, low, high = np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
     has_zero = np.zeros(d, dtype=np.bool_)
     for i in range(n):
         for j in range(d):
             x = X[i, j]
             if not np.isnan(x):
                 weight[j] += s[i]
-                size[j] = max(size[j], abs(x))
+                low[j], high[j] = min(low[j], x), max(high[j], x)
                 has_zero[j] |= x == 0.0
+    size = np.where(weight > 0.0, np.maximum(np.abs(low), np.abs(high)), 0.0)
     unit = np.where(size > 0.0, size, 1.0)  # sums of x / unit cannot overflow
     for i in range(n):
         for j in range(d):
@@ -30,13 +34,43 @@ def observed_moments(X, s):  # type: ignore[no-untyped-def]
         for j in range(d):
             if not np.isnan(X[i, j]):
                 variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
-    return mean * unit, np.sqrt(variance / weight) * unit, size, has_zero
+    constant = low == high  # exactly, whatever the rounding of the sums
+    return (
+        np.where(constant, low, mean * unit),
+        np.where(constant, 0.0, np.sqrt(variance / weight) * unit),
+        size,
+        has_zero,
+    )
 
 
 def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Standard deviations, or the size of the values if they are all equal; and whether they are."""
-    is_constant = ~(deviation > 1e-12 * size)
-    return np.where(is_constant, np.where(size > 0, size, 1.0), deviation), is_constant
+    """Standard deviations, or the size of the values if they are all equal; and whether they are.
+
+    Values below the normal floating-point numbers, by which nothing can be divided, count as equal and of size 1.
+    """
+    smallest = np.finfo(float).tiny
+    is_constant = ~(deviation > np.maximum(1e-12 * size, smallest))
+    return np.where(is_constant, np.where(size > smallest, size, 1.0), deviation), is_constant
+
+
+def centre_of(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """The means, rounded to 2^-36 of the standard deviations; the value itself if all are equal.
+
+    Differences of numbers with few digits (counts, indicators) are then exact, so that columns which depend on each
+    other still do.
+
+    Examples
+    --------
+    >>> centre_of(np.array([1 / 3, 0.1]), np.array([1.0, 0.0])).tolist() == [round(2**36 / 3) / 2**36, 0.1]
+    True
+    """
+    grid = np.maximum(power_of_two(deviation) * 2.0**-36, 2.0**-1074)
+    return np.where(deviation > 0, np.round(mean / grid) * grid, mean)
+
+
+def power_of_two(size: FloatArray) -> FloatArray:
+    """The power of 2 next to each number, in ratio; 1 for 0."""
+    return np.exp2(np.round(np.log2(np.where(size > 0, size, 1.0))))
 
 
 def standardised(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -7,14 +7,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.folds import FoldedRows, make_folds
-from admiss.estimator.labels import read_class_targets
+from admiss.estimator.labels import balanced, read_class_targets
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
+    without_traces,
 )
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
@@ -114,8 +116,9 @@ class SearchedRegressor(RegressorMixin, SearchedModel):
         rows = read_features(self, X, reset=True)
         target = read_regression_target(self, y, len(rows))
         s = read_weights(sample_weight, rows)
+        refuse_extremes(target, s, rows, feature_names(self))
         splits, used = make_folds(rows, target, None, s, self.cv, self.random_state), s > 0
-        return FoldedRows(rows[used], [target[used]], s[used], splits, feature_names(self))
+        return FoldedRows(without_traces(rows[used]), [target[used]], s[used], splits, feature_names(self))
 
 
 class SearchedClassifier(ClassifierMixin, SearchedModel):
@@ -125,9 +128,15 @@ class SearchedClassifier(ClassifierMixin, SearchedModel):
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
         rows = read_features(self, X, reset=True)
-        _, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
+        classes, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
+        refuse_extremes(targets[0], s, rows, feature_names(self))
         splits, used = make_folds(rows, codes, codes, s, self.cv, self.random_state), s > 0
-        return FoldedRows(rows[used], [target[used] for target in targets], s[used], splits, feature_names(self))
+        by_fold = None
+        if isinstance(self.class_weight, str):  # balanced
+            own = read_weights(sample_weight, rows)[used]
+            by_fold = [own * balanced(codes[used], own, len(classes), train) for train, _ in splits]
+        kept = [target[used] for target in targets]
+        return FoldedRows(without_traces(rows[used]), kept, s[used], splits, feature_names(self), by_fold)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the selected model."""

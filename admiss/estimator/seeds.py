@@ -1,8 +1,20 @@
-"""Seeds for the random states of estimators given by users."""
+"""Random states as they are given, and seeds for those of estimators given by users."""
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+
+def read_random_state(random_state: Any) -> np.random.RandomState:
+    """The generator of a seed, a generator, or None; anything else is refused."""
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None, not {random_state!r}."
+        ) from error
 
 
 def seeded(estimator: Any, seed: int) -> Any:

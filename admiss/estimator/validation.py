@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -24,6 +25,10 @@ from formulations.jit import compiled, is_interrupt
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
 SMALLEST, LARGEST = 1e-120, 1e120
+# Values below this share of the largest of their feature are traces, which count as 0 in folds.
+TRACE = 1e-60
+# The largest floating-point number.
+MOST = float(np.finfo(float).max)
 ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
 
 
@@ -52,13 +57,40 @@ def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
     return array
 
 
+def _numbers(values: Any, name: str) -> FloatArray:
+    """Objects as float64, NaN if missing."""
+    array = np.asarray(values, dtype=object)
+    try:
+        numbers = np.array([np.nan if _is_missing(value) else float(value) for value in array.flat])
+        return numbers.reshape(array.shape)
+    except OverflowError as error:
+        raise ValueError(f"{name} holds a number beyond the range of floating point: use other units.") from error
+    except TypeError as error:
+        raise TypeError(f"{name} must hold numbers only, and rows of the same length: {error}.") from error
+    except (ValueError, ArithmeticError) as error:
+        raise ValueError(f"{name} must hold numbers only, and rows of the same length.") from error
+
+
+def _one_column(y: Any, name: str) -> Any:
+    """A target or weights as an array that numpy understands."""
+    if hasattr(y, "__array__") or isinstance(y, list | tuple):
+        try:
+            return np.asarray(y)
+        except (TypeError, ValueError, OverflowError):  # ragged, or no numbers
+            return np.asarray([*y], dtype=object)
+    raise ValueError(f"{name} must be a list, an array or a column of a data frame, not {type(y).__name__}.")
+
+
 def _is_frame(X: Any) -> bool:
     return isinstance(nw.from_native(X, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def _frame_to_array(X: Any) -> FloatArray | None:
     """The values of a data frame, or None if X is not one."""
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError("The columns of X must have different names, and one occurs more than once.") from error
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("X is a lazy frame: collect it first.")
     if not isinstance(frame, nw.DataFrame):
@@ -81,7 +113,7 @@ def _column(series: Any) -> FloatArray | None:
     values = None if series.dtype in (nw.Categorical, nw.Enum) else series.to_list()
     if values is None or not all(_is_missing(value) or isinstance(value, Real) for value in values):
         return None
-    return np.array([np.nan if _is_missing(value) else value for value in values], dtype=float)
+    return _numbers(values, "X")
 
 
 def _is_missing(value: Any) -> bool:
@@ -90,18 +122,18 @@ def _is_missing(value: Any) -> bool:
 
 def _without_strings(X: Any) -> Any:
     """X with None and NA replaced by NaN, or an error if it has strings or dates."""
-    if not isinstance(X, np.ndarray | list | tuple):
+    if sp.issparse(X):
         return X
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(float), np.nan)
-    array = np.asarray(X) if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
+    if not isinstance(X, list | tuple) and not hasattr(X, "__array__"):
+        raise ValueError(f"X must be an array, a list of rows or a data frame, not {type(X).__name__}.")
+    array = np.asarray(X, dtype=object if isinstance(X, list | tuple) else None)
     if array.dtype.kind in "US" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
         raise ValueError(f"X holds strings: {ENCODE}.")
     if array.dtype.kind in "mM":
         raise ValueError("X holds dates or times: turn them into numbers first.")
-    if array.dtype == object:
-        return np.array([np.nan if _is_missing(v) else v for v in array.flat], dtype=object).reshape(array.shape)
-    return X
+    return _numbers(array, "X") if array.dtype.kind in "OV" else array
 
 
 @contextmanager
@@ -130,7 +162,8 @@ def _refuse_infinities(X: FloatArray, names: Any) -> None:
 def read_regression_target(estimator: Any, y: Any, n: int) -> FloatArray:
     """The target as a float64 array."""
     _require_target(estimator, y)
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_one_column(y, "y"), warn=True)
+    y = _numbers(y, "y") if y.dtype.kind in "OUSV" else y
     y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=estimator)
     check_consistent_length(y, np.empty(n))
     return np.asarray(y)
@@ -141,9 +174,17 @@ def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
     from sklearn.utils.multiclass import check_classification_targets
 
     _require_target(estimator, y)
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(_one_column(y, "y"), warn=True)
     if any(_is_missing(label) or label != label for label in np.asarray(y, dtype=object)):
         raise ValueError("y contains NaN or missing labels: remove these rows.")
+    numbers = Real | np.bool_
+    kinds = {str if isinstance(label, str) else Real if isinstance(label, numbers) else type(label) for label in y}
+    if not kinds <= {str, Real}:
+        other = next(type(label).__name__ for label in y if not isinstance(label, str | numbers))
+        raise ValueError(f"y must hold labels that are strings, numbers or truth values, not {other}.")
+    if len(kinds) > 1:
+        names = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise ValueError(f"y holds labels of different types ({names}): make all of them strings, or all numbers.")
     check_classification_targets(y)
     check_consistent_length(y, np.empty(n))
     return np.unique(y, return_inverse=True)
@@ -156,6 +197,10 @@ def _require_target(estimator: Any, y: Any) -> None:
 
 def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
     """Sample weights, ones by default; non-negative and not all 0."""
+    if sample_weight is not None and not isinstance(sample_weight, Real):
+        sample_weight = _one_column(sample_weight, "sample_weight")
+        if sample_weight.dtype.kind in "OUSV":
+            sample_weight = _numbers(sample_weight, "sample_weight")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
@@ -176,7 +221,7 @@ def _largest_sizes(X):  # type: ignore[no-untyped-def]
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
     """Raise an error if squares of y, weights or features would leave the range of floating-point numbers."""
     root = float(np.sqrt(s.max()))
-    sizes = [("sample_weight", 1.0), ("y", float(np.abs(y).max()))]
+    sizes = [("sample_weight", root), ("y", float(np.abs(y[s > 0]).max()))]
     if X is not None:
         largest = _largest_sizes(X).tolist()
         sizes += [(f"Feature {name!r}", size) for name, size in zip(names, largest, strict=True)]
@@ -187,6 +232,41 @@ def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, n
                 f"{name} is too {extreme}, with weights up to {root**2:.3g}: squares leave the range of floating-point "
                 "numbers, use other units."
             )
+
+
+@compiled
+def _has_traces(X, limit):  # type: ignore[no-untyped-def]
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if 0.0 < abs(X[i, j]) < limit[j]:
+                return True
+    return False
+
+
+def without_traces(X: FloatArray) -> FloatArray:
+    """The features with 0 for traces, which only matter in folds without the larger values: in their units.
+
+    Examples
+    --------
+    >>> without_traces(np.array([[1e-70, 1e-70], [1.0, np.nan]])).tolist()
+    [[0.0, 1e-70], [1.0, nan]]
+    """
+    limit = TRACE * _largest_sizes(X)
+    return np.where(np.abs(X) < limit, 0.0, X) if _has_traces(X, limit) else X
+
+
+def is_number(value: Any, largest: float = np.inf) -> bool:
+    """Whether a parameter is a non-negative number up to ``largest``, and finite.
+
+    Examples
+    --------
+    >>> is_number(1), is_number(10**400), is_number(2, 1.0), is_number("1")
+    (True, False, False, False)
+    """
+    try:
+        return isinstance(value, Real) and 0 <= float(value) <= min(largest, MOST)
+    except OverflowError:
+        return False
 
 
 def feature_names(estimator: Any) -> list[str]:

@@ -34,6 +34,7 @@ class _FiniteCV(SearchedModel):
     leaf_models: Sequence[str]
     loss: str | Loss
     ridge_scale: str
+    center: bool
     scale: bool
     on_unseen_pattern: str
     one_standard_error: bool
@@ -58,7 +59,7 @@ class _FiniteCV(SearchedModel):
     def _sizes(self) -> list[int]:
         """Candidates for depth or leaves, "no split" first."""
         values = self.max_depths if self.max_leaves is None else self.max_leaves
-        if isinstance(values, str) or np.ndim(values) != 1:
+        if isinstance(values, str) or np.ndim(values) != 1 or any(size is None for size in values):
             raise ValueError(f"max_depths and max_leaves must be lists of whole numbers, not {values!r}.")
         return [NO_SPLIT, *(size for size in values if not (size == NO_SPLIT and isinstance(size, int)))]
 
@@ -78,6 +79,7 @@ class _FiniteCV(SearchedModel):
             leaf_models=list(self.leaf_models),
             loss=loss,
             ridge_scale=self.ridge_scale,
+            center=bool(self.center),
             scale=bool(self.scale),
             truncate=bool(getattr(self, "truncate", False)),
         )
@@ -150,10 +152,8 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
         Candidates for the ridge of the leaves.
     leaf_models : sequence of str
         Candidates for the leaf model.
-    loss, ridge_scale, truncate, on_unseen_pattern
+    loss, ridge_scale, center, scale, truncate, on_unseen_pattern
         As in :class:`FiniteRegressor`.
-    scale : bool
-        As in :class:`FiniteRegressor`, but on by default: otherwise the candidates for the ridge depend on the units.
     one_standard_error : bool
         Select the fewest splits whose loss is within one standard error of the smallest, instead of the smallest loss.
     cv : int, splitter or iterable
@@ -199,6 +199,7 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
         leaf_models: Sequence[str] = LEAF_MODELS,
         loss: str | Loss = "squared",
         ridge_scale: str = "leaf",
+        center: bool = True,
         scale: bool = True,
         truncate: bool = True,
         on_unseen_pattern: str = "nearest",
@@ -214,6 +215,7 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
         self.leaf_models = leaf_models
         self.loss = loss
         self.ridge_scale = ridge_scale
+        self.center = center
         self.scale = scale
         self.truncate = truncate
         self.on_unseen_pattern = on_unseen_pattern
@@ -228,7 +230,7 @@ class FiniteClassifierCV(SearchedClassifier, _FiniteCV):
 
     Parameters
     ----------
-    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, scale, on_unseen_pattern, \
+    partitioner, max_depths, max_leaves, ridges, leaf_models, ridge_scale, center, scale, on_unseen_pattern, \
 one_standard_error, cv, random_state, n_jobs
         As in :class:`FiniteRegressorCV`.
     loss : str or Loss
@@ -265,6 +267,7 @@ one_standard_error, cv, random_state, n_jobs
         leaf_models: Sequence[str] = LEAF_MODELS,
         loss: str | Loss = "logistic",
         ridge_scale: str = "leaf",
+        center: bool = True,
         scale: bool = True,
         class_weight: Any = None,
         on_unseen_pattern: str = "nearest",
@@ -280,6 +283,7 @@ one_standard_error, cv, random_state, n_jobs
         self.leaf_models = leaf_models
         self.loss = loss
         self.ridge_scale = ridge_scale
+        self.center = center
         self.scale = scale
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern

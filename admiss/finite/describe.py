@@ -1,7 +1,7 @@
 """Fitted finite models in numbers and words.
 
-In leaf q the model is  b_q + sum_j w_qj (1 - m_j) x_j / scale_j + sum_j v_qj m_j.  At a pattern m it is linear in the
-observed features, with intercept  b_q + sum_j v_qj m_j  and weights  w_qj / scale_j.
+In leaf q the model is  b_q + sum_j w_qj (1 - m_j) (x_j - c_j) + sum_j v_qj m_j.  At a pattern m it is linear in the
+observed features, with intercept  b_q + sum_j v_qj m_j - sum_{j observed} w_qj c_j  and weights  w_qj.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, read_pattern
+from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, read_pattern
 from admiss.estimator.validation import feature_names, read_features
 from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition.partition import Partition
@@ -38,18 +38,19 @@ class FiniteDescription(ModelAtPattern):
         check_is_fitted(self)
         features = self.leaf_features_
         m = read_pattern(pattern, feature_names(self))
-        x = np.where(m, np.nan, 0.0)[None, :]
-        filled, M = features.split(x)
+        filled, M = features.split(np.where(m, np.nan, 0.0)[None, :])
         leaf = int(self.partition_.assign(M)[0])
         b, w = self.leaf_intercepts_[leaf], self.leaf_weights_[leaf]
-        k = len(features.observed)
         coef = np.zeros((len(b), self.n_features_in_))
-        coef[:, features.observed] = w[:, :k] / features.scale[features.observed]
+        coef[:, features.observed] = w[:, : len(features.observed)]
         intercept, weights = b + features.columns(filled, M)[0] @ w.T, np.where(m, 0.0, coef)
         return (np.asarray(intercept[0]), weights[0]) if len(b) == 1 else (intercept, weights)
 
     def coef_table(self) -> Table:
-        """Coefficients by leaf as a table: leaf, feature, term, coefficient in the user's units."""
+        """Coefficients by leaf as a table: leaf, feature, term, coefficient in the user's units.
+
+        The intercept is that of centred features, see ``center``; :meth:`intercept_at` has the one at x = 0.
+        """
         check_is_fitted(self)
         columns: dict[str, list[Any]] = {"leaf": [], "class": [], "feature": [], "term": [], "coefficient": []}
         labels = getattr(self, "classes_", [""])
@@ -74,7 +75,7 @@ class FiniteDescription(ModelAtPattern):
         rows = [(INTERCEPT, "1", intercept)]
         for column, j in enumerate(features.observed):
             if not inside[:, j].all():
-                rows.append((names[j], "value", float(w[column] / features.scale[j])))
+                rows.append((names[j], "value", float(w[column])))
         for column, j in enumerate(features.indicators):
             if inside[:, j].any() and not always[column]:
                 rows.append((names[j], "missing", float(w[k + column])))
@@ -129,13 +130,13 @@ class FiniteDescription(ModelAtPattern):
         lines = []
         for leaf in range(self.partition_.n_leaves):
             lines.append(f"leaf {leaf}: {self.leaf_name(leaf)}")
-            lines += [f"    {line}" for line in self._formulas(leaf, precision)]
+            lines += [f"    {line}" for line in self.leaf_formulas(leaf, precision)]
         return "\n".join(lines)
 
     def _tree_lines(self, tree: Tree, first: int, indent: str, precision: int) -> list[str]:
         """The lines of a subtree; ``first`` is the number of its first leaf."""
         if tree is None:
-            return [indent + line for line in self._formulas(first, precision)]
+            return [indent + line for line in self.leaf_formulas(first, precision)]
         j, observed, missing = tree
         below = indent + "    "
         return [
@@ -145,7 +146,8 @@ class FiniteDescription(ModelAtPattern):
             *self._tree_lines(observed, first, below, precision),
         ]
 
-    def _formulas(self, leaf: int, precision: int) -> list[str]:
+    def leaf_formulas(self, leaf: int, precision: int = 4) -> list[str]:
+        """The formula of a leaf; with more than two classes one for each."""
         classes = getattr(self, "classes_", None)
         outputs = len(self.leaf_intercepts_[leaf])
         if classes is None:
@@ -159,8 +161,11 @@ class FiniteDescription(ModelAtPattern):
     def _formula(self, leaf: int, output: int, precision: int) -> str:
         (_, _, intercept), *terms = self._terms(leaf, output)
         words = [f"{intercept:.{precision}g}"]
+        names, features = feature_names(self), self.leaf_features_
+        origins = zip(names, features.centre, features.unit, strict=True)
+        values = {name: from_origin(name, origin, unit, precision) for name, origin, unit in origins}
         for feature, term, value in terms:
             if value:
-                what = feature if term == "value" else f"[{feature} missing]"
+                what = values[feature] if term == "value" else f"[{feature} missing]"
                 words.append(f"{'-' if value < 0 else '+'} {abs(value):.{precision}g} {what}")
         return " ".join(words)

@@ -7,129 +7,25 @@ the objective of the certificate is the training objective of the model. Predict
 the range of y in training, as in Theorem 1.
 """
 
-from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
-from admiss.estimator.notices import warn_never_observed
-from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
 from admiss.estimator.validation import (
-    AllowsMissing,
-    feature_names,
     read_features,
     read_regression_target,
     read_weights,
-    refuse_extremes,
     unchanged_on_error,
 )
-from admiss.finite.describe import FiniteDescription
-from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
+from admiss.finite.base import FiniteModel
 from admiss.partition.base import Partitioner
-from admiss.partition.greedy import Greedy
-from admiss.partition.partition import Partition
-from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate
-from formulations.leaves import leaf_cost_of
-from formulations.leaves.cost import RIDGE_SCALES, LeafCost
-from formulations.losses import LOSSES, Loss, resolve_loss
+from formulations.arrays import FloatArray
+from formulations.losses import Loss
 
 
-class _Finite(FiniteDescription, AllowsMissing, BaseEstimator):
-    """Fit and predictions, for both tasks."""
-
-    partitioner: Partitioner | None
-    ridge: float
-    leaf_model: str
-    loss: str | Loss
-    ridge_scale: str
-    scale: bool
-    on_unseen_pattern: str
-    certificate_: Certificate
-
-    _task: str
-
-    def _check_parameters(self) -> tuple[Partitioner, Loss]:
-        if not isinstance(self.ridge, Real) or not 0 <= float(self.ridge) < np.inf:
-            raise ValueError(f"ridge must be a non-negative number, not {self.ridge!r}.")
-        choices = {
-            "leaf_model": LEAF_MODELS, "ridge_scale": RIDGE_SCALES, "on_unseen_pattern": ON_UNSEEN_PATTERN,
-        }  # fmt: skip
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}.")
-        for name in ("scale", "truncate"):
-            if not isinstance(getattr(self, name, True), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
-        partitioner = Greedy() if self.partitioner is None else self.partitioner
-        if not isinstance(partitioner, Partitioner):
-            raise ValueError(f"partitioner must be a partitioner such as Greedy(max_depth=3), not {partitioner!r}.")
-        partitioner.check_limits()
-        loss = resolve_loss(self.loss)
-        if loss.task != self._task:
-            fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
-            raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
-        return partitioner, loss
-
-    def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
-        """Choose and fit the leaves; rows of weight 0 are dropped."""
-        used = s > 0
-        X, y, s = X[used], y[used], s[used]
-        refuse_extremes(y, s, X, feature_names(self))
-        self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.scale))
-        warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
-        rows = self.leaf_features_.pattern_rows(X, y, s)
-        leaf_cost = leaf_cost_of(rows, loss, float(self.ridge), self.ridge_scale)
-        self._adopt(leaf_cost, partitioner.partition(rows, leaf_cost, feature_names(self)))
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, y.reshape(len(y), -1), s)
-
-    def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
-        """Fit the leaves of a partition."""
-        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
-        objective = float(sum(model.cost for model in models))
-        self.leaf_intercepts_ = np.array([model.intercept for model in models])
-        self.leaf_weights_ = np.array([model.weights for model in models])
-        self.leaf_costs_ = np.array([model.cost for model in models])
-        self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts, partition.n_leaves).astype(int)
-        self.pattern_rows_ = leaf_cost.rows.counts
-        self.certificate_ = replace(partition.certificate, objective=objective)
-        self.partition_ = replace(partition, certificate=self.certificate_)
-        self.n_leaves_ = partition.n_leaves
-
-    def apply(self, X: Any) -> IntArray:
-        """The leaf of each row."""
-        return self._routed(X)[0]
-
-    def _routed(self, X: Any) -> tuple[IntArray, FloatArray]:
-        """Leaf and leaf features of each row, after the warnings or errors of ``on_unseen_pattern``."""
-        check_is_fitted(self)
-        X = read_features(self, X, reset=False)
-        never_missing = np.flatnonzero(np.isnan(X).any(axis=0) & ~self.leaf_features_.missable)
-        filled, M = self.leaf_features_.split(X)
-        treat_unseen(self, never_missing, M, self.partition_.seen, ", and no split or box decides them")
-        return self.partition_.assign(M), self.leaf_features_.columns(filled, M)
-
-    def _scores(self, X: Any) -> FloatArray:
-        """Predictions of shape (n, outputs)."""
-        leaves, A = self._routed(X)
-        return leaf_scores(self.leaf_intercepts_, self.leaf_weights_, leaves, A)
-
-
-def leaf_scores(intercepts: FloatArray, weights: FloatArray, leaves: IntArray, A: FloatArray) -> FloatArray:
-    """Predictions from leaf features and leaves, of shape (n, outputs)."""
-    scores = np.empty((len(A), intercepts.shape[1]))
-    for leaf in np.unique(leaves):
-        inside = leaves == leaf
-        scores[inside] = A[inside] @ weights[leaf].T + intercepts[leaf]
-    return scores
-
-
-class FiniteRegressor(RegressorMixin, _Finite):
+class FiniteRegressor(RegressorMixin, FiniteModel):
     """Linear regression with one model per leaf of a partition of the missingness patterns.
 
     Parameters
@@ -137,15 +33,21 @@ class FiniteRegressor(RegressorMixin, _Finite):
     partitioner : Partitioner, optional
         How leaves are chosen; ``Greedy(max_depth=3)`` by default.
     ridge : float
-        Penalty on the squared weights of a leaf.
+        Penalty on the squared weights of a leaf. On 39 real data sets (15 with a numeric target, 24 with two classes)
+        the held-out R2 or AUC at 10 is above that at 1 by .005 in the median, by more than .005 on 21 sets, and below
+        it by as much on 3; at 0.1 it is below by .004 in the median.
     leaf_model : {"affine_intercept", "static"}
-        Whether the intercept of a leaf is affine in the pattern or constant.
+        Whether the intercept of a leaf is affine in the pattern or constant. On these sets the two are equal in the
+        median; where the pattern itself predicts, a constant intercept can lose half of R2.
     loss : str or Loss
         "squared", "absolute", "huber", "quantile", or an object such as ``Huber(2.0)``.
     ridge_scale : {"leaf", "sample"}
         The ridge as it is, or times the weight of the leaf.
-    scale : bool
-        Divide features by the standard deviation of their observed values, which changes the effect of the ridge.
+    center, scale : bool
+        Subtract the mean of the observed training values from every feature, so that a missing value stands at the
+        mean, and divide by their standard deviation. The fit then depends neither on the origin nor on the units of X.
+        ``center=False, scale=False`` is the program of the paper, with 0 in place of a missing value. Weights are
+        reported in the user's units.
     truncate : bool
         Keep predictions within the range of y in training.
     on_unseen_pattern : {"nearest", "warn", "error"}
@@ -159,6 +61,7 @@ class FiniteRegressor(RegressorMixin, _Finite):
     certificate_ : Certificate
         Training cost with its bound.
     leaf_intercepts_, leaf_weights_ : arrays of shape (leaves, outputs) and (leaves, outputs, leaf features)
+        Models of the leaves on features x - ``leaf_features_.centre`` and indicators of missing values.
     leaf_costs_, leaf_rows_ : arrays of shape (leaves,)
     pattern_rows_ : array of shape (patterns,)
         Training rows of each pattern of ``partition_.patterns``.
@@ -182,11 +85,12 @@ class FiniteRegressor(RegressorMixin, _Finite):
     def __init__(
         self,
         partitioner: Partitioner | None = None,
-        ridge: float = 1.0,
+        ridge: float = 10.0,
         leaf_model: str = "affine_intercept",
         loss: str | Loss = "squared",
         ridge_scale: str = "leaf",
-        scale: bool = False,
+        center: bool = True,
+        scale: bool = True,
         truncate: bool = True,
         on_unseen_pattern: str = "nearest",
     ) -> None:
@@ -195,6 +99,7 @@ class FiniteRegressor(RegressorMixin, _Finite):
         self.leaf_model = leaf_model
         self.loss = loss
         self.ridge_scale = ridge_scale
+        self.center = center
         self.scale = scale
         self.truncate = truncate
         self.on_unseen_pattern = on_unseen_pattern
@@ -211,12 +116,14 @@ class FiniteRegressor(RegressorMixin, _Finite):
         """
         partitioner, loss = self._check_parameters()
         with unchanged_on_error(self):
-            rows = read_features(self, X, reset=True)
-            target = read_regression_target(self, y, len(rows))
-            s = read_weights(sample_weight, rows)
+            rows, target, s = self._read(X, y, sample_weight, reset=True)
             self._fit_leaves(rows, target, s, partitioner, loss)
             self.target_range_ = float(target[s > 0].min()), float(target[s > 0].max())
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = read_features(self, X, reset=reset)
+        return rows, read_regression_target(self, y, len(rows)), read_weights(sample_weight, rows)
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, truncated if ``truncate``."""
@@ -224,15 +131,16 @@ class FiniteRegressor(RegressorMixin, _Finite):
         return np.clip(scores, *self.target_range_) if self.truncate else scores
 
 
-class FiniteClassifier(ClassifierMixin, _Finite):
+class FiniteClassifier(ClassifierMixin, FiniteModel):
     """Logistic regression with one model per leaf of a partition of the missingness patterns.
 
     More than two classes are fitted one against the rest, in the same leaves.
 
     Parameters
     ----------
-    partitioner, ridge, leaf_model, ridge_scale, scale, on_unseen_pattern
-        As in :class:`FiniteRegressor`; ``ridge`` must be positive.
+    partitioner, ridge, leaf_model, ridge_scale, center, scale, on_unseen_pattern
+        As in :class:`FiniteRegressor`; ``ridge`` must be positive. Its default ranks well (by AUC) but shrinks the
+        log-odds: for probabilities use :class:`FiniteClassifierCV`, which selects it by log-loss.
     loss : str or Loss
         "logistic".
     class_weight : dict, "balanced" or None
@@ -260,11 +168,12 @@ feature_names_in_
     def __init__(
         self,
         partitioner: Partitioner | None = None,
-        ridge: float = 1.0,
+        ridge: float = 10.0,
         leaf_model: str = "affine_intercept",
         loss: str | Loss = "logistic",
         ridge_scale: str = "leaf",
-        scale: bool = False,
+        center: bool = True,
+        scale: bool = True,
         class_weight: Any = None,
         on_unseen_pattern: str = "nearest",
     ) -> None:
@@ -273,6 +182,7 @@ feature_names_in_
         self.leaf_model = leaf_model
         self.loss = loss
         self.ridge_scale = ridge_scale
+        self.center = center
         self.scale = scale
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern
@@ -281,10 +191,17 @@ feature_names_in_
         """Choose the leaves and fit their models; parameters as in :meth:`FiniteRegressor.fit`, class labels in y."""
         partitioner, loss = self._check_parameters()
         with unchanged_on_error(self):
-            rows = read_features(self, X, reset=True)
-            self.classes_, _, targets, s = read_class_targets(self, y, rows, sample_weight)
-            self._fit_leaves(rows, np.column_stack(targets), s, partitioner, loss)
+            self._fit_leaves(*self._read(X, y, sample_weight, reset=True), partitioner, loss)
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = read_features(self, X, reset=reset)
+        classes, _, targets, s = read_class_targets(self, y, rows, sample_weight)
+        if reset:
+            self.classes_ = classes
+        elif not np.array_equal(classes, self.classes_):
+            raise ValueError(f"y must have the classes of the fitted model, {', '.join(map(str, self.classes_))}.")
+        return rows, np.column_stack(targets), s
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

@@ -1,17 +1,22 @@
 """The features of the linear models in the leaves.
 
-    static             a(x, m) = ((1 - m_j) x_j / scale_j)_j                        zero-imputed features
+    static             a(x, m) = ((1 - m_j) (x_j - c_j))_j                      mean imputation, or zero imputation
     affine_intercept   a(x, m) = the same, and m_j for every feature that was missing in training
 
-Scales are 1, or the standard deviations of the observed training values. A feature that was never observed in training
-is left out of the model; one that was never missing in training is set to its training mean if it is missing later.
+c_j is the mean of the observed training values, or 0. The difference is rounded to a double: it is the data of the
+program. The ridge penalises the weights of a_j / scale_j, with 1 or the standard deviation of the observed training
+values as scale: d_j = scale_j^2 for the weight of a_j. For the solvers, features are divided by powers of two near the
+standard deviations, which changes no digit, and the d_j with them.
+
+A feature that was never observed in training is left out of the model; one that was never missing in training is set to
+its training mean if it is missing later.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.cost import PatternRows
@@ -32,26 +37,39 @@ class LeafFeatures:
         Features that were missing somewhere in training.
     mean : float array of shape (d,)
         Training means of the features that were never missing, NaN for the others.
-    scale : float array of shape (d,)
+    centre, scale : float arrays of shape (d,)
+        c_j and scale_j.
+    unit : float array of shape (d,)
+        Powers of two near the standard deviations.
     """
 
     leaf_model: str
     observed: IntArray
     missable: BoolArray
     mean: FloatArray
+    centre: FloatArray
     scale: FloatArray
+    unit: FloatArray
 
     @classmethod
-    def fit(cls, X: FloatArray, s: FloatArray, leaf_model: str, scale: bool) -> "LeafFeatures":
+    def fit(cls, X: FloatArray, s: FloatArray, leaf_model: str, centre: bool, scale: bool) -> "LeafFeatures":
         """Means, scales and features with missing values, from the training rows."""
         M = np.isnan(X)
-        missable: BoolArray = np.asarray(M.any(axis=0))
-        mean, spread = np.full(X.shape[1], np.nan), np.ones(X.shape[1])
-        mean[~missable] = s @ X[:, ~missable] / s.sum()
-        if scale:
-            _, deviation, size, _ = observed_moments(X, s)
-            spread = observed_scale(deviation, size)[0]
-        return cls(leaf_model, np.flatnonzero(~M.all(axis=0)), missable, mean, spread)
+        missable, observed = np.asarray(M.any(axis=0)), np.flatnonzero(~M.all(axis=0))
+        mean, middle, spread = np.full(X.shape[1], np.nan), np.zeros(X.shape[1]), np.ones(X.shape[1])
+        part = X if len(observed) == X.shape[1] else X[:, observed]
+        means, deviation, size, _ = observed_moments(part, s)
+        mean[~missable] = means[~missable[observed]]
+        spread[observed] = observed_scale(deviation, size)[0]
+        if centre:
+            middle[observed] = centre_of(means, deviation)
+        unit = power_of_two(spread)
+        return cls(leaf_model, observed, missable, mean, middle, spread if scale else np.ones_like(spread), unit)
+
+    @property
+    def column_unit(self) -> FloatArray:
+        """Powers of two by which the solvers divide the leaf features."""
+        return np.append(self.unit[self.observed], np.ones(len(self.indicators)))
 
     @property
     def indicators(self) -> IntArray:
@@ -76,16 +94,19 @@ class LeafFeatures:
         k = len(self.observed)
         A = np.empty((len(X), k + len(self.indicators)))
         if k < X.shape[1]:
-            X, M_observed, scale = X[:, self.observed], M[:, self.observed], self.scale[self.observed]
+            X, M_observed, centre = X[:, self.observed], M[:, self.observed], self.centre[self.observed]
         else:
-            M_observed, scale = M, self.scale
-        np.divide(X, scale, out=A[:, :k])
+            M_observed, centre = M, self.centre
+        np.subtract(X, centre, out=A[:, :k])
         np.copyto(A[:, :k], 0.0, where=M_observed)
         A[:, k:] = M[:, self.indicators]
         return A
 
     def pattern_rows(self, X: FloatArray, y: FloatArray, s: FloatArray) -> PatternRows:
-        """Training rows grouped by pattern."""
+        """Training rows grouped by pattern, their leaf features in units of the solvers."""
         filled, M = self.split(X)
-        table = PatternTable.of(M)
-        return PatternRows.of(table.patterns, table.codes, self.columns(filled, M), y, s)
+        table, unit, k = PatternTable.of(M), self.column_unit, len(self.observed)
+        A, weights = self.columns(filled, M), np.ones(len(unit))
+        A /= unit
+        weights[:k] = (self.scale[self.observed] / unit[:k]) ** 2
+        return PatternRows.of(table.patterns, table.codes, A, y, s, weights)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.estimator.folds import FoldedRows, Split
-from admiss.finite.estimators import leaf_scores
+from admiss.estimator.folds import FoldedRows
+from admiss.estimator.observed import power_of_two
+from admiss.finite.base import leaf_scores
 from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.base import Partitioner
 from admiss.terminal.progress import progress
@@ -28,6 +29,8 @@ from formulations.losses import Loss
 
 NO_SPLIT = 0
 TIE = 1e-9
+# Losses of rows are held in single precision, up to its largest number.
+LARGEST_LOSS = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class FiniteGrid:
     leaf_models: list[str]
     loss: Loss
     ridge_scale: str
+    center: bool
     scale: bool
     truncate: bool
 
@@ -52,7 +56,7 @@ class HeldOut:
     table : Table
         One row per cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
     losses : float32 array of shape (cells, rows)
-        Loss of every held-out row.
+        Loss of every held-out row, in units of a typical one.
     share : array of shape (rows,)
         Share of each row in the mean.
     """
@@ -63,12 +67,12 @@ class HeldOut:
 
     def best(self, one_standard_error: bool) -> int:
         """The selected cell."""
-        loss, sizes = self.table["mean_loss"], self.table["size"]
+        loss, sizes = np.nan_to_num(self.table["mean_loss"], nan=np.inf, posinf=np.inf), self.table["size"]
         candidates = np.arange(len(loss))
         if one_standard_error:
             smallest = int(loss.argmin())
             best_of_size = [candidates[sizes == size][loss[sizes == size].argmin()] for size in np.unique(sizes)]
-            selected = next(cell for cell in best_of_size if self._within_one_error(cell, smallest))
+            selected = next((cell for cell in best_of_size if self._within_one_error(cell, smallest)), smallest)
             candidates = candidates[sizes == sizes[selected]]
         least = loss[candidates].min()
         tied = candidates[loss[candidates] <= least + TIE * abs(least)]
@@ -83,22 +87,22 @@ class HeldOut:
 
 def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> HeldOut:
     """Fit every cell in every fold."""
-    splits, s = rows.splits, rows.s
+    splits = rows.splits
     y = rows.targets[0] if grid.loss.task == "regression" else np.column_stack(rows.targets)
-    tasks = [(leaf_model, split) for leaf_model in grid.leaf_models for split in splits]
+    tasks = [(leaf_model, fold) for leaf_model in grid.leaf_models for fold in range(len(splits))]
     runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_fold)(grid, leaf_model, rows, y, split) for leaf_model, split in tasks
+        delayed(_fold)(grid, leaf_model, rows, y, fold) for leaf_model, fold in tasks
     )
     folds = list(progress(runs, len(tasks), "cross-validation: folds"))
-    held = np.concatenate([rows for _, rows in splits])
-    weight = s[held].sum()
+    shares = np.concatenate([rows.weights_in(fold)[held] for fold, (_, held) in enumerate(splits)])
+    weight = shares.sum()
     columns: dict[str, list[Any]] = {
         name: [] for name in ("leaf_model", "size", "ridge", "leaves", "columns", "mean_loss")
     }
     by_model = []
     for m, leaf_model in enumerate(grid.leaf_models):
         of_model = folds[m * len(splits) : (m + 1) * len(splits)]
-        by_model.append(np.concatenate([fold.losses for fold in of_model], axis=2).reshape(-1, len(held)))
+        by_model.append(np.concatenate([fold.losses for fold in of_model], axis=2).reshape(-1, len(shares)))
         leaves = np.mean([fold.leaves for fold in of_model], axis=0)
         width = np.mean([fold.leaves * fold.width for fold in of_model], axis=0)
         mean = np.sum([fold.total for fold in of_model], axis=0) / weight
@@ -107,7 +111,7 @@ def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> H
                 cell = (leaf_model, size, ridge, leaves[z, r], width[z, r], mean[z, r])
                 for name, value in zip(columns, cell, strict=True):
                     columns[name].append(value)
-    return HeldOut(Table(**columns), np.concatenate(by_model), s[held] / weight)
+    return HeldOut(Table(**columns), np.concatenate(by_model), shares / weight)
 
 
 @dataclass(frozen=True)
@@ -120,15 +124,18 @@ class _Fold:
     width: int
 
 
-def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, split: Split) -> _Fold:
-    (train, held), X, s = split, rows.X, rows.s
-    features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.scale)
+def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> _Fold:
+    (train, held), X, s = rows.splits[fold], rows.X, rows.weights_in(fold)
+    features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
     training = features.pattern_rows(X[train], y[train], s[train])
     filled, M = features.split(X[held])
-    A, targets = features.columns(filled, M), y[held].reshape(len(held), -1)
+    with np.errstate(over="ignore"):  # far beyond the training rows
+        A = np.nan_to_num(features.columns(filled, M) / features.column_unit)
+    targets = y[held].reshape(len(held), -1)
     shape = len(grid.partitioners), len(grid.ridges)
     losses = np.empty((*shape, len(held)), dtype=np.float32)
     total, leaves = np.empty(shape), np.empty(shape)
+    _, unit = grid.loss.in_units(float(power_of_two(np.abs(y).max())) if grid.loss.task == "regression" else 1.0)
     any_ridge = leaf_cost_of(training, grid.loss, grid.ridges[0], grid.ridge_scale)
     for r, ridge in enumerate(grid.ridges):
         leaf_cost = any_ridge.with_ridge(ridge)
@@ -137,7 +144,7 @@ def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, sp
             if grid.truncate:
                 scores = np.clip(scores, y[train].min(), y[train].max())
             by_row = grid.loss.value(targets, scores).sum(axis=1)
-            losses[z, r], total[z, r] = by_row, s[held] @ by_row
+            losses[z, r], total[z, r] = np.minimum(by_row / unit, LARGEST_LOSS), s[held] @ by_row
     return _Fold(losses, total, leaves, A.shape[1] + 1)
 
 

@@ -13,11 +13,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
+from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
@@ -25,6 +25,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
@@ -66,7 +67,11 @@ class _JointImpute(AllowsMissing, BaseEstimator):
         self.observed_ = observed
         warn_set_to_zero(feature_names(self), np.flatnonzero(~observed))
         if self.missable_.any():
-            f, found = _fit_at(problem, search(problem, random_state), np.asarray(self.missable_ & observed))
+            try:
+                suggested = search(problem, random_state)
+            except TypeError as error:
+                raise TypeError(f"algorithm fails as a function of the problem and a random state: {error}") from error
+            f, found = _fit_at(problem, suggested, np.asarray(self.missable_ & observed))
         else:
             found = Imputation(problem.means(), (), "nothing is missing")
             f = problem.fit(found.mu)
@@ -100,11 +105,12 @@ def _fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tup
         except Exception as failure:
             if is_interrupt(failure):
                 raise
-            failures.append(f"{type(failure).__name__}: {failure}")
+            cause = failure.__cause__ or failure
+            failures.append(f"{type(cause).__name__}: {str(cause)[:300]}")
             if np.array_equal(mu, means):
                 name = type(problem.estimator).__name__
                 message = f"{name} cannot be fitted: it fails with the means imputed, too ({failures[-1]})."
-                raise RuntimeError(message) from failure
+                raise ValueError(message) from failure
     if not failures:
         return f, found
     reason = f"the predictor failed at the values found ({failures[0]})"
@@ -193,7 +199,8 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
             X = read_features(self, X, reset=True)
             y = read_regression_target(self, y, len(X))
             s = read_weights(sample_weight, X)
-            rng = check_random_state(self.random_state)
+            refuse_extremes(y, s, X, feature_names(self))
+            rng = read_random_state(self.random_state)
             f = prepared(self._predictor(), rng)
             problem = JointProblem(X, y, s, f, "squared", pass_weights=sample_weight is not None)
             self._fit_jointly(problem.weighted_rows(), search, rng)
@@ -253,18 +260,19 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
-        if self.error not in ERRORS:
+        if not isinstance(self.error, str) or self.error not in ERRORS:
             raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             classes, codes = read_classes(self, y, len(X))
             s = read_weights(sample_weight, X)
+            refuse_extremes(np.ones(len(X)), s, X, feature_names(self))
             present = np.unique(codes[s > 0])
             if len(present) < 2:
                 raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
             self.classes_, codes = classes[present], np.searchsorted(present, codes)
-            rng = check_random_state(self.random_state)
+            rng = read_random_state(self.random_state)
             f = prepared(self._predictor(), rng, self.classes_)
             weighted = sample_weight is not None
             problem = JointProblem(X, codes, s, f, self.error, n_classes=len(self.classes_), pass_weights=weighted)

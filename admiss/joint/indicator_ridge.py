@@ -149,7 +149,7 @@ class SquaredRidge(IndicatorRidge):
         for _ in range(2):  # z = scale (x - mean (1 - m)): in the rows of Q, then in its columns
             Q[x] = scale[:, None] * (Q[x] - mean[:, None] * (Q[0] - Q[m]))
             Q = Q.T
-        centred = (Q[1:, 1:] - np.outer(Q[1:, 0], Q[0, 1:]) / total) / total
+        centred = (Q[1:, 1:] - np.outer(Q[1:, 0] / total, Q[0, 1:])) / total
         w, b = _ridge_solutions(centred, d, cells)
         a = (Q[0, -1] - w @ Q[0, x] - b @ Q[0, m]) / total
         return Solutions(w[:, None], b[:, None], a[:, None], mean, deviation)

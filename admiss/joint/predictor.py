@@ -31,7 +31,10 @@ def check_predictor(f: Any, kind: str, weighted: bool) -> None:
 
 def _kind(f: Any) -> str | None:
     """Estimator type in the tags of f, or None."""
-    return f.__sklearn_tags__().estimator_type if hasattr(f, "__sklearn_tags__") else None
+    try:
+        return f.__sklearn_tags__().estimator_type if hasattr(f, "__sklearn_tags__") else None
+    except (TypeError, ValueError) as error:  # a parameter on which its tags depend makes no sense
+        raise ValueError(f"{type(f).__name__} cannot be used with its parameters: {error}") from error
 
 
 def prepared(estimator: Any, random_state: np.random.RandomState, classes: Any = None) -> Any:

@@ -93,7 +93,11 @@ class JointProblem:
         if self.n_classes:
             present = self._present()
             f, y = class_weights_by_code(f, present), np.searchsorted(present, y)
-        return f.fit(imputed(self.X, mu), y, **weights)
+        try:
+            return f.fit(imputed(self.X, mu), y, **weights)
+        except (ValueError, OverflowError, ZeroDivisionError, LookupError) as error:
+            reason = " ".join(str(error).split())[:300].rstrip(".")
+            raise ValueError(f"{type(f).__name__} cannot be fitted: {reason}.") from error
 
     def _present(self) -> IntArray:
         """Sorted codes of the classes that occur."""
@@ -132,7 +136,8 @@ class JointProblem:
         """s_i l(y_i, output_i) of some rows; undefined for the area under the curve."""
         y, s = self.y[rows], self.sample_weight[rows]
         if self.error == "squared":
-            return s * (y - outputs) ** 2
+            with np.errstate(over="ignore"):  # an infinite loss is worse than any other
+                return np.asarray(s * (y - outputs) ** 2)
         return s * log_losses(y.astype(int), outputs, SMALLEST_PROBABILITY)
 
     def total_error(self, outputs: FloatArray) -> float:

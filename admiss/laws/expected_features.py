@@ -22,13 +22,23 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
-from admiss.estimator.validation import AllowsMissing, feature_names, read_features, read_weights, unchanged_on_error
+from admiss.estimator.seeds import read_random_state
+from admiss.estimator.validation import (
+    AllowsMissing,
+    feature_names,
+    read_features,
+    read_weights,
+    refuse_extremes,
+    unchanged_on_error,
+)
 from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
 from formulations.arrays import FloatArray
+
+# Largest number of random features.
+MOST_RANDOM = 100_000
 
 
 class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
@@ -74,8 +84,11 @@ class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_law(self.law, self.prior)
-        if not isinstance(self.n_random, Integral) or isinstance(self.n_random, bool) or self.n_random < 0:
-            raise ValueError(f"n_random must be a non-negative integer, not {self.n_random!r}.")
+        is_whole = isinstance(self.n_random, Integral) and not isinstance(self.n_random, bool)
+        if not is_whole or not 0 <= self.n_random <= MOST_RANDOM:
+            raise ValueError(f"n_random must be a whole number from 0 to {MOST_RANDOM:,}, not {self.n_random!r}.")
+        if not isinstance(self.expected_relu, bool | np.bool_):
+            raise ValueError(f"expected_relu must be True or False, not {self.expected_relu!r}.")
         if self.expected_relu and self.law != "gaussian":
             raise ValueError("expected_relu has a closed form for law='gaussian' only.")
 
@@ -85,6 +98,7 @@ class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             weights = read_weights(sample_weight, X)
+            refuse_extremes(np.ones(len(X)), weights, X, feature_names(self))
             X, weights = X[weights > 0], weights[weights > 0]
             observed = ~np.isnan(X).all(axis=0)
             warn_never_observed(feature_names(self), np.flatnonzero(~observed))
@@ -94,7 +108,7 @@ class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
         return self
 
     def _draw(self, covariance: FloatArray) -> None:
-        random = check_random_state(self.random_state)
+        random = read_random_state(self.random_state)
         directions = random.standard_normal((len(covariance), int(self.n_random)))
         variances = np.einsum("jr,jr->r", directions, covariance @ directions)
         self.directions_ = directions / np.sqrt(np.where(variances > 0, variances, 1.0))

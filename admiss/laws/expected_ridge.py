@@ -19,11 +19,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence
+from admiss.estimator.observed import power_of_two
+from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import (
     AllowsMissing,
     read_classes,
@@ -65,23 +66,23 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
         return ExpectedFeatures(self.n_random, self.law, self.prior, self.expected_relu, random_state=seed)
 
     def _fit_targets(self, X: Any, Y: FloatArray, labels: IntArray | None, rows: FloatArray, s: FloatArray) -> None:
-        random = check_random_state(self.random_state)
+        random = read_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         folds = None
         if self.cv is not None:
             folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
         self.transformer_ = self._transformer(seed).fit(X, sample_weight=s)
         used = s > 0
-        rows, Y, s = rows[used], Y[used], s[used]
+        rows, Y, s, unit = rows[used], Y[used], s[used], power_of_two(s.max())
         blocks = self.transformer_.blocks_of_rows(rows)
         if folds is None:
-            errors = leave_one_out(blocks, Y, s)
+            errors = leave_one_out(blocks, Y, s / unit)
         else:
             errors = held_out([self._fold(seed, rows, Y, s, train, test) for train, test in folds])
         options = [g if block.shape[1] else g[:1] for g, block in zip(BLOCK_WEIGHTS, blocks, strict=True)]
         g, share, error = select_penalty(options, errors)
-        self.ridge_: Ridge = fit_ridge(blocks, Y, s, g, share)
-        self.error_ = error / float(s.sum())
+        self.ridge_: Ridge = fit_ridge(blocks, Y, s / unit, g, share)
+        self.error_ = error / float((s / unit).sum())
 
     def _fold(
         self, seed: int, X: FloatArray, Y: FloatArray, s: FloatArray, train: IntArray, test: IntArray
@@ -89,6 +90,7 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
         with silence():  # rare values may be absent from a fold
             transformer = self._transformer(seed).fit(X[train], sample_weight=s[train])
             blocks, test_blocks = transformer.blocks(X[train]), transformer.blocks(X[test])
+        s = s / power_of_two(s.max())
         return blocks, Y[train], s[train], test_blocks, Y[test], s[test]
 
     def _predictions(self, X: Any) -> FloatArray:

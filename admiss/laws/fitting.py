@@ -11,11 +11,14 @@ are linearly dependent or outnumber the rows. EM repeats
     M    mu = mean of v^,   B = (v^ - mu)'z (z'z + k I)^-1,   S = (residuals'residuals + C + k (I + B B')) / (n + k)
 
 with z centred. No step lowers the objective as long as S is regular, which k > 0 ensures; if features are linearly
-dependent and k = 0, there is no maximum. Rows are grouped by pattern: a step costs one Cholesky factor per pattern and
-one triangular solve per row. After two steps, with differences r and r + v of the parameters, the extrapolation
-theta + 2 t r + t^2 v, t = |r| / |v|, is accepted if it is a law and does not lower the objective (Varadhan and Roland
-2008). EM stops when a plain step gains less than ``GAIN_TOLERANCE`` per row, or after ``MAX_STEPS``: close enough for
-predictions, although mu and S may not have converged.
+dependent and k = 0, there is no maximum: k is at least 1e-10 of the rows. Weights are brought to unit size by a power
+of two, and k with them, which does not change the law.
+
+Rows are grouped by pattern: a step costs one Cholesky factor per pattern and one triangular solve per row. After two
+steps, with differences r and r + v of the parameters, the extrapolation theta + 2 t r + t^2 v, t = |r| / |v|, is
+accepted if it is a law and does not lower the objective (Varadhan and Roland 2008). EM stops when a plain step gains
+less than ``GAIN_TOLERANCE`` per row, or after ``MAX_STEPS``: close enough for predictions, although mu and S may not
+have converged.
 
 In a censored law (``law.py``) the E step takes moments of truncated Gaussians. The side of a feature is that of its
 predictions from the others when it is missing; limits are the extreme observed values. The E step is approximate, and
@@ -34,7 +37,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale, power_of_two
+from admiss.estimator.validation import is_number
 from admiss.laws.law import Law, expectations
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
@@ -43,6 +47,8 @@ LAWS = ("gaussian", "censored")
 MAX_STEPS = 1000
 # Number of added rows of uncorrelated features.
 DEFAULT_PRIOR = 0.1
+# Smallest and largest number of added rows, as a share of the weight of the rows.
+SMALLEST_PRIOR, LARGEST_PRIOR = 1e-10, 1e100
 # EM stops when a step gains less than this per row, or (censored) moves no parameter by more than this.
 GAIN_TOLERANCE = 1e-6
 MOVE_TOLERANCE = 1e-3
@@ -58,20 +64,23 @@ def check_law(law: Any, prior: Any) -> None:
     """Raise an error unless the law is known and the prior valid."""
     if not isinstance(law, str) or law not in LAWS:
         raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}.")
-    if not isinstance(prior, int | float | np.number) or isinstance(prior, bool) or not 0 <= float(prior) < np.inf:
+    if isinstance(prior, bool) or not is_number(prior):
         raise ValueError(f"prior must be a non-negative number of rows, not {prior!r}.")
 
 
 def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = DEFAULT_PRIOR) -> Law:
     """Fit a law to rows with NaN where missing; every feature has observed values, and weights are positive."""
+    unit = float(power_of_two(weights.max()))
+    weights = weights / unit
+    prior = float(np.clip(float(prior) / unit, SMALLEST_PRIOR * weights.sum(), LARGEST_PRIOR * weights.sum()))
     digest = blake2b(np.ascontiguousarray(X).tobytes())
     digest.update(np.ascontiguousarray(weights).tobytes())
-    digest.update(repr((X.shape, float(prior))).encode())
-    found = _cached(digest.digest(), lambda: _gaussian(X, weights, float(prior)))
+    digest.update(repr((X.shape, prior)).encode())
+    found = _cached(digest.digest(), lambda: _gaussian(X, weights, prior))
     if kind == "gaussian" or not found.missable.any():
-        return found
+        return found if unit == 1.0 else replace(found, history=found.history * unit)
     digest.update(b"censored")
-    return _cached(digest.digest(), lambda: _censored(X, weights, found, float(prior)))
+    return _cached(digest.digest(), lambda: _censored(X, weights, found, prior))
 
 
 def _cached(key: bytes, compute: Callable[[], Law]) -> Law:
@@ -168,7 +177,7 @@ class _Rows:
         return replace(law, mu=mu, B=B, S=(S + S.T) / 2, second_moment=self.second_moment)
 
     def penalty(self, law: Law) -> float:
-        if self.prior == 0.0 or not len(law.mu):
+        if not len(law.mu):
             return 0.0
         scatter = np.eye(len(law.mu)) + law.B @ law.B.T
         inverse_trace = float(np.trace(np.linalg.solve(law.S, scatter)))

@@ -26,6 +26,8 @@ SHARES = np.logspace(-7, 3, 31)
 # Singular values, and eigenvalues of the Gram matrix, below this share of the largest count as 0.
 SMALLEST_SINGULAR = 1e-10
 SMALLEST_EIGENVALUE = 1e-13
+# Smaller values of 1 - h_i count as this one, whose square is a number.
+SMALLEST_REST = 1e-140
 
 Blocks = Sequence[FloatArray]
 # Summed squared errors for each share in SHARES, given the weights of the blocks.
@@ -167,4 +169,4 @@ def _left_out(parts: _Parts, lambdas: FloatArray, weights: FloatArray) -> FloatA
     if len(parts.sigma) < len(parts.U) - 1:
         residuals += parts.target - parts.U @ projected
         rest += np.maximum(1.0 - weights / weights.sum() - squares.sum(axis=1), 0.0)[:, None]
-    return residuals / np.maximum(rest, np.finfo(float).tiny).T[:, :, None]
+    return residuals / np.maximum(rest, SMALLEST_REST).T[:, :, None]

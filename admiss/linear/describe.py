@@ -1,11 +1,12 @@
 """Fitted adaptive models in numbers and words.
 
 At a pattern m the model is linear in the observed features:  f(x, m) = b(m) + sum_{j observed} w_j(m) x_j.  The row
-C(x, m) of the design is affine in x, so
+C(z, m) of the design is affine in the centred features z = x - c, so
 
-    b(m) = C(0, m)' w,        w_j(m) = (C(e_j, m) - C(0, m))' w.
+    w_j(m) = (C(e_j, m) - C(0, m))' w,        b(m) = C(0, m)' w - sum_{j observed} w_j(m) c_j.
 
-For static weights and an affine intercept this is imputation by mu_j = b_j / w_j (Section 3.1 of the paper).
+For static weights and an affine intercept this is imputation by mu_j = c_j + b_j / w_j (Section 3.1 of the paper, with
+c_j = 0).
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, read_pattern
+from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, in_digits, read_pattern
 from admiss.estimator.validation import feature_names, read_features
 from admiss.linear.design import Design
 from admiss.patterns import PatternTable, lookup, pattern_name
@@ -36,13 +37,16 @@ class AdaptiveDescription(ModelAtPattern):
             raise AttributeError(
                 f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so it has no weights."
             )
-        d = self.n_features_in_
-        X = np.vstack([np.zeros(d), np.eye(d)])
-        X[:, read_pattern(pattern, feature_names(self))] = np.nan
-        C = self.design_.matrix(X)
+        design, missing = self.design_, read_pattern(pattern, feature_names(self))[self.design_.features]
+        steps = np.vstack([np.zeros(len(missing)), np.eye(len(missing))])
+        steps[:, missing] = np.where(design.missable, np.nan, design.mean - design.centre)[missing]
+        C = design.matrix_of(steps, np.isnan(steps))
         C = C.toarray() if sp.issparse(C) else C
-        w = (self.coefficients_ * self.design_.column_scale).T
-        return C[0] @ w, ((C[1:] - C[0]) @ w).T
+        w = (self.coefficients_ * design.column_scale).T
+        slopes = ((C[1:] - C[0]) @ w).T
+        weights = np.zeros((*slopes.shape[:-1], self.n_features_in_))
+        weights[..., design.features] = slopes
+        return np.asarray(C[0] @ w - slopes @ design.centre), weights
 
     @property
     def imputation_(self) -> FloatArray:
@@ -61,20 +65,29 @@ class AdaptiveDescription(ModelAtPattern):
         d = self.n_features_in_
         shift, w = self._shift_when_missing(), self.coef_at(np.zeros(d, dtype=int))
         with np.errstate(divide="ignore", invalid="ignore"):
-            mu = np.where(w != 0, shift / w, np.nan)
+            mu = np.where(w != 0, self._origin() + shift / w, np.nan)
         never_missing = design.features[~design.missable]
         mu[..., never_missing] = design.mean[~design.missable]
         return mu
 
     def _shift_when_missing(self) -> FloatArray:
-        """Change of the prediction for x = 0 when a feature is missing, for each feature."""
-        d = self.n_features_in_
-        X = np.vstack([np.zeros(d), np.where(np.eye(d) == 1, np.nan, 0.0)])
+        """Change of the prediction for x = c when a feature is missing, for each feature."""
+        origin = self._origin()
+        X = np.vstack([origin, np.where(np.eye(len(origin)) == 1, np.nan, origin)])
         predictions = self.design_.predictor(X, (self.coefficients_ * self.design_.column_scale).T)
         return np.asarray((predictions[1:] - predictions[0]).T)
 
+    def _origin(self) -> FloatArray:
+        """c_j of all features of X; 0 for those left out of the model."""
+        origin = np.zeros(self.n_features_in_)
+        origin[self.design_.features] = self.design_.centre
+        return origin
+
     def coef_table(self) -> Table:
-        """Coefficients as a table: feature, basis function, n_k, coefficient in the user's units."""
+        """Coefficients as a table: feature, basis function, n_k, coefficient in the user's units.
+
+        The intercept is that of centred features, see ``center``; :meth:`intercept_at` has the one at x = 0.
+        """
         check_is_fitted(self)
         design = self.design_
         names = [INTERCEPT, *(feature_names(self)[j] for j in design.features)]
@@ -128,7 +141,9 @@ class AdaptiveDescription(ModelAtPattern):
     def _formula(self, head: str, w: FloatArray, precision: int) -> str:
         design = self.design_
         features = [feature_names(self)[j] for j in design.features]
-        names = [INTERCEPT, *design.adaptivity.feature_words(features)]
+        words = design.adaptivity.feature_words(features)
+        origins = zip(words, design.centre, design.spread, strict=True)
+        names = [INTERCEPT, *(from_origin(*origin, precision) for origin in origins)]
         basis = self._basis_names()
         lines = [f"{head} ="]
         for j in range(len(names)):
@@ -153,11 +168,11 @@ class AdaptiveDescription(ModelAtPattern):
             return []
         names, mu, shift = feature_names(self), self.imputation_, self._shift_when_missing()
         lines = ["The same as a linear model after imputing:"]
-        for j in design.features[design.missable]:
+        for j, spread in zip(design.features[design.missable], design.spread[design.missable], strict=True):
             if np.isnan(mu[j]):
                 adds = f"being missing adds {shift[j]:+.{precision}g}"
                 effect = adds if shift[j] else "nor does it matter when missing"
                 lines.append(f"    {names[j]}: its weight is 0, no imputed value is equivalent; {effect}")
             else:
-                lines.append(f"    {names[j]} = {mu[j]:.{precision}g}")
+                lines.append(f"    {names[j]} = {in_digits(mu[j], spread, precision)}")
         return ["\n".join(lines)]

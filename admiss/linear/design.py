@@ -1,8 +1,9 @@
 """From rows to the columns of the program.
 
-A row (x, m) becomes the columns  (x_j / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class. Columns that are 0 on all
-training rows are dropped, and so are constant ones if there is a free intercept. Rows are processed in blocks, so the
-design need not be held as a whole.
+A row (x, m) becomes the columns  ((x_j - c_j) / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class, with c_j the mean
+of the observed training values, or 0. The difference x_j - c_j is rounded to a double: it is the data of the program.
+Columns that are 0 on all training rows are dropped, and so are constant ones if there is a free intercept. Rows are
+processed in blocks, so the design need not be held as a whole.
 
 The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or the column (0, k) of every cell if the
 basis functions of the class are indicators of cells.
@@ -17,12 +18,12 @@ import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 
 # Entries of the design in a block of rows, and the smallest number of rows (wide designs are sparse).
-BLOCK_ENTRIES = 2**19
+BLOCK_ENTRIES = 2**18
 BLOCK_ROWS = 1024
 # Number of patterns on which the basis is evaluated at once.
 PATTERN_BLOCK = 2**14
@@ -42,8 +43,9 @@ class Design:
         Columns of X with these features.
     missable : bool array of shape (d,)
         Whether each was missing somewhere in training.
-    mean, spread, scale : float arrays of shape (d,)
-        Mean, standard deviation and divisor of the observed training values.
+    mean, spread, centre, scale : float arrays of shape (d,)
+        Mean and standard deviation of the observed training values, and what is subtracted from a feature and by what
+        it is divided.
     patterns : PatternTable
         Patterns of the training rows, without their codes.
     pairs : int array of shape (p, 2)
@@ -66,6 +68,7 @@ class Design:
     missable: BoolArray
     mean: FloatArray
     spread: FloatArray
+    centre: FloatArray
     scale: FloatArray
     patterns: PatternTable
     pairs: IntArray
@@ -83,25 +86,31 @@ class Design:
     def in_powers_of_two(self) -> tuple["Design", FloatArray]:
         """The same columns with divisors that are powers of two near the spread of each feature; and their change.
 
-        The change is the new divisor of each column over the old one: coefficients are multiplied by it.
+        Without an intercept that makes up for its mean, the size of a feature takes the place of its spread. The change
+        is the new divisor of each column over the old one: coefficients are multiplied by it.
         """
-        scale = np.exp2(np.round(np.log2(self.spread)))
-        changed = replace(self, scale=scale)
+        offset = 0.0 if self.free.any() else np.abs(self.mean - self.centre)
+        changed = replace(self, scale=power_of_two(np.maximum(self.spread, offset)))
         return changed, changed.column_scale / self.column_scale
 
     def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
-        """The features in use and their patterns; one that was never missing in training is set to its mean."""
+        """Centred features and their patterns; one that was never missing in training is set to its mean."""
         part = X if len(self.features) == X.shape[1] else X[:, self.features]
         M = np.isnan(part)
         filled = M & ~self.missable
         if filled.any():
             part = np.where(filled, self.mean, part)
             M &= self.missable
-        return part, M
+        return _moved(part, self.centre), M
 
     def matrix(self, X: FloatArray) -> Matrix:
         """The columns of these rows."""
-        return self._select(self.adaptivity.columns(*self.split(X)))
+        columns = self.adaptivity.columns(*self.split(X))
+        return self._select(columns)
+
+    def matrix_of(self, Z: FloatArray, M: BoolArray) -> Matrix:
+        """The columns of centred features with these patterns."""
+        return self._select(self.adaptivity.columns(Z, M))
 
     def _select(self, columns: Matrix) -> Matrix:
         factor = 1.0 / self.column_scale
@@ -110,9 +119,10 @@ class Design:
             columns = sp.hstack([columns, ones], format="csr") if sp.issparse(columns) else np.hstack([columns, ones])
         if sp.issparse(columns):
             return sp.csr_array(columns[:, self.position] @ sp.diags_array(factor))
-        if columns.shape[1] == len(self.position) and np.array_equal(self.position, np.arange(len(self.position))):
-            return columns * factor
-        return columns[:, self.position] * factor
+        if columns.shape[1] != len(self.position) or np.any(self.position != np.arange(len(self.position))):
+            return columns[:, self.position] * factor
+        own = type(self.adaptivity).columns is Adaptivity.columns  # a new array, which may be changed
+        return np.multiply(columns, factor, out=columns if own else None)
 
     def blocks(self, X: FloatArray) -> Iterator[tuple[slice, Matrix]]:
         """Slices of the rows with their columns."""
@@ -138,22 +148,42 @@ class Design:
         return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
 
 
+def _moved(X: FloatArray, centre: FloatArray) -> FloatArray:
+    return X - centre if centre.any() else X
+
+
+def _attained(X: FloatArray, values: FloatArray) -> BoolArray:
+    """Whether each column has its value in some row."""
+    found = np.zeros(len(values), dtype=bool)
+    for rows in _row_slices(len(X), len(values)):
+        found |= (X[rows] == values).any(axis=0)
+    return found
+
+
 def _row_slices(n: int, n_columns: int) -> Iterator[slice]:
     size = max(BLOCK_ROWS, BLOCK_ENTRIES // max(1, n_columns))
     return (slice(start, start + size) for start in range(0, n, size))
 
 
 def fit_design(
-    X: FloatArray, sample_weight: FloatArray, adaptivity: Adaptivity, *, scale: bool, fit_intercept: bool
+    X: FloatArray, sample_weight: FloatArray, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool
 ) -> Design:
-    """The design of an adaptivity class on training rows whose weights are all positive."""
+    """The design of an adaptivity class on training rows whose weights are all positive.
+
+    Without an intercept nothing is centred: predictions are 0 at x = 0.
+    """
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
     mean, deviation, size, has_zero = observed_moments(part, sample_weight)
     spread, is_constant = observed_scale(deviation, size)
+    centre = np.zeros(len(features))
+    if center and fit_intercept:
+        centre = centre_of(mean, deviation)
+        has_zero = _attained(part, centre)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
-    fitted = copy.copy(adaptivity).fit(part, M, **weighted)
+    reads_values = not hasattr(type(adaptivity).fit, "from_patterns")
+    fitted = copy.copy(adaptivity).fit(_moved(part, centre) if reads_values else part, M, **weighted)
     missable = np.asarray(M.any(axis=0))
     del M  # an eighth of X
     table = PatternTable.of_missing(part, sample_weight)
@@ -173,7 +203,7 @@ def fit_design(
     low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
     if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
         # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
-        low, high = _extremes(fitted, part, len(pairs))
+        low, high = _extremes(fitted, part, centre, len(pairs))
     if not fitted.has_structure():  # a structure may determine the coefficient of a column that is 0 on every row
         keep &= (low != 0) | (high != 0)
     if fit_intercept:
@@ -191,6 +221,7 @@ def fit_design(
         missable=missable,
         mean=mean,
         spread=spread,
+        centre=centre,
         scale=spread if scale else np.ones(len(features)),
         patterns=table,
         pairs=pairs[keep],
@@ -232,11 +263,13 @@ def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:
     return low, high
 
 
-def _extremes(adaptivity: Adaptivity, X: FloatArray, n_columns: int) -> tuple[FloatArray, FloatArray]:
+def _extremes(
+    adaptivity: Adaptivity, X: FloatArray, centre: FloatArray, n_columns: int
+) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest value of each column of the adaptivity class on the training rows."""
     low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
     for rows in _row_slices(len(X), n_columns):
-        columns = adaptivity.columns(X[rows], np.isnan(X[rows]))
+        columns = adaptivity.columns(_moved(X[rows], centre), np.isnan(X[rows]))
         if columns.shape[1] != n_columns:
             raise ValueError(
                 f"{type(adaptivity).__name__}.columns gives {columns.shape[1]} columns, but its mask has {n_columns}."

@@ -1,134 +1,34 @@
 """Adaptive linear regression and classification (Sections 2.1 to 2.4 of the paper).
 
-    f(x, m) = sum_j w_j(m) (1 - m_j) x_j,     w_j(m) = sum_k W_jk phi_k(m),     x_0 = 1
+    f(x, m) = sum_j w_j(m) (1 - m_j) (x_j - c_j),     w_j(m) = sum_k W_jk phi_k(m),     x_0 = 1, c_0 = 0
 
-with the basis phi of an adaptivity class, fitted by the penalised empirical risk
+with the basis phi of an adaptivity class and c_j the mean of the observed training values (in the paper, and with
+``center=False``, c_j = 0), fitted by the penalised empirical risk
 
     (1/S) sum_i s_i l(y_i, f(x_i, m_i)) + sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ].
 """
 
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.adaptivity import Adaptivity
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
-from admiss.estimator.notices import warn_never_observed
-from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
 from admiss.estimator.validation import (
-    AllowsMissing,
-    feature_names,
+    is_number,
     read_features,
     read_regression_target,
     read_weights,
-    refuse_extremes,
     unchanged_on_error,
 )
-from admiss.linear.describe import AdaptiveDescription
-from admiss.linear.design import fit_design
-from admiss.linear.fit import solve_program
-from admiss.linear.penalty import PENALTY_WEIGHTS, Penalty, penalty_weights
-from admiss.patterns import lookup
+from admiss.linear.base import AdaptiveModel
+from admiss.linear.penalty import AUTO
 from formulations.arrays import FloatArray
-from formulations.certificate import total
-from formulations.losses import LOSSES, Loss, resolve_loss
+from formulations.losses import Loss
 
 
-class _AdaptiveLinear(AdaptiveDescription, AllowsMissing, BaseEstimator):
-    """Parameters, fit and predictions, for both tasks."""
-
-    _task: str
-
-    def __init__(
-        self,
-        adaptivity: str | Adaptivity = "affine_intercept",
-        lam: float = 1.0,
-        l1_ratio: float = 0.5,
-        adaptive_penalty: float = 1.0,
-        penalty_weights: str = "count",
-        scale: bool = True,
-        fit_intercept: bool = True,
-        loss: str | Loss = "squared",
-        on_unseen_pattern: str = "nearest",
-        solver: str = "auto",
-    ) -> None:
-        self.adaptivity = adaptivity
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.adaptive_penalty = adaptive_penalty
-        self.penalty_weights = penalty_weights
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.on_unseen_pattern = on_unseen_pattern
-        self.solver = solver
-
-    def _check_parameters(self) -> tuple[Adaptivity, Loss]:
-        for name, largest in (("lam", np.inf), ("l1_ratio", 1.0), ("adaptive_penalty", np.inf)):
-            value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) <= largest or np.isinf(float(value)):
-                kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
-                raise ValueError(f"{name} must be a {kind}, not {value!r}.")
-        for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
-        for name in ("scale", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
-        if not isinstance(self.solver, str):
-            raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
-        loss = resolve_loss(self.loss)
-        if loss.task != self._task:
-            fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
-            raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
-        return resolve_adaptivity(self.adaptivity), loss
-
-    def _fit_targets(
-        self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
-    ) -> None:
-        """Solve one program per target, over the same design; rows of weight 0 are dropped."""
-        used = s > 0
-        if not used.all():
-            X, s, targets = X[used], s[used], [y[used] for y in targets]
-        for y in targets:
-            refuse_extremes(y, s)
-        design = fit_design(X, s, adaptivity, scale=self.scale, fit_intercept=self.fit_intercept)
-        names = feature_names(self)
-        warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
-        lam, alpha = float(self.lam), float(self.l1_ratio)
-        u1, u2 = penalty_weights(
-            design,
-            X,
-            s,
-            kind=self.penalty_weights,
-            adaptive_penalty=float(self.adaptive_penalty),
-            standardise=self.scale,
-        )
-        penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
-        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
-        coefficients = np.array([w / design.column_scale for w, _ in fits])
-        self.design_ = design
-        self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
-        self.certificate_ = total([certificate for _, certificate in fits])
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
-
-    def _scores(self, X: Any) -> FloatArray:
-        """f(x, m), of shape (n,) or (n, classes)."""
-        check_is_fitted(self)
-        X = read_features(self, X, reset=False)
-        design = self.design_
-        M = np.isnan(X[:, design.features])
-        never_missing = design.features[M.any(axis=0) & ~design.missable]
-        treat_unseen(self, never_missing, M, lambda M: lookup(design.patterns.patterns, M) >= 0)
-        return design.predictor(X, (self.coefficients_ * design.column_scale).T)
-
-
-class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
+class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     """Linear regression whose weights adapt to the missingness pattern.
 
     Parameters
@@ -139,21 +39,28 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
     lam : float
         Strength lambda of the penalty; column k has lambda / n_k.
     l1_ratio : float
-        The paper's alpha: 1 is the lasso, 0 is ridge.
-    adaptive_penalty : float
-        Multiplies the penalty of the columns that depend on the pattern.
+        The paper's alpha: 1 is the lasso, 0 is ridge. With ridge and the squared loss the fit does not depend on the
+        units of y either; with other losses ``lam`` belongs to a scale of y.
+    adaptive_penalty : float or "auto"
+        Multiplies the penalty of the columns that depend on the pattern. "auto" is 1 for intercepts and 8 K for the K
+        columns by which the weight of a feature departs from a constant one, so that weights depend on the pattern
+        only as far as the rows support it.
     penalty_weights : {"count", "authors"}
         Weights of the penalty, see :mod:`admiss.linear.penalty`.
-    scale : bool
-        Divide every feature by the standard deviation of its observed training values. The fit then does not depend on
-        the units of X; coefficients are reported in the user's units either way. Features are not centred, since zero
-        imputation is part of the model: if a feature is far from 0 (a year, say), missing values are a large step that
-        the penalty resists. Centre such features first, for instance with scikit-learn's ``StandardScaler``, which
-        keeps NaN.
+    center, scale : bool
+        Subtract the mean of the observed training values from every feature, so that a missing value stands at the
+        mean, and divide by their standard deviation. The fit then depends neither on the origin nor on the units of X;
+        coefficients are reported in the user's units. ``center=False`` is the program of the paper, with 0 in place of
+        a missing value: if 0 is far from the data (a year, say), it is a large step that the penalty resists.
     fit_intercept : bool
-        Add an intercept without penalty. The indicators of missing values do not depend on it.
+        Add an intercept without penalty. The indicators of missing values do not depend on it. Without it features are
+        not centred, so that predictions still are 0 at x = 0.
     loss : str or Loss
         ``"squared"``, ``"absolute"``, ``"huber"``, ``"quantile"``, or an object of :mod:`formulations.losses`.
+    max_extrapolation : float
+        Predictions are kept within the range of y in training, extended on either side by this multiple of its width:
+        with heavy-tailed features a linear model can otherwise be off by any amount. Infinity for no limit; ``coef_at``
+        and formulas are those of the model without it.
     on_unseen_pattern : {"nearest", "warn", "error"}
         How to treat a pattern that training has not seen: predict (a class with one model per cell takes the cell of
         the nearest pattern), predict and warn, or raise an error.
@@ -168,11 +75,14 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
         positive weight. It is optimal if the gap is at most 1e-6 of the objective, or of the risk of the best model
         without penalised columns; the bound holds in exact arithmetic, unless the class has a structure.
     coefficients_ : array of shape (p,)
-        Coefficients of the design columns in the user's units, in the order of ``coef_table()``.
+        Coefficients of the design columns in the user's units, in the order of ``coef_table()``; the intercept is that
+        of centred features, and ``intercept_at`` has the one at x = 0.
     design_ : Design
         The fitted map from rows to columns.
     imputation_ : array of shape (n_features_in_,)
-        mu_j = b_j / w_j, the constants that the model imputes; for static and affine-intercept classes.
+        mu_j = c_j + b_j / w_j, the constants that the model imputes; for static and affine-intercept classes.
+    target_range_ : tuple of float
+        Least and largest target in training.
     n_features_in_ : int
     feature_names_in_ : array of str, if X had names
 
@@ -191,6 +101,27 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
 
     _task = "regression"
 
+    def __init__(
+        self,
+        adaptivity: str | Adaptivity = "affine_intercept",
+        lam: float = 1.0,
+        l1_ratio: float = 0.0,
+        adaptive_penalty: float | str = AUTO,
+        penalty_weights: str = "count",
+        center: bool = True,
+        scale: bool = True,
+        fit_intercept: bool = True,
+        loss: str | Loss = "squared",
+        max_extrapolation: float = 1.0,
+        on_unseen_pattern: str = "nearest",
+        solver: str = "auto",
+    ) -> None:
+        super().__init__(
+            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
+            on_unseen_pattern, solver,
+        )  # fmt: skip
+        self.max_extrapolation = max_extrapolation
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
 
@@ -206,23 +137,36 @@ class AdaptiveRegressor(RegressorMixin, _AdaptiveLinear):
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
-            y = read_regression_target(self, y, len(X))
-            self._fit_targets(X, [y], read_weights(sample_weight, X), adaptivity, loss)
+            y, s = read_regression_target(self, y, len(X)), read_weights(sample_weight, X)
+            self._fit_targets(X, [y], s, adaptivity, loss)
+            self.target_range_ = float(y[s > 0].min()), float(y[s > 0].max())
         return self
 
+    def _check_parameters(self) -> tuple[Adaptivity, Loss]:
+        unlimited = isinstance(self.max_extrapolation, float) and self.max_extrapolation == np.inf
+        if not unlimited and not is_number(self.max_extrapolation):
+            raise ValueError(f"max_extrapolation must be a non-negative number, not {self.max_extrapolation!r}.")
+        return super()._check_parameters()
+
     def predict(self, X: Any) -> FloatArray:
-        """Predicted target of each row."""
-        return self._scores(X)
+        """Predicted target of each row, within the limits of ``max_extrapolation``."""
+        scores = self._scores(X)
+        if np.isinf(self.max_extrapolation):
+            return scores
+        low, high = self.target_range_
+        margin = self.max_extrapolation * (high - low)
+        return np.clip(scores, low - margin, high + margin)
 
 
-class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
+class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):
     """Logistic regression whose weights adapt to the missingness pattern.
 
     More than two classes are fitted one against the rest.
 
     Parameters
     ----------
-    adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, scale, fit_intercept, on_unseen_pattern, solver
+    adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, \
+on_unseen_pattern, solver
         As in :class:`AdaptiveRegressor`.
     loss : str or Loss
         ``"logistic"``.
@@ -252,9 +196,10 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
         self,
         adaptivity: str | Adaptivity = "affine_intercept",
         lam: float = 1.0,
-        l1_ratio: float = 0.5,
-        adaptive_penalty: float = 1.0,
+        l1_ratio: float = 0.0,
+        adaptive_penalty: float | str = AUTO,
         penalty_weights: str = "count",
+        center: bool = True,
         scale: bool = True,
         fit_intercept: bool = True,
         loss: str | Loss = "logistic",
@@ -263,7 +208,7 @@ class AdaptiveClassifier(ClassifierMixin, _AdaptiveLinear):
         solver: str = "auto",
     ) -> None:
         super().__init__(
-            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, scale, fit_intercept, loss,
+            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
             on_unseen_pattern, solver,
         )  # fmt: skip
         self.class_weight = class_weight

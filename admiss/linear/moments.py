@@ -22,6 +22,10 @@ from admiss.linear.weighted_rows import Shift, WeightedRows
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
+# Columns beyond which the matrix of cross products is not formed.
+MAX_COLUMNS = 5000
+# Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
+MAX_OFFSET = 1e4
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
 # Up to this many free columns are eliminated in one pass over the matrix.
@@ -93,6 +97,16 @@ class Quadratic:
         H *= k
         shift = Shift(self.shift.C @ sp.diags_array(factor), self.shift.y)
         return replace(self, H=H, b=self.b * k, response=self.response * k, shift=shift)
+
+
+def is_applicable(design: Design) -> bool:
+    """Whether cross products of the columns are small enough and accurate enough."""
+    return len(design.pairs) <= MAX_COLUMNS and not len(far_from_origin(design))
+
+
+def far_from_origin(design: Design) -> IntArray:
+    """Features, by number among those of the design, whose values are too far from 0 after centring."""
+    return np.flatnonzero(np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread)
 
 
 def moments_of(rows: WeightedRows) -> Moments:

@@ -6,20 +6,34 @@
 ``"count"``    lambda_k = c_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
                not 0: a column that is 0 on most rows is penalised more. It depends on M only. u1_k = u2_k = c_k / n_k.
 ``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) lambda / S with
-               z_k the share of rows in which the column is 0. In the units of column k, whose standard deviation is
-               t_k, that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
+               z_k the share of rows in which the column is 0, up to rounding. In the units of column k, whose standard
+               deviation is t_k, that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
 
-c_k is ``adaptive_penalty`` for columns whose basis function is not 1, and 1 for others. Free columns have no penalty.
+c_k is 1 for columns whose basis function is 1, and ``adaptive_penalty`` for others. Free columns have no penalty.
+
+With ``adaptive_penalty="auto"`` c_k is 1 for intercepts, and 8 K_j for the K_j columns by which w_j departs from a
+constant weight of feature j: affine weights have d + 1 times as many columns as a static model, and their penalty grows
+with that number. In a class without constant weights all c_k are 1.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from admiss.linear.design import Design
 from formulations.arrays import FloatArray
 
 PENALTY_WEIGHTS = ("count", "authors")
+AUTO = "auto"
+# The penalty of a column by which a weight departs from a constant is this times their number.
+PENALTY_OF_DEPARTURES = 8.0
+# A column is 0 below these shares of the deviation and of the centre of its feature: the accuracy of the centre.
+ZERO_OF_SPREAD, ZERO_OF_CENTRE = 2.0**-35, 2.0**-42
+# A penalty that makes a coefficient 0, in units of columns and y of size 1.
+OVERWHELMING = 1e40
+# The path to a single fit starts at this multiple of its penalty at most.
+LARGEST_MULTIPLE = 1e15
 
 
 @dataclass(frozen=True)
@@ -34,16 +48,32 @@ class Penalty:
     @property
     def l1(self) -> FloatArray:
         """Weight of |w_k|."""
-        return self.a1 * self.u1
+        with np.errstate(over="ignore"):
+            return self.a1 * self.u1
 
     @property
     def l2(self) -> FloatArray:
         """Weight of w_k^2 / 2."""
-        return self.a2 * self.u2
+        with np.errstate(over="ignore"):
+            return self.a2 * self.u2
 
     def in_units(self, change: FloatArray) -> "Penalty":
         """The same penalty for columns divided, and coefficients multiplied, by ``change``."""
-        return Penalty(self.a1, self.a2, self.u1 / change, self.u2 / change**2)
+        with np.errstate(over="ignore"):
+            return Penalty(self.a1, self.a2, self.u1 / change, self.u2 / change**2)
+
+    def for_target(self, unit: float, factor: float) -> "Penalty":
+        """The same penalty for coefficients divided by ``unit``, next to a risk divided by ``factor``."""
+        with np.errstate(over="ignore"):
+            return Penalty(self.a1, self.a2, self.u1 * (unit / factor), self.u2 * (unit**2 / factor))
+
+    def at_most(self, largest: float) -> "Penalty":
+        """The penalty with weights up to ``largest``."""
+        return Penalty(1.0, 1.0, np.minimum(self.l1, largest), np.minimum(self.l2, largest))
+
+    def without_overwhelmed(self, w: FloatArray) -> FloatArray:
+        """The coefficients, 0 if their penalty is overwhelming."""
+        return np.where(np.maximum(self.l1, self.l2) >= OVERWHELMING, 0.0, w)
 
 
 def penalty_weights(
@@ -52,11 +82,11 @@ def penalty_weights(
     sample_weight: FloatArray,
     *,
     kind: str,
-    adaptive_penalty: float,
+    adaptive_penalty: float | str,
     standardise: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """u1 and u2 of each column of the design; ``standardise`` matters only for the authors' weights."""
-    multiplier = np.where(design.adaptive, adaptive_penalty, 1.0)
+    multiplier = _multipliers(design, adaptive_penalty)
     if kind == "count":
         u1 = u2 = multiplier / np.where(design.counts > 0, design.counts, 1.0)
     else:
@@ -67,16 +97,39 @@ def penalty_weights(
     return np.where(design.free, 0.0, u1), np.where(design.free, 0.0, u2)
 
 
+def _multipliers(design: Design, adaptive_penalty: float | str) -> FloatArray:
+    """c_k of each column."""
+    if adaptive_penalty != AUTO:
+        return np.where(design.adaptive, float(adaptive_penalty), 1.0)
+    feature, size = design.pairs[:, 0], len(design.features) + 1
+    departures = np.bincount(feature[design.adaptive], minlength=size)[feature]
+    is_constant = np.bincount(feature[~design.adaptive], minlength=size)[feature] > 0
+    return np.where(design.adaptive & (feature > 0) & is_constant, PENALTY_OF_DEPARTURES * departures, 1.0)
+
+
 def _column_statistics(design: Design, X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weighted share of zeros and standard deviation of each column."""
-    q = s / s.sum()
+    """Weighted share of zeros, up to the accuracy of the centre, and standard deviation of each column."""
+    accuracy = np.maximum(ZERO_OF_SPREAD * design.spread, ZERO_OF_CENTRE * np.abs(design.centre))
+    q, zero = s / s.sum(), np.append(ZERO_OF_SPREAD, accuracy)[design.pairs[:, 0]] / design.column_scale
     not_zero, mean, square = np.zeros((3, len(design.pairs)))
     shift: FloatArray | None = None  # near the data, so that no digits are lost
     for rows, A in design.blocks(X):
-        not_zero += (A != 0).T @ q[rows]
+        if isinstance(A, np.ndarray):
+            is_used = np.abs(A) > zero
+        else:
+            is_used = sp.csr_array((np.abs(A.data) > zero[A.indices], A.indices, A.indptr), shape=A.shape)
+        not_zero += is_used.T @ q[rows]
         if isinstance(A, np.ndarray):
             shift = q[rows] @ A / q[rows].sum() if shift is None else shift
             A = A - shift
         mean += A.T @ q[rows]
         square += (A**2 if isinstance(A, np.ndarray) else A.multiply(A)).T @ q[rows]
     return 1.0 - not_zero, np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def lambdas_to_one(gradient: FloatArray, l1: FloatArray, steps_per_decade: int) -> FloatArray:
+    """Multiples of the penalty that lead to 1 from the one at which all coefficients are 0."""
+    with np.errstate(over="ignore"):
+        largest = min(float(np.max(gradient / l1)), LARGEST_MULTIPLE) if len(l1) and np.all(l1 > 0) else 1.0
+    steps = int(np.ceil(steps_per_decade * np.log10(largest))) if largest > 1.0 else 0
+    return np.geomspace(largest, 1.0, steps + 1) if steps else np.ones(1)

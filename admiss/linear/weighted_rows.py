@@ -50,7 +50,7 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
         cell = np.full(design.n_basis, -1)
         cell[design.pairs[free, 1]] = np.arange(len(free))
         owner = cell[design.pairs[k, 1]]
-        values = (design.mean / design.scale)[design.pairs[k, 0] - 1]
+        values = ((design.mean - design.centre) / design.scale)[design.pairs[k, 0] - 1]
     else:
         owner = np.zeros(len(k), dtype=int)
         values = np.zeros(len(k)) if sp.issparse(A) else (q @ A)[k] / (q @ A)[free[0]]

@@ -6,6 +6,7 @@
 the same for all partitioners, so their certificates can be compared. A new partitioner is a class with this method.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +15,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from admiss.estimator.validation import is_number
 from admiss.partition.partition import Partition
 from formulations.arrays import IntArray
 from formulations.leaves.cost import LeafCost, PatternRows
 
 Features = Sequence[int] | Sequence[str]
+# The default least number of rows of a leaf is this times d + 1.
+ROWS_PER_COEFFICIENT = 10
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ class Partitioner(BaseEstimator):
     max_leaves : int, optional
         Largest number of leaves.
     min_rows : int, optional
-        Smallest number of rows of a leaf; 2 (d + 1) by default. Rows are counted, whatever their weights.
+        Smallest number of rows of a leaf; 10 (d + 1) by default, ten rows per coefficient of a leaf's linear model:
+        smaller leaves overfit. In classification it is divided by 2 q, with q the share of the rarest class (or of the
+        rest, if that is less). Rows are counted, whatever their weights.
     split_features : list of int or str, optional
         Features that may be split on; all by default.
     """
@@ -72,7 +78,8 @@ class Partitioner(BaseEstimator):
                 hint = "; for no split use max_leaves=1" if name == "max_depth" else ""
                 raise ValueError(f"{name} must be a positive whole number or None, not {value!r}{hint}.")
         time_limit = getattr(self, "time_limit", None)
-        if time_limit is not None and not (isinstance(time_limit, int | float | np.number) and time_limit >= 0):
+        unlimited = time_limit is None or (isinstance(time_limit, float) and time_limit == np.inf)
+        if not unlimited and not is_number(time_limit):
             raise ValueError(f"time_limit must be a non-negative number of seconds or None, not {time_limit!r}.")
 
     def within(self, n: int) -> Self:
@@ -86,7 +93,7 @@ class Partitioner(BaseEstimator):
         n, (n_patterns, d) = len(statistics.s), statistics.patterns.shape
         if self.min_rows is not None and self.min_rows > n:
             raise ValueError(f"min_rows={self.min_rows} is more than the {n} rows of the data: use a smaller number.")
-        rows = 2 * (d + 1) if self.min_rows is None else int(self.min_rows)
+        rows = _default_rows(statistics) if self.min_rows is None else int(self.min_rows)
         features = self._splittable(d, feature_names)
         varies = np.asarray(statistics.patterns.any(axis=0) & ~statistics.patterns.all(axis=0))
         features = features[varies[features]]
@@ -100,7 +107,7 @@ class Partitioner(BaseEstimator):
         listed: Any = getattr(self, "split_features", None)
         if listed is None:
             return np.arange(d)
-        if isinstance(listed, str):
+        if isinstance(listed, str) or np.ndim(listed) != 1:
             raise ValueError(f"split_features must be a list of names or numbers, not {listed!r}.")
         names = list(feature_names) if feature_names is not None else []
         indices = [names.index(item) if isinstance(item, str) and item in names else item for item in listed]
@@ -113,3 +120,13 @@ class Partitioner(BaseEstimator):
             what = ", ".join(map(repr, unknown)) or "a feature twice"
             raise ValueError(f"split_features lists {what}: give distinct names or numbers from 0 to {d - 1}.")
         return np.sort(np.asarray(indices, dtype=np.int64))
+
+
+def _default_rows(statistics: PatternRows) -> int:
+    """The default least number of rows of a leaf; targets of -1 and 1 are classes."""
+    rows, y = ROWS_PER_COEFFICIENT * (statistics.patterns.shape[1] + 1), statistics.y
+    if not (np.abs(y) == 1.0).all():
+        return rows
+    positive = (y > 0).sum(axis=0)
+    rarest = max(1, int(np.minimum(positive, len(y) - positive).min()))
+    return math.ceil(rows * len(y) / (2 * rarest))

@@ -8,11 +8,12 @@ from math import comb
 from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_partition
-from admiss.partition.proof import cheap_bound, deadline, enumerated_boxes, unproven
+from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
 from admiss.patterns import PatternTable
 from formulations.boxes.partition import solve_box_partition
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
+from formulations.trees.dynamic_program import leaves_of
 from formulations.trees.proven_tree import proven_tree
 
 # Entries of the set-partitioning matrix beyond which a tree is returned with its gap.
@@ -64,6 +65,8 @@ class BoxPartition(Partitioner):
         most = min(len(statistics.patterns), max(1, len(statistics.s) // limits.rows))
         # boxes can be more than the leaves of a tree of that depth
         limits = replace(limits, leaves=min(most, self.max_leaves or most))
+        if limits.leaves < 2:
+            return box_partition(statistics, leaves_of(None), one_leaf(leaf_cost, start))
         boxes, reason = enumerated_boxes(leaf_cost, limits, limits.depth, self.time_limit, start)
         if boxes is None:
             tree = grow_greedily(leaf_cost, limits)
@@ -81,7 +84,9 @@ class BoxPartition(Partitioner):
             solver=self.solver,
             time_limit=time_left(self.time_limit, start),
         )
-        return box_partition(statistics, found, replace(certificate, seconds=time.perf_counter() - start))
+        certificate = replace(certificate, seconds=time.perf_counter() - start)
+        greedy = cheaper_greedy(leaf_cost, limits, certificate, start)
+        return greedy or box_partition(statistics, found, certificate)
 
 
 def _entries(statistics: PatternRows, limits: Limits) -> int:

@@ -62,7 +62,7 @@ class Greedy(Partitioner):
     >>> data = make_synthetic(n=500, mechanism="censoring", random_state=0)
     >>> model = FiniteRegressor(Greedy(max_depth=2)).fit(data.X_train, data.y_train)
     >>> model.partition_.n_leaves
-    4
+    3
     """
 
     def __init__(
@@ -94,8 +94,10 @@ class Greedy(Partitioner):
 
 
 def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 0.0) -> Tree:
-    """The tree of Algorithm 1, best split first."""
+    """The tree of Algorithm 1, best split first; splits that the limits forbid are never costed."""
     everything = np.arange(len(leaf_cost.rows.patterns))
+    if limits.leaves < 2 or not len(_allowed(everything, leaf_cost.rows, limits)):
+        return None
     root = _Node(everything, leaf_cost.cost(everything), 0)
     open_leaves, n_leaves = [root], 1
     _find_split(root, leaf_cost, limits)
@@ -108,21 +110,30 @@ def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 
         node.observed = _Node(node.members[~missing], node.side_costs[0], node.depth + 1)
         node.missing = _Node(node.members[missing], node.side_costs[1], node.depth + 1)
         open_leaves.remove(node)
-        for side in (node.observed, node.missing):
+        n_leaves += 1
+        for side in (node.observed, node.missing) if n_leaves < limits.leaves else ():
             _find_split(side, leaf_cost, limits)
             open_leaves.append(side)
-        n_leaves += 1
     return root.tree()
+
+
+def _allowed(members: IntArray, rows: PatternRows, limits: Limits) -> IntArray:
+    """Features by which these patterns may be split into two leaves with enough rows."""
+    counts = rows.counts[members]
+    missing = counts @ rows.patterns[np.ix_(members, limits.features)]
+    least = max(1, limits.rows)
+    return limits.features[(missing >= least) & (counts.sum() - missing >= least)]
 
 
 def _find_split(node: _Node, leaf_cost: LeafCost, limits: Limits) -> None:
     """Find the split of a leaf that lowers its cost most; ties go to the first feature."""
-    if node.depth >= limits.depth or not len(limits.features):
+    features = _allowed(node.members, leaf_cost.rows, limits)
+    if node.depth >= limits.depth or not len(features):
         return
-    observed, missing = leaf_cost.split_costs(node.members, limits.features, limits.rows)
+    observed, missing = leaf_cost.split_costs(node.members, features, limits.rows)
     best = int(np.argmin(observed + missing))
     if np.isfinite(observed[best] + missing[best]):
-        node.feature = int(limits.features[best])
+        node.feature = int(features[best])
         node.gain = node.cost - float(observed[best] + missing[best])
         node.side_costs = float(observed[best]), float(missing[best])
 

@@ -13,7 +13,16 @@ from admiss._version import __version__
 from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, tree_partition
-from admiss.partition.proof import DISAGREE, certified, cheap_bound, deadline, enumerated_boxes, unproven
+from admiss.partition.proof import (
+    DISAGREE,
+    certified,
+    cheap_bound,
+    cheaper_greedy,
+    deadline,
+    enumerated_boxes,
+    one_leaf,
+    unproven,
+)
 from formulations.certificate import SOLVERS_BOUND, Certificate, certify
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -70,7 +79,7 @@ class OptimalTree(Partitioner):
 
     def check_limits(self) -> None:
         super().check_limits()
-        if self.method not in METHODS:
+        if not isinstance(self.method, str) or self.method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}.")
 
     def partition(
@@ -79,6 +88,8 @@ class OptimalTree(Partitioner):
         """Find the tree."""
         start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
+        if limits.leaves < 2:
+            return tree_partition(statistics, None, one_leaf(leaf_cost, start))
         depth = min(limits.depth, max(0, limits.leaves - 1))  # a tree with Q leaves has depth Q - 1 at most
         boxes, reason = enumerated_boxes(leaf_cost, limits, depth, self.time_limit, start)
         if boxes is None:
@@ -86,7 +97,7 @@ class OptimalTree(Partitioner):
             return unproven(leaf_cost, greedy, cheap_bound(leaf_cost, limits, reason), reason, start)
         choose = {"dp": self._by_dynamic_program, "mio": self._by_integer_program, "both": self._by_both}[self.method]
         tree, certificate = choose(leaf_cost, boxes, limits, start)
-        return tree_partition(statistics, tree, certificate)
+        return cheaper_greedy(leaf_cost, limits, certificate, start) or tree_partition(statistics, tree, certificate)
 
     def _by_dynamic_program(
         self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float

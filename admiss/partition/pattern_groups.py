@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
-from admiss.partition.proof import certified, deadline, unproven
+from admiss.partition.proof import certified, deadline, one_leaf, unproven
 from admiss.terminal.progress import gap_counter
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.proven_groups import is_provable, proven_groups
@@ -30,7 +31,7 @@ class PatternGroups(Partitioner):
     max_leaves : int
         Largest number of groups.
     min_rows : int, optional
-        Smallest number of rows of a group; 2 (d + 1) by default.
+        Smallest number of rows of a group; 10 (d + 1) by default.
     time_limit : float, optional
         Seconds after which the best groups found are returned with their gap.
     random_state : int
@@ -58,6 +59,11 @@ class PatternGroups(Partitioner):
         self.time_limit = time_limit
         self.random_state = random_state
 
+    def check_limits(self) -> None:
+        super().check_limits()
+        if not isinstance(self.random_state, Integral) or not 0 <= self.random_state < 2**63:
+            raise ValueError(f"random_state must be a non-negative whole number, not {self.random_state!r}.")
+
     def partition(
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
@@ -66,6 +72,9 @@ class PatternGroups(Partitioner):
             raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
         start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
+        if limits.leaves < 2:
+            labels = np.zeros(len(statistics.patterns), dtype=np.int64)
+            return group_partition(statistics, labels, one_leaf(leaf_cost, start))
         greedy = grow_greedily(leaf_cost, limits)
         if len(statistics.patterns) > MOST_PATTERNS:
             return unproven(leaf_cost, greedy, 0.0, "too many patterns", start)

@@ -13,7 +13,7 @@ import numpy as np
 
 from admiss._version import __version__
 from admiss.partition.base import Limits
-from admiss.partition.greedy import tree_objective
+from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.partition import Partition, tree_partition
 from admiss.terminal.progress import counter
 from formulations.certificate import NOT_CLOSED, SOLVERS_BOUND, Certificate, certify
@@ -61,6 +61,13 @@ def enumerated_boxes(
         return None, "interrupted"
 
 
+def one_leaf(leaf_cost: LeafCost, start: float) -> Certificate:
+    """The certificate of all patterns in a single leaf, if the limits allow no other partition."""
+    lower, upper = leaf_cost.interval(np.arange(len(leaf_cost.rows.patterns)))
+    tolerance, version = tolerance_of(leaf_cost, upper), f"of admiss {__version__}"
+    return certify(upper, lower, tolerance, ILL_CONDITIONED, "one leaf", version, start)
+
+
 def deadline(time_limit: float | None, start: float) -> float:
     """The moment on ``time.monotonic()`` at which a time limit since ``start`` ends."""
     return np.inf if time_limit is None else time.monotonic() + time_limit - (time.perf_counter() - start)
@@ -77,6 +84,16 @@ def unproven(leaf_cost: LeafCost, tree: Tree, bound: float, reason: str, start: 
     tolerance = tolerance_of(leaf_cost, objective)
     certificate = certify(objective, min(bound, objective), tolerance, reason, "greedy", version, start, rigorous=False)
     return tree_partition(leaf_cost.rows, tree, certificate)
+
+
+def cheaper_greedy(leaf_cost: LeafCost, limits: Limits, certificate: Certificate, start: float) -> Partition | None:
+    """The greedy partition, if it costs less than one that leaf costs are not accurate enough to prefer."""
+    if certificate.status != ILL_CONDITIONED:
+        return None
+    tree = grow_greedily(leaf_cost, limits)
+    if not tree_objective(leaf_cost, tree) < certificate.objective:
+        return None
+    return unproven(leaf_cost, tree, certificate.bound, ILL_CONDITIONED, start)
 
 
 def certified(

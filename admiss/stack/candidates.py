@@ -2,7 +2,7 @@
 
 All of them handle missing values. Penalties are selected by cross-validation or leave-one-out within each fit; forest
 and boosting have fixed, moderate parameters, since tuning them would cost more than everything else together. Affine
-weights are left out if they have more than ``AFFINE_COLUMNS`` coefficients, because they would then dominate the cost.
+weights are left out if they have more than 300 coefficients, because they would then dominate the cost.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
 from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
+from admiss.linear.cv_base import few_affine_columns
 
 CANDIDATES = (
     "affine_intercept",
@@ -29,8 +30,8 @@ BOOSTING = {
     "n_estimators": 100, "max_depth": 3, "learning_rate": 0.05, "subsample": 0.8, "min_child_weight": 3,
     "colsample_bytree": 0.7, "n_jobs": 1,
 }  # fmt: skip
-AFFINE_COLUMNS = 300
-PATHS = {"l1_ratios": (0.0, 0.5), "n_lambdas": 50, "stop_early": True}
+# The stack centres features itself.
+PATHS = {"l1_ratios": (0.0, 0.5), "n_lambdas": 50, "eps": "auto", "center": False, "stop_early": True}
 
 
 def candidate(name: str, task: str) -> Any:
@@ -64,7 +65,7 @@ def default_candidates(d: int, missable: int) -> list[str]:
     >>> "affine" in default_candidates(10, 10), "affine" in default_candidates(200, 20)
     (True, False)
     """
-    small = (d + 1) * (missable + 1) <= AFFINE_COLUMNS
+    small = few_affine_columns(d, missable)
     return [name for name in CANDIDATES if small or name != "affine"]
 
 

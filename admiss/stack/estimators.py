@@ -26,20 +26,21 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
-from admiss.estimator.seeds import seeded
+from admiss.estimator.seeds import read_random_state, seeded
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
+    is_number,
     read_classes,
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.stack.candidates import CANDIDATES, default_candidates, read_candidates
@@ -70,11 +71,7 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         self.n_jobs = n_jobs
 
     def _check_parameters(self, weighted: bool) -> None:
-        if (
-            not isinstance(self.shrinkage, int | float | np.number)
-            or isinstance(self.shrinkage, bool)
-            or not 0 <= float(self.shrinkage) < np.inf
-        ):
+        if isinstance(self.shrinkage, bool) or not is_number(self.shrinkage):
             raise ValueError(f"shrinkage must be a non-negative number, not {self.shrinkage!r}.")
         for name, model in self._candidates():
             if weighted and not has_fit_parameter(model, "sample_weight"):
@@ -98,7 +95,7 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
 
     def _fit_rows(self, X: FloatArray, Y: FloatArray, labels: IntArray | None, s: FloatArray, weighted: bool) -> None:
         """Fit to targets Y of shape (n, outputs): one column of numbers, or the indicators of the classes."""
-        random = check_random_state(self.random_state)
+        random = read_random_state(self.random_state)
         folds = make_folds(X, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
         used = s > 0
         if labels is not None and any(len(np.unique(labels[used][train])) < 2 for train, _ in folds):
@@ -216,6 +213,7 @@ class AdaptiveStackRegressor(RegressorMixin, _AdaptiveStack):
         with unchanged_on_error(self):
             rows, s = self._read_rows(X, sample_weight)
             target = read_regression_target(self, y, len(rows))
+            refuse_extremes(np.maximum(np.abs(target), 1.0), s)  # small targets are brought to unit size
             self._fit_rows(rows, target[:, None], None, s, weighted)
         return self
 

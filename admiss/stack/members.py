@@ -90,6 +90,8 @@ def fit_members(
     X_test : array of shape (m, d)
     """
     features = np.flatnonzero(~np.isnan(X).all(axis=0))
+    if not len(features):
+        raise ValueError("No value is observed in the training rows of a fold: use fewer folds.")
     location, deviation, size, _ = observed_moments(X[:, features], np.ones(len(X)) if weights is None else weights)
     scale, missable = observed_scale(deviation, size)[0], np.asarray(np.isnan(X).any(axis=0))
     classes: IntArray | None = None

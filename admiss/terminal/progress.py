@@ -1,18 +1,30 @@
-"""Progress of long work, shown if standard error is a terminal."""
+"""Progress of long work on standard error.
 
+On a terminal, one line is rewritten while work goes on, and cleared at its end. Elsewhere (a file, a pipe, a notebook)
+nothing is shown, since users of the library have not asked for it, unless a command runs: inside
+:func:`command_progress` a plain line says now and then what is being done, the first after two seconds. Work that
+reports nothing for two seconds is shown there too, on a terminal as well, with the seconds since the start.
+"""
+
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 T = TypeVar("T")
-# Seconds between two messages.
+# Seconds between two messages on a terminal.
 PAUSE = 0.2
+# Seconds after which a command shows what it is doing.
+SILENCE = 2.0
+# Seconds between two plain lines of a command: at first, the factor by which they grow, and at most.
+LINE_PAUSE, LINE_GROWTH, LONGEST_LINE_PAUSE = 10.0, 1.5, 60.0
 
 
 def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
-    """Pass items on, and show on a terminal how many are done and how long the rest may take.
+    """Pass items on, and show how many are done and how long the rest may take.
 
     Examples
     --------
@@ -27,7 +39,7 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 
 @contextmanager
 def counter(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to report how much is done and of how much, which a terminal shows.
+    """A function to report how much is done and of how much.
 
     Examples
     --------
@@ -35,7 +47,7 @@ def counter(label: str) -> Iterator[Callable[[int, int], None]]:
     ...     report(1, 3)
     """
     start = time.monotonic()
-    with _line() as show:
+    with _line(label) as show:
 
         def report(done: int, total: int) -> None:
             left = (time.monotonic() - start) / done * (total - done)
@@ -46,34 +58,108 @@ def counter(label: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def gap_counter(label: str) -> Iterator[Callable[[float, float], None]]:
-    """A function to report a cost and its lower bound, of which a terminal shows the gap.
+    """A function to report a cost and its lower bound, of which the gap is shown.
 
     Examples
     --------
     >>> with gap_counter("searching") as report:
     ...     report(2.0, 1.5)
     """
-    with _line() as show:
+    with _line(label) as show:
         yield lambda cost, bound: show(f"{label}: cost {cost:.6g}, gap {max(0.0, 1 - bound / cost) if cost else 0:.2%}")
 
 
+class _Terminal:
+    """The line of a terminal that is rewritten."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.width = 0
+        self.time = time.monotonic()
+
+    def rewrite(self, text: str) -> None:
+        """Replace the line."""
+        with self.lock:
+            text = text[: shutil.get_terminal_size().columns - 1]
+            print(f"\r{text:<{self.width}}", end="", file=sys.stderr, flush=True)
+            self.width = len(text)
+            self.time = time.monotonic()
+
+    def clear(self) -> None:
+        """Remove the line if there is one."""
+        with self.lock:
+            if self.width:
+                print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
+                self.width = 0
+
+
+_terminal = _Terminal()
+# The latest messages of the work of a running command, from the outermost to the innermost; None without a command.
+_messages: list[list[str]] | None = None
+
+
 @contextmanager
-def _line() -> Iterator[Callable[[str], None]]:
-    """A function that rewrites one line of the terminal at most every ``PAUSE``; the line is cleared at the end."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    start, shown = time.monotonic(), 0.0
+def _line(label: str) -> Iterator[Callable[[str], None]]:
+    """A function that shows a message, on a terminal at most every ``PAUSE``; the line is cleared at the end."""
+    start, in_terminal, messages = time.monotonic(), sys.stderr.isatty(), _messages
+    message, shown = [label], 0.0
 
     def show(text: str) -> None:
         nonlocal shown
+        message[0] = text
         now = time.monotonic()
-        if now - shown > PAUSE and now - start > PAUSE:
+        if in_terminal and now - shown > PAUSE and now - start > PAUSE:
             shown = now
-            print(f"\r{text:<70}", end="", file=sys.stderr, flush=True)
+            _terminal.rewrite(text)
 
+    if messages is not None:
+        messages.append(message)
     try:
         yield show
     finally:
-        if shown:
-            print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+        if messages is not None:
+            messages[:] = [other for other in messages if other is not message]
+        if in_terminal:
+            _terminal.clear()
+
+
+@contextmanager
+def command_progress(label: str) -> Iterator[Callable[[str], None]]:
+    """Show what takes more than two seconds, on any kind of standard error.
+
+    Yields a function that prints a text on standard output, without the line of the terminal in its way.
+    """
+    global _messages
+    before, _messages = _messages, [[label]]
+    ended = threading.Event()
+    watch = threading.Thread(target=_watch, args=(_messages, ended), daemon=True)
+    watch.start()
+
+    def say(text: str) -> None:
+        with _terminal.lock:
+            _terminal.clear()
+            print(text, flush=True)
+
+    try:
+        yield say
+    finally:
+        ended.set()
+        watch.join()
+        _messages = before
+        _terminal.clear()
+
+
+def _watch(messages: list[list[str]], ended: threading.Event) -> None:
+    """Show the latest message now and then."""
+    start = time.monotonic()
+    due, pause = start + SILENCE, LINE_PAUSE
+    while not ended.wait(min(SILENCE / 4, 0.5)):
+        now = time.monotonic()
+        text = f"{messages[-1][0]} [{now - start:.0f} s]"
+        with suppress(OSError, ValueError):  # standard error is closed
+            if not sys.stderr.isatty():
+                if now > due:
+                    print(text, file=sys.stderr, flush=True)
+                    due, pause = now + pause, min(pause * LINE_GROWTH, LONGEST_LINE_PAUSE)
+            elif now - max(start, _terminal.time) > SILENCE:
+                _terminal.rewrite(text)

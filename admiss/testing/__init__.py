@@ -7,6 +7,9 @@ In a test file `parametrize_with_checks` turns each check into a test:
     def test_contract(check):
         check()
 
+Estimators centre features: ``fit`` and ``columns`` of a class see x_j - c_j, with c_j the mean of the observed training
+values, in the user's units and with NaN for missing values.
+
 ============= =======================================================================================
 ``parts``     the object: parameters, fit, basis, mask, cells, names
 ``columns``   the ingredients of the program: counts, columns, structure

@@ -121,15 +121,17 @@ def check_folds(adaptivity: Adaptivity) -> None:
     if adaptivity.has_structure():
         return
     rows, folds = contract_rows(), list(KFold(3).split(np.zeros((sum(PATTERN_ROWS.values()), 1))))
-    search = AdaptiveRegressorCV(adaptivity, l1_ratios=[0.5], adaptive_penalties=[1.0], n_lambdas=3, cv=folds)
-    results = search.fit(rows.X, rows.y).cv_results_
-    for lam, loss in zip(results["lam"], results["mean_loss"], strict=True):
-        errors = [
-            fitted_model(adaptivity, rows.X[train], rows.y[train], lam=lam).predict(rows.X[test]) - rows.y[test]
-            for train, test in folds
-        ]
-        wrong = "folds do not refit all that the class learns: store it in attributes of the copy returned by fit"
-        require_close(adaptivity, np.mean(np.concatenate(errors) ** 2), loss, wrong, 1e-4)
+    grid: dict[str, Any] = {"l1_ratios": [0.5], "adaptive_penalties": [1.0], "n_lambdas": 3, "cv": folds}
+    for center in (True, False):  # folds with the same origin share sums
+        results = AdaptiveRegressorCV(adaptivity, center=center, **grid).fit(rows.X, rows.y).cv_results_
+        for lam, loss in zip(results["lam"], results["mean_loss"], strict=True):
+            options: dict[str, Any] = {"lam": lam, "center": center}
+            errors = [
+                fitted_model(adaptivity, rows.X[train], rows.y[train], **options).predict(rows.X[test]) - rows.y[test]
+                for train, test in folds
+            ]
+            wrong = "folds do not refit all that the class learns: store it in attributes of the copy returned by fit"
+            require_close(adaptivity, np.mean(np.concatenate(errors) ** 2), loss, wrong, 1e-4)
 
 
 def check_classification(adaptivity: Adaptivity) -> None:

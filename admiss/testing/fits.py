@@ -17,6 +17,7 @@ from admiss.testing.rows import (
     D,
     by_name,
     cells_of,
+    centred,
     contract_rows,
     fitted_class,
     fitted_model,
@@ -70,11 +71,12 @@ def check_complete_data(adaptivity: Adaptivity) -> None:
 
 
 def check_least_squares(adaptivity: Adaptivity) -> None:
-    """Without a penalty the model is least squares on the columns and an intercept."""
+    """Without a penalty the model is least squares on the columns of centred features and an intercept."""
     if adaptivity.has_structure():
         return
     rows = contract_rows()
-    columns = dense(fitted_class(adaptivity, rows.X).columns(rows.X, rows.M))
+    X = centred(rows.X)
+    columns = dense(fitted_class(adaptivity, X).columns(X, rows.M))
     A = np.column_stack([np.ones(len(columns)), columns])
     expected = A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
     found = fitted_model(adaptivity, rows.X, rows.y, lam=0.0).predict(rows.X)

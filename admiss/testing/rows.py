@@ -1,6 +1,7 @@
 """The rows on which the contract checks an adaptivity class, and functions shared by its checks.
 
-4 features, 9 of the 16 patterns with 5 to 16 rows each, correlated values around 1.
+4 features, 9 of the 16 patterns with 5 to 16 rows each, correlated values around 1. Checks of a class alone pass these
+rows to ``fit`` and ``columns`` as they are; estimators centre them first, and a class sees x - c in the user's units.
 
 Models without a structure must agree to 1e-6 of the spread of y; models with a structure, which are solved by an
 interior-point method, to 1e-4.
@@ -71,8 +72,14 @@ def fitted_with_size(adaptivity: Adaptivity) -> tuple[Adaptivity, int]:
 
 
 def fitted_model(adaptivity: Adaptivity | str, X: FloatArray, y: Any, weights: Any = None, **options: Any) -> Any:
-    """A regressor with a penalty that makes its coefficients unique."""
-    return AdaptiveRegressor(adaptivity, **{"lam": LAM, **options}).fit(X, y, weights)
+    """A regressor with a penalty that makes its coefficients unique, of both kinds."""
+    options = {"lam": LAM, "l1_ratio": 0.5, "adaptive_penalty": 1.0, **options}
+    return AdaptiveRegressor(adaptivity, **options).fit(X, y, weights)
+
+
+def centred(X: FloatArray) -> FloatArray:
+    """Rows as estimators pass them to ``fit`` and ``columns``: features minus the means of their observed values."""
+    return X - np.nanmean(X, axis=0)
 
 
 def replaces_columns(adaptivity: Adaptivity) -> bool:

@@ -42,6 +42,8 @@ class $name(Adaptivity):
         TODO: a paper, or "none known".
     """
 
+    # fit(X, M) and columns(X, M), if the class needs its own, see centred features x_j - c_j in the user's units.
+
     # The weights contain all polynomials of the pattern up to this degree; Theorem 1 needs it for the bias.
     degree = 0
 

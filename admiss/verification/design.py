@@ -1,15 +1,17 @@
 """The program of an adaptive linear model, rebuilt from the definition of its class.
 
-Column (j, k) is  x_j (1 - m_j) phi_k(m) / scale_j  with x_0 = 1. The products are rounded to doubles: these are the
-data of the program. Here, columns are divided by powers of two near the scales, which is exact, and penalties changed
-accordingly. Columns that are 0 on all rows are left out, and constant ones if there is a free intercept. The penalties
-of coefficients of columns divided by the scales are
+Column (j, k) is  (x_j - c_j) (1 - m_j) phi_k(m) / scale_j  with x_0 = 1, c_0 = 0. Differences and products are rounded
+to doubles: these are the data of the program. Here, columns are divided by powers of two near the scales, which is
+exact, and penalties changed accordingly. Columns that are 0 on all rows are left out, and constant ones if there is a
+free intercept. The penalties of coefficients of columns divided by the scales are
 
     l1_k = alpha lambda u1_k,   l2_k = (1 - alpha) lambda u2_k
 
 with u1_k = u2_k = c_k / n_k ("count") or u1_k = t_k (1 + c_k z_k) / S, u2_k = t_k u1_k ("authors"); n_k is the weight
-of the rows in which x_j is observed and phi_k is not 0, z_k the share of rows in which the column is 0, t_k its
-standard deviation (1 if features are not scaled), and c_k is ``adaptive_penalty`` if phi_k varies, else 1.
+of the rows in which x_j is observed and phi_k is not 0, z_k the share of rows in which the column is 0 (below 2^-35 of
+the standard deviation of x_j, or 2^-42 of c_j: the accuracy of c_j), t_k its standard deviation (1 if features are not
+scaled), and c_k is ``adaptive_penalty`` if phi_k varies, else 1. With "auto" it is 8 times the number of columns of the
+feature whose phi varies, if another one does not, and 1 for intercepts.
 """
 
 from collections.abc import Mapping
@@ -22,8 +24,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import ADAPTIVITY_CLASSES, Adaptivity
 from admiss.verification.result import NotCoveredError, require
-from admiss.verification.rows import Rows, check_scale
-from formulations.arrays import BoolArray, FloatArray
+from admiss.verification.rows import Rows, check_centre, check_scale
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Entries of the largest design that is verified.
 MOST_ENTRIES = 2 * 10**7
@@ -40,13 +42,19 @@ class Columns:
     free: BoolArray
 
 
-def rebuilt_columns(program: Mapping[str, Any], scale: FloatArray, rows: Rows, model: Any) -> Columns:
+def rebuilt_columns(
+    program: Mapping[str, Any], centre: FloatArray, scale: FloatArray, rows: Rows, model: Any
+) -> Columns:
     """The program for these rows; ``model`` is needed for a class that is not of this package."""
     observed = ~np.isnan(rows.X).all(axis=0)
     X = rows.X[:, observed]
     M = np.isnan(X)
-    require(scale.shape == (X.shape[1],), "the number of features is not that of the model")
+    same = scale.shape == centre.shape == (X.shape[1],)
+    require(same, "the number of features is not that of the model")
     check_scale(X, rows.s, scale, program["scale"])
+    check_centre(X, rows.s, centre, program["center"] and program["fit_intercept"])
+    zero = np.append(2.0**-35, np.maximum(2.0**-35 * _spread(X, rows.s), 2.0**-42 * np.abs(centre)))
+    X = X - centre
     adaptivity = _fitted(program, X, M, rows.s, model)
     phi = adaptivity.basis(M.astype(float))
     phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi, dtype=float)
@@ -79,9 +87,11 @@ def rebuilt_columns(program: Mapping[str, Any], scale: FloatArray, rows: Rows, m
     if program["fit_intercept"] and not free.any():
         values, divisor = np.column_stack([values, np.ones(len(X))]), np.append(divisor, 1.0)
         counts, kept = np.append(counts, rows.s.sum()), np.append(kept, True)
-        free, varies = np.append(free, True), np.append(varies, False)
-    A, divisor, free, varies, counts = values[:, kept], divisor[kept], free[kept], varies[kept], counts[kept]
-    l1, l2 = _penalties(program, A / divisor, rows.s, free, varies, counts)
+        free, varies, j = np.append(free, True), np.append(varies, False), np.append(j, 0)
+    A, divisor, free, counts = values[:, kept], divisor[kept], free[kept], counts[kept]
+    c = _multipliers(program["adaptive_penalty"], j[kept], varies[kept])
+    used = rows.s @ (np.abs(A) > zero[j[kept]]) / rows.s.sum()
+    l1, l2 = _penalties(program, A / divisor, rows.s, free, c, counts, used)
     power = np.exp2(np.round(np.log2(divisor)))
     change = divisor / power
     return Columns(A / power, power, l1 * change, l2 * change**2, free)
@@ -102,16 +112,43 @@ def _fitted(program: Mapping[str, Any], X: FloatArray, M: BoolArray, s: FloatArr
     return fresh.fit(X, M, **weighted)
 
 
+def _spread(X: FloatArray, s: FloatArray) -> FloatArray:
+    """Standard deviation of the observed values of each feature, or their size if they are all but equal."""
+    size = np.nanmax(np.abs(X), axis=0)
+    unit = X / np.where(size > 0, size, 1.0)
+    weight = np.where(np.isnan(X), 0.0, s[:, None])
+    weight /= weight.sum(axis=0)
+    mean = np.sum(weight * np.nan_to_num(unit), axis=0)
+    deviation = np.sqrt(np.sum(weight * np.nan_to_num(unit - mean) ** 2, axis=0))
+    return np.asarray(np.where(deviation > 1e-12, deviation, 1.0) * size)
+
+
+def _multipliers(stated: float | str, j: IntArray, varies: BoolArray) -> FloatArray:
+    """c_k of columns of these features."""
+    if stated != "auto":
+        return np.where(varies, float(stated), 1.0)
+    c = np.ones(len(j))
+    for feature in set(j[varies]) & set(j[~varies]) - {0}:
+        departs = (j == feature) & varies
+        c[departs] = 8.0 * departs.sum()
+    return c
+
+
 def _penalties(
-    program: Mapping[str, Any], A: FloatArray, s: FloatArray, free: BoolArray, varies: BoolArray, counts: FloatArray
+    program: Mapping[str, Any],
+    A: FloatArray,
+    s: FloatArray,
+    free: BoolArray,
+    c: FloatArray,
+    counts: FloatArray,
+    used: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    c = np.where(varies, program["adaptive_penalty"], 1.0)
     if program["penalty_weights"] == "count":
         u1 = u2 = c / counts
     else:
         q = s / s.sum()
         deviation = np.sqrt(q @ (A - q @ A) ** 2) if program["scale"] else np.ones(len(c))
-        u1 = deviation * (1.0 + c * (1.0 - q @ (A != 0))) / s.sum()
+        u1 = deviation * (1.0 + c * (1.0 - used)) / s.sum()
         u2 = deviation * u1
     lam, alpha = program["lam"], program["l1_ratio"]
     return np.where(free, 0.0, alpha * lam * u1), np.where(free, 0.0, (1.0 - alpha) * lam * u2)

@@ -24,17 +24,17 @@ from admiss.verification.covers import no_cover_below
 from admiss.verification.dual import PenalisedRisk
 from admiss.verification.groups import best_groups_cost
 from admiss.verification.losses import LossInBalls
-from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums
+from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
 from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
-from admiss.verification.rows import Rows, check_scale
-from formulations.arrays import BoolArray, IntArray
+from admiss.verification.rows import Rows, check_centre, check_scale, check_unit
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
 
 # Share of the sum of squares of y by which the rounding of residuals may raise a stated cost.
 ROUNDED = Fraction(1, 10**20)
 # Costs are rounded up, except for the last rounding of their sum.
 BELOW = 1 - Fraction(1, 10**14)
-MODELS = ("leaf_intercepts", "leaf_weights")
+MODELS, COORDINATES = ("leaf_intercepts", "leaf_weights"), ("centre", "scale", "unit")
 TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
 
 
@@ -52,16 +52,20 @@ def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: R
     """Prove the claims one after the other; the proof collects what was shown."""
     program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
     _check_numbers(certificate, arrays, rows.X.shape[1])
-    check_scale(rows.X, rows.s, arrays["scale"], program["scale"])
-    sums = pattern_sums(
-        rows.X, rows.y[:, 0], rows.s, arrays["scale"], program["leaf_model"], program["ridge"], program["ridge_scale"]
-    )
-    limits = _limits(program, sums)
+    centre, scale, unit = (arrays[name] for name in COORDINATES)
+    check_scale(rows.X, rows.s, scale, program["scale"])
+    check_centre(rows.X, rows.s, centre, program["center"])
+    check_unit(rows.X, centre, unit)
+    A = leaf_features(rows.X, centre, unit, program["leaf_model"])
+    ridges = ridges_of(rows.X, scale, unit, A.shape[1], program["ridge"])
+    arrays = {**arrays, "leaf_weights": _in_units(arrays["leaf_weights"], rows.X, unit)}
+    sums = pattern_sums(rows.X, rows.y[:, 0], rows.s, A, ridges, program["ridge_scale"])
+    limits = _limits(program, sums, rows.y)
     leaves = _checked_leaves(program, solution, arrays, sums, limits)
     proof.add(f"the {len(leaves)} leaves are a partition of the {len(sums.rows)} patterns within all limits")
 
     if program["loss"]["name"] != "Squared":
-        _check_values(certificate, program, arrays, rows, sums)
+        _check_values(certificate, program, arrays, rows, sums, A, ridges)
         proof.add(f"the model costs {number(certificate.objective)}, as stated")
         if certificate.bound == -np.inf and certificate.status != "optimal":
             proof.add("no bound is stated")
@@ -91,9 +95,18 @@ def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: R
 
 def _check_numbers(certificate: Certificate, arrays: Mapping[str, Any], d: int) -> None:
     """Reject what is not a number, or not one per feature."""
-    stated = [np.array([certificate.objective]), *(arrays[name] for name in ("leaf_costs", *MODELS, "scale"))]
+    stated = [np.array([certificate.objective]), *(arrays[name] for name in ("leaf_costs", *MODELS, *COORDINATES))]
     require(all(bool(np.isfinite(array).all()) for array in stated), "an objective or a coefficient is not a number")
-    require(arrays["scale"].shape == (d,), "the number of features is not that of the model")
+    same = all(arrays[name].shape == (d,) for name in COORDINATES)
+    require(same, "the number of features is not that of the model")
+
+
+def _in_units(weights: FloatArray, X: FloatArray, unit: FloatArray) -> FloatArray:
+    """Weights of features divided by their units; exact."""
+    observed = unit[~np.isnan(X).all(axis=0)]
+    factor = np.ones(weights.shape[-1])
+    factor[: len(observed)] = observed[: len(factor)]
+    return np.asarray(weights * factor)
 
 
 def _exact(value: float) -> Fraction:
@@ -101,14 +114,18 @@ def _exact(value: float) -> Fraction:
     return Fraction(value)
 
 
-def _limits(program: Mapping[str, Any], sums: PatternSums) -> Limits:
+def _limits(program: Mapping[str, Any], sums: PatternSums, y: FloatArray) -> Limits:
     """Limits on this data; a feature that is missing in no row or in all of them cannot be split on."""
     d = sums.patterns.shape[1]
     features = np.arange(d) if program["split_features"] is None else np.array(program["split_features"], dtype=int)
     varies = np.asarray(sums.patterns.any(axis=0) & ~sums.patterns.all(axis=0))
     features = np.sort(features[varies[features]])
     depth = len(features) if program["max_depth"] is None else min(program["max_depth"], len(features))
-    least = 2 * (d + 1) if program["min_rows"] is None else program["min_rows"]
+    least = 10 * (d + 1)
+    if np.isin(y, (-1.0, 1.0)).all():  # classes: as many rows as half of them would be with equal shares
+        rarest = max(1, min(int((column == side).sum()) for column in y.T for side in (-1.0, 1.0)))
+        least = -(-least * len(y) // (2 * rarest))
+    least = program["min_rows"] or least
     most = max(1, min(len(sums.rows), int(sums.rows.sum()) // least))
     return Limits(depth, min(most, program["max_leaves"] or most), least, features)
 
@@ -189,23 +206,28 @@ def _checked_cost(
 
 
 def _check_values(
-    certificate: Certificate, program: Mapping[str, Any], arrays: Mapping[str, Any], rows: Rows, sums: PatternSums
+    certificate: Certificate,
+    program: Mapping[str, Any],
+    arrays: Mapping[str, Any],
+    rows: Rows,
+    sums: PatternSums,
+    A: FloatArray,
+    ridges: FloatArray,
 ) -> None:
     """Reject an objective that is not the value of the leaf models, for any loss."""
-    M = np.isnan(rows.X)
-    A, loss = leaf_features(rows.X, arrays["scale"], program["leaf_model"]), LossInBalls.of(program["loss"])
+    M, loss, exact_ridges = np.isnan(rows.X), LossInBalls.of(program["loss"]), [Fraction(r) for r in ridges.tolist()]
     index = {pattern.tobytes(): leaf for pattern, leaf in zip(sums.patterns, arrays["leaf"].tolist(), strict=True)}
     labels, total = np.array([index[m.tobytes()] for m in M]), Fraction(0)
     for q in range(len(arrays["leaf_costs"])):
         inside = labels == q
         s, weight = rows.s[inside], sum(map(Fraction, rows.s[inside].tolist()))
-        ridge = Fraction(program["ridge"]) * (weight if program["ridge_scale"] == "sample" else 1)
+        per = weight if program["ridge_scale"] == "sample" else Fraction(1)
         columns = np.column_stack([np.ones(len(s)), A[inside]])
         none = np.zeros(columns.shape[1])
         for k, y in enumerate(rows.y[inside].T):
             b, w = float(arrays["leaf_intercepts"][q, k]), arrays["leaf_weights"][q, k]
             total += weight * PenalisedRisk(columns, y, s, none, none, loss).value(np.append(b, w))[1]
-            total += ridge * sum(Fraction(part) ** 2 for part in w.tolist())
+            total += per * sum(r * Fraction(v) ** 2 for r, v in zip(exact_ridges, w.tolist(), strict=True))
     fits = abs(total - _exact(certificate.objective)) <= Fraction(1, 10**8) * total
     require(fits, f"the leaf models cost {as_float(total)!r}, not {certificate.objective!r}")
 

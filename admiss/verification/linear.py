@@ -27,7 +27,7 @@ GAP, ROUNDED = Fraction(1, 10**6), Fraction(1, 10**9)
 def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof, model: Any) -> None:
     """Prove the claims one after the other; the proof collects what was shown."""
     program, arrays = evidence["program"], evidence["arrays"]
-    columns = rebuilt_columns(program, arrays["scale"], rows, model)
+    columns = rebuilt_columns(program, arrays["centre"], arrays["scale"], rows, model)
     coefficients = np.atleast_2d(arrays["coefficients"])
     fits = coefficients.shape == (rows.y.shape[1], columns.A.shape[1])
     require(

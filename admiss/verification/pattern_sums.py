@@ -1,11 +1,12 @@
 """The data of a finitely adaptive model as exact sums over missingness patterns.
 
-Leaf features of a row (x, m) are x_j / scale_j, 0 if missing, and for the affine intercept the indicators m_j of the
-features that are missing in some rows and observed in others. The quotient x_j / scale_j is the double next to it: it
-is the data of the program, which is exact from there on. A feature that is never observed is left out.
+Leaf features of a row (x, m) are (x_j - c_j) / unit_j, 0 if missing, and for the affine intercept the indicators m_j of
+the features that are missing in some rows and observed in others. The difference x_j - c_j is the double next to it,
+and the unit a power of two: it is the data of the program, which is exact from there on. So is the ridge of column j,
+the double next to ridge (scale_j / unit_j)^2. A feature that is never observed is left out.
 
 Every pattern has one integer matrix, the Gram matrix of its weighted rows (1, a, y), with the ridge of its rows on the
-diagonal if the ridge is per sample. In units of integers the ridge of column j is ridge 2^(2 e_j + e_s).
+diagonal if the ridge is per sample. In units of integers the ridge of column j is multiplied by 2^(2 e_j + e_s).
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from flint import fmpq, fmpq_mat, fmpz_mat
 
 from admiss.verification.integers import integers_of, power_of_two
 from admiss.verification.leaf_costs import BITS, Enclosure, enclose_cost, independent_columns
+from admiss.verification.result import require
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -35,6 +37,7 @@ class PatternSums:
     base : fmpz_mat
         The ridge per leaf.
     ridge : float
+        The least ridge of a column.
     exponents : list of int
         Of the columns 1, a, y.
     unit : Fraction
@@ -99,26 +102,38 @@ class PatternSums:
         return Fraction(int(cost.p), int(cost.q)) * self.unit * power_of_two(BITS)
 
 
-def leaf_features(X: FloatArray, scale: FloatArray, leaf_model: str) -> FloatArray:
+def leaf_features(X: FloatArray, centre: FloatArray, unit: FloatArray, leaf_model: str) -> FloatArray:
     """The features of the linear models in the leaves."""
     M = np.isnan(X)
     observed, indicated = ~M.all(axis=0), M.any(axis=0) & ~M.all(axis=0)
-    A = np.where(M, 0.0, X / scale)[:, observed]
+    A = np.where(M, 0.0, (X - centre) / unit)[:, observed]
     return np.hstack([A, M[:, indicated]]) if leaf_model == "affine_intercept" else A
 
 
+def ridges_of(X: FloatArray, scale: FloatArray, unit: FloatArray, width: int, ridge: float) -> FloatArray:
+    """The ridges of ``width`` leaf features, of which the last are indicators."""
+    with np.errstate(over="ignore", under="ignore"):
+        weights = ((scale / unit) ** 2)[~np.isnan(X).all(axis=0)]
+        ridges = ridge * np.append(weights, np.ones(width - len(weights)))
+    normal = np.isfinite(ridges) & (ridges >= np.finfo(float).tiny)
+    require(ridge == 0 or bool(normal.all()), "the ridge of a feature leaves the range of floating-point numbers")
+    return np.asarray(ridges)
+
+
 def pattern_sums(
-    X: FloatArray, y: FloatArray, s: FloatArray, scale: FloatArray, leaf_model: str, ridge: float, ridge_scale: str
+    X: FloatArray, y: FloatArray, s: FloatArray, A: FloatArray, ridges: FloatArray, ridge_scale: str
 ) -> PatternSums:
-    """The sums for rows of positive weight."""
-    M, A = np.isnan(X), leaf_features(X, scale, leaf_model)
+    """The sums for rows of positive weight with their leaf features, and the ridges of these."""
+    M, ridge = np.isnan(X), float(ridges.min(initial=np.inf)) if len(ridges) else 0.0
     Z, weights = integers_of(np.column_stack([np.ones(len(X)), A, y])), integers_of(s[:, None])
-    penalty = integers_of(np.array([[ridge]]))
+    penalty = integers_of(ridges[None, :])
     per_sample = ridge_scale == "sample"
-    # exponents of the ridge in units of the Gram matrix; a factor 2^spare makes all of them non-negative
-    shifts = [2 * e - penalty.exponents[0] + (0 if per_sample else weights.exponents[0]) for e in Z.exponents]
-    spare = max(0, -min(shifts[1:-1], default=0)) if ridge > 0 else 0
-    base = _diagonal([0, *(penalty.numbers[0] << max(0, shift + spare) for shift in shifts[1:-1]), 0])
+    # exponents of the ridges in units of the Gram matrix; a factor 2^spare makes all of them non-negative
+    per = 0 if per_sample else weights.exponents[0]
+    shifts = [2 * e - f + per for e, f in zip(Z.exponents[1:-1], penalty.exponents, strict=True)]
+    spare = max(0, -min(shifts, default=0)) if ridge > 0 else 0
+    diagonal = (number << max(0, shift + spare) for number, shift in zip(penalty.numbers, shifts, strict=True))
+    base = _diagonal([0, *diagonal, 0])
 
     patterns, codes, rows = np.unique(M, axis=0, return_inverse=True, return_counts=True)
     order = np.split(np.argsort(codes.ravel(), kind="stable"), np.cumsum(rows)[:-1])

@@ -74,3 +74,27 @@ def check_scale(X: FloatArray, s: FloatArray, scale: FloatArray, scaled: bool) -
         is_deviation = abs(given - size * deviation) <= (1e-9 * deviation + 1e-14) * size and deviation > 1e-13
         close = is_deviation or (deviation < 1e-11 and given == size)
         require(close, "a feature is not scaled by the standard deviation of its observed values")
+
+
+def check_centre(X: FloatArray, s: FloatArray, centre: FloatArray, centred: bool) -> None:
+    """Reject origins that are not the means of the observed values (or 0), up to 1e-9 of the deviation and rounding."""
+    if not centred:
+        require(bool(np.all(centre == 0.0)), "features are centred, although the settings say that they are not")
+        return
+    for x, given in zip(X.T, centre, strict=True):
+        observed = ~np.isnan(x)
+        if not observed.any():
+            continue
+        size = float(np.abs(x[observed]).max()) or 1.0
+        unit, weight = x[observed] / size, s[observed] / s[observed].sum()
+        mean = float(weight @ unit)
+        deviation = float(np.sqrt(weight @ (unit - mean) ** 2))
+        close = abs(given / size - mean) <= 1e-9 * deviation + 1e-14
+        require(close, "a feature is not centred at the mean of its observed values")
+
+
+def check_unit(X: FloatArray, centre: FloatArray, unit: FloatArray) -> None:
+    """Reject units that are not powers of two, or by which features cannot be divided exactly."""
+    powers = bool(np.all(np.frexp(unit)[0] == 0.5))
+    moved = X - centre
+    require(powers and np.array_equal(moved / unit * unit, moved, equal_nan=True), "a unit is not a power of two")

@@ -123,9 +123,10 @@ def _conjugate_part(rows: Rows, r: FloatArray, theta: FloatArray) -> float:
 
 
 def _penalty_part(l1: FloatArray, l2: FloatArray, u: FloatArray) -> float:
-    """sum_k (u_k - l1_k)_+^2 / (2 l2_k)."""
+    """sum_k (u_k - l1_k)_+^2 / (2 l2_k); infinite if it is beyond the range of floating-point numbers."""
     soft = l2 > 0
-    return float(np.sum(np.maximum(u - l1, 0.0)[soft] ** 2 / (2.0 * l2[soft])))
+    with np.errstate(over="ignore"):
+        return float(0.5 * np.sum((np.maximum(u - l1, 0.0)[soft] / np.sqrt(l2[soft])) ** 2))
 
 
 def _loss_by_rounding(

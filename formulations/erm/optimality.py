@@ -7,7 +7,8 @@
     g_k + l1_k sign(w_k) = 0   where w_k != 0,          |g_k| <= l1_k   where w_k = 0.
 
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
-Newton) brings an interior-point solution to rounding error.
+Newton) brings an interior-point solution to rounding error. If the signs do not settle, because the columns are nearly
+collinear, the logistic loss is left to the proximal Newton steps of :mod:`formulations.erm.logistic_path`.
 """
 
 import warnings
@@ -18,8 +19,12 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from formulations.arrays import FloatArray, Matrix
+from formulations.erm.logistic_path import logistic_path
 from formulations.erm.risk import EmpiricalRisk
+from formulations.losses import Logistic
 
+# Violation, as a share of the largest gradient at w = 0, above which signs have not settled.
+UNSETTLED = 1e-8
 # Newton steps without halving the violation after which the polish ends.
 STALLED_STEPS = 4
 
@@ -38,7 +43,7 @@ def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
 
 def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, tolerance: float = 1e-12) -> FloatArray:
     """A point at least as close to optimality as ``w``, by semi-smooth Newton steps; smooth losses only."""
-    h = risk.column_curvature()
+    start, h = w, risk.column_curvature()
     scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
     best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
     stalled = 0
@@ -53,7 +58,21 @@ def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, t
         stalled = 0 if violation < 0.5 * least else stalled + 1
         if violation < least:
             best, least = w, violation
+    if least > UNSETTLED * scale and isinstance(risk.loss, Logistic) and not sp.issparse(risk.A):
+        w = _proximal_newton(risk, l1, l2, start, tolerance)
+        best = w if _violation(risk.gradient(w) + l2 * w, l1, w) < least else best
     return best
+
+
+def _proximal_newton(
+    risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, start: FloatArray, tolerance: float
+) -> FloatArray:
+    """The fit of the logistic loss from a point near it."""
+    free, w = (l1 == 0) & (l2 == 0), start.copy()
+    columns, penalties = (risk.A[:, ~free], risk.A[:, free]), (l1[~free], l2[~free])
+    path = logistic_path(*columns, risk.y, risk.q, *penalties, np.ones(1), tolerance, (w[~free], w[free]))
+    w[~free], w[free] = path.w[0], path.free[0]
+    return w
 
 
 def _solve_symmetric(H: Matrix, diagonal: FloatArray, b: FloatArray) -> FloatArray:

@@ -26,10 +26,8 @@ squared loss and the mean of the logistic loss plus the same penalty, with penal
 """
 
 import time
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -38,25 +36,19 @@ import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import Certificate, SolverError, certify
+from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove, risk_of_rounding
 from formulations.erm.optimality import optimality_residual, polish
-from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, residual_spread
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
-# Options tried in turn: an interior-point method may stall at the tightest tolerance, or give up after short steps.
-SHORT_STEPS = {"min_switch_step_length": 1e-2, "min_terminate_step_length": 1e-6}
-SOLVER_OPTIONS: dict[str, list[dict[str, float]]] = {
-    "CLARABEL": [
-        {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, **steps}
-        for t, steps in ((1e-12, {}), (1e-9, {}), (1e-9, SHORT_STEPS))
-    ],
-    "OSQP": [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}],
-    "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
-    "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}],
-}
+# Penalties of |w| and w^2 above which coefficients are 0, in units of y and of the largest column.
+LARGEST_L1, LARGEST_L2 = 1e4, 1e9
 # The bound of a solver counts as accurate to this share of the objective or of the risk of the null model.
 SOLVER_ACCURACY = 1e-7
+# A fit with a structure is returned with its gap if that is below this multiple of the tolerance.
+NEARLY = 100.0
 # Residual of the optimality conditions below which a smooth fit is returned even if its gap is not closed.
 RESIDUAL_TOLERANCE = 1e-7
 # A coefficient that moves predictions by less than this share of the spread of y is set to 0.
@@ -76,6 +68,8 @@ class AdaptiveERM:
         Weights of the penalty.
     structure : callable, optional
         Takes W as a cvxpy expression, returns (Omega(W), constraints).
+    homogeneous : bool
+        Whether Omega(c W) = c Omega(W) for c > 0, and c W is in C with W.
     scatter : csr_array of shape ((d + 1) K, p), optional
         Takes w to the entries of W, row by row; needed with a structure.
     shape : (d + 1, K), optional
@@ -85,6 +79,7 @@ class AdaptiveERM:
     u1: FloatArray
     u2: FloatArray
     structure: Structure | None = None
+    homogeneous: bool = False
     scatter: sp.csr_array | None = None
     shape: tuple[int, int] | None = None
 
@@ -110,27 +105,32 @@ class CompiledERM:
     link: cp.Constraint | None
     sigma: float
     factor: float
+    nonneg: bool
+    explained: bool
 
 
 def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     """Compile the program of the module, to be solved for any penalties."""
     projected = centred(erm.risk, erm.free)
     risk = projected.risk
-    sigma = _spread(erm.risk, risk)
+    spread = residual_spread(erm.risk, risk)
+    sigma = spread or 1.0
     loss, factor = risk.loss.in_units(sigma)
     y = risk.y / sigma
+    null = float(risk.q @ loss.value(y, np.zeros_like(y)))  # far below 1 if most errors are in the linear part of Huber
+    small = np.exp2(np.round(np.log2(null))) if spread and 0.0 < null < 1e-3 else 1.0
+    factor *= small
 
     v = cp.Variable(risk.A.shape[1], name="v")
-    a1 = cp.Parameter(nonneg=True, name="a1")
-    a2 = cp.Parameter(nonneg=True, name="a2")
+    a1, a2 = (cp.Parameter(nonneg=True, name=name) for name in ("a1", "a2"))
 
     z: cp.Expression = risk.A @ v
-    link = None
+    link, nonneg = None, True
     if not loss.smooth:  # the dual variable of z = A v is the theta of the dual bound
         predictions = cp.Variable(len(y), name="z")
         link = z == predictions
         z = predictions
-    objective = loss.total(y, z, risk.q) + a1 * (erm.u1 @ cp.abs(v)) + a2 * (erm.u2 @ cp.square(v)) / 2
+    objective = loss.total(y, z, risk.q / small) + a1 * (erm.u1 @ cp.abs(v)) + a2 * (erm.u2 @ cp.square(v)) / 2
     constraints = [] if link is None else [link]
     if erm.structure is not None:
         assert erm.scatter is not None
@@ -138,22 +138,15 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
         w_0 = np.zeros(len(erm.u1))
         w_0[erm.free] = projected.w0
         w = sigma * (projected.restoring_matrix() @ v) + w_0
-        W = cp.reshape(erm.scatter @ w, erm.shape, order="C")
-        omega, in_class = erm.structure(W)
-        objective = objective + omega / factor
+        unit = float(np.sqrt(sigma) * np.sqrt(factor)) if erm.homogeneous else 1.0
+        omega, in_class = erm.structure(cp.reshape(erm.scatter @ w / unit, erm.shape, order="C"))
+        nonneg = bool(cp.Expression.cast_to_const(omega).is_nonneg())
+        objective = objective + omega * (unit / factor)
         constraints += in_class
     problem = cp.Problem(cp.Minimize(objective), constraints)
     if not problem.is_dcp(dpp=True):
         raise ValueError("The structure of the adaptivity class is not convex by the rules of cvxpy (DCP, DPP).")
-    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor)
-
-
-def _spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
-    """Root mean square of the residual of y on the free columns; 1 in classification, or if that is rounding."""
-    if original.loss.task != "regression":
-        return 1.0
-    size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
-    return left if left > 1e-13 * size else 1.0
+    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor, nonneg, spread == 0.0)
 
 
 def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARABEL") -> tuple[FloatArray, Certificate]:
@@ -175,44 +168,49 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
     if solver not in cp.installed_solvers():
         raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
     start = time.perf_counter()
+    compiled, a1, a2, zero = _within_reach(compiled, a1, a2)
     compiled.a1.value = a1 * compiled.sigma / compiled.factor
     compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor
-    tried = []
-    for options in SOLVER_OPTIONS.get(solver, [{}]):
-        status, unproven = _run(compiled.problem, solver, options)
-        if status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            found = _read_solution(compiled, a1, a2, unproven)
+    tried: dict[str, str] = {}
+    nearly: list[tuple[float, FloatArray, Certificate]] = []
+    for options in ATTEMPTS.get(solver, [{}]):
+        status, unproven = run(compiled.problem, solver, options)
+        if status in WITH_VALUES:
+            found = _read_solution(compiled, a1, a2, zero, unproven)
             certificate = certify(
-                found.objective, found.bound, found.tolerance, found.reason, solver, _solver_version(solver), start,
+                found.objective, found.bound, found.tolerance, found.reason, solver, solver_version(solver), start,
                 rigorous=compiled.erm.structure is None, dual=found.theta,
             )  # fmt: skip
             if found.accepted:
                 return found.w, certificate
-            bound = found.estimate
-            status = "an unknown gap" if np.isinf(bound) else f"objective {found.objective:.6g} and bound {bound:.6g}"
-        tried.append(f"{solver} {options or ''}".strip() + f" ended with {status}")
-    raise SolverError(f"The program was not solved: {'; '.join(tried)}. Try another solver or a more moderate lam.")
+            if compiled.erm.structure is not None and 0.0 <= certificate.gap <= NEARLY * found.tolerance:
+                nearly.append((certificate.gap, found.w, certificate))
+            gap = f"objective {found.objective:.6g} and bound {found.estimate:.6g}"
+            tried["gap"] = "an unknown gap" if np.isinf(found.estimate) else gap
+        else:
+            tried[status] = status
+    if nearly:
+        return min(nearly, key=lambda each: each[0])[1:]
+    ends = ", then ".join(tried.values())
+    advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
+    raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")
 
 
-def _solver_version(solver: str) -> str:
-    try:
-        return version({"HIGHS": "highspy"}.get(solver, solver.lower()))
-    except PackageNotFoundError:
-        return f"of cvxpy {version('cvxpy')}"
+def _within_reach(compiled: CompiledERM, a1: float, a2: float) -> tuple[CompiledERM, float, float, BoolArray]:
+    """The program with penalties that a solver can take, its a1 and a2, and the coefficients that are 0.
 
-
-def _run(problem: cp.Problem, solver: str, options: dict[str, float]) -> tuple[str, float]:
-    """Status of a solve, and the solver's own gap between primal and dual (infinite if it reports none)."""
-    try:
-        data, chain, inverse = problem.get_problem_data(solver, solver_opts=options)
-        raw = chain.solve_via_data(problem, data, warm_start=False, verbose=False, solver_opts=options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
-            problem.unpack_results(raw, chain, inverse)
-    except cp.error.SolverError as error:
-        return f"an error ({error})", np.inf
-    primal, dual = getattr(raw, "obj_val", np.inf), getattr(raw, "obj_val_dual", -np.inf)
-    return problem.status, abs(primal - dual)
+    Gradients of the risk are at most 2 |a_k| in its units: a penalty that is larger by the factors here makes a
+    coefficient 0, and a bound for smaller penalties holds. A structure may concern the free coefficients, for which
+    another column can stand in: then a_k is that before the free columns are projected out.
+    """
+    erm, (unit1, unit2) = compiled.erm, (compiled.sigma / compiled.factor, compiled.sigma**2 / compiled.factor)
+    risk = compiled.centred.risk if erm.structure is None else erm.risk
+    size = max(1.0, float(np.sqrt(risk.column_squares().max(initial=0.0))))
+    with np.errstate(over="ignore"):
+        l1, l2 = a1 * erm.u1, a2 * erm.u2
+    u1, u2 = np.minimum(l1, LARGEST_L1 * size / unit1), np.minimum(l2, LARGEST_L2 * size**2 / unit2)
+    zero = np.asarray((u1 < l1) | (u2 < l2))
+    return (compile_erm(replace(erm, u1=u1, u2=u2)), 1.0, 1.0, zero) if zero.any() else (compiled, a1, a2, zero)
 
 
 class _Solution(NamedTuple):
@@ -228,12 +226,12 @@ class _Solution(NamedTuple):
     reason: str
 
 
-def _read_solution(compiled: CompiledERM, a1: float, a2: float, unproven: float) -> _Solution:
+def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray, unproven: float) -> _Solution:
     """The solution of the last solve, proven independently of the solver if there is no structure."""
     erm, projected = compiled.erm, compiled.centred
     risk = projected.risk
     l1, l2 = a1 * erm.u1, a2 * erm.u2
-    v = compiled.sigma * compiled.variable.value
+    v = found = compiled.sigma * compiled.variable.value
     stationary = False
     if risk.loss.smooth and erm.structure is None:
         v = polish(risk, l1, l2, v)
@@ -243,11 +241,12 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, unproven: float)
         if erm.structure is not None:  # it may need the coefficient of a column that is nearly 0 on these rows
             size = np.full_like(size, size.max(initial=0.0))
         v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
+    v = np.where(zero | (compiled.explained and erm.structure is None), 0.0, v)
     theta = None if compiled.link is None else compiled.link.dual_value * (compiled.factor / compiled.sigma)
     null = risk.value(np.zeros_like(v)) + risk_of_rounding(risk.loss, erm.risk.y, erm.risk.q)
     w = projected.restore(v)
     if erm.structure is not None:
-        return _structured_solution(compiled, v, theta, unproven, null)
+        return _structured_solution(compiled, v, np.where(zero, 0.0, found), theta, unproven, null)
     rows = Rows.centred(erm.risk, projected)
     if rows is None:
         proof = prove(Rows.of(erm.risk), l1, l2, w, theta)
@@ -256,23 +255,52 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, unproven: float)
     tolerance = gap_tolerance(proof.objective, null)
     closed = abs(proof.objective - proof.estimate) <= tolerance
     accepted = closed or (stationary and proof.estimate <= proof.objective + tolerance)
+    accepted = accepted or _is_perfect(compiled, proof.objective)
     reason = "rounding errors exceed the tolerance" if closed else "optimality conditions met, gap not closed"
     return _Solution(w, proof.objective, proof.bound, proof.estimate, proof.theta, tolerance, accepted, reason)
 
 
 def _structured_solution(
-    compiled: CompiledERM, v: FloatArray, theta: FloatArray | None, unproven: float, null: float
+    compiled: CompiledERM, v: FloatArray, found: FloatArray, theta: FloatArray | None, unproven: float, null: float
 ) -> _Solution:
-    """The solution with a structure on W: its bound is the dual objective of the solver, less its accuracy."""
+    """The solution with a structure on W: its bound is the dual objective of the solver, less its accuracy.
+
+    The coefficients are v, or those found without small ones set to 0 if these matter to the structure, as they do to
+    the free ones of columns far from 0. If no other variable is needed, v = 0 is taken where it is better.
+    """
     risk = compiled.centred.risk
     bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset
+    compiled.variable.value = found / compiled.sigma
+    as_found, allowed = _value(compiled)
     compiled.variable.value = v / compiled.sigma
-    objective = compiled.factor * float(compiled.problem.objective.value) + risk.offset
-    feasible = all(np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in compiled.problem.constraints)
+    objective, feasible = _value(compiled)
+    if allowed and not (feasible and objective <= as_found + gap_tolerance(as_found, null)):
+        v, objective, feasible = found, as_found, True
+    for variable in compiled.problem.variables():
+        variable.value = np.zeros(variable.shape)
+    at_zero, allowed = _value(compiled)
+    if allowed and (at_zero <= objective or not feasible):
+        v, objective, feasible = np.zeros_like(v), at_zero, True
     bound = bound - SOLVER_ACCURACY * max(abs(objective), null) if feasible else -np.inf
     if theta is None:
         theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
+    if compiled.nonneg:
+        bound = max(bound, 0.0)
     tolerance = gap_tolerance(objective, null)
-    accepted = abs(objective - bound) <= tolerance
+    accepted = abs(objective - bound) <= tolerance or _is_perfect(compiled, objective)
     w = compiled.centred.restore(v)
     return _Solution(w, objective, bound, bound, theta, tolerance, accepted, "gap not closed")
+
+
+def _value(compiled: CompiledERM) -> tuple[float, bool]:
+    """The objective at the values of the variables, and whether these satisfy the constraints."""
+    value = compiled.factor * float(compiled.problem.objective.value) + compiled.centred.risk.offset
+    constraints = compiled.problem.constraints
+    return value, all(np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in constraints)
+
+
+def _is_perfect(compiled: CompiledERM, objective: float) -> bool:
+    """Whether free columns explain y up to rounding, and an objective is at most that of errors of 1e-7 of y."""
+    risk = compiled.erm.risk
+    error = 1e-7 * (np.abs(risk.y).max() or 1.0)
+    return compiled.explained and objective <= float(risk.q @ risk.loss.value(risk.y, risk.y + error))

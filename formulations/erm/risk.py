@@ -27,6 +27,9 @@ from scipy.sparse.linalg import lsqr
 from formulations.arrays import BoolArray, FloatArray, Matrix
 from formulations.losses import Loss, Squared
 
+# Coefficients of y on the free columns that differ by less than this share are the same.
+SAME = 2.0**-46
+
 
 @dataclass(frozen=True)
 class EmpiricalRisk:
@@ -135,6 +138,8 @@ def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
         C, fit = np.where(free, 0.0, solutions[:, :-1]), solutions[:, -1]
         A = risk.A - A_f @ C
     w0 = fit if risk.loss.task == "regression" else np.zeros(n_free)
+    if n_free and np.ptp(w0) <= SAME * np.abs(w0).max():  # the same in all cells, whatever the rounding
+        w0 = np.full(n_free, w0[0])
     return CentredRisk(replace(risk, A=A, y=risk.y - A_f @ w0), free, C, w0)
 
 
@@ -163,3 +168,11 @@ def compressed_squared_risk(blocks: Iterable[tuple[Matrix, FloatArray, FloatArra
     return EmpiricalRisk(
         A=np.ascontiguousarray(R[:, :-1]), y=R[:, -1].copy(), q=np.ones(len(R)), loss=Squared(), offset=offset
     )
+
+
+def residual_spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
+    """Root mean square of the residual of y on the free columns, 0 if that is rounding; 1 in classification."""
+    if original.loss.task != "regression":
+        return 1.0
+    size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
+    return left if left > 1e-13 * size else 0.0

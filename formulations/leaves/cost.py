@@ -2,8 +2,9 @@
 
 Data        rows i with pattern p(i), leaf features a_i (k numbers), target y_i, weight s_i > 0
             ridge >= 0, per "leaf" (as it is) or per "sample" (times the weight of the leaf)
+            d_k > 0, the weight of feature k in the ridge (1 by default)
 Leaf        a set G of patterns; W(G) the weight of its rows
-Cost        c(G) = min over b, w of   sum_{i : p(i) in G} s_i l(y_i, b + w'a_i) + r(G) |w|^2
+Cost        c(G) = min over b, w of   sum_{i : p(i) in G} s_i l(y_i, b + w'a_i) + r(G) sum_k d_k w_k^2
             r(G) = ridge   or   ridge W(G)
 
 It is a sum, not a mean, and b is free. A partition costs the sum over its leaves.
@@ -45,6 +46,8 @@ class PatternRows:
         Targets; a leaf costs the sum over them.
     s : array of shape (n,)
         Weights.
+    ridge_weights : array of shape (k,), optional
+        d_k, the weight of each leaf feature in the ridge; 1 by default.
     """
 
     patterns: BoolArray
@@ -52,15 +55,25 @@ class PatternRows:
     A: FloatArray
     y: FloatArray
     s: FloatArray
+    ridge_weights: FloatArray | None = None
 
     @classmethod
-    def of(cls, patterns: BoolArray, codes: IntArray, A: FloatArray, y: FloatArray, s: FloatArray) -> "PatternRows":
+    def of(
+        cls,
+        patterns: BoolArray,
+        codes: IntArray,
+        A: FloatArray,
+        y: FloatArray,
+        s: FloatArray,
+        ridge_weights: FloatArray | None = None,
+    ) -> "PatternRows":
         """Sort rows by the code of their pattern."""
         small = codes.astype(np.uint16) if len(patterns) < 2**16 else codes  # sorted faster
         order = np.argsort(small, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(codes, minlength=len(patterns))))
         targets = y[order]
-        return cls(patterns, start, A[order], targets[:, None] if y.ndim == 1 else targets, s[order])
+        targets = targets[:, None] if y.ndim == 1 else targets
+        return cls(patterns, start, A[order], targets, s[order], ridge_weights)
 
     @cached_property
     def counts(self) -> IntArray:
@@ -109,6 +122,12 @@ class LeafCost(ABC):
     def penalty(self, weight: float) -> float:
         """r(G) of a leaf of this weight."""
         return self.ridge * weight if self.ridge_scale == "sample" else self.ridge
+
+    @property
+    def ridges(self) -> FloatArray:
+        """ridge d_k of every leaf feature, rounded: these numbers define the cost."""
+        weights = self.rows.ridge_weights
+        return self.ridge * (np.ones(self.rows.A.shape[1]) if weights is None else weights)
 
     def cost(self, members: IntArray) -> float:
         """c(G) of the leaf that holds these patterns, by index, in floating point."""

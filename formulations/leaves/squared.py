@@ -7,7 +7,7 @@ the last pivot of one small Cholesky factorisation, see :mod:`formulations.leave
 zeros is not, so that it is exactly 0 in leaves where the feature is missing.
 
 *Scale.* Columns are divided by powers of 2, which is exact, so that their sums of squares over all rows are at most 1.
-With a_j = unit_j a'_j and y = unit_y y', the ridge of column j becomes ridge / unit_j^2, and costs are multiples of
+With a_j = unit_j a'_j and y = unit_y y', the ridge of column j becomes ridge d_j / unit_j^2, and costs are multiples of
 unit_y^2. The program does not change.
 
 *Interval.* The upper end is the value at the weights w of the leaf's model. With N_j the norm of column j plus that of
@@ -78,8 +78,16 @@ class SquaredLeafCost(LeafCost):
             norms = np.abs(self.Z).max(axis=0) * np.sqrt(n)
         self.unit = _powers_of_two(norms)
         self.Z /= self.unit
-        held = 8 * len(rows.patterns) * self.length <= MOST_GRAMS
-        self.grams: FloatArray = all_grams(self.Z, rows.start, self.length) if held else np.empty((0, self.length))
+        self._grams: list[FloatArray] = []  # shared by all ridges
+
+    @property
+    def grams(self) -> FloatArray:
+        """The packed Gram matrix of every pattern, computed when first needed; none if they are not held."""
+        if not self._grams:
+            held = 8 * len(self.rows.patterns) * self.length <= MOST_GRAMS
+            none = np.empty((0, self.length))
+            self._grams.append(all_grams(self.Z, self.rows.start, self.length) if held else none)
+        return self._grams[0]
 
     @property
     def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -87,9 +95,11 @@ class SquaredLeafCost(LeafCost):
         return self.Z, self.rows.start, self.grams
 
     def pattern_grams(self) -> FloatArray:
-        """Gram matrix of the shifted rows (1, a, y) of every pattern, in their own units."""
-        grams = [self.Z[a:b].T @ self.Z[a:b] for a, b in pairwise(self.rows.start)]
-        return np.asarray(np.array(grams) * np.outer(self.unit, self.unit))
+        """Gram matrix of the shifted rows (1, a, y) of every pattern, in units in which all d_k are 1."""
+        grams, unit = [self.Z[a:b].T @ self.Z[a:b] for a, b in pairwise(self.rows.start)], self.unit.copy()
+        if self.rows.ridge_weights is not None:
+            unit[1:-1] /= np.sqrt(self.rows.ridge_weights)
+        return np.asarray(np.array(grams) * np.outer(unit, unit))
 
     @property
     def scaled_ridge(self) -> FloatArray:
@@ -97,7 +107,7 @@ class SquaredLeafCost(LeafCost):
         ridge = np.zeros(self.size)
         per = self.unit[0] ** 2 if self.ridge_scale == "sample" else 1.0
         with np.errstate(over="ignore"):
-            ridge[1:-1] = np.minimum(self.ridge * per / self.unit[1:-1] ** 2, OVERWHELMING)
+            ridge[1:-1] = np.minimum(self.ridges * per / self.unit[1:-1] ** 2, OVERWHELMING)
         return ridge
 
     @property
@@ -130,10 +140,14 @@ class SquaredLeafCost(LeafCost):
         return np.asarray(costs * self.unit[-1] ** 2)
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
-        patterns, counts = self.rows.patterns, self.rows.counts
-        G, rows = split_grams(*self.statistics, counts, patterns, np.asarray(members), features, self.length)
-        costs = self.costs_of_grams(G).reshape(2, -1)
-        costs[:, rows.min(axis=0) < max(1, min_rows)] = np.inf
+        costs, least = np.full((2, len(features)), np.inf), max(1, min_rows)
+        patterns, counts, members = self.rows.patterns, self.rows.counts, np.asarray(members)
+        missing = counts[members] @ patterns[np.ix_(members, features)]
+        allowed = np.flatnonzero((missing >= least) & (counts[members].sum() - missing >= least))
+        at_once = max(1, MOST_GRAMS // (16 * self.length))
+        for part in np.split(allowed, range(at_once, len(allowed), at_once)):
+            G, _ = split_grams(*self.statistics, counts, patterns, members, features[part], self.length)
+            costs[:, part] = self.costs_of_grams(G).reshape(2, -1)
         return costs[0], costs[1]
 
     def _fit(self, members: IntArray) -> LeafModel:
@@ -152,10 +166,11 @@ class SquaredLeafCost(LeafCost):
             w[varies] = _ridge_weights(B if varies.all() else B[:, varies], z, r[varies], size[varies])
             w[~np.isfinite(w) | (r >= OVERWHELMING)] = 0.0
         residual = z - B @ w
-        penalty = float(r @ (w * w))
-        value = float(np.sum(residual * residual)) + penalty
-        error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
-        upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error**2
+        with np.errstate(over="ignore", invalid="ignore"):  # of columns that are tiny in this leaf
+            penalty = float(r @ (w * w))
+            value = float(np.sum(residual * residual)) + penalty
+            error = U * (len(w) + 8) * float(norms[-1] + norms[:-1] @ np.abs(w))
+            upper = value * (1.0 + 300 * U) + 2.0 * math.sqrt(value) * error + error * error
         upper += U * (len(Z) + 10) * penalty  # the weight of the leaf is rounded
         if not upper - value <= max(NEGLIGIBLE * value, NOTHING):  # or not a number
             w, upper = self._precise_fit(members, w)

@@ -107,7 +107,7 @@ def count(trees: RoundedTrees, ceilings: Sequence[int]) -> list[float]:
     steps = min(STEPS[1], max(STEPS[0], (CONVOLVED / max(1, added)) ** 0.5))
     grid = _Grid(2.0 ** np.ceil(np.log2(max(steps, budget) / steps)), trees.rounded)
     below: dict[tuple[int, int], dict[int, Costs]] = {}
-    for k in range(max(1, depth - 1), 0, -1):
+    for k in range(min(depth, max(1, depth - 1)), 0, -1):
         level: dict[tuple[int, int], dict[int, Costs]] = {}
         for rank, v in visited[k].tolist():
             lists: dict[int, list[Costs]] = {}

@@ -19,6 +19,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
+from xgboost.core import XGBoostError
 
 from admiss.baselines.tuning.grids import Grid
 from admiss.baselines.tuning.nested.boosting import histogram_rounds, xgboost_rounds
@@ -115,8 +116,20 @@ class Kind:
         """Outputs for held-out rows at all values of nested parameters, from one fit."""
         largest = {name: values[-1] for name, values in nested.items()}
         model = self.make(train, {**parameters, **largest}, seed)
-        model.fit(train.X, train.y, sample_weight=train.s)
-        return self.read(model, X, nested)
+        return self.read(fit_predictor(model, train), X, nested)
+
+
+def fit_predictor(model: Any, rows: Rows) -> Any:
+    """Fit a predictor. A column without values, which histograms cannot bin, is constant for them."""
+    X = rows.X
+    if isinstance(model, HistGradientBoostingRegressor | HistGradientBoostingClassifier):
+        X = np.where(np.isnan(X).all(axis=0), 0.0, X)
+    try:
+        return model.fit(X, rows.y, sample_weight=rows.s)
+    except XGBoostError as error:
+        raise ValueError(
+            "XGBoost refuses these rows: it computes in single precision, so use other units for X, y and the weights."
+        ) from error
 
 
 def _ordered(values: list[Any]) -> list[Any]:
@@ -126,6 +139,11 @@ def _ordered(values: list[Any]) -> list[Any]:
 
 class _LinearKind(Kind):
     """Linear predictors: lambda is read off a path."""
+
+    def make(self, rows: Rows, parameters: Parameters, seed: int) -> Any:
+        """As usual; an elastic net does not limit its predictions."""
+        estimator = super().make(rows, parameters, seed)
+        return estimator if rows.n_classes else estimator.set_params(max_extrapolation=np.inf)
 
     def cells(self, grid: Grid, rows: Rows) -> list[tuple[Parameters, Grid]]:
         cells = []

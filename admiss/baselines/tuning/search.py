@@ -6,7 +6,7 @@ combination of crossed parameters, and its nested parameters are read off that f
 used to fit one ordinary estimator to all rows. The folds do not depend on the kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,17 +14,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.baselines.tuning.grids import Grid, resolve_grid
-from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows
+from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows, fit_predictor
 from admiss.baselines.tuning.scoring import check_held_out, score
 from admiss.estimator.folds import Split
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.observed import observed_moments
-from admiss.estimator.seeds import seeded
-from admiss.estimator.validation import feature_names, read_features
+from admiss.estimator.seeds import read_random_state, seeded
+from admiss.estimator.validation import feature_names, read_features, refuse_extremes
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
@@ -69,7 +69,7 @@ class Tuned(BaseEstimator):
         grids = resolve_grid(self.grid, self._kinds())
         for kind, grid in grids.items():
             KINDS[kind].check(kind, grid, is_classifier(self))
-        if self.scoring not in self._scores:
+        if not isinstance(self.scoring, str) or self.scoring not in self._scores:
             raise ValueError(f"scoring must be one of {', '.join(map(repr, self._scores))}, not {self.scoring!r}.")
         if self.imputer is not None and not (hasattr(self.imputer, "fit") and hasattr(self.imputer, "transform")):
             raise ValueError(f"imputer must be a transformer of scikit-learn or None, not {self.imputer!r}.")
@@ -77,12 +77,15 @@ class Tuned(BaseEstimator):
 
     def _seed(self) -> int:
         """The seed of folds and predictors."""
-        fixed = isinstance(self.random_state, int | np.integer)
-        return int(self.random_state if fixed else check_random_state(self.random_state).randint(2**31 - 1))
+        random, fixed = read_random_state(self.random_state), isinstance(self.random_state, int | np.integer)
+        return int(self.random_state if fixed else random.randint(2**31 - 1))
 
     def _tune(self, grids: dict[str, Grid], rows: Rows, splits: list[Split], seed: int) -> None:
         """Select and fit; ``rows`` have positive weights."""
         self._refuse_nan(rows.X)
+        _refuse_beyond_single(rows.X, grids)
+        if "linear" in grids:
+            refuse_extremes(np.ones(len(rows.X)), rows.weights, rows.X, feature_names(self))
         for k, (train, test) in enumerate(splits, start=1):
             if rows.n_classes and np.ptp(rows.y[train]) == 0:
                 raise ValueError(f"All training rows of fold {k} are of one class: use fewer folds, or more rows.")
@@ -110,8 +113,7 @@ class Tuned(BaseEstimator):
             scores += list(zip(*([value for _, value in result] for result in results), strict=True))
         self._select(candidates, np.array(scores))
 
-        predictor = KINDS[self.best_kind_].make(rows, self.best_params_, seed)
-        predictor.fit(completed.X, completed.y, sample_weight=completed.s)
+        predictor = fit_predictor(KINDS[self.best_kind_].make(rows, self.best_params_, seed), completed)
         self.n_fits_ = len(tasks) + 1
         self.best_estimator_ = (
             predictor if imputer is None else Pipeline([("imputer", imputer), ("predictor", predictor)])
@@ -139,6 +141,7 @@ class Tuned(BaseEstimator):
     def _rows_to_predict(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = read_features(self, X, reset=False)
+        _refuse_beyond_single(X, [self.best_kind_])
         if self.imputer is not None:
             return X
         self._refuse_nan(X)
@@ -159,9 +162,15 @@ class Tuned(BaseEstimator):
         return tags
 
 
+def _refuse_beyond_single(X: FloatArray, kinds: Iterable[str]) -> None:
+    """Refuse values that XGBoost cannot hold, lest it fail in the middle of a search."""
+    if "xgboost" in kinds and np.nanmax(np.abs(X), initial=0.0) > np.finfo(np.float32).max:
+        raise ValueError("X is too large for XGBoost, which computes in single precision: use other units.")
+
+
 def listed_kinds(kind: Any) -> tuple[Any, ...]:
     """The given kinds, one or several, not validated."""
-    return (kind,) if isinstance(kind, str) or not hasattr(kind, "__iter__") else tuple(kind)
+    return (kind,) if isinstance(kind, str) or not np.iterable(kind) else tuple(kind)
 
 
 @dataclass(frozen=True)
@@ -197,10 +206,11 @@ def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
     imputer = seeded(imputer, seed)
     _return_arrays(imputer)
     weights = {"sample_weight": rows.s} if rows.s is not None and has_fit_parameter(imputer, "sample_weight") else {}
-    completed = check_array(
-        imputer.fit_transform(rows.X, rows.y, **weights), dtype=np.float64, ensure_all_finite="allow-nan"
-    )
-    return imputer, replace(rows, X=completed)
+    try:
+        completed = imputer.fit_transform(rows.X, rows.y, **weights)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"{type(imputer).__name__} cannot be fitted with its parameters: {error}.") from error
+    return imputer, replace(rows, X=check_array(completed, dtype=np.float64, ensure_all_finite="allow-nan"))
 
 
 def _return_arrays(imputer: Any) -> None:

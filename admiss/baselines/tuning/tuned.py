@@ -17,6 +17,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from formulations.arrays import FloatArray
@@ -88,6 +89,7 @@ class TunedRegressor(RegressorMixin, Tuned):
             X = read_features(self, X, reset=True)
             y = read_regression_target(self, y, len(X))
             s = read_weights(sample_weight, X)
+            refuse_extremes(y, s)
             used, seed = s > 0, self._seed()
             splits = make_folds(X, y, None, s, self.cv, seed)
             self._tune(grids, Rows(X[used], y[used], None if sample_weight is None else s[used], 0), splits, seed)
@@ -150,6 +152,7 @@ class TunedClassifier(ClassifierMixin, Tuned):
             classes, codes = read_classes(self, y, len(X))
             _check_class_weights(grids, classes.tolist())
             s = read_weights(sample_weight, X)
+            refuse_extremes(np.ones(len(X)), s)
             used, seed = s > 0, self._seed()
             present = np.unique(codes[used])
             if len(present) < 2:

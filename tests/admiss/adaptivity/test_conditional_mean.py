@@ -5,17 +5,18 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import admiss.adaptivity.conditional_mean as module
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
+from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import ConditionalMean
 from admiss.bounds import coefficient_count
 from admiss.datasets import paper_instance
+from admiss.linear.penalty import penalty_weights
 
 
 def test_weights_are_those_of_the_formula(make_rows):
     X, y = make_rows(n=200, d=4)
     model = AdaptiveRegressor(ConditionalMean(), lam=0.5).fit(X, y)
     law = model.design_.adaptivity.law_
-    mu, Sigma = law.mean, law.covariance
+    mu, Sigma, centre = law.mean, law.covariance, model.design_.centre
     table = model.coef_table()
     beta = {
         name: w
@@ -34,7 +35,7 @@ def test_weights_are_those_of_the_formula(make_rows):
         expected = np.zeros(4)
         expected[o] = b[o] + to_observed @ b[m]
         intercept = beta["(intercept)"] + b[m] @ (mu[m] - to_observed.T @ mu[o])
-        intercept += sum(jump.get(f"x{j} missing", 0.0) for j in np.flatnonzero(m))
+        intercept += sum(jump.get(f"x{j} missing", 0.0) for j in np.flatnonzero(m)) - expected @ centre
         np.testing.assert_allclose(model.coef_at(pattern), expected, atol=1e-8)
         assert model.intercept_at(pattern) == pytest.approx(intercept, abs=1e-8)
 
@@ -114,4 +115,18 @@ def test_count_and_errors(make_rows):
 
 def test_printed_names(make_rows):
     X, y = make_rows()
-    assert " E[x0]" in AdaptiveRegressor(ConditionalMean()).fit(X, y).to_text()
+    assert " (E[x0] - 1.13)" in AdaptiveRegressor(ConditionalMean()).fit(X, y).to_text()
+    assert " E[x0]" in AdaptiveRegressor(ConditionalMean(), center=False).fit(X, y).to_text()
+
+
+@pytest.mark.parametrize("offset", [0.0, 4.25e7, 1e9])
+def test_a_missing_value_at_the_mean_is_a_zero_of_the_authors_penalties(make_rows, offset):
+    """Whatever the rounding of the mean; without correlations there is no other expectation than the mean."""
+    X, y = make_rows(n=60, d=2)
+    missing = np.isnan(X).any(axis=1)
+    X = np.where(missing[:, None], np.nan, X + offset)
+    for s in np.random.default_rng(0).uniform(1, 3, size=(5, 60)):
+        model = AdaptiveRegressor(ConditionalMean(), lam=30.0, penalty_weights="authors").fit(X, y, s)
+        weights = penalty_weights(model.design_, X, s, kind="authors", adaptive_penalty=1.0, standardise=False)[0]
+        np.testing.assert_allclose(weights[-2:], (1.0 + s @ missing / s.sum()) / s.sum(), rtol=1e-12)
+        assert verify(model, X, y, s)

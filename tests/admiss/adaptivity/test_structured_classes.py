@@ -26,6 +26,32 @@ def matrix_of(model):
     return (design.scatter() @ (model.coefficients_ * design.column_scale)).reshape(shape)
 
 
+@pytest.mark.parametrize("adaptivity", [LowRankAffine(30.0), FusedPatterns(30.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_hold_in_bad_units(adaptivity, seed):
+    """A small target and large features: no bound is above a model that is known, and weights count as copies."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(22, 3)) * [1e3, 1.0, 1e-7] + [5e4, 0.0, 1.25]
+    X[rng.uniform(size=X.shape) < 0.4] = np.nan
+    y, counts = 1e-3 * (2.0 + rng.normal(size=22)), rng.integers(1, 4, size=22)
+    model = AdaptiveRegressor(adaptivity, lam=30.0, scale=False)
+    weighted = clone(model).fit(X, y, sample_weight=counts.astype(float)).certificate_
+    copied = model.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts)).certificate_
+    assert weighted.objective == pytest.approx(copied.objective, rel=1e-6)
+    assert (
+        max(weighted.bound, copied.bound) <= min(weighted.objective, copied.objective) <= np.var(np.repeat(y, counts))
+    )
+
+
+def test_an_inherited_mark_of_homogeneity_is_lost_with_another_structure():
+    class Squared(LowRankAffine):
+        def structure(self, W):
+            return cp.sum_squares(W[1:, 1:]), []
+
+    assert LowRankAffine().has_homogeneous_structure()
+    assert not Squared().has_homogeneous_structure()
+
+
 # low rank
 
 
@@ -43,7 +69,7 @@ def rank_one_rows(n, d, seed=0):
 def objective_at(model, X, y, W, lam, strength):
     """The objective at the matrix [b; w_0, C], with C_jj those of the best diagonal."""
     scale, counts = model.design_.scale, model.design_.adaptivity.counts(np.isnan(X), np.ones(len(X)))
-    z, M = np.nan_to_num(X / scale), np.isnan(X).astype(float)
+    z, M = np.nan_to_num((X - model.design_.centre) / scale), np.isnan(X).astype(float)
     phi = np.column_stack([np.ones(len(X)), M])
     f = phi @ W[0] + ((phi @ W[1:].T) * z).sum(axis=1)
     ridge = np.divide(lam, counts, out=np.zeros_like(counts), where=counts > 0)
@@ -55,7 +81,8 @@ def objective_at(model, X, y, W, lam, strength):
 def proximal_gradient(model, X, y, lam, strength, steps=20_000):
     """Ridge and nuclear norm by accelerated steps with soft thresholding of the singular values; C_jj is free."""
     scale, counts = model.design_.scale, model.design_.adaptivity.counts(np.isnan(X), np.ones(len(X)))
-    z, M = np.column_stack([np.ones(len(X)), np.nan_to_num(X / scale)]), np.isnan(X).astype(float)
+    z = np.column_stack([np.ones(len(X)), np.nan_to_num((X - model.design_.centre) / scale)])
+    M = np.isnan(X).astype(float)
     phi = np.column_stack([np.ones(len(X)), M])
     ridge = np.divide(lam, counts, out=np.zeros_like(counts), where=counts > 0)
     ridge[0, 0] = 0.0
@@ -77,7 +104,7 @@ def proximal_gradient(model, X, y, lam, strength, steps=20_000):
 @pytest.mark.parametrize("strength", [0.02, 0.2])
 def test_low_rank_certificate_against_proximal_gradient(strength):
     X, y = rank_one_rows(120, 5)
-    model = AdaptiveRegressor(LowRankAffine(strength), lam=0.3, l1_ratio=0.0).fit(X, y)
+    model = AdaptiveRegressor(LowRankAffine(strength), lam=0.3, adaptive_penalty=1.0).fit(X, y)
     other = proximal_gradient(model, X, y, 0.3, strength)
     least = objective_at(model, X, y, other, 0.3, strength)
     certificate = model.certificate_
@@ -189,10 +216,12 @@ def test_fused_program_written_out(make_rows, solver, loss):
     strength, lam = 0.15, 0.7
     model = AdaptiveRegressor(FusedPatterns(strength), lam=lam, l1_ratio=0.3, loss=loss).fit(X, y, s)
     patterns, scale, M = model.design_.patterns.patterns, model.design_.scale, np.isnan(X)
+    centre = model.design_.centre
+    np.testing.assert_allclose(centre, [np.average(x[~m], weights=s[~m]) for x, m in zip(X.T, M.T, strict=True)])
     b = [cp.Variable() for _ in patterns]
     w = [[cp.Variable() for _ in range(3)] for _ in patterns]
     risk, penalty, variation = 0.0, 0.0, 0.0
-    for x, target, weight in zip(X / scale, y, s, strict=True):
+    for x, target, weight in zip((X - centre) / scale, y, s, strict=True):
         p = [np.array_equal(m, np.isnan(x)) for m in patterns].index(True)
         residual = target - b[p] - sum(w[p][j] * x[j] for j in range(3) if not np.isnan(x[j]))
         risk += weight / s.sum() * (cp.square(residual) if loss == "squared" else cp.abs(residual))
@@ -210,8 +239,8 @@ def test_fused_program_written_out(make_rows, solver, loss):
     assert model.certificate_.bound <= least + 1e-6
     if loss == "squared":
         for p, m in enumerate(patterns):
-            assert model.intercept_at(m) == pytest.approx(b[p].value, abs=2e-3)
             expected = [0.0 if m[j] else w[p][j].value / scale[j] for j in range(3)]
+            assert model.intercept_at(m) == pytest.approx(b[p].value - expected @ centre, abs=2e-3)
             np.testing.assert_allclose(model.coef_at(m), expected, atol=2e-3)
 
 
@@ -273,6 +302,27 @@ def test_fused_wins_where_patterns_interact():
         assert fused.score(data.X_test, data.y_test) > usual.score(data.X_test, data.y_test) + 0.05
 
 
+@pytest.mark.parametrize("n", [10, 40])
+def test_fused_models_of_a_constant_target(make_rows, n):
+    """Models of all patterns are the same, without differences by rounding; few rows, and rows that are compressed."""
+    X = make_rows(n=n, d=2)[0]
+    for seed, target in enumerate((0.25, 0.3, 7.1)):
+        s = np.random.default_rng(seed).uniform(1, 3, size=n)
+        model = AdaptiveRegressor(FusedPatterns(1e5), lam=1e-3, scale=False).fit(X, np.full(n, target), s)
+        np.testing.assert_allclose(model.predict(X), target, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fused_models_of_features_far_from_zero(seed):
+    """A tiny coefficient of such a feature stands in for the intercept, whose differences cost more."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.full(24, 4250.0), 5.125 + 1e-8 * rng.normal(size=24)])
+    X[::2] = np.nan
+    y = np.where(np.isnan(X[:, 0]), 999.77, 999.9) + 0.03 * rng.normal(size=24)
+    model = AdaptiveRegressor(FusedPatterns(0.03), loss="quantile", center=False, scale=False).fit(X, y)
+    assert 0 <= model.certificate_.gap <= 1e-4 * model.certificate_.objective
+
+
 def test_fused_refuses_too_many_patterns(make_rows):
     X, y = make_rows(n=100, d=6)
     with pytest.raises(ValueError, match=r"FusedPatterns has \d+ patterns, more than max_patterns=20: use Affine"):
@@ -310,7 +360,7 @@ def test_classification(make_rows, adaptivity):
     """Also with cells of one class, whose intercept the structure bounds; the objective is that of a plain program."""
     X, y = make_rows(n=120)
     labels = np.where(np.isnan(X[:, 0]) & np.isnan(X[:, 1]), 1, y > np.median(y))
-    model = AdaptiveClassifier(adaptivity, lam=0.2).fit(X, labels)
+    model = AdaptiveClassifier(adaptivity, lam=0.2, l1_ratio=0.5).fit(X, labels)
     scores = model.decision_function(X)
     assert np.abs(scores).max() < 25
     assert model.score(X, labels) > 0.7

@@ -385,7 +385,7 @@ def test_errors_are_one_sentence():
     with pytest.raises(ValueError, match="infinity in column 1"):
         complete_transductive(X, bad)
     for wrong in ({"n_donors": 0}, {"n_sweeps": 2.5}, {"n_donors": True}):
-        with pytest.raises(ValueError, match=r"n_(donors|sweeps) must be a positive integer, not"):
+        with pytest.raises(ValueError, match=r"n_(donors|sweeps) must be a positive integer up to 100,000, not"):
             ChainedEquations(**wrong).fit(X)
 
 

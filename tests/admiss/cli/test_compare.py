@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import admiss.cli.user_table
+import admiss.user_table.table
+from admiss import FiniteRegressor
+from admiss.cli.compare import _split
 from admiss.cli.main import main
-from admiss.cli.user_table import read_table
-from admiss.compare.partitions import METHODS, Setting, compare_partitions
-from admiss.datasets import make_interacting, make_synthetic
+from admiss.compare.setting import METHODS
+from admiss.datasets import make_interacting
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_the_default_comparison(here, capsys):
-    assert main(["compare", "--rows", "400", "--folds", "3"]) == 0
+    assert main(["compare", "--rows", "400", "--folds", "3", "--min-rows", "22"]) == 0
     shown = capsys.readouterr().out
     assert "interacting patterns: 400 training rows, 10 features, 50% missing" in shown
     assert "MCAR as in the paper" in shown
@@ -46,39 +47,10 @@ def test_the_default_comparison(here, capsys):
     assert sorted(path.name for path in here.iterdir()) == ["admiss-compare.json", "admiss-compare.png"]
 
 
-def test_every_method_by_name():
-    data = make_interacting(n=80, d=4, n_test=200, random_state=0)
-    setting = Setting(max_depth=2, max_leaves=3, folds=0, min_rows=15, time_limit=20)
-    methods = tuple(name for name in METHODS if name != "split-assign")
-    compared = compare_partitions(
-        data.X_train, data.y_train, data.X_test, data.y_test, methods=methods, setting=setting
-    )
-    cost = dict(zip(compared.table["method"], compared.table["cost"], strict=True))
-    assert cost["groups"] <= cost["boxes"] <= cost["tree"] <= cost["greedy"] <= cost["none"]
-    assert cost["tree-mio"] == pytest.approx(cost["tree"], rel=1e-9)
-    assert "cv_R2" not in compared.table
-    absolute = Setting(max_depth=2, max_leaves=3, folds=0, min_rows=15, loss="absolute", ridge=0.0)
-    textbook = compare_partitions(
-        data.X_train, data.y_train, methods=("greedy", "tree", "split-assign"), setting=absolute
-    ).table
-    assert textbook["cost"][2] == pytest.approx(textbook["cost"][1], rel=1e-6)
-    assert "test_R2" not in textbook
-
-
-def test_the_verdict_says_what_came_out():
-    data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
-    one = compare_partitions(data.X_train, data.y_train, setting=Setting(max_depth=1, folds=0))
-    assert one.verdict() == "Greedy found the optimal tree."
-    assert compare_partitions(data.X_train, data.y_train, methods=("none",), setting=Setting(folds=0)).verdict() == ""
-    stopped = compare_partitions(data.X_train, data.y_train, setting=Setting(folds=0, time_limit=0.0))
-    assert "not proven optimal (time limit)" in stopped.verdict()
-    assert "optimum" not in stopped.curves
-
-
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("backend", ["polars", "pandas"])
 def test_your_own_file(here, capsys, monkeypatch, ending, backend):
-    monkeypatch.setattr(admiss.cli.user_table, "BACKENDS", (backend,))
+    monkeypatch.setattr(admiss.user_table.table, "BACKENDS", (backend,))
     data = make_interacting(n=300, d=5, random_state=0)
     frame = pd.DataFrame(data.X_train, columns=["age", "height", "c", "d", "e"])
     frame["price"] = data.y_train
@@ -90,24 +62,14 @@ def test_your_own_file(here, capsys, monkeypatch, ending, backend):
     else:
         frame.to_parquet("houses.parquet")
     options = ["compare", "--data", f"houses.{ending}", "--target", "price", "--max-depth", "2", "--out", "found"]
-    assert main([*options, "--folds", "0"]) == 0
+    assert main([*options, "--folds", "0", "--min-rows", "36"]) == 0
     shown = capsys.readouterr().out
     assert "houses." in shown
-    assert "222 training rows, 6 features" in shown
-    assert "town is left out" in shown
+    assert "222 training rows, 17 features" in shown
+    assert "town (10 of 50 values)" in shown
     assert "3 rows without price are left out" in shown
     text = json.loads((here / "found.json").read_text())["comparisons"][0]["models"]["tree"]
     assert "age is missing" in text or "height is missing" in text
-
-
-def test_text_columns_are_encoded(here):
-    pd.DataFrame({"a": ["x", None, "y", "z"], "b": [1.0, np.inf, None, 2.0], "y": [1, 2, 3, 4]}).to_csv(
-        "t.csv", index=False
-    )
-    table = read_table("t.csv", "y")
-    assert table.names == ["a=x", "a=y", "a=z", "b"]
-    np.testing.assert_array_equal(table.X[:, 0], [1, np.nan, 0, 0])
-    np.testing.assert_array_equal(table.X[:, 3], [1, np.nan, np.nan, 2])
 
 
 def test_oddities_of_files(here, capsys):
@@ -117,39 +79,97 @@ def test_oddities_of_files(here, capsys):
     frame.loc[rng.uniform(size=120) < 0.4, "b"] = np.nan
     frame.loc[3, "c"] = np.inf
     frame.to_csv("s.csv", sep=";", index=False)
-    options = ["compare", "--data", "s.csv", "--target", "y", "--min-rows", "80", "--max-depth", "1"]
-    assert main(options) == 0
-    assert "1 infinite values of c are treated as missing" in capsys.readouterr().out
-    assert main([*options[:5], "--methods", "boxes", "groups", "--max-leaves", "2", "--folds", "0"]) == 0
-    frame.assign(y=1.0).to_csv("constant.csv", index=False)
-    assert main(["compare", "--data", "constant.csv", "--target", "y", "--max-depth", "2"]) == 0
+    options = ["compare", "--data", "s.csv", "--target", "y", "--no-references", "--max-depth", "1"]
+    assert main([*options, "--min-rows", "80"]) == 0
+    assert "Infinite values are treated as missing: c (1)" in capsys.readouterr().out
+    assert main([*options, "--methods", "boxes", "groups", "--max-leaves", "2", "--folds", "0"]) == 0
+
+
+def test_classes_of_a_file(here, capsys):
+    data = make_interacting(n=300, d=4, random_state=0)
+    frame = pd.DataFrame(data.X_train, columns=["age", "height", "c", "d"])
+    frame["kind"] = np.where(data.y_train > 1, "high", np.where(data.y_train < -1, "low", "middle"))
+    frame.loc[:1, "kind"] = "odd"
+    frame.to_csv("k.csv", index=False)
+    options = ["compare", "--data", "k.csv", "--target", "kind", "--max-depth", "2", "--folds", "3"]
+    assert main([*options, "--html", "k.html"]) == 0
     shown = capsys.readouterr().out
-    assert "nan %" not in shown
-    assert "+nan" not in shown
-    assert "Greedy found the optimal tree." in shown
+    assert "classification" in shown
+    assert "225 training rows, 4 features, 50% missing; classes: high " in shown
+    for words in ("log-loss cv", "AUC test", "accuracy cv", "mean + indicators + logistic", "HistGradientBoosting"):
+        assert words in shown
+    assert "R2" not in shown
+    content = json.loads((here / "admiss-compare.json").read_text())["comparisons"][0]
+    assert content["setting"]["task"] == "classification"
+    assert all(0 <= row["cv_AUC"] <= 1 for row in content["methods"])
+    assert list(content["references"]) == ["mean + indicators + logistic", "HistGradientBoosting"]
+    assert "k.csv" in (here / "k.html").read_text()
+    assert main([*options, "--no-references"]) == 0
+    assert "HistGradientBoosting" not in capsys.readouterr().out
+
+
+def test_test_rows_are_stratified_by_class():
+    y = np.array(["a"] * 80 + ["b"] * 19 + ["c"])
+    train, test = _split(y, "classification", 0.2, 0)
+    assert (y[test] == "b").sum() == 4
+    assert sorted([*train, *test]) == list(range(100))
+    every = np.array([f"row {i}" for i in range(10)])
+    assert len(_split(every, "classification", 0.3, 0)[1]) == 3
+    assert len(_split(np.array(["a", "a", "b", "b"]), "classification", 0.25, 0)[1]) == 1
+    with pytest.raises(ValueError, match="One row is too few"):
+        _split(np.ones(1), "regression", 0.25, 0)
+
+
+def test_numbers_as_the_estimators_take_them(here, capsys):
+    options = ["compare", "--rows", "150", "--folds", "0", "--max-depth", "1", "--no-references", "--methods", "greedy"]
+    assert main([*options, "--no-center", "--no-scale", "--loss", "quantile", "--ridge", "2"]) == 0
+    setting = json.loads((here / "admiss-compare.json").read_text())["comparisons"][0]["setting"]
+    assert (setting["center"], setting["scale"], setting["loss"], setting["ridge"]) == (False, False, "quantile", 2)
+    assert main(options) == 0
+    setting = json.loads((here / "admiss-compare.json").read_text())["comparisons"][0]["setting"]
+    default = FiniteRegressor().get_params()
+    shared = ("center", "scale", "loss", "ridge", "ridge_scale", "leaf_model")
+    assert {name: setting[name] for name in shared} == {name: default[name] for name in shared}
+
+
+def test_without_time_the_files_are_written(here, capsys):
+    assert main(["compare", "--rows", "200", "--time-limit", "0", "--html", "page.html"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("Not finished within the time limit of 0 s") == 2
+    rows = json.loads((here / "admiss-compare.json").read_text())["comparisons"][0]["methods"]
+    assert {row["status"] for row in rows} == {"time limit"}
+    assert {row["cost"] for row in rows} == {None}
+    assert (here / "page.html").exists()
+    assert (here / "admiss-compare.png").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--data", "nothing.csv", "--target", "y"], "There is no file nothing.csv"),
-        (["--data", "t.csv", "--target", "q"], "has no column 'q': it has a, y"),
-        (["--data", "t.csv", "--target", "a"], "not a column of numbers"),
+        (["--data", "t.csv", "--target", "q"], "has no column 'q': it has a and y"),
+        (["--data", "t.csv", "--target", "a"], "too many for classes"),
+        (["--data", "constant.csv", "--target", "y"], "is 1 in every row: there is nothing to predict"),
         (["--data", "t.txt", "--target", "a"], "neither .csv nor .parquet"),
         (["--data", "t.csv"], "belong together"),
-        (["--methods", "split-assign"], "--loss absolute --ridge 0"),
-        (["--methods", "groups", "--loss", "absolute"], "groups needs --loss squared"),
+        (["--task", "classification"], "are for --data FILE"),
+        (["--drop", "a"], "are for --data FILE"),
+        (["--methods", "split-assign"], "use the absolute loss and ridge 0"),
+        (["--methods", "groups", "--loss", "absolute"], "groups needs the squared loss"),
+        (["--time-limit", "-1"], "non-negative number of seconds"),
         (["--max-depth", "0"], "max_depth must be"),
         (["--min-rows", "100000"], "more than the"),
-        (["--folds", "1"], "--folds must be"),
+        (["--folds", "1"], "must be 0 or at least 2"),
         (["--test-share", "2"], "--test-share must be"),
         (["--ridge", "-1"], "ridge must be"),
         (["--out", "no/such/folder/x"], "no folder"),
         (["--out", "."], "must end with a name"),
+        (["--html", "no/such/folder/x.html"], "no folder no/such/folder for --html"),
     ],
 )
 def test_bad_options_are_one_sentence(here, capsys, options, words):
     pd.DataFrame({"a": ["u", "v"], "y": [1.0, 2.0]}).to_csv("t.csv", index=False)
+    (here / "constant.csv").write_text("a,y\n1,1\n2,1\n")
     (here / "t.txt").write_text("a\n1\n")
     with pytest.raises(SystemExit) as stop:
         main(["compare", *options])
@@ -167,7 +187,7 @@ def test_without_matplotlib_the_picture_is_left_out_with_a_sentence(here, capsys
 
 def test_without_a_library_for_frames_one_sentence_says_so(here, monkeypatch, capsys):
     pd.DataFrame({"a": [1, 2], "y": [1.0, 2.0]}).to_csv("t.csv", index=False)
-    monkeypatch.setattr(admiss.cli.user_table, "BACKENDS", ())
+    monkeypatch.setattr(admiss.user_table.table, "BACKENDS", ())
     with pytest.raises(SystemExit):
         main(["compare", "--data", "t.csv", "--target", "y"])
     sentence = "error: Reading a file needs polars, pandas or pyarrow: run pip install 'admiss[files]'."
@@ -189,28 +209,25 @@ def test_a_full_disk_keeps_the_old_file(here, monkeypatch, capsys):
     assert (here / "admiss-compare.json").read_text() == "old"
 
 
-def test_an_interrupt_keeps_what_is_there(monkeypatch):
-    import admiss.partition.proof
-
-    def interrupted(*arguments, **keywords):
-        raise KeyboardInterrupt
-
-    data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
-    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
-    compared = compare_partitions(data.X_train, data.y_train, methods=("greedy", "tree", "none"))
-    assert compared.table["method"].tolist() == ["greedy", "tree"]
-    assert compared.table["status"][1] == "interrupted"
-    assert compared.interrupted
-    assert np.isfinite(compared.table["cv_R2"][0])
-    assert np.isnan(compared.table["cv_R2"][1])
-
-
 def test_help_is_enough(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["compare", "--help"])
     assert stop.value.code == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in METHODS)
-    for option in ("--data", "--target", "--methods", "--max-depth", "--max-leaves", "--min-rows", "--ridge", "--out"):
+    options = "--data --target --task --drop --keep --methods --no-references --max-depth --max-leaves"
+    for option in [
+        *options.split(),
+        "--min-rows",
+        "--ridge",
+        "--no-center",
+        "--no-scale",
+        "--loss",
+        "--time-limit",
+        "--html",
+        "--out",
+    ]:
         assert option in shown
-    assert "example:" in shown
+    assert "NaN NaT null ?" in shown
+    assert "for everything that is done with one data set" in shown
+    assert "examples:" in shown

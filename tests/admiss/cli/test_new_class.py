@@ -57,7 +57,7 @@ def test_nothing_is_overwritten_and_odd_names_are_refused(tmp_path, monkeypatch,
         assert stop.value.code == 2
         shown = capsys.readouterr().err
         assert message in shown
-        assert shown.startswith("usage: admiss new-class ")
+        assert shown.startswith("admiss new-class: error: ")
     for folder in ("file", "file/within", "file/within/it"):
         with pytest.raises(SystemExit):
             main(["new-class", "Mine", "--folder", folder])

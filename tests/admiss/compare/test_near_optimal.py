@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from admiss.compare.near_optimal import NearOptimal, Within, near_optimal
-from admiss.compare.partitions import Setting, compare_partitions
+from admiss.compare.partitions import compare_partitions
+from admiss.compare.setting import Setting
 from admiss.datasets import make_interacting, make_synthetic
 from formulations.leaves.box_costs import BoxCosts
 from formulations.trees import near_optimal as counting
@@ -68,7 +69,8 @@ def test_numbers_as_json():
 
 
 def test_greedy_is_among_the_best_on_the_data_of_the_paper_and_not_where_patterns_interact():
-    setting = Setting(max_depth=3, folds=0)
+    printed = {"ridge": 1.0, "leaf_model": "static", "center": False, "scale": False}
+    setting = Setting(min_rows=22, **printed, folds=0, references=False)
     data = make_interacting(n=1000, random_state=0)
     interacting = compare_partitions(data.X_train, data.y_train, setting=setting).near
     assert interacting.better.least > interacting.within[-1].trees.most

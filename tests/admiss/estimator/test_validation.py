@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor
+from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, JointImputeRegressor
+from admiss.baselines import TunedRegressor
 from admiss.terminal.table import Table
 from formulations.erm.program import SolverError
 
@@ -129,6 +130,29 @@ def test_a_failed_fit_changes_nothing():
     with pytest.raises(SolverError, match="not installed"):
         three.set_params(solver="nosuch").fit(X, [0, 1, 0, 1])
     assert three.predict_proba(X).shape == (4, 3)
+
+
+def test_truth_values_are_labels():
+    for labels in (y > 2, (y > 2).tolist()):
+        assert AdaptiveClassifier().fit(X, labels).classes_.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("cv", [["nonsense"], [1.0], b"auto", 0.5, True, object, [([0, 1], [100])], [("a", "b")]])
+def test_folds(cv):
+    with pytest.raises(ValueError, match="cv must be a number of folds, a splitter, or a list of pairs"):
+        AdaptiveRegressorCV("static", cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 10**400, "a", 1.5, [1j]])
+def test_random_states(seed):
+    for model in (AdaptiveRegressorCV("static", cv=2), JointImputeRegressor(), TunedRegressor("tree")):
+        with pytest.raises(ValueError, match="random_state must be a whole number from 0"):
+            model.set_params(random_state=seed).fit(X, y)
+
+
+def test_kinds_of_class_weights():
+    with pytest.raises(ValueError, match="class_weight must be 'balanced', a dictionary or None"):
+        AdaptiveClassifier(class_weight=[1.0]).fit(X, [0, 1, 0, 1])
 
 
 def test_class_weights():

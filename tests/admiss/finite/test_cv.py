@@ -176,3 +176,14 @@ def test_small_samples_do_not_explode():
                 found.append(model.fit(made.X_train, made.y_train).score(made.X_test, made.y_test))
     assert min(scores) > -1
     assert np.mean(scores[::2]) > np.mean(affine[::2]) - 0.02
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-50])
+def test_values_that_are_small_in_one_fold(data, size):
+    """Losses of the others are large, beyond single precision if the values are no traces."""
+    X, label = data.X_train.copy(), data.y_train > np.median(data.y_train)
+    X[::2, 0] *= size
+    folds = [(np.arange(k, 200, 2), np.arange(1 - k, 200, 2)) for k in range(2)]
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        model = FiniteClassifierCV(cv=folds, one_standard_error=True, **SMALL).fit(X, label)
+    assert np.isfinite(model.cv_results_["mean_loss"]).all()

@@ -1,5 +1,7 @@
 """Finite models: limits of the hierarchy, descriptions, classes, losses, truncation."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -15,13 +17,18 @@ def data():
     return make_synthetic(n=400, d=4, rank=3, n_active=3, mechanism="censoring", random_state=0)
 
 
-def test_one_leaf_is_the_model_of_its_class(data):
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("center", [True, False])
+def test_one_leaf_is_the_model_of_its_class(data, center, scale):
+    """Mean or zero imputation, with indicators or without, and a ridge."""
     X, y = data.X_train, data.y_train
-    zero, M = np.nan_to_num(X), np.isnan(X)
-    static = FiniteRegressor(Greedy(max_leaves=1), ridge=2.0, leaf_model="static", truncate=False).fit(X, y)
-    np.testing.assert_allclose(static.predict(X), Ridge(alpha=2.0).fit(zero, y).predict(zero), rtol=1e-8)
-    affine = FiniteRegressor(Greedy(max_leaves=1), ridge=2.0, truncate=False).fit(X, y)
-    both = np.hstack([zero, M])
+    unit = np.nanstd(X, axis=0) if scale else 1.0
+    filled, M = np.nan_to_num((X - center * np.nanmean(X, axis=0)) / unit), np.isnan(X)
+    options = {"ridge": 2.0, "truncate": False, "center": center, "scale": scale}
+    static = FiniteRegressor(Greedy(max_leaves=1), leaf_model="static", **options).fit(X, y)
+    np.testing.assert_allclose(static.predict(X), Ridge(alpha=2.0).fit(filled, y).predict(filled), rtol=1e-8)
+    affine = FiniteRegressor(Greedy(max_leaves=1), **options).fit(X, y)
+    both = np.hstack([filled, M])
     np.testing.assert_allclose(affine.predict(X), Ridge(alpha=2.0).fit(both, y).predict(both), rtol=1e-8)
 
 
@@ -36,10 +43,12 @@ def test_a_leaf_for_each_pattern_is_fully_adaptive(data):
 
 def test_without_missing_data_every_partition_is_ridge(data):
     X, y = data.X_full_train, data.y_train
-    expected = Ridge(alpha=1.0).fit(X, y).predict(X)
-    for partitioner in (Greedy(), OptimalTree(), PatternGroups()):
-        model = FiniteRegressor(partitioner, truncate=False).fit(X, y)
-        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-8)
+    for scale, center in ((True, True), (False, True), (False, False)):
+        Z = X / X.std(axis=0) if scale else X
+        expected = Ridge(alpha=10.0).fit(Z, y).predict(Z)
+        for partitioner in (Greedy(), OptimalTree(), PatternGroups()):
+            model = FiniteRegressor(partitioner, center=center, scale=scale, truncate=False).fit(X, y)
+            np.testing.assert_allclose(model.predict(X), expected, rtol=1e-8)
 
 
 def test_predictions_are_truncated_to_the_range_of_training(data):
@@ -54,16 +63,15 @@ def test_predictions_are_truncated_to_the_range_of_training(data):
 
 def test_default_leaves_have_enough_rows(data):
     model = FiniteRegressor(Greedy(max_depth=None)).fit(data.X_train, data.y_train)
-    assert model.leaf_rows_.min() >= 2 * (4 + 1)
+    assert model.leaf_rows_.min() >= 10 * (4 + 1)
 
 
 @pytest.mark.parametrize("loss", ["absolute", "huber", "quantile"])
 def test_other_losses(data, loss):
     X, y = data.X_train[:150], data.y_train[:150]
-    greedy = FiniteRegressor(Greedy(max_depth=2), loss=loss, ridge=0.1, leaf_model="static").fit(X, y)
-    exact = FiniteRegressor(OptimalTree(max_depth=2, method="both"), loss=loss, ridge=0.1, leaf_model="static").fit(
-        X, y
-    )
+    limits, shared = {"max_depth": 2, "min_rows": 10}, {"loss": loss, "ridge": 0.1, "leaf_model": "static"}
+    greedy = FiniteRegressor(Greedy(**limits), **shared).fit(X, y)
+    exact = FiniteRegressor(OptimalTree(**limits, method="both"), **shared).fit(X, y)
     assert exact.certificate_.status == "optimal"
     assert exact.certificate_.objective <= greedy.certificate_.objective * (1 + 1e-9)
     assert greedy.score(X, y) > 0.3
@@ -92,28 +100,32 @@ def test_text_names_every_split_and_leaf(data):
         plot_tree(groups)
 
 
-def test_text_is_the_model(data):
+@pytest.mark.parametrize("center", [True, False])
+def test_text_is_the_model(data, center):
     """The lines of a tree, read by a program, predict what the model predicts."""
-    model = FiniteRegressor(OptimalTree(max_depth=2), truncate=False).fit(data.X_train, data.y_train)
+    X, X_test = data.X_train + 50.0, data.X_test[:200] + 50.0
+    model = FiniteRegressor(OptimalTree(max_depth=2), center=center, truncate=False).fit(X, data.y_train)
     lines = model.to_text(precision=17).splitlines()
+    assert bool(re.search(r"\(x\d - (49|50)\.\d\d?\)", model.to_text())) == center
 
     def read(x, start=0, indent=0):
         line = lines[start].strip()
         if line.startswith("y = "):
-            tokens = line[4:].replace("- ", "-").replace("+ ", "+").replace(" missing]", "_missing]").split()
+            line = re.sub(r"\((x\d) - ([\d.]+)\)", r"\1:\2", line[4:])
+            tokens = line.replace("- ", "-").replace("+ ", "+").replace(" missing]", "_missing]").split()
             value, k = float(tokens[0]), 1
             while k < len(tokens):
-                name = tokens[k + 1]
+                name, _, origin = tokens[k + 1].partition(":")
                 missing = name.startswith("[")
                 j = int(name.strip("[]").removesuffix("_missing")[1:])
-                part = float(np.isnan(x[j])) if missing else np.nan_to_num(x[j])
+                part = float(np.isnan(x[j])) if missing else np.nan_to_num(x[j] - float(origin or 0.0))
                 value, k = value + float(tokens[k]) * part, k + 2
             return value
         j = int(line.split()[1][1:])
         other = next(i for i in range(start + 1, len(lines)) if lines[i] == " " * indent + "else:")
         return read(x, start + 1 if np.isnan(x[j]) else other + 1, indent + 4)
 
-    np.testing.assert_allclose([read(x) for x in data.X_test[:200]], model.predict(data.X_test[:200]), rtol=1e-9)
+    np.testing.assert_allclose([read(x) for x in X_test], model.predict(X_test), rtol=1e-9)
 
 
 def test_coefficient_table_by_leaf(data):
@@ -138,9 +150,12 @@ def test_classes(data):
     assert set(model.coef_table()["class"]) == {"a", "b", "c"}
     assert model.coef_at(np.zeros(4)).shape == (3, 4)
     assert "log-odds of b against the rest" in model.to_text()
-    two = FiniteClassifier(Greedy(max_leaves=1), ridge=0.5, leaf_model="static").fit(X, z > 0)
-    reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(np.nan_to_num(X), z > 0)
-    np.testing.assert_allclose(two.decision_function(X), reference.decision_function(np.nan_to_num(X)), atol=1e-4)
+    for center in (True, False):
+        options = {"leaf_model": "static", "center": center, "scale": False}
+        two = FiniteClassifier(Greedy(max_leaves=1), ridge=0.5, **options).fit(X, z > 0)
+        filled = np.nan_to_num(X - center * np.nanmean(X, axis=0))
+        reference = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(filled, z > 0)
+        np.testing.assert_allclose(two.decision_function(X), reference.decision_function(filled), atol=1e-4)
 
 
 def test_class_weight_is_a_sample_weight(data):
@@ -172,3 +187,15 @@ def test_bad_parameters_are_one_sentence(data, wrong, words):
 def test_classification_without_ridge_is_refused(data):
     with pytest.raises(ValueError, match="ridge > 0"):
         FiniteClassifier(ridge=0.0).fit(data.X_train, data.y_train > 0)
+
+
+def test_leaf_costs_are_those_of_the_certificate_and_change_nothing():
+    data = make_synthetic(n=300, d=4, rank=3, n_active=3, random_state=0)
+    labels = data.y_train > 0
+    model = FiniteClassifier(Greedy(max_depth=1, min_rows=20)).fit(data.X_train, labels)
+    leaf_cost = model.leaf_cost(data.X_train, labels)
+    leaves = [model.partition_.members(leaf) for leaf in range(model.n_leaves_)]
+    np.testing.assert_allclose(leaf_cost.total(leaves), model.certificate_.objective, rtol=1e-9)
+    with pytest.raises(ValueError, match="y must have the classes of the fitted model, False, True"):
+        model.leaf_cost(data.X_train, np.where(labels, "a", "b"))
+    assert model.classes_.tolist() == [False, True]

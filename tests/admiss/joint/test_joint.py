@@ -475,11 +475,22 @@ def test_a_predictor_that_fails_at_the_means_too_is_reported(search):
     Worsening.fits = 0
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        with pytest.raises(
-            RuntimeError, match="Worsening cannot be fitted: it fails with the means imputed, too .*hot"
-        ):
+        with pytest.raises(ValueError, match="Worsening cannot be fitted: it fails with the means imputed, too .*hot"):
             JointImputeRegressor(Worsening(fails_from=2), search).fit(problem.X, problem.y)
     assert len(warned) <= 1
+
+
+@pytest.mark.parametrize("algorithm", ["paper", "auto"])
+@pytest.mark.parametrize("wrong", [{"monotonic_cst": [0]}, {"max_depth": -1}], ids=str)
+def test_parameters_that_a_predictor_refuses_are_named(algorithm, wrong):
+    """With missing values and without."""
+    problem = problem_of(DecisionTreeRegressor(**wrong))
+    for X in (problem.X, imputed(problem.X, problem.means())):
+        with (
+            warnings.catch_warnings(action="ignore"),
+            pytest.raises(ValueError, match=f"^DecisionTreeRegressor cannot be fitted: .*{next(iter(wrong))}"),
+        ):
+            JointImputeRegressor(problem.estimator, algorithm).fit(X, problem.y)
 
 
 @pytest.mark.parametrize("classes", [3, 4])

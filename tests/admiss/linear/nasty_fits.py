@@ -52,6 +52,8 @@ def nasty_fit(seed, losses=("squared",) * 4 + ("logistic",) * 2 + ("huber", "abs
         "adaptive_penalty": float(rng.choice([0.0, 1.0, 4.0], p=[0.15, 0.6, 0.25])),
         "penalty_weights": str(rng.choice(["count", "authors"], p=[0.8, 0.2])),
         "scale": bool(rng.uniform() < 0.5),
+        "center": bool(rng.uniform() < 0.6),
+        "fit_intercept": bool(rng.uniform() < 0.9),
     }
     words = f"{seed} {kind} {loss} n={n} {parameters}"
     if loss == "logistic":

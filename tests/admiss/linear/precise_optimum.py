@@ -2,7 +2,8 @@
 
     minimise over w   sum_i (s_i / S) l(y_i, a_i'w) + sum_k l1_k d_k |w_k| + l2_k d_k^2 w_k^2 / 2
 
-with the columns a of the class in the user's units, which are exact, and their divisors d. Starting at the model's
+with the columns a of the class in the user's units, which are exact after features are centred (the difference x - c is
+a double), and their divisors d. Starting at the model's
 coefficients, Newton's method on the signs, rows at a kink and branches of the loss that the current point suggests ends
 at the optimum to all digits; singular systems are damped by 2^-150. Every point gives an upper bound on the optimum, so
 that a mistake here can only hide a false bound, never invent one.
@@ -28,12 +29,12 @@ class Program:
     def __init__(self, model, X, y, s, loss):
         design = model.design_
         u1, u2 = penalty_weights(
-            design, X, s, kind=model.penalty_weights, adaptive_penalty=float(model.adaptive_penalty),
+            design, X, s, kind=model.penalty_weights, adaptive_penalty=model.adaptive_penalty,
             standardise=model.scale,
         )  # fmt: skip
         alpha, lam = float(model.l1_ratio), float(model.lam)
         penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
-        columns = design.adaptivity.columns(*design.split(X))
+        columns = design.adaptivity.columns(*_centred(model, X, s))
         columns = columns.toarray() if sp.issparse(columns) else columns
         if np.any(design.position < 0):
             columns = np.column_stack([columns, np.ones(len(X))])
@@ -92,6 +93,21 @@ class Program:
         high = arb(1) if isinstance(self.loss, Absolute) else arb(self.loss.level)
         low = arb(1) if isinstance(self.loss, Absolute) else 1 - arb(self.loss.level)
         return (-high if r > 0 else low), arb(0)
+
+
+def _centred(model, X, s):
+    """Features minus their means, after a check of the means; and their patterns."""
+    part = X[:, ~np.isnan(X).all(axis=0)]
+    M, centre = np.isnan(part), model.design_.centre
+    if model.center and model.fit_intercept:
+        share = np.where(M, 0.0, s[:, None]) / np.where(M, 0.0, s[:, None]).sum(axis=0)
+        near = part - centre
+        deviation = np.sqrt((share * np.where(M, 0.0, near) ** 2).sum(axis=0))
+        off = np.abs((share * np.where(M, 0.0, near)).sum(axis=0))
+        assert np.all(off <= 1e-9 * deviation + 1e-14 * np.abs(centre))
+    else:
+        assert not centre.any()
+    return part - centre, M
 
 
 def optimum_from_above(model, X, y, s, loss):

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import FusedPatterns, LowRankAffine
@@ -32,18 +33,19 @@ def checked(model, X, y, s, words=""):
     return certificate, own - optimum
 
 
-@pytest.mark.parametrize("units", [1e16, 1e-16, (1.0, 1e-9, 1e9), (1e-150, 1.0, 1e150)], ids=str)
+@pytest.mark.parametrize("units", [1e16, 1e-16, (1.0, 1e-9, 1e9), (1e-115, 1.0, 1e115)], ids=str)
+@pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("lam", [0.0, 1e-3])
-def test_units(units, lam):
+def test_units(units, lam, center):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X @ [1.0, -2.0, 0.5] + rng.normal(size=60)
     X[rng.uniform(size=X.shape) < 0.2] = np.nan
-    certificate, _ = checked(AdaptiveRegressor(lam=lam, scale=False), X * units, y, np.ones(60))
+    model = AdaptiveRegressor(lam=lam, l1_ratio=0.5, center=center, scale=False)
+    certificate, _ = checked(model, X * units, y, np.ones(60))
     assert certificate.status == "optimal"
     if lam == 0:  # then units do not change the predictions
-        moved = AdaptiveRegressor(lam=lam, scale=False).fit(X * units, y)
-        plain = AdaptiveRegressor(lam=lam, scale=False).fit(X, y)
+        moved, plain = model, clone(model).fit(X, y)
         np.testing.assert_allclose(moved.predict(X * units), plain.predict(X), rtol=1e-9)
         np.testing.assert_allclose(moved.certificate_.dual, plain.certificate_.dual, atol=1e-12)
 
@@ -92,8 +94,9 @@ def test_columns_that_are_dependent_up_to_rounding_are_not_proven():
     assert certificate.bound == 0.0
 
 
+@pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("estimator", [AdaptiveRegressor, AdaptiveClassifier])
-def test_exact_dependencies_are_proven(estimator):
+def test_exact_dependencies_are_proven(estimator, center):
     """Duplicated columns in other units, and indicators of values that are missing together."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(80, 2))
@@ -101,7 +104,7 @@ def test_exact_dependencies_are_proven(estimator):
     X = np.column_stack([X, 4.0 * X[:, 0]])
     y = np.nansum(X, axis=1) + 3 * rng.normal(size=80)
     y = y if estimator is AdaptiveRegressor else y > 0
-    assert checked(estimator(lam=0.0, scale=False), X, y, np.ones(80))[0].status == "optimal"
+    assert checked(estimator(lam=0.0, center=center, scale=False), X, y, np.ones(80))[0].status == "optimal"
 
 
 def test_the_dual_point_is_the_derivative_of_the_risk(make_rows):

@@ -48,7 +48,8 @@ def test_imputation_where_the_weight_is_zero(make_rows):
 def test_imputation_is_for_constant_imputation_only(make_rows):
     X, y = make_rows()
     assert not hasattr(AdaptiveRegressor("affine").fit(X, y), "imputation_")
-    assert AdaptiveRegressor("static").fit(X, y).imputation_.tolist() == [0.0, 0.0, 0.0]
+    assert AdaptiveRegressor("static", center=False).fit(X, y).imputation_.tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(AdaptiveRegressor("static").fit(X, y).imputation_, np.nanmean(X, axis=0))
     full = AdaptiveRegressor().fit(np.nan_to_num(X), y)
     np.testing.assert_allclose(full.imputation_, np.nan_to_num(X).mean(axis=0))
     three = np.digitize(y, [1, 3])
@@ -68,27 +69,30 @@ def test_program_as_printed_is_ridge_and_elastic_net(make_rows):
     np.testing.assert_allclose(model.coef_at([0, 0, 0]), net.coef_, rtol=1e-6, atol=1e-8)
 
 
-def test_ridge_with_penalties_by_count(make_rows):
+@pytest.mark.parametrize("center", [True, False])
+def test_ridge_with_penalties_by_count(make_rows, center):
     """Closed form with lambda_k = c lambda / n_k, built by hand."""
     X, y = make_rows()
     M = np.isnan(X)
-    A = np.column_stack([np.ones(len(y)), M, np.nan_to_num(X)])
+    A = np.column_stack([np.ones(len(y)), M, np.nan_to_num(X - center * np.nanmean(X, axis=0))])
     penalty = np.concatenate([[0.0], 3.0 * 2.0 / M.sum(axis=0), 2.0 / (~M).sum(axis=0)])
     w = np.linalg.solve(2 * A.T @ A / len(y) + np.diag(penalty), 2 * A.T @ y / len(y))
-    model = AdaptiveRegressor(lam=2.0, l1_ratio=0.0, adaptive_penalty=3.0, scale=False).fit(X, y)
+    model = AdaptiveRegressor(lam=2.0, l1_ratio=0.0, adaptive_penalty=3.0, center=center, scale=False).fit(X, y)
     np.testing.assert_allclose(model.coefficients_, w, rtol=1e-7)
     assert model.coef_table()["n"].tolist() == [len(y), *M.sum(axis=0), *(~M).sum(axis=0)]
 
 
-def test_ridge_with_the_authors_penalties(make_rows):
+@pytest.mark.parametrize("center", [True, False])
+def test_ridge_with_the_authors_penalties(make_rows, center):
     """Standardised columns with factor 1 + c share of zeros, by hand."""
     X, y = make_rows()
     M = np.isnan(X)
-    A = np.column_stack([M, np.nan_to_num(X)])
+    A = np.column_stack([M, np.nan_to_num(X - center * np.nanmean(X, axis=0))])
     factor = 1 + np.repeat([3.0, 1.0], 3) * (A == 0).mean(axis=0)
     Z = (A - A.mean(axis=0)) / A.std(axis=0)
     w = np.linalg.solve(2 * Z.T @ Z / len(y) + np.diag(5.0 * factor / len(y)), 2 * Z.T @ (y - y.mean()) / len(y))
-    model = AdaptiveRegressor(lam=5.0, l1_ratio=0, adaptive_penalty=3.0, penalty_weights="authors").fit(X, y)
+    options = {"adaptive_penalty": 3.0, "penalty_weights": "authors", "center": center}
+    model = AdaptiveRegressor(lam=5.0, l1_ratio=0, **options).fit(X, y)
     np.testing.assert_allclose(model.coefficients_[1:], w / A.std(axis=0), rtol=1e-6)
 
 
@@ -106,7 +110,7 @@ def test_zero_and_constant_columns_are_dropped_and_repeated_ones_kept(make_rows)
 
 def test_every_cell_has_its_own_free_intercept(make_rows):
     X, y = make_rows(n=300)
-    model = AdaptiveRegressor("fully_adaptive", lam=1e6).fit(X, y)
+    model = AdaptiveRegressor("fully_adaptive", lam=1e6, l1_ratio=1.0).fit(X, y)
     M = np.isnan(X)
     for pattern in np.unique(M, axis=0):
         assert model.intercept_at(pattern) == pytest.approx(y[(M == pattern).all(axis=1)].mean(), rel=1e-6)
@@ -348,8 +352,11 @@ def test_offsets_of_features_and_target(make_rows):
 
 
 def test_huge_values_do_not_overflow():
-    X = np.array([[1e200], [2e200], [3e200], [np.nan]])
-    assert AdaptiveRegressor(lam=1e-9).fit(X, [1.0, 2.0, 3.0, 4.0]).score(X, [1.0, 2.0, 3.0, 4.0]) > 0.999
+    X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), [1.0, 2.0, 3.0, 4.0]
+    for unit in (1e119, 1e-119):
+        assert AdaptiveRegressor(lam=1e-9).fit(unit * X, y).score(unit * X, y) > 0.999
+    with pytest.raises(ValueError, match="Feature 'x0' is too large"):
+        AdaptiveRegressor(lam=1e-9).fit(1e200 * X, y)
 
 
 def test_many_patterns():

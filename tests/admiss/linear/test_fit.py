@@ -85,12 +85,13 @@ def test_constant_target(make_rows):
     assert model.certificate_.objective < 1e-9
 
 
-def test_moments_of_folds_are_total_minus_held_out(make_rows):
+@pytest.mark.parametrize("center", [True, False])
+def test_moments_of_folds_are_total_minus_held_out(make_rows, center):
     X, y = make_rows(n=400, d=4)
     X, y = X + 100.0, y - 1e6
     s = np.random.default_rng(0).uniform(0.5, 2, size=400)
     for adaptivity in (Affine(), FullyAdaptive()):
-        design = fit_design(X, s, adaptivity, scale=True, fit_intercept=True)
+        design = fit_design(X, s, adaptivity, center=center, scale=True, fit_intercept=True)
         shift = shift_of(design, X, y, s)
         held = slice(0, 90)
         rest = slice(90, 400)

@@ -1,8 +1,9 @@
 """Leaf costs of the squared loss without any rounding.
 
-    c(G) = min over b, w of  sum_{i in G} s_i (y_i - b - w'a_i)^2 + r(G) |w|^2,      r(G) = ridge or ridge W(G)
+    c(G) = min over b, w of  sum_{i in G} s_i (y_i - b - w'a_i)^2 + sum_k r_k(G) w_k^2
+    r_k(G) = ridge_k or ridge_k W(G)
 
-Floats are dyadic: times powers of 2, all columns, weights and the ridge are integers, and so is the Gram matrix H of
+Floats are dyadic: times powers of 2, all columns, weights and the ridges are integers, and so is the Gram matrix H of
 (1, a, y) with the ridge on the diagonal of a. H is positive semidefinite. Its echelon form without fractions has as
 pivots the minors of the leading independent columns, so that
 
@@ -24,7 +25,7 @@ BITS = 280
 
 
 class LeafRows:
-    """The rows of a program by pattern: codes of patterns, leaf features, targets, weights, ridge."""
+    """The rows of a program by pattern: codes of patterns, leaf features, targets, weights, ridge (of each column)."""
 
     def __init__(self, M, A, y, s, ridge, ridge_scale):
         self.patterns, codes = np.unique(M, axis=0, return_inverse=True)
@@ -33,7 +34,8 @@ class LeafRows:
         self.A, self.y, self.s = A[order], np.asarray(y, dtype=float)[order], s[order]
         self.counts = np.bincount(codes, minlength=len(self.patterns))
         self.start = np.append(0, np.cumsum(self.counts))
-        self.ridge, self.per_sample = float(ridge), ridge_scale == "sample"
+        self.ridges = np.broadcast_to(np.asarray(ridge, dtype=float), A.shape[1])
+        self.per_sample = ridge_scale == "sample"
         self.known = {}
 
     @property
@@ -77,7 +79,7 @@ class ExactLeaves(LeafRows):
         super().__init__(M, A, y, s, ridge, ridge_scale)
         columns, self.units = zip(*[integers(column) for column in (*self.A.T, self.y)], strict=True)
         weights, weight_unit = integers(self.s)
-        self.p, self.q = self.ridge.as_integer_ratio()
+        self.p, self.q = integers(self.ridges) if len(self.ridges) else ([], 1)
         self.weight_unit = weight_unit * self.q
         rows = [[1, *row] for row in zip(*columns, strict=True)]
         weighted = [[w * self.q * z for z in row] for w, row in zip(weights, rows, strict=True)]
@@ -96,9 +98,9 @@ class ExactLeaves(LeafRows):
     def exact(self, mask):
         """c(G) as a fraction."""
         H = fmpz_mat(self.gram(mask))
-        ridge = self.p * H[0, 0] // self.q if self.per_sample else fmpz(self.p * self.weight_unit // self.q)
-        for j, unit in enumerate(self.units[:-1], start=1):
-            H[j, j] += ridge * unit * unit
+        weight = H[0, 0] if self.per_sample else fmpz(self.weight_unit)
+        for j, (p, unit) in enumerate(zip(self.p, self.units[:-1], strict=True), start=1):
+            H[j, j] += p * weight // self.q * unit * unit
         U, last = H.fflu()[3], H.ncols() - 1
         row, before = 0, fmpz(1)
         for column in range(last):

@@ -1,10 +1,10 @@
 """Leaf costs of the logistic loss, enclosed between a primal and a dual value in ball arithmetic.
 
-    F(b, w) = sum_i s_i log(1 + exp(-y_i z_i)) + r |w|^2,      z_i = b + w'a_i,  y_i in {-1, 1},  r > 0
+    F(b, w) = sum_i s_i log(1 + exp(-y_i z_i)) + sum_k r_k w_k^2,      z_i = b + w'a_i,  y_i in {-1, 1},  r_k > 0
 
 Newton's method gives (b, w). With p_i = 1 / (1 + exp(y_i z_i)), one of them corrected so that sum_i s_i y_i p_i = 0,
 
-    - sum_i s_i (p_i log p_i + (1 - p_i) log(1 - p_i)) - |sum_i s_i y_i p_i a_i|^2 / 4r  <=  c  <=  F(b, w).
+    - sum_i s_i (p_i log p_i + (1 - p_i) log(1 - p_i)) - sum_k (sum_i s_i y_i p_i a_ik)^2 / 4 r_k  <=  c  <=  F(b, w).
 
 A leaf with a single class costs 0: the infimum, which is not attained.
 """
@@ -47,7 +47,7 @@ class LogisticLeaf:
         self.s = [arb(weight) for weight in leaves.s[rows].tolist()]
         self.Z = arb_mat([[1.0, *row] for row in leaves.A[rows].tolist()])
         self.n, self.k = self.Z.nrows(), self.Z.ncols()
-        self.r = arb(leaves.ridge) * (sum(self.s) if leaves.per_sample else 1)
+        self.r = [arb(ridge) * (sum(self.s) if leaves.per_sample else 1) for ridge in leaves.ridges.tolist()]
         self.weighted = arb_mat([[self.s[i] * self.Z[i, j] for i in range(self.n)] for j in range(self.k)])
 
     def enclosure(self):
@@ -60,13 +60,14 @@ class LogisticLeaf:
         p[free] = -y[free] * sum((s[i] * y[i] * p[i] for i in range(self.n) if i != free), arb(0)) / s[free]
         v = self.weighted * arb_mat([[y[i] * p[i]] for i in range(self.n)])
         entropy = -sum((s[i] * (q * q.log() + (1 - q) * (1 - q).log()) for i, q in enumerate(p)), arb(0))
-        return entropy - sum((v[j, 0] * v[j, 0] for j in range(1, self.k)), arb(0)) / (4 * self.r), self.value(beta)
+        shrunk = sum((v[j, 0] * v[j, 0] / (4 * self.r[j - 1]) for j in range(1, self.k)), arb(0))
+        return entropy - shrunk, self.value(beta)
 
     def value(self, beta):
         """F."""
         z = self.Z * beta
         loss = sum((self.s[i] * (1 + (-self.y[i] * z[i, 0]).exp()).log() for i in range(self.n)), arb(0))
-        return loss + self.r * sum((beta[j, 0] * beta[j, 0] for j in range(1, self.k)), arb(0))
+        return loss + sum((self.r[j - 1] * beta[j, 0] * beta[j, 0] for j in range(1, self.k)), arb(0))
 
     def probabilities(self, beta):
         """p_i, without a radius."""
@@ -82,8 +83,8 @@ class LogisticLeaf:
             curvature = [[p[i] * (1 - p[i]) * self.Z[i, j] for j in range(self.k)] for i in range(self.n)]
             H = self.weighted * arb_mat(curvature)
             for j in range(1, self.k):
-                g[j, 0] += 2 * self.r * beta[j, 0]
-                H[j, j] += 2 * self.r
+                g[j, 0] += 2 * self.r[j - 1] * beta[j, 0]
+                H[j, j] += 2 * self.r[j - 1]
             step = H.solve(g)
             decrement, share = (g.transpose() * step)[0, 0].mid(), arb(1)
             if decrement < PROMISE * best:

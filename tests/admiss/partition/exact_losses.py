@@ -3,13 +3,15 @@
 They are  l(e) = max over t in [u, v] of  t e - m t^2 / 2,  e = y - z,  with m = 0, 0 and 1/2. With m > 0 such a loss is
 differentiable, l'(e) = t(e) = clip(e / m, u, v), and the minimiser of
 
-    F(b, w) = sum_i s_i l(y_i - b - w'a_i) + r |w|^2
+    F(b, w) = sum_i s_i l(y_i - b - w'a_i) + sum_k r_k w_k^2
 
 solves linear equations once it is known which rows lie inside, u < e / m < v. Newton's method with exact line search
 finds these rows for a large m and follows them to a tiny m; the equations are then solved in fractions. The t_i of the
 solution are feasible for the dual of the original loss without any rounding, and give
 
-    sum_i s_i (t_i y_i - m t_i^2 / 2) - r |w|^2  <=  c  <=  F(b, w)      with the m of the original loss on both sides.
+    sum_i s_i (t_i y_i - m t_i^2 / 2) - sum_k r_k w_k^2  <=  c  <=  F(b, w)
+
+with the m of the original loss on both sides.
 """
 
 import numpy as np
@@ -70,9 +72,10 @@ class PiecewiseLeaf:
         Z = fmpq_mat([[fmpq(1), *map(fraction, row)] for row in leaves.A[rows]])
         self.s = [fraction(s) for s in leaves.s[rows]]
         self.y = [fraction(y) for y in leaves.y[rows]]
-        self.r = fraction(leaves.ridge) * (sum(self.s) if leaves.per_sample else 1)
-        if not self.r:
+        self.r = [fraction(ridge) * (sum(self.s) if leaves.per_sample else 1) for ridge in leaves.ridges]
+        if not any(self.r):
             Z = _independent(Z)
+            self.r = self.r[: Z.ncols() - 1]
         self.Z, self.n, self.k = Z, Z.nrows(), Z.ncols()
         (self.u, self.v), self.m = leaves.slopes, leaves.m
         weighted = fmpq_mat([[s * Z[i, j] for j in range(self.k)] for i, s in enumerate(self.s)])
@@ -127,7 +130,7 @@ class PiecewiseLeaf:
             Z = fmpq_mat([[self.Z[i, j] for j in range(self.k)] for i in outer])
             g += Z.transpose() * column([self.s[i] * t for i, t in outer.items()])
         for j in range(1, self.k):
-            H[j, j] += 2 * self.r
+            H[j, j] += 2 * self.r[j - 1]
         return H, g
 
     def solve(self, m, sides, near):
@@ -173,12 +176,13 @@ class PiecewiseLeaf:
         """The minimiser on a line, in working precision: the derivative is piecewise linear and increasing."""
         e, q = map(working, self.residuals(beta)), map(working, (self.Z * step).entries())
         w, p = map(working, beta.entries()[1:]), list(map(working, step.entries()[1:]))
-        r, m, u, v = map(working, (2 * self.r, m, self.u, self.v))
-        square, product = sum((x * x for x in p), arb(0)), sum((x * z for x, z in zip(w, p, strict=True)), arb(0))
+        r, (m, u, v) = [working(2 * ridge) for ridge in self.r], map(working, (m, self.u, self.v))
+        square = sum((a * x * x for a, x in zip(r, p, strict=True)), arb(0))
+        product = sum((a * x * z for a, x, z in zip(r, w, p, strict=True)), arb(0))
         rows = [(working(s) * b, a / m, b / m) for s, a, b in zip(self.s, e, q, strict=True) if b != 0]
 
         def derivative(alpha):
-            value = r * (product + alpha * square)
+            value = product + alpha * square
             for size, a, b in rows:
                 value -= size * min(max((a - alpha * b).mid(), u), v)
             return value.mid()
@@ -198,7 +202,7 @@ class PiecewiseLeaf:
 
     def values(self, m, beta):
         """Dual and primal value."""
-        penalty = self.r * sum((w * w for w in beta.entries()[1:]), fmpq(0))
+        penalty = sum((r * w * w for r, w in zip(self.r, beta.entries()[1:], strict=True)), fmpq(0))
         low, high = -penalty, penalty
         for s, y, e in zip(self.s, self.y, self.residuals(beta), strict=True):
             t = min(max(e / m, self.u), self.v)

@@ -25,7 +25,7 @@ class ExactOptimum:
     def __init__(self, leaves, min_rows=None):
         self.leaves = leaves
         d = leaves.patterns.shape[1]
-        self.min_rows = 2 * (d + 1) if min_rows is None else min_rows
+        self.min_rows = 10 * (d + 1) if min_rows is None else min_rows
         self.varying = [j for j in range(d) if 0 < leaves.patterns[:, j].sum() < len(leaves.patterns)]
         self.missing = {j: leaves.missing(j) for j in self.varying}
 

@@ -5,6 +5,8 @@ of squares over all rows do not show it.
 
 ``nasty``: any mixture of duplicated, collinear, nearly collinear and constant columns, offsets and units of 1e6, ties,
 weights over orders of magnitude, leaves with fewer rows than columns, exact fits, and limits that bind.
+
+Features are centred and scaled, one of these, or none.
 """
 
 from dataclasses import dataclass, field
@@ -38,16 +40,25 @@ def one_bad_box(seed):
     columns = [a, np.where(m2, a + nearness * z, b), np.where(m2, np.nan, a), np.where(m3, np.nan, b)]
     if seed % 3 == 2:
         columns.append(np.where(m4, np.nan, rng.standard_normal(n)))
+    X, centred = unit * np.column_stack(columns), seed % 4 > 0
+    if centred:  # to forty bits, so that a column still repeats another one after both are centred
+        X = np.round(X * 2.0**40 / unit_of_two(unit)) * unit_of_two(unit) / 2.0**40
     return Table(
-        X=unit * np.column_stack(columns),
+        X=X,
         y=y,
         settings={
             "ridge": float(rng.choice(RIDGES)),
             "leaf_model": str(rng.choice(["static", "static", "affine_intercept"])),
             "ridge_scale": str(rng.choice(["leaf", "leaf", "sample"])),
+            "scale": seed % 5 == 4,
+            "center": centred,
         },
         limits={"max_depth": int(rng.integers(1, 3)), "max_leaves": int(rng.integers(2, 5))},
     )
+
+
+def unit_of_two(unit):
+    return 2.0 ** np.round(np.log2(unit))
 
 
 def nasty(seed, most_features=6, most_patterns=64):
@@ -78,6 +89,7 @@ def nasty(seed, most_features=6, most_patterns=64):
             "leaf_model": str(rng.choice(["static", "affine_intercept"])),
             "ridge_scale": str(rng.choice(["leaf", "sample"])),
             "scale": bool(happens(0.3)),
+            "center": bool(seed % 3),
         },
         limits={
             "max_depth": int(rng.integers(1, 4)),

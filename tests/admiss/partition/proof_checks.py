@@ -48,24 +48,51 @@ def fitted(kind, table):
         return model.fit(table.X, table.y, sample_weight=table.weights)
 
 
-def exact_leaves(table, scale):
-    """Exact costs of the leaves that the settings of a table state, with the scales of the fitted model."""
+def exact_leaves(table, coordinates):
+    """Exact costs of the leaves that the settings of a table state.
+
+    Features are x - c, rounded once, divided by a power of two: the centre, the scale and that unit are those of the
+    fitted model, after a check. The ridge of a feature is  ridge (scale / unit)^2,  rounded after each operation.
+    """
     weights = np.ones(len(table.y)) if table.weights is None else table.weights
     used = weights > 0
     X, y, s = table.X[used], table.y[used], weights[used]
     M = np.isnan(X)
     observed = ~M.all(axis=0)
-    A = np.where(M, 0.0, X / scale)[:, observed]
+    centre, scale, unit = coordinates.centre, coordinates.scale, coordinates.unit
+    _check_coordinates(table, X, s, centre, scale, unit)
+    A = np.where(M, 0.0, (X - centre) / unit)[:, observed]
+    weights = ((scale / unit) ** 2)[observed]
     if table.settings["leaf_model"] == "affine_intercept":
         A = np.hstack([A, M[:, observed & M.any(axis=0)]])
+        weights = np.append(weights, np.ones(A.shape[1] - len(weights)))
     leaves = LEAVES[table.settings.get("loss", "squared")]
-    return leaves(M, A, y, s, table.settings["ridge"], table.settings["ridge_scale"])
+    return leaves(M, A, y, s, table.settings["ridge"] * weights, table.settings["ridge_scale"])
+
+
+def _check_coordinates(table, X, s, centre, scale, unit):
+    """Means and deviations are those of the observed values, to 1e-9 and the rounding of large offsets."""
+    assert np.all(np.frexp(unit)[0] == 0.5)
+    assert table.settings.get("center", True) or not centre.any()
+    assert table.settings.get("scale", True) or np.all(scale == 1.0)
+    for x, c, divisor in zip(X.T, centre, scale, strict=True):
+        seen = ~np.isnan(x)
+        if not seen.any():
+            continue
+        share, size = s[seen] / s[seen].sum(), np.abs(x[seen]).max() or 1.0
+        mean = share @ x[seen]
+        deviation = np.sqrt(share @ (x[seen] - mean) ** 2)
+        if table.settings.get("center", True):
+            assert abs(c - mean) <= 1e-9 * deviation + 1e-14 * size
+        if table.settings.get("scale", True):
+            constant = deviation <= 1e-11 * size
+            assert abs(divisor - deviation) <= 1e-9 * deviation + 1e-14 * size or (constant and divisor in (size, 1.0))
 
 
 def violations(kind, table, model, leaves=None):
     """Sentences about what is false in the certificate of a fitted model; none if it is true."""
     limits, certificate = table.limits, model.certificate_
-    leaves = leaves or exact_leaves(table, model.leaf_features_.scale)
+    leaves = leaves or exact_leaves(table, model.leaf_features_)
     exact = ExactOptimum(leaves, limits.get("min_rows"))
     _, optimum = exact.groups(limits["max_leaves"] or 4) if kind == "groups" else _by_boxes(kind, exact, limits)
     masks = [_mask(leaves, model.partition_, leaf) for leaf in range(model.n_leaves_)]

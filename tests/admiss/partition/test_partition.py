@@ -37,17 +37,18 @@ def fitted(partitioner, X, y, **parameters):
 
 def rows_of(make_rows, n=200, d=3, seed=0, **leaf):
     X, y = make_rows(n=n, d=d, seed=seed)
-    features = LeafFeatures.fit(X, np.ones(n), leaf.get("leaf_model", "static"), False)
+    features = LeafFeatures.fit(X, np.ones(n), leaf.get("leaf_model", "static"), True, True)
     return features.pattern_rows(X, y, np.ones(n))
 
 
-def test_objective_is_the_training_objective_of_the_model(partitioner, make_rows):
+@pytest.mark.parametrize("scale", [True, False])
+def test_objective_is_the_training_objective_of_the_model(partitioner, make_rows, scale):
     X, y = make_rows(n=300, d=4)
-    model = fitted(partitioner.set_params(min_rows=10), X, y, truncate=False)
-    leaves = model.apply(X)
+    model = fitted(partitioner.set_params(min_rows=10), X, y, scale=scale, truncate=False)
+    leaves, unit = model.apply(X), np.append(np.nanstd(X, axis=0) if scale else np.ones(4), np.ones(4))
     total = np.sum((y - model.predict(X)) ** 2)
     for leaf in range(model.n_leaves_):
-        total += 0.01 * (leaves == leaf).sum() * np.sum(model.leaf_weights_[leaf] ** 2)
+        total += 0.01 * (leaves == leaf).sum() * np.sum((unit * model.leaf_weights_[leaf]) ** 2)
         assert (leaves == leaf).sum() == model.leaf_rows_[leaf] >= 10
     assert model.certificate_.objective == pytest.approx(total, rel=1e-10)
     assert model.certificate_.objective == pytest.approx(model.leaf_costs_.sum(), rel=1e-12)
@@ -246,14 +247,14 @@ def test_boxes_may_have_more_literals_and_leaves_than_a_tree():
     X, y = rows_with_patterns(
         [(0, 0, 1, 1), (0, 0, 0, 1), (0, 0, 1, 0), (1, 1, 0, 0), (0, 1, 0, 0), (1, 0, 0, 0)], [1, 1, 1, -1, -1, -1]
     )
+    as_printed = {"ridge": 1e-3, "leaf_model": "static", "center": False, "scale": False}
     two, three = (
-        FiniteRegressor(BoxPartition(max_depth=2, max_leaves=q, min_rows=5), ridge=1e-3, leaf_model="static").fit(X, y)
-        for q in (2, 3)
+        FiniteRegressor(BoxPartition(max_depth=2, max_leaves=q, min_rows=5), **as_printed).fit(X, y) for q in (2, 3)
     )
     assert two.certificate_.objective < 1.01 * three.certificate_.objective
     assert two.n_leaves_ == 2
     X, y = rows_with_patterns([(0, 1, 1), (1, 0, 1), (1, 1, 0)], [1, -1, 2])
-    free = FiniteRegressor(BoxPartition(max_depth=1, min_rows=5), ridge=1e-3, leaf_model="static").fit(X, y)
+    free = FiniteRegressor(BoxPartition(max_depth=1, min_rows=5), **as_printed).fit(X, y)
     assert free.n_leaves_ == 3
     assert free.certificate_.status == "optimal"
 
@@ -447,7 +448,7 @@ def test_a_column_that_is_tiny_in_one_box_is_settled_or_leaves_a_gap(exponent):
     y = np.where(inside, z + 0.3 * rng.standard_normal(n), a)
     limits = {"max_leaves": 2, "min_rows": 1}
     for p in (OptimalTree(1, **limits), BoxPartition(1, **limits), PatternGroups(**limits)):
-        certificate = FiniteRegressor(p, ridge=0.0, leaf_model="static").fit(X, y).certificate_
+        certificate = FiniteRegressor(p, ridge=0.0, leaf_model="static", center=False).fit(X, y).certificate_
         assert certificate.bound <= 1.3227  # the optimum
         assert np.isfinite(certificate.objective)
         assert (certificate.status == "optimal") == (certificate.relative_gap <= 1e-9)

@@ -1,5 +1,6 @@
 """Exact sums, leaf costs and optima against plain enumeration in rational numbers and 50 digits."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
@@ -14,7 +15,7 @@ from admiss.verification.covers import no_cover_below
 from admiss.verification.groups import best_groups_cost
 from admiss.verification.integers import integers_of, power_of_two
 from admiss.verification.leaf_costs import independent_columns
-from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums
+from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
 from admiss.verification.result import NotCoveredError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -44,17 +45,58 @@ def table(seed: int, n: int = 40, d: int = 3, kind: str = "plain") -> tuple[np.n
     return X, y, s
 
 
+@dataclass(frozen=True)
+class Coordinates:
+    """Origin, divisor in the ridge and power of two of each feature."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    unit: np.ndarray
+
+    @classmethod
+    def of(cls, X: np.ndarray, center: bool = False, scale: bool = False) -> "Coordinates":
+        deviation = np.nanstd(X, axis=0)
+        deviation = np.where(deviation > 0, deviation, 1.0)
+        near = np.exp2(np.round(np.log2(deviation))) if center or scale else np.ones(len(deviation))
+        centre = np.nanmean(X, axis=0) if center else np.zeros(len(deviation))
+        return cls(centre, deviation if scale else np.ones(len(deviation)), near)
+
+
+def sums_of(
+    X: np.ndarray,
+    y: np.ndarray,
+    s: np.ndarray,
+    model: str,
+    ridge: float,
+    ridge_scale: str,
+    at: Coordinates | None = None,
+) -> PatternSums:
+    at = at or Coordinates.of(X)
+    A = leaf_features(X, at.centre, at.unit, model)
+    return pattern_sums(X, y, s, A, ridges_of(X, at.scale, at.unit, A.shape[1], ridge), ridge_scale)
+
+
 def precise_cost(
-    X: np.ndarray, y: np.ndarray, s: np.ndarray, inside: np.ndarray, model: str, ridge: float
+    X: np.ndarray, y: np.ndarray, s: np.ndarray, inside: np.ndarray, model: str, ridge: float, at: Coordinates
 ) -> mpmath.mpf:
-    """The cost of a leaf in 60 digits: columns are orthogonalised one by one, and what is left of none is dropped."""
+    """The cost of a leaf in 60 digits: columns are orthogonalised one by one, and what is left of none is dropped.
+
+    Features are not divided by their units: the ridge of a weight of x - c is multiplied by the square instead.
+    """
     with mpmath.workdps(60):
-        A = np.column_stack([np.ones(len(X)), leaf_features(X, np.ones(X.shape[1]), model)])[inside]
+        M, d = np.isnan(X), X.shape[1]
+        indicators = M[:, M.any(axis=0)] if model == "affine_intercept" else M[:, :0]
+        A = np.column_stack([np.ones(len(X)), np.where(M, 0.0, X - at.centre), indicators])[inside]
         root = [mpmath.sqrt(mpmath.mpf(w)) for w in s[inside]]
         k = A.shape[1]
+        ridges = [
+            mpmath.mpf(float(r)) * mpmath.mpf(float(u)) ** 2
+            for r, u in zip(ridge * (at.scale / at.unit) ** 2, at.unit, strict=True)
+        ]
+        ridges = [mpmath.mpf(0), *ridges, *[mpmath.mpf(ridge)] * (k - 1 - d)]
         columns = []
         for j in range(k):
-            penalty = [mpmath.sqrt(mpmath.mpf(ridge)) if i == j and j else mpmath.mpf(0) for i in range(k)]
+            penalty = [mpmath.sqrt(ridges[j]) if i == j else mpmath.mpf(0) for i in range(k)]
             columns.append([r * mpmath.mpf(a) for r, a in zip(root, A[:, j], strict=True)] + penalty)
         left = [r * mpmath.mpf(t) for r, t in zip(root, y[inside], strict=True)] + [mpmath.mpf(0)] * k
         kept: list[list[mpmath.mpf]] = []
@@ -76,13 +118,15 @@ def precise_cost(
 @pytest.mark.parametrize("kind", ["plain", "duplicated", "near", "offset", "zero"])
 @pytest.mark.parametrize("ridge", [0.0, 1e-14, 1.0])
 @pytest.mark.parametrize("model", ["static", "affine_intercept"])
-def test_leaf_costs_agree_with_many_digits(kind: str, ridge: float, model: str) -> None:
+@pytest.mark.parametrize(("center", "scale"), [(False, False), (True, True), (True, False)])
+def test_leaf_costs_agree_with_many_digits(kind: str, ridge: float, model: str, center: bool, scale: bool) -> None:
     X, y, s = table(0, kind=kind)
-    sums = pattern_sums(X, y, s, np.ones(X.shape[1]), model, ridge, "leaf")
+    at = Coordinates.of(X, center, scale)
+    sums = sums_of(X, y, s, model, ridge, "leaf", at)
     codes = [next(p for p, m in enumerate(sums.patterns) if np.all(m == row)) for row in np.isnan(X)]
     for members in ([0], [0, 1], range(len(sums.rows))):
         low, high = (sums.unit * end for end in sums.enclose_members(np.array(members)))
-        expected = precise_cost(X, y, s, np.isin(codes, members), model, ridge)
+        expected = precise_cost(X, y, s, np.isin(codes, members), model, ridge, at)
         assert low <= high
         assert float(high - low) <= 1e-25 * float(high) + 1e-30
         assert float(low) == pytest.approx(float(expected), rel=1e-13, abs=1e-25)
@@ -90,9 +134,11 @@ def test_leaf_costs_agree_with_many_digits(kind: str, ridge: float, model: str) 
 
 def test_values_of_models_are_exact() -> None:
     X, y, s = table(1)
-    for scale in ("leaf", "sample"):
-        sums = pattern_sums(X, y, s, np.ones(3), "affine_intercept", 0.75, scale)
-        A = leaf_features(X, np.ones(3), "affine_intercept")
+    for scale, scaled in product(("leaf", "sample"), (False, True)):
+        at = Coordinates.of(X, scaled, scaled)
+        sums = sums_of(X, y, s, "affine_intercept", 0.75, scale, at)
+        A = np.column_stack([np.where(np.isnan(X), 0.0, (X - at.centre) / at.unit), np.isnan(X)])
+        ridges = [*(0.75 * (at.scale / at.unit) ** 2).tolist(), 0.75, 0.75, 0.75]
         b, w = 0.3, np.linspace(-1, 1, A.shape[1])
         residual = [
             Fraction(t) - Fraction(b) - sum(Fraction(a) * Fraction(c) for a, c in zip(row, w.tolist(), strict=True))
@@ -100,7 +146,7 @@ def test_values_of_models_are_exact() -> None:
         ]
         weight = sum(map(Fraction, s.tolist())) if scale == "sample" else 1
         expected = sum(Fraction(v) * r**2 for v, r in zip(s.tolist(), residual, strict=True))
-        expected += Fraction(0.75) * weight * sum(Fraction(c) ** 2 for c in w.tolist())
+        expected += weight * sum(Fraction(r) * Fraction(c) ** 2 for r, c in zip(ridges, w.tolist(), strict=True))
         assert sums.value(np.arange(len(sums.rows)), b, w) == expected
 
 
@@ -142,7 +188,7 @@ def cheapest(sums: PatternSums, partitions, most: int) -> int:
 @pytest.mark.parametrize(("depth", "most", "least"), [(2, 4, 1), (3, 3, 4), (3, 6, 5), (1, 2, 1)])
 def test_best_trees_are_those_of_enumeration(seed: int, depth: int, most: int, least: int) -> None:
     X, y, s = table(seed, kind=["plain", "duplicated", "near"][seed % 3])
-    sums = pattern_sums(X, y, s, np.ones(3), "static", [0.0, 1.0][seed % 2], "leaf")
+    sums = sums_of(X, y, s, "static", [0.0, 1.0][seed % 2], "leaf", Coordinates.of(X, seed > 2, seed > 2))
     boxes = BoxSums.of(sums, np.arange(3), depth, least)
     found = best_tree_cost(boxes, boxes.costs(), most)
     trees = every_tree(sums.patterns, sums.rows, [0, 1, 2], depth, least)
@@ -165,7 +211,7 @@ def every_cover(boxes: BoxSums, costs: dict, cells: frozenset[int]):
 @pytest.mark.parametrize(("depth", "most", "least"), [(2, 4, 1), (3, 3, 4), (3, 5, 5)])
 def test_covers_are_those_of_enumeration(seed: int, depth: int, most: int, least: int) -> None:
     X, y, s = table(seed)
-    sums = pattern_sums(X, y, s, np.ones(3), "static", 1.0, "sample")
+    sums = sums_of(X, y, s, "static", 1.0, "sample", Coordinates.of(X, seed > 2, seed > 2))
     boxes = BoxSums.of(sums, np.arange(3), depth, least)
     costs = boxes.costs()
     covers = every_cover(boxes, costs, frozenset(range(len(boxes.cells))))
@@ -190,7 +236,7 @@ def every_partition(members: list[int]):
 @pytest.mark.parametrize(("most", "least"), [(1, 1), (2, 8), (3, 1), (8, 3)])
 def test_groups_are_those_of_enumeration(seed: int, most: int, least: int) -> None:
     X, y, s = table(seed)
-    sums = pattern_sums(X, y, s, np.ones(3), "static", 0.5, "leaf")
+    sums = sums_of(X, y, s, "static", 0.5, "leaf", Coordinates.of(X, seed > 1, seed > 1))
     allowed = (
         groups
         for groups in every_partition(list(range(len(sums.rows))))
@@ -203,7 +249,7 @@ def test_groups_are_those_of_enumeration(seed: int, most: int, least: int) -> No
 def test_too_much_work_is_refused_in_a_sentence() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((60, 25)) < 0.5, np.nan, rng.standard_normal((60, 25)))
-    sums = pattern_sums(X, rng.standard_normal(60), np.ones(60), np.ones(25), "static", 1.0, "leaf")
+    sums = sums_of(X, rng.standard_normal(60), np.ones(60), "static", 1.0, "leaf")
     with pytest.raises(NotCoveredError, match="groups of at most 14 patterns"):
         best_groups_cost(sums, 3, 1)
     with pytest.raises(NotCoveredError, match=r"boxes would take (about .* hours|too much memory): lower max_depth"):
@@ -217,6 +263,6 @@ def test_units_of_a_column_do_not_matter_without_a_ridge(seed: int, unit: float)
     power = 2.0 ** np.round(np.log2(unit))
     ends = []
     for factor in (1.0, power):
-        sums = pattern_sums(X * np.array([1.0, factor, 1.0]), y, s, np.ones(3), "static", 0.0, "leaf")
+        sums = sums_of(X * np.array([1.0, factor, 1.0]), y, s, "static", 0.0, "leaf")
         ends.append([sums.unit * end for end in sums.enclose_members(range(len(sums.rows)))])
     assert max(low for low, _ in ends) <= min(high for _, high in ends)

@@ -27,18 +27,20 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def fitted(name: str) -> Any:
     X, y, s = data()
     kinds = {
-        "tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0),
+        "tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0, center=False, scale=False),
+        "centred tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0),
         "tree, ridge 0": FiniteRegressor(OptimalTree(3, max_leaves=4), ridge=0.0, scale=True),
         "greedy": FiniteRegressor(Greedy(2), ridge=1.0, leaf_model="static"),
         "boxes": FiniteRegressor(BoxPartition(2, max_leaves=4), ridge=1.0, ridge_scale="sample"),
-        "affine": AdaptiveRegressor("affine", lam=0.5),
+        "affine": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5),
+        "affine, not centred": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5, center=False),
         "lasso": AdaptiveRegressor("affine", lam=0.5, l1_ratio=1.0),
         "without penalty": AdaptiveRegressor("affine", lam=0.0),
         "logistic": AdaptiveClassifier("affine", lam=0.5),
     }
     if name == "groups":
         few = np.column_stack([X[:, :3], np.nan_to_num(X[:, 3:])])
-        return FiniteRegressor(PatternGroups(3), ridge=1e-3, ridge_scale="sample").fit(few, y, s)
+        return FiniteRegressor(PatternGroups(3, min_rows=12), ridge=1e-3, ridge_scale="sample").fit(few, y, s)
     if name == "stack":
         return AdaptiveStackRegressor(["affine_intercept", "affine"], shrinkage=0.0, random_state=0).fit(X, y, s)
     return kinds[name].fit(X, y > 0 if name == "logistic" else y, s)
@@ -52,7 +54,8 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 MODELS = (
-    "tree", "tree, ridge 0", "greedy", "boxes", "groups", "affine", "lasso", "without penalty", "logistic", "stack",
+    "tree", "centred tree", "tree, ridge 0", "greedy", "boxes", "groups", "affine", "affine, not centred", "lasso",
+    "without penalty", "logistic", "stack",
 )  # fmt: skip
 
 
@@ -118,12 +121,21 @@ def swapped(array: np.ndarray) -> np.ndarray:
 
 def greedy_as_optimal(model: Any) -> None:
     """The greedy tree with its own cost as a bound, as if it came from the exact method."""
-    greedy = FiniteRegressor(Greedy(2, min_rows=20), ridge=1.0).fit(*data())
+    greedy = FiniteRegressor(Greedy(2, min_rows=20), ridge=1.0, center=False, scale=False).fit(*data())
     assert greedy.certificate_.objective > model.certificate_.objective * (1 + 1e-6)
     for name in ("partition_", "leaf_costs_", "leaf_weights_", "leaf_intercepts_"):
         setattr(model, name, getattr(greedy, name))
     cost = greedy.certificate_.objective
     model.certificate_ = replace(model.certificate_, objective=cost, bound=cost * (1 - 1e-12), status="optimal")
+
+
+def coordinates(name: str, change: Callable[[Any], Any]) -> Mutation:
+    """Another origin, scale or unit of the features in the leaves."""
+    return attribute("leaf_features_", lambda old: replace(old, **{name: change(getattr(old, name))}))
+
+
+def moved_centre(design: Any) -> Any:
+    return replace(design, centre=design.centre + 1e-6 * design.spread)
 
 
 def scaled_dual(factor: float) -> Mutation:
@@ -185,11 +197,22 @@ FALSE: dict[str, tuple[str, Mutation, str]] = {
     "other leaf model": ("boxes", parameters(leaf_model="static"), "leaf models"),
     "other scale of the ridge": ("tree", parameters(ridge_scale="sample"), "costs"),
     "scaled features": ("tree", parameters(scale=True), "standard deviation"),
-    "scales forged": (
-        "tree, ridge 0",
-        attribute("leaf_features_", lambda old: replace(old, scale=old.scale * 1.001)),
-        "standard deviation",
-    ),
+    "scales forged": ("tree, ridge 0", coordinates("scale", lambda scale: scale * 1.001), "standard deviation"),
+    "bound raised, centred": ("centred tree", certificate(bound=higher), "above the lowest cost"),
+    "centred features": ("tree", parameters(center=True), "mean of its observed values"),
+    "features not centred": ("centred tree", parameters(center=False), "features are centred"),
+    "centre forged": ("centred tree", coordinates("centre", lambda centre: centre + 1e-6), "mean of its observed"),
+    "centre 0 forged": ("centred tree", coordinates("centre", np.zeros_like), "mean of its observed values"),
+    "centre not a number": ("centred tree", coordinates("centre", lambda centre: centre * np.nan), "not a number"),
+    "unit forged": ("centred tree", coordinates("unit", lambda unit: unit * 1.5), "power of two"),
+    "unit 0 forged": ("centred tree", coordinates("unit", np.zeros_like), "power of two"),
+    "negative unit forged": ("centred tree", coordinates("unit", np.negative), "power of two"),
+    "unit without a ridge forged": ("centred tree", coordinates("unit", lambda unit: unit * 2.0**600), "ridge"),
+    "unit of infinite ridge forged": ("centred tree", coordinates("unit", lambda unit: unit / 2.0**600), "ridge"),
+    "units of another number": ("centred tree", coordinates("unit", lambda unit: unit[1:]), "number of features"),
+    "centre forged, regression": ("affine", attribute("design_", moved_centre), "mean of its observed values"),
+    "centred features, regression": ("affine, not centred", parameters(center=True), "mean of its observed values"),
+    "features not centred, regression": ("affine", parameters(center=False), "features are centred"),
     "too many leaves": ("tree", parameters(partitioner__max_leaves=2), "more than the 2"),
     "too deep": ("tree", parameters(partitioner__max_depth=1), "more than 1"),
     "leaves too small": ("tree", parameters(partitioner__min_rows=70), "fewer than 70"),
@@ -205,7 +228,8 @@ FALSE: dict[str, tuple[str, Mutation, str]] = {
     "other lam": ("affine", parameters(lam=0.501), "objective is|stated bound|below the optimum"),
     "other ratio": ("affine", parameters(l1_ratio=0.4), "objective is"),
     "other penalty of adaptive columns": ("affine", parameters(adaptive_penalty=1.1), "objective is"),
-    "no intercept": ("affine", parameters(fit_intercept=False), "not those of the columns"),
+    "no intercept": ("affine, not centred", parameters(fit_intercept=False), "not those of the columns"),
+    "no intercept, centred": ("affine", parameters(fit_intercept=False), "features are centred"),
     "weights of a stack swapped": ("stack", attribute("combination_", swapped), "have the objective"),
     "weights of a stack not convex": ("stack", attribute("combination_", lambda w: w * 1.1), "convex combination"),
     "held-out predictions changed": ("stack", attribute("held_out_", lambda Z: Z * 1.001), "have the objective"),

@@ -63,6 +63,7 @@ def check_fits(seeds):
                 "lam": float(rng.choice([0.01, 1.0, 30.0])),
                 "l1_ratio": float(rng.choice([0.0, 0.5, 1.0])),
                 "scale": bool(rng.integers(2)),
+                "center": bool(rng.integers(2)),
                 "penalty_weights": str(rng.choice(["count", "authors"])),
             }
             for loss in ("squared", "huber", "absolute", "logistic"):

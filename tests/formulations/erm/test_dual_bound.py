@@ -7,6 +7,7 @@ import pytest
 from flint import fmpq, fmpq_mat
 
 from formulations.erm.dual_bound import Rows, dual_bound, gap_tolerance, prove
+from formulations.erm.dual_value import _penalty_part
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 
@@ -77,3 +78,12 @@ def test_rows_that_are_fitted_exactly_do_not_matter():
     assert Fraction(proof.bound) <= exact_least_squares(A[:28, :2], y[:28], q[:28])
     assert proof.objective - proof.bound <= gap_tolerance(proof.objective, 0.0)
     assert np.all(proof.theta[28:] == 0)
+
+
+def test_the_smallest_penalties_give_a_bound_without_overflow():
+    """The penalty part is infinite for a feasible point up to rounding, and finite for one that is close enough."""
+    risk = EmpiricalRisk(np.ones((3, 1)), np.array([1.0, 2.0, 4.0]), np.full(3, 1 / 3), Quantile(0.9))
+    none, least = np.zeros(1), np.full(1, 5e-324)
+    with np.errstate(all="raise", under="ignore"):
+        assert dual_bound(risk, none, least, risk.q * [0.3, 0.2, -0.4]) == 0.0
+        assert _penalty_part(none, least, np.array([1e-170])) == pytest.approx(1e-17, rel=0.05, abs=0.0)

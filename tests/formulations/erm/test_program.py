@@ -125,7 +125,7 @@ def test_the_bound_is_below_the_optimum_and_tight(loss, alpha):
 def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatch):
     """A solver that calls a rough point optimal."""
     rough = {"tol_gap_abs": 0.1, "tol_gap_rel": 0.1, "tol_feas": 0.1}
-    monkeypatch.setattr("formulations.erm.program.SOLVER_OPTIONS", {"CLARABEL": [rough]})
+    monkeypatch.setattr("formulations.erm.program.ATTEMPTS", {"CLARABEL": [rough]})
     monkeypatch.setattr("formulations.erm.program.polish", lambda risk, l1, l2, w: w)
     with pytest.raises(SolverError, match="ended with"):
         solve(random_risk(loss), *penalties(12, 0.05, 1.0), **(structured_by(lambda W: (0, [])) if structured else {}))
@@ -284,12 +284,12 @@ def test_a_solver_that_is_not_installed_is_named():
 
 def test_a_solver_that_fails_is_named_with_what_was_tried():
     """An unbounded structure has no solution, whatever the solver."""
-    with pytest.raises(SolverError, match=r"CLARABEL .*ended with unbounded; CLARABEL .*ended with unbounded"):
+    with pytest.raises(SolverError, match="CLARABEL ended with unbounded; try a more moderate lam or strength"):
         solve(random_risk(Absolute()), np.zeros(13), np.zeros(13), **structured_by(lambda W: (-100 * W[0, 0], [])))
 
 
 def test_a_solver_that_cannot_take_the_program_is_named():
-    with pytest.raises(SolverError, match="OSQP .*ended with an error"):
+    with pytest.raises(SolverError, match="OSQP ended with an error"):
         solve(random_risk(Logistic()), *penalties(12, 0.1, 0.5), solver="OSQP")
-    with pytest.raises(SolverError, match="SCS .*ended with an unknown gap"):
+    with pytest.raises(SolverError, match="SCS ended with objective .* and bound 0"):
         solve(random_risk(Squared()), *penalties(12, 0.1, 0.5), solver="SCS", **structured_by(lambda W: (0, [])))

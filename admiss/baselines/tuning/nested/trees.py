@@ -77,7 +77,8 @@ def growing_forest(
     limits = np.array([UNBOUNDED if depth is None else depth for depth in depths], dtype=np.int64)
     order = np.argsort(limits, kind="stable")
     limits = limits[order]
-    single = np.ascontiguousarray(X, dtype=np.float32)
+    with np.errstate(over="ignore"):  # beyond every threshold
+        single = np.ascontiguousarray(X, dtype=np.float32)
     n_outputs = trees[0].tree_.value.shape[2]
     total = np.zeros((len(depths), len(X), n_outputs))
     done = 0

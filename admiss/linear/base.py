@@ -1,0 +1,122 @@
+"""Parameters, fit and scores that adaptive regression and classification share."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.notices import warn_never_observed
+from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
+from admiss.estimator.validation import (
+    AllowsMissing,
+    feature_names,
+    is_number,
+    read_features,
+    refuse_extremes,
+)
+from admiss.linear.describe import AdaptiveDescription
+from admiss.linear.design import fit_design
+from admiss.linear.fit import solve_program
+from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, Penalty, penalty_weights
+from admiss.patterns import lookup
+from formulations.arrays import FloatArray
+from formulations.certificate import total
+from formulations.losses import LOSSES, Loss, resolve_loss
+
+
+class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
+    """Parameters, fit and predictions, for both tasks."""
+
+    _task: str
+
+    def __init__(
+        self,
+        adaptivity: str | Adaptivity = "affine_intercept",
+        lam: float = 1.0,
+        l1_ratio: float = 0.0,
+        adaptive_penalty: float | str = AUTO,
+        penalty_weights: str = "count",
+        center: bool = True,
+        scale: bool = True,
+        fit_intercept: bool = True,
+        loss: str | Loss = "squared",
+        on_unseen_pattern: str = "nearest",
+        solver: str = "auto",
+    ) -> None:
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.center = center
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
+
+    def _check_parameters(self) -> tuple[Adaptivity, Loss]:
+        for name, largest in (("lam", np.inf), ("l1_ratio", 1.0), ("adaptive_penalty", np.inf)):
+            value = getattr(self, name)
+            if name == "adaptive_penalty" and isinstance(value, str) and value == AUTO:
+                continue
+            if not is_number(value, largest):
+                kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
+                raise ValueError(f"{name} must be a {kind}, not {value!r}.")
+        for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
+        for name in ("center", "scale", "fit_intercept"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+        if not isinstance(self.solver, str):
+            raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
+        loss = resolve_loss(self.loss)
+        if loss.task != self._task:
+            fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
+            raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
+        return resolve_adaptivity(self.adaptivity), loss
+
+    def _fit_targets(
+        self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
+    ) -> None:
+        """Solve one program per target, over the same design; rows of weight 0 are dropped."""
+        used = s > 0
+        if not used.all():
+            X, s, targets = X[used], s[used], [y[used] for y in targets]
+        for y in targets:
+            refuse_extremes(y, s, X, feature_names(self))
+        options = {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
+        design = fit_design(X, s, adaptivity, **options)
+        names = feature_names(self)
+        warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
+        lam, alpha = float(self.lam), float(self.l1_ratio)
+        u1, u2 = penalty_weights(
+            design,
+            X,
+            s,
+            kind=self.penalty_weights,
+            adaptive_penalty=self.adaptive_penalty,
+            standardise=self.scale,
+        )
+        penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
+        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
+        coefficients = np.array([w / design.column_scale for w, _ in fits])
+        self.design_ = design
+        self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
+        self.certificate_ = total([certificate for _, certificate in fits])
+        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """f(x, m), of shape (n,) or (n, classes)."""
+        check_is_fitted(self)
+        X = read_features(self, X, reset=False)
+        design = self.design_
+        M = np.isnan(X[:, design.features])
+        never_missing = design.features[M.any(axis=0) & ~design.missable]
+        treat_unseen(self, never_missing, M, lambda M: lookup(design.patterns.patterns, M) >= 0)
+        return design.predictor(X, (self.coefficients_ * design.column_scale).T)

@@ -1,0 +1,174 @@
+"""Paths of lambda over a grid of penalties, in all folds.
+
+The lambdas are geometric, from the smallest at which all penalised coefficients are 0 on all rows. For ridge there is
+none: its path is set by the curvature h_k of the risk in column k, and covers multiples of max_k h_k / u_k.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from admiss.adaptivity import Adaptivity
+from admiss.linear.design import Design, fit_design
+from admiss.linear.penalty import penalty_weights
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+from formulations.arrays import FloatArray
+
+# Rules for the range of lambda: that of glmnet, and one of its own for ridge.
+EPS_RULES = ("auto", "glmnet")
+# alpha is at least this when the largest lambda is computed by the rule of glmnet: that of ridge is infinite.
+SMALLEST_ALPHA = 1e-3
+# Largest and smallest lambda of ridge, as multiples of the one at which the penalty equals the curvature of the risk.
+RIDGE_RANGE = (1e2, 1e-6)
+# A fit with a larger violation is discarded.
+UNFINISHED = 1e-3
+# Lambdas between two checks of the error, if a path may stop early.
+CHUNK = 10
+# Losses within this share of each other are tied.
+TIE = 1e-9
+
+FoldPath = Callable[[int, float, FloatArray, Any], tuple[FloatArray, FloatArray, Any]]
+Weights = list[tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """The grid that is crossed with every adaptivity class, and what all of its fits share."""
+
+    l1_ratios: Sequence[float]
+    adaptive_penalties: Sequence[float]
+    n_lambdas: int
+    eps: float | str
+    penalty_weights: str
+    center: bool
+    scale: bool
+    fit_intercept: bool
+    stop_early: bool
+
+    def design(self, X: FloatArray, s: FloatArray, adaptivity: Adaptivity) -> Design:
+        """The design of an adaptivity class on some rows; features that are not scaled are so inside, see `weights`."""
+        options = {"center": self.center, "scale": self.scale, "fit_intercept": self.fit_intercept}
+        design = fit_design(X, s, adaptivity, **options)
+        return design if self.scale else design.in_powers_of_two()[0]
+
+    def weights(self, design: Design, X: FloatArray, s: FloatArray) -> Weights:
+        """u1 and u2 of the columns, for each adaptive penalty."""
+        kind, standardise = self.penalty_weights, self.scale
+        divisor = np.ones(len(design.pairs)) if self.scale else design.column_scale
+        parts = [
+            penalty_weights(design, X, s, kind=kind, adaptive_penalty=c, standardise=standardise)
+            for c in self.adaptive_penalties
+        ]
+        return [(u1 / divisor, u2 / divisor**2) for u1, u2 in parts]
+
+
+@dataclass(frozen=True)
+class ClassFolds:
+    """The folds of one adaptivity class, ready for paths.
+
+    Attributes
+    ----------
+    name : str
+        The class in words.
+    n_columns : int
+        Columns of its design on all rows.
+    largest : array of shape (n_penalties,)
+        For each adaptive penalty, alpha times the smallest lambda at which all penalised coefficients are 0.
+    balanced : array of shape (n_penalties,)
+        For each adaptive penalty, the smallest lambda at which a ridge is at least the curvature of the risk.
+    eps : float
+        Smallest lambda as a share of the largest.
+    paths : list of callables
+        One function per fold of (adaptive penalty index, alpha, lambdas, state) that returns, for each lambda, the
+        summed loss on the held-out rows and the violation of the optimality conditions, and a state from which the path
+        can continue.
+    weight : float
+        Weight of all held-out rows.
+    """
+
+    name: str
+    n_columns: int
+    largest: FloatArray
+    balanced: FloatArray
+    eps: float
+    paths: list[FoldPath]
+    weight: float
+
+    def lambdas(self, penalty: int, alpha: float, options: GridOptions) -> FloatArray:
+        """The lambdas of a path, from large to small."""
+        if alpha == 0.0 and options.eps != "glmnet":
+            large, small = (factor * float(self.balanced[penalty]) for factor in RIDGE_RANGE)
+            return np.geomspace(large, small if options.eps == "auto" else self.eps * large, options.n_lambdas)
+        largest = self.largest[penalty] / max(alpha, SMALLEST_ALPHA)
+        return np.geomspace(largest, self.eps * largest, options.n_lambdas)
+
+
+def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> Iterator[dict[str, Any]]:
+    """The cells of each path of every class, as columns of a table of results."""
+    tasks = list(product(range(len(folds)), range(len(options.adaptive_penalties)), options.l1_ratios))
+    runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_path_errors)(folds[k], c, alpha, options) for k, c, alpha in tasks
+    )
+    paths = progress(runs, len(tasks), "cross-validation: paths")
+    for (k, c, alpha), (lambdas, errors, violations) in zip(tasks, paths, strict=True):
+        yield {
+            "class_index": k,
+            "adaptivity": folds[k].name,
+            "columns": folds[k].n_columns,
+            "adaptive_penalty": options.adaptive_penalties[c],
+            "l1_ratio": alpha,
+            "lam": lambdas,
+            "mean_loss": errors.sum(axis=0) / folds[k].weight,
+            "violation": violations,
+        }
+
+
+def _path_errors(
+    folds: ClassFolds, penalty: int, alpha: float, options: GridOptions
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Lambdas, the held-out loss by fold and lambda (NaN after an early stop), and the largest violations."""
+    lambdas = folds.lambdas(penalty, alpha, options)
+    errors, violations = np.full((2, len(folds.paths), options.n_lambdas), np.nan)
+    states: list[Any] = [None] * len(folds.paths)
+    size = CHUNK if options.stop_early else options.n_lambdas
+    for start in range(0, options.n_lambdas, size):
+        part = slice(start, start + size)
+        for f, path in enumerate(folds.paths):
+            errors[f, part], violations[f, part], states[f] = path(penalty, alpha, lambdas[part], states[f])
+        total = errors[:, : part.stop].sum(axis=0)
+        best = int(total.argmin())
+        # clearly past the minimum: by more than a tenth, for the whole last chunk
+        if options.stop_early and best < start and total[part].min() > 1.1 * total[best]:
+            break
+    errors[violations > UNFINISHED] = np.inf
+    return lambdas, errors, violations.max(axis=0)
+
+
+def joined(parts: list[dict[str, Any]]) -> Table:
+    """One table of all cells; a single value holds for all cells of its part."""
+    columns = {}
+    for name in parts[0]:
+        values = [np.broadcast_to(np.asarray(part[name]), len(part["lam"])) for part in parts]
+        columns[name] = np.concatenate(values)
+    return Table(**columns)
+
+
+def best_cell(results: Table, rounding: float = 0.0) -> int:
+    """The smallest loss; among ties, and among losses that are rounding, the simpler model."""
+    loss = results["mean_loss"]
+    smallest = np.nanmin(loss)
+    tied = np.flatnonzero(loss <= smallest + TIE * abs(smallest) + rounding)
+    order = np.lexsort(
+        [
+            -np.nan_to_num(results["l1_ratio"][tied]),
+            -np.nan_to_num(results["adaptive_penalty"][tied]),
+            -results["lam"][tied],
+            results["columns"][tied],
+        ]
+    )
+    return int(tied[order[0]])

@@ -1,0 +1,52 @@
+"""The stated program of a fit, solved by cvxpy, and what all fits share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from admiss.linear.design import Design
+from admiss.linear.penalty import Penalty
+from formulations.arrays import FloatArray
+from formulations.certificate import Certificate, certify
+from formulations.erm.dual_bound import gap_tolerance
+from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
+from formulations.erm.rounding import gamma
+from formulations.losses import Loss, Squared
+
+# The conditions must hold to this share of the largest gradient for a fit to be returned.
+ACCEPTED = 1e-8
+# Status of a gap that is closed up to rounding errors, which cannot be bounded well enough.
+NOT_PROVEN = "rounding errors exceed the tolerance"
+
+Fit = tuple[FloatArray, Certificate]
+# From an expression for W to a penalty and constraints.
+Structure = Callable[[Any], Any]
+
+
+def risk_of(design: Design, X: FloatArray, y: FloatArray, q: FloatArray, loss: Loss) -> EmpiricalRisk:
+    """The empirical risk on the rows; for the squared loss on compressed rows if these have fewer entries."""
+    p = len(design.pairs)
+    entries = design.counts.sum() / design.patterns.weights.sum() * len(y)
+    if isinstance(loss, Squared) and len(y) > p and entries > p**2 / 2:
+        return compressed_squared_risk((A, y[rows], q[rows]) for rows, A in design.blocks(X))
+    return EmpiricalRisk(design.whole(X), y, q, loss)
+
+
+def solve_stated(
+    design: Design, risk: EmpiricalRisk, penalty: Penalty, solver: str, structure: Structure | None = None
+) -> Fit:
+    """The fit by a solver of cvxpy."""
+    from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
+
+    erm = AdaptiveERM(risk, penalty.u1, penalty.u2)
+    if structure is not None:
+        shape = (len(design.features) + 1, design.n_basis)
+        homogeneous = design.adaptivity.has_homogeneous_structure()
+        erm = AdaptiveERM(risk, penalty.u1, penalty.u2, structure, homogeneous, design.scatter(), shape)
+    name = "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper()
+    return solve_erm(compile_erm(erm), penalty.a1, penalty.a2, name)
+
+
+def closed_form(objective: float, n: int, theta: FloatArray | None, start: float) -> Certificate:
+    """The certificate of a sum of n terms."""
+    bound = objective * (1.0 - gamma(4 * n + 20))
+    return certify(objective, bound, gap_tolerance(objective, 0.0), "", "closed form", "", start, dual=theta)

@@ -1,0 +1,138 @@
+"""The page of a comparison in a real browser: numbers, formulas, a narrow screen, contrast on light and dark ground."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from admiss.compare.page import write_page
+from admiss.compare.partitions import compare_partitions
+from admiss.compare.setting import Setting
+
+pytestmark = pytest.mark.slow
+
+NAMES = ['<img src=x onerror="document.title=1">', "very_long_name_" * 20, "größe 日本語", "a & b"] + [
+    f"feature_{j}" for j in range(36)
+]
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    """Many features with odd names, two classes, and 16 leaves."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, len(NAMES)))
+    M = rng.random(X.shape) < np.r_[np.full(4, 0.4), np.full(len(NAMES) - 4, 0.002)]
+    score = X[:, 0] + 2 * (M[:, 0] ^ M[:, 1]) + 2 * (M[:, 2] ^ M[:, 3]) * X[:, 4] + 0.3 * rng.normal(size=len(X))
+    y = np.where(score > np.median(score), "yes", "<no>")
+    X = pd.DataFrame(np.where(M, np.nan, X), columns=NAMES)
+    setting = Setting(max_depth=4, min_rows=10, folds=0, time_limit=None)
+    title, notes = "a_file_with_a_long_name_" * 8, tuple(f"{name}: kept as it is" for name in NAMES)
+    return compare_partitions(X, y, X[:300], y[:300], setting=setting, title=title, notes=notes)
+
+
+@pytest.fixture
+def page(open_page, comparison, tmp_path):
+    write_page([comparison], tmp_path / "page.html")
+    open_page(tmp_path / "page.html")
+
+
+def test_numbers_and_words_are_shown(browser, page, comparison):
+    assert browser.title == comparison.title
+    cells = browser.execute_script(
+        "return [...document.querySelectorAll('[aria-label=Methods] tbody tr')].map(r => "
+        "[...r.cells].map(c => c.firstChild.textContent.trim()))"
+    )
+    head = browser.execute_script(
+        "return [...document.querySelectorAll('[aria-label=Methods] thead th')].map(c => c.textContent)"
+    )
+    assert len(head) == len(comparison.table)
+    assert [row[0] for row in cells] == comparison.table["method"].tolist()
+    for name, shown in (("cost", "cost"), ("test_AUC", "AUC test"), ("test_log_loss", "log-loss test")):
+        column = [row[head.index(shown)].replace(",", "") for row in cells]
+        expected = [f"{value:.3f}" if np.isfinite(value) else "-" for value in comparison.table[name]]
+        assert [f"{float(word):.3f}" if word != "-" else "-" for word in column] == expected
+    verdict = browser.find_element("class name", "verdict").text
+    assert " ".join(verdict.split()) == comparison.verdict()
+
+
+def test_drawings_hold_their_text(browser, page):
+    """Texts of splits and leaves stay in their boxes, those of charts in the drawing."""
+    outside = browser.execute_script(
+        "const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 "
+        "&& a.top >= b.top - 1 && a.bottom <= b.bottom + 1;"
+        "const found = [];"
+        "for (const g of document.querySelectorAll('.split, .leaf')) {"
+        "  const box = g.querySelector('rect').getBoundingClientRect();"
+        "  for (const t of g.querySelectorAll('text'))"
+        "    if (!inside(t.getBoundingClientRect(), box)) found.push(t.textContent); }"
+        "for (const t of document.querySelectorAll('.chart text'))"
+        "  if (!inside(t.getBoundingClientRect(), t.ownerSVGElement.getBoundingClientRect())) found.push(t.innerHTML);"
+        "return found"
+    )
+    assert outside == []
+
+
+def test_formulas_open_and_close(browser, page, comparison):
+    model = browser.find_elements("css selector", "details.model")[-1]
+    if not model.get_attribute("open"):
+        model.find_element("css selector", "summary").click()
+    folded = model.find_element("css selector", ".formula details.rest")
+    short = folded.text
+    folded.find_element("css selector", "summary").click()
+    formula = comparison.models["tree"].leaf_formulas(0, 4)[0]
+    assert " ".join(formula.split()) in " ".join(folded.text.split())
+    folded.find_element("css selector", "summary").click()
+    assert folded.text == short
+    assert len(short) < len(formula)
+
+
+@pytest.mark.parametrize("width", [320, 390, 800])
+def test_page_fits_a_narrow_screen(browser, page, width):
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_formulas_are_printed_whole(browser, page):
+    """On paper all leaves are shown, and folded formulas are complete."""
+    shown = "return [...document.querySelectorAll('.rest > .part')].map(e => e.checkVisibility())"
+    assert not any(browser.execute_script(shown))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert all(browser.execute_script(shown))
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_have_contrast(browser, page, scheme):
+    """Every text has at least 4.5 times the luminance of its ground, or the reverse."""
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    try:
+        pairs = browser.execute_script(
+            "const ground = e => { for (; e; e = e.parentElement) {"
+            "  const c = getComputedStyle(e).backgroundColor; if (!c.endsWith(', 0)')) return c; } };"
+            "const rect = t => { const r = t.parentElement.querySelector('rect');"
+            "  return r ? getComputedStyle(r).fill : ground(t); };"
+            "const svg = [...document.querySelectorAll('svg text')].map(t => [getComputedStyle(t).fill, rect(t)]);"
+            "const html = [...document.querySelectorAll('p, th, td, li, dt, dd, summary, .soft, h1, h2, h3')]"
+            "  .filter(e => !e.closest('svg')).map(e => [getComputedStyle(e).color, ground(e)]);"
+            "return [...new Set([...svg, ...html].map(p => p.join('|')))]"
+        )
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert len(pairs) > 4
+    for pair in pairs:
+        bright, dark = sorted((luminance(colour) for colour in pair.split("|")), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, pair
+
+
+def luminance(colour):
+    """Relative luminance of rgb(..), as in WCAG."""
+    shares = np.array([float(part) for part in colour.strip("rgba()").split(",")[:3]]) / 255
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
