@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 
-def is_complete(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     try:
         with sqlite3.connect(path) as database:
             sound = database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
@@ -15,7 +15,7 @@ def is_complete(path: Path) -> bool:
 
 
 files = list(Path(sys.argv[1]).glob("data.*"))
-incomplete = [path for path in files if not is_complete(path)]
+incomplete = [path for path in files if not _is_complete(path)]
 for path in incomplete:
     path.unlink()
 print(f"coverage of {len(files) - len(incomplete)} processes; {len(incomplete)} were killed while they wrote theirs")
