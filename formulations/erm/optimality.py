@@ -8,7 +8,8 @@
 
 *Polish.* The conditions are piecewise smooth: Newton's method on the sign pattern that they suggest (semi-smooth
 Newton) brings an interior-point solution to rounding error. If the signs do not settle, because the columns are nearly
-collinear, the logistic loss is left to the proximal Newton steps of :mod:`formulations.erm.logistic_path`.
+collinear, the squared loss is left to the active set of :mod:`formulations.erm.quadratic_path`, and the logistic loss
+to the proximal Newton steps of :mod:`formulations.erm.logistic_path`, both from the point that was found.
 """
 
 import warnings
@@ -20,10 +21,11 @@ import scipy.sparse.linalg
 
 from formulations.arrays import FloatArray, Matrix
 from formulations.erm.logistic_path import logistic_path
+from formulations.erm.quadratic_path import quadratic_path
 from formulations.erm.risk import EmpiricalRisk
-from formulations.losses import Logistic
+from formulations.losses import Logistic, Squared
 
-# Violation, as a share of the largest gradient at w = 0, above which signs have not settled.
+# Violation, as a share of the largest gradient at w = 0, above which signs of the logistic loss have not settled.
 UNSETTLED = 1e-8
 # Newton steps without halving the violation after which the polish ends.
 STALLED_STEPS = 4
@@ -58,10 +60,21 @@ def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, t
         stalled = 0 if violation < 0.5 * least else stalled + 1
         if violation < least:
             best, least = w, violation
-    if least > UNSETTLED * scale and isinstance(risk.loss, Logistic) and not sp.issparse(risk.A):
+    if sp.issparse(risk.A):
+        return best
+    w = best
+    if isinstance(risk.loss, Squared) and least > tolerance * scale:
+        w = _active_set(risk, l1, l2, best)
+    elif isinstance(risk.loss, Logistic) and least > UNSETTLED * scale:
         w = _proximal_newton(risk, l1, l2, start, tolerance)
-        best = w if _violation(risk.gradient(w) + l2 * w, l1, w) < least else best
-    return best
+    return w if _violation(risk.gradient(w) + l2 * w, l1, w) < least else best
+
+
+def _active_set(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, start: FloatArray) -> FloatArray:
+    """The fit of the squared loss from a point near it."""
+    zero = np.zeros_like(start)
+    H = np.asarray(risk.hessian(zero, np.ones(len(start), dtype=bool)))
+    return quadratic_path(H, -risk.gradient(zero), l1, l2, np.ones(1), start).w[0]
 
 
 def _proximal_newton(

@@ -5,7 +5,7 @@ import pytest
 
 from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import EmpiricalRisk, centred
-from formulations.losses import Logistic
+from formulations.losses import Logistic, Squared
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -24,3 +24,16 @@ def test_polish_of_nearly_collinear_columns(seed):
     found = polish(risk, l1, l2, optimum + step)
     assert optimality_residual(risk, l1, l2, found) < 1e-8
     np.testing.assert_allclose(risk.A @ found, risk.A @ optimum, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_polish_of_more_columns_than_rows(seed):
+    """Columns of very different sizes, hardly any penalty, and a point that is somewhat off: the fit is unique."""
+    rng = np.random.default_rng(seed)
+    sizes = 10.0 ** rng.integers(-1, 3, 40)
+    risk = EmpiricalRisk(sizes * rng.normal(size=(6, 40)), 1e4 * rng.normal(size=6), np.full(6, 1 / 6), Squared())
+    l1, l2 = np.full(40, 0.01), np.full(40, 0.01)
+    found = [polish(risk, l1, l2, rng.normal(size=40) * 1e4 / sizes) for _ in range(2)]
+    for w in found:
+        assert optimality_residual(risk, l1, l2, w) < 1e-12
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-9 * np.abs(found[0]).max())
