@@ -1,6 +1,7 @@
 """The result of ``risk_certificate``: bounds on capped risks, printed with what they say and do not say."""
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from admiss.terminal.table import Table
@@ -89,7 +90,7 @@ class RiskCertificate:
         return Table(**{name: [getattr(risk, name) for risk in self.risks] for name in names})
 
     def __repr__(self) -> str:
-        what = f"min({FORMULAS[self.loss]}, {self.cap:.4g})" if self.capped else FORMULAS[self.loss]
+        what = f"min({FORMULAS[self.loss]}, {self.cap:.6g})" if self.capped else FORMULAS[self.loss]
         holds = f"all {len(self.risks)} bounds hold at once" if len(self.risks) > 1 else "the bound holds"
         lines = [
             f"{'capped ' * self.capped}risk E {what} on new rows: {holds} with probability {1 - self.delta:.6g}",
@@ -100,7 +101,7 @@ class RiskCertificate:
         if self.n_statements > len(self.bounds):
             lines.append(f"corrected for {self.n_statements:,} statements, including groups that are empty or all rows")
         if any(risk.bound == self.cap for risk in self.risks):
-            lines.append(f"a bound of {self.cap:.4g} says nothing: too few rows, or too large losses")
+            lines.append(f"a bound of {self.cap:.6g} says nothing: too few rows, or too large losses")
         lines.append(ASSUMPTION)
         return "\n".join(lines)
 
@@ -111,19 +112,24 @@ class RiskCertificate:
             columns["rows"] = [risk.rows for risk in self.risks]
         columns |= {
             "n": [risk.n for risk in self.risks],
-            "at most": [_four_digits(risk.bound) for risk in self.risks],
-            "Bernstein": [_four_digits(risk.bernstein) for risk in self.risks],
+            "at most": [min(_rounded_up(risk.bound), self.cap) for risk in self.risks],
+            "Bernstein": [min(_rounded_up(risk.bernstein), self.cap) for risk in self.risks],
             "in sample": [float(f"{risk.capped_mean:.4g}") for risk in self.risks],
         }
         if self.capped:
             columns["cut off by the cap in the sample"] = [
-                f"{100 * risk.cut_off:.2g} % of the mean, {risk.n_capped:,} row{'s' * (risk.n_capped != 1)}"
+                f"{100 * risk.cut_off:.3g} % of the mean, {risk.n_capped:,} row{'s' * (risk.n_capped != 1)}"
                 for risk in self.risks
             ]
         return Table(**columns)
 
 
-def _four_digits(bound: float) -> float:
-    """A bound rounded up to four digits."""
-    rounded = float(f"{bound:.4g}")
-    return rounded if rounded >= bound else float(f"{bound * (1 + 5e-4):.4g}")
+def _rounded_up(bound: float) -> float:
+    """A bound as printed, with four digits.
+
+    Examples
+    --------
+    >>> _rounded_up(1.23401), _rounded_up(1.234)
+    (1.235, 1.234)
+    """
+    return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(bound)))
