@@ -37,7 +37,7 @@ from formulations.arrays import FloatArray
 # Largest part of the wealth that can be lost at once.
 LARGEST_LOSS = 0.75
 # Relative accuracy of the bisection, whose upper end is returned.
-ACCURACY = 1e-12
+ACCURACY = 1e-9
 
 
 def betting_bound(v: FloatArray, alpha: float) -> float:

@@ -94,7 +94,7 @@ def risk_certificate(
     >>> print(risk_certificate({"linear": model}, X[200:], y[200:], cap=9.0))
     capped risk E min((y - f)^2, 9) on new rows: the bound holds with probability 0.95
     model     n  at most  Bernstein  in sample  cut off by the cap in the sample
-    linear  500    1.272      1.426      1.098  0.13 % of the mean, 1 row
+    linear  500    1.272      1.426      1.098  0.134 % of the mean, 1 row
     capped: larger losses count as the cap, and what they add to the risk is not bounded
     assumes i.i.d. rows of the law of new rows, used neither to fit or choose the models nor to set the cap
     """

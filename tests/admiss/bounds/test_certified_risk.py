@@ -353,8 +353,13 @@ def most_failures(runs, delta=0.05):
     return binom.ppf(1 - 1e-5, runs, delta)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("noise", ["normal", "heavy", "skewed", "rare"])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        *(pytest.param(noise, marks=pytest.mark.slow) for noise in ("skewed", "rare")),
+        *(pytest.param(noise, marks=pytest.mark.exhaustive) for noise in ("normal", "heavy")),
+    ],
+)
 def test_failures_of_simulated_certificates(noise):
     rng = np.random.default_rng(0)
     y = rng.normal(size=20_000)
