@@ -166,7 +166,12 @@ def _read_groups(X: Any, by_missing: Any) -> tuple[list[str], BoolArray]:
 
 def _missing(X: Any) -> tuple[list[str], BoolArray]:
     """Names of the columns, and where values are missing; the columns of a data frame may be of any type."""
-    frame = nw.from_native(X, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            "The columns of X_held_out must have different names, and one occurs more than once."
+        ) from error
     if isinstance(frame, nw.DataFrame):
         masks = [s.is_null() | s.is_nan() if s.dtype.is_float() else s.is_null() for s in frame.iter_columns()]
         return list(frame.columns), np.column_stack([mask.fill_null(True).to_numpy() for mask in masks])

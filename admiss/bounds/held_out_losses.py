@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
-from admiss.bounds.bias import is_number
-from admiss.estimator.validation import read_classes, read_regression_target
+from admiss.estimator.validation import is_number, read_classes, read_regression_target
 from formulations.arrays import FloatArray
 
 LOSSES = ("auto", "squared", "zero_one", "brier")
@@ -84,7 +83,7 @@ def read_cap(cap: Any, loss: str, models: dict[str, Any]) -> float:
     largest = largest_loss(loss, most_classes(models))
     if cap is None:
         return largest
-    if not is_number(cap) or not 0 < float(cap) < math.inf:
+    if isinstance(cap, bool) or not is_number(cap) or not cap > 0:
         raise ValueError(f"cap must be one positive number for all models, fixed in advance, not {cap!r}.")
     return min(float(cap), largest)
 

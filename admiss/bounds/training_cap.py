@@ -63,6 +63,8 @@ def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: An
         if not 2 <= cv or n < 2:
             raise ValueError(f"Cross-validation needs 2 or more folds and rows, not cv={cv} for {n:,} rows.")
         cv = KFold(min(int(cv), n), shuffle=True, random_state=rng)
+    if not hasattr(cv, "get_n_splits"):
+        raise ValueError(f"cv must be a number of folds or a splitter of scikit-learn, not {cv!r}.")
     folds = list(cv.split(X, target))
     seed = int(rng.randint(2**31 - 1))
     # in units of the largest |y|, so that squares stay in range

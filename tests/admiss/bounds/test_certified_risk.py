@@ -243,7 +243,10 @@ def test_print_rounds_up_and_says_what_it_is():
     ("changes", "words"),
     [
         ({"cap": None}, "cap=cap_from_training"),
-        *(({"cap": cap}, "cap must be one positive number") for cap in (0, -1.0, math.nan, math.inf, [1.0], "1", True)),
+        *(
+            ({"cap": cap}, "cap must be one positive number")
+            for cap in (0, -1.0, math.nan, math.inf, 10**400, [1.0], "1", True)
+        ),
         *(({"delta": delta}, "delta must be a number between 0 and 1") for delta in (0, 1, -0.1, math.nan, "a")),
         ({"sample_weight": np.ones(200)}, "Weights are refused"),
         ({"loss": "absolute"}, "loss must be one of auto, squared, zero_one, brier"),
@@ -300,6 +303,8 @@ def test_models_and_predictions_are_refused_in_a_sentence():
             risk_certificate(models, X, labels, loss=loss)
     with pytest.raises(NotFittedError):
         risk_certificate(Ridge(), X, y, cap=3.0)
+    with pytest.raises(ValueError, match="must have different names"):
+        risk_certificate(THREE, pd.DataFrame(X, columns=["a", "b", "a"]), y, cap=3.0, by_missing=True)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         risk_certificate(THREE, X, y[:-1], cap=3.0)
     with pytest.raises(ValueError, match="NaN"):
@@ -332,6 +337,7 @@ def test_caps_that_do_not_exist_are_refused():
         (np.zeros(10), 5, "standard deviation is 0"),
         (1e200 * y, 5, "no cap"),
         (y, 1, "2 or more folds"),
+        (y, "a", "cv must be a number of folds or a splitter"),
     ):
         with pytest.raises(ValueError, match=words):
             cap_from_training(DummyRegressor(), X, target, cv=cv)
