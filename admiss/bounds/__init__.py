@@ -9,21 +9,32 @@
 ``estimates``       sigma^2, L and b(F) estimated from data, none of them a bound
 ``neighbours``      differences between nearest neighbours, for the estimate of sigma^2
 ``figures``         bounds over n, and bias against estimation over the order
+``certify``         the capped risk of fitted models, certified from held-out rows
+``certified_risk``  the certificate and its print
+``betting``         its bounds on the mean of bounded variables
+``held_out_losses`` losses of models as multiples of a cap
+``training_cap``    a cap from training rows
 =================== ==================================================================
 """
 
 from admiss.bounds.bias import bias_bound
+from admiss.bounds.certified_risk import CertifiedRisk, RiskCertificate
+from admiss.bounds.certify import risk_certificate
 from admiss.bounds.counts import coefficient_count
 from admiss.bounds.crossovers import Recommendation, crossover, recommend
 from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
 from admiss.bounds.theorem import Bound, generalization_bound
+from admiss.bounds.training_cap import cap_from_training
 
 __all__ = [
     "Bound",
+    "CertifiedRisk",
     "Estimate",
     "Recommendation",
+    "RiskCertificate",
     "bias_bound",
+    "cap_from_training",
     "coefficient_count",
     "crossover",
     "estimate_bias",
@@ -33,4 +44,5 @@ __all__ = [
     "plot_bias_estimation",
     "plot_bounds",
     "recommend",
+    "risk_certificate",
 ]

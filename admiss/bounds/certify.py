@@ -1,0 +1,180 @@
+"""Bounds on the risk of fitted models from held-out rows, of which no law is assumed.
+
+Let the n held-out rows be independent draws of the law of new rows, used neither to fit nor to choose the models or the
+cap B > 0. For models f_1 .. f_K, with probability at least 1 - delta over the held-out rows,
+
+    E min(l(y, f_k), B) <= B U_k    for all k at once,
+
+with U_k the bound on the mean of v_i = min(l(y_i, f_k), B) / B in [0, 1] by betting at alpha = delta / K: given
+everything that models and cap were made of, the v_i are independent with mean E v, so that each bound fails with
+probability at most alpha (proof in ``betting``), and by the union bound any of the K with probability at most delta.
+The order of rows is drawn once, without looking at them. The smallest of several orders is not a certificate.
+
+The risk is **capped**: losses beyond B count as B, and no finite sample bounds what they add without a further
+assumption. The cut in the sample is reported beside the bound.
+
+By missing feature. Given the number of rows in which feature j is missing, these rows are independent draws of the law
+of new rows with feature j missing, and likewise where it is observed. For J features this makes 2 J K more statements,
+with alpha = (delta / 2) / (2 J K) each, and (delta / 2) / K for the statements about all rows: everything holds at once
+with probability 1 - delta. All J features count, including those that turn out to be never missing in the sample: their
+number is fixed in advance, whereas the number of features with missing values depends on the rows.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _num_samples
+
+from admiss.bounds.betting import bernstein_bound, betting_bound
+from admiss.bounds.bias import is_number
+from admiss.bounds.certified_risk import ALL_ROWS, CertifiedRisk, RiskCertificate
+from admiss.bounds.held_out_losses import (
+    largest_loss,
+    most_classes,
+    read_cap,
+    read_loss,
+    read_models,
+    relative_losses,
+)
+from admiss.estimator.seeds import read_random_state
+from admiss.estimator.validation import feature_names, read_features
+from formulations.arrays import BoolArray, FloatArray
+
+
+def risk_certificate(
+    models: Any,
+    X_held_out: Any,
+    y_held_out: Any,
+    *,
+    cap: float | None = None,
+    delta: float = 0.05,
+    loss: str = "auto",
+    by_missing: bool | Iterable[str | int] = False,
+    random_state: Any = 0,
+    sample_weight: None = None,
+) -> RiskCertificate:
+    """Certify the capped risk of fitted models from rows that they have not seen.
+
+    Parameters
+    ----------
+    models : estimator, list of estimators, or dict of them by name
+        Fitted models. The bounds hold for all of them at once, so that the best one may be chosen by its bound.
+    X_held_out, y_held_out
+        Independent rows of the law of new rows, used neither to fit or choose the models nor to choose the cap.
+    cap : float
+        B, one positive number for all models, fixed before the held-out rows are seen; ``cap_from_training`` suggests
+        one. Optional for "zero_one" and "brier", which are bounded.
+    delta : float
+        Probability that some bound fails.
+    loss : {"auto", "squared", "zero_one", "brier"}
+        By default 0-1 for classifiers and squared for regressors.
+    by_missing : bool or list of features
+        Also certify the rows in which a feature is missing, and those in which it is observed, for all features or
+        those given by name or number. Costs half of delta.
+    random_state : int, RandomState or None
+        Seed of the order of rows. Repeating the call and taking the smallest bound is not a certificate.
+    sample_weight : None
+        Weights are refused.
+
+    Returns
+    -------
+    RiskCertificate
+        With ``bounds`` by model and ``table``; it prints what it says, and under which assumption.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(700, 2))
+    >>> y = X @ [1, 2] + rng.normal(size=700)
+    >>> model = LinearRegression().fit(X[:200], y[:200])
+    >>> print(risk_certificate({"linear": model}, X[200:], y[200:], cap=9.0))
+    capped risk E min((y - f)^2, 9) on new rows: the bound holds with probability 0.95
+    model     n  at most  Bernstein  in sample  cut off by the cap in the sample
+    linear  500    1.272      1.426      1.098  0.134 % of the mean, 1 row
+    capped: larger losses count as the cap, and what they add to the risk is not bounded
+    assumes i.i.d. rows of the law of new rows, used neither to fit or choose the models nor to set the cap
+    """
+    if sample_weight is not None:
+        raise ValueError("Weights are refused: the certificate is about rows that are all drawn from the same law.")
+    if not is_number(delta) or not 0 < float(delta) < 1:
+        raise ValueError(f"delta must be a number between 0 and 1, not {delta!r}.")
+    named = read_models(models)
+    loss = read_loss(loss, named)
+    B = read_cap(cap, loss, named)
+    n = _num_samples(X_held_out)
+    order = read_random_state(random_state).permutation(n)
+    features, missing = _read_groups(X_held_out, by_missing)
+    losses = relative_losses(named, X_held_out, y_held_out, n, loss, B)
+    K, groups = len(named), 2 * len(features)
+    alpha = float(delta) / (2 if groups else 1) / K
+    risks = [_certify(name, ALL_ROWS, losses[name][order], B, alpha) for name in named]
+    for feature, mask in zip(features, missing.T, strict=True):
+        for state, rows in (("missing", mask), ("observed", ~mask)):
+            if 0 < rows.sum() < n:
+                ordered = order[rows[order]]
+                group = f"{feature} {state}"
+                risks += [_certify(name, group, losses[name][ordered], B, alpha / groups) for name in named]
+    return RiskCertificate(
+        risks=tuple(risks),
+        loss=loss,
+        cap=B,
+        delta=float(delta),
+        n=n,
+        n_statements=K * (1 + groups),
+        capped=B < largest_loss(loss, most_classes(named)),
+    )
+
+
+def _certify(model: str, rows: str, u: FloatArray, B: float, alpha: float) -> CertifiedRisk:
+    """The certificate from losses u in units of the cap, in the order of betting."""
+    v = np.minimum(u, 1.0)
+    with np.errstate(over="ignore"):
+        mean = B * float(u.mean())
+    return CertifiedRisk(
+        model=model,
+        rows=rows,
+        n=len(v),
+        bound=B * betting_bound(v, alpha),
+        bernstein=B * bernstein_bound(v, alpha),
+        capped_mean=B * float(v.mean()),
+        mean=mean,
+        n_capped=int(np.sum(u > 1)),
+    )
+
+
+def _read_groups(X: Any, by_missing: Any) -> tuple[list[str], BoolArray]:
+    """Names of the features whose groups are certified, and where they are missing."""
+    if by_missing is False:
+        return [], np.empty((0, 0), dtype=bool)
+    names, M = _missing(X)
+    if by_missing is True:
+        return names, M
+    if isinstance(by_missing, str) or not isinstance(by_missing, Iterable):
+        raise ValueError(f"by_missing must be True, False or a list of features, not {by_missing!r}.")
+    index = []
+    for feature in by_missing:
+        if feature not in names and feature not in range(len(names)):
+            raise ValueError(f"by_missing names {feature!r}, which is not a feature of X_held_out.")
+        index.append(names.index(feature) if feature in names else int(feature))
+    index = sorted(set(index))
+    return [names[j] for j in index], M[:, index]
+
+
+def _missing(X: Any) -> tuple[list[str], BoolArray]:
+    """Names of the columns, and where values are missing; the columns of a data frame may be of any type."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            "The columns of X_held_out must have different names, and one occurs more than once."
+        ) from error
+    if isinstance(frame, nw.DataFrame):
+        masks = [s.is_null() | s.is_nan() if s.dtype.is_float() else s.is_null() for s in frame.iter_columns()]
+        return list(frame.columns), np.column_stack([mask.fill_null(True).to_numpy() for mask in masks])
+    reader = BaseEstimator()
+    M = np.isnan(read_features(reader, X, reset=True))
+    return feature_names(reader), M

@@ -1,0 +1,157 @@
+"""Losses of fitted models on held-out rows, as multiples of their cap B.
+
+=========== ================================================== ================================
+loss        of a row                                           cap
+=========== ================================================== ================================
+squared     (y - f)^2                                          required: it has no largest value
+zero_one    1(y is not the predicted class)                    1 unless smaller
+brier       sum over classes c of (p_c - 1(y = c))^2           2 unless smaller
+            half of it if no model has more than two classes:  1 unless smaller
+            the squared error in the probability of a class
+=========== ================================================== ================================
+
+A label that a model has not seen has probability 0. Squares are taken after division by sqrt(B): in any units they
+neither overflow before the cap nor vanish.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, is_classifier
+
+from admiss.estimator.validation import is_number, read_classes, read_regression_target
+from formulations.arrays import FloatArray
+
+LOSSES = ("auto", "squared", "zero_one", "brier")
+# Probabilities may leave [0, 1], and their sum 1, by this much.
+ROUNDING = 1e-6
+
+
+def read_models(models: Any) -> dict[str, Any]:
+    """Models by name: a mapping as it is, a list or a single one under the names of their classes.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Lasso, Ridge
+    >>> list(read_models([Ridge(), Lasso(), Ridge()]))
+    ['Ridge', 'Lasso', 'Ridge 2']
+    """
+    if hasattr(models, "predict") and not isinstance(models, type):
+        models = [models]
+    if isinstance(models, Mapping):
+        named = {str(name): model for name, model in models.items()}
+    elif isinstance(models, list | tuple):
+        named = {}
+        for model in models:
+            name, times = type(model).__name__, sum(type(other) is type(model) for other in named.values())
+            named[f"{name} {times + 1}" if times else name] = model
+    else:
+        named = {}
+    if not named or len(named) < len(models):
+        raise ValueError("models must be a fitted estimator, a list of them, or a dictionary of them by name.")
+    for name, model in named.items():
+        if isinstance(model, type) or not hasattr(model, "predict"):
+            raise ValueError(f"The model {name!r} has no method predict: give fitted estimators.")
+    return named
+
+
+def read_loss(loss: Any, models: dict[str, Any]) -> str:
+    """The loss; by default 0-1 for classifiers and squared for regressors."""
+    if not isinstance(loss, str) or loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}.")
+    if loss != "auto":
+        return loss
+    kinds = {_is_classifier(model) for model in models.values()}
+    if len(kinds) > 1:
+        raise ValueError("models has both regressors and classifiers: certify them separately, or choose the loss.")
+    return "zero_one" if kinds.pop() else "squared"
+
+
+def _is_classifier(model: Any) -> bool:
+    return is_classifier(model) if hasattr(model, "__sklearn_tags__") else hasattr(model, "classes_")
+
+
+def read_cap(cap: Any, loss: str, models: dict[str, Any]) -> float:
+    """The cap, at most the largest value of the loss."""
+    if cap is None and loss == "squared":
+        raise ValueError(
+            "The squared loss needs a cap that is fixed before the held-out rows are seen, for instance "
+            "cap=cap_from_training(models, X_train, y_train)."
+        )
+    largest = largest_loss(loss, most_classes(models))
+    if cap is None:
+        return largest
+    if isinstance(cap, bool) or not is_number(cap) or not cap > 0:
+        raise ValueError(f"cap must be one positive number for all models, fixed in advance, not {cap!r}.")
+    return min(float(cap), largest)
+
+
+def largest_loss(loss: str, n_classes: int) -> float:
+    """The largest value of a loss."""
+    if loss == "squared":
+        return math.inf
+    return 2.0 if loss == "brier" and n_classes > 2 else 1.0
+
+
+def most_classes(models: dict[str, Any]) -> int:
+    """The largest number of classes of a model."""
+    return max(len(getattr(model, "classes_", ())) for model in models.values())
+
+
+def relative_losses(models: dict[str, Any], X: Any, y: Any, n: int, loss: str, cap: float) -> dict[str, FloatArray]:
+    """The losses of each model on the n rows, divided by the cap; infinite beyond the range of floating point."""
+    if loss == "squared":
+        target = read_regression_target(BaseEstimator(), y, n)
+        with np.errstate(over="ignore"):
+            return {
+                name: ((target - predicted_numbers(name, model.predict(X), n)) / math.sqrt(cap)) ** 2
+                for name, model in models.items()
+            }
+    classes, codes = read_classes(BaseEstimator(), y, n)
+    labels = classes.astype(object)[codes]
+    for name, model in models.items():
+        if not set(classes.tolist()) & set(np.asarray(getattr(model, "classes_", classes)).tolist()):
+            raise ValueError(f"No label of y is a class of the model {name!r}: it was fitted to other labels.")
+    if loss == "zero_one":
+        return {name: _zero_one(name, model.predict(X), labels) / cap for name, model in models.items()}
+    half = largest_loss(loss, most_classes(models)) / 2
+    return {name: half * _brier(name, model, X, labels) / cap for name, model in models.items()}
+
+
+def predicted_numbers(name: str, predicted: Any, n: int) -> FloatArray:
+    """Predictions of a regression as n finite numbers."""
+    try:
+        numbers = np.asarray(predicted, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The model {name!r} predicts no numbers: the squared loss is for regression.") from error
+    if numbers.shape not in ((n,), (n, 1)):
+        raise ValueError(f"The model {name!r} must predict one number per row, not an array of shape {numbers.shape}.")
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"The model {name!r} predicts NaN or infinity in {np.sum(~np.isfinite(numbers)):,} rows.")
+    return numbers.ravel()
+
+
+def _zero_one(name: str, predicted: Any, labels: Any) -> FloatArray:
+    predicted = np.asarray(predicted, dtype=object)
+    if predicted.shape not in ((len(labels),), (len(labels), 1)):
+        raise ValueError(f"The model {name!r} must predict one label per row, not an array of shape {predicted.shape}.")
+    predicted = predicted.ravel()
+    if any(label is None or label != label for label in predicted):
+        raise ValueError(f"The model {name!r} predicts NaN or no label in some rows.")
+    return np.array(predicted != labels, dtype=float)
+
+
+def _brier(name: str, model: Any, X: Any, labels: Any) -> FloatArray:
+    """Squared distance of the probabilities from the indicators of the class, in [0, 2]."""
+    if not hasattr(model, "predict_proba") or not hasattr(model, "classes_"):
+        raise ValueError(f"The model {name!r} has no probabilities of classes: use loss='zero_one'.")
+    p = np.asarray(model.predict_proba(X), dtype=float)
+    classes = np.asarray(model.classes_, dtype=object)
+    if p.shape != (len(labels), len(classes)):
+        raise ValueError(f"The model {name!r} must predict a probability for each class, not shape {p.shape}.")
+    if not (np.abs(p - 0.5) <= 0.5 + ROUNDING).all() or not (np.abs(p.sum(axis=1) - 1) <= ROUNDING).all():
+        raise ValueError(f"The model {name!r} predicts NaN, or probabilities that do not sum to 1, in some rows.")
+    hits = labels[:, None] == classes
+    return np.asarray(((p - hits) ** 2).sum(axis=1) + ~hits.any(axis=1))
