@@ -6,12 +6,17 @@ from formulations.arrays import BoolArray, FloatArray
 from formulations.jit import compiled
 
 
-@compiled
-def observed_moments(X, s):  # type: ignore[no-untyped-def]
+def observed_moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Weighted mean, standard deviation, largest size of the observed values of each feature, and whether any is 0.
 
     Thresholds of semi-synthetic data depend on the last digits: another order of the sums makes other instances.
     """
+    moments: tuple[FloatArray, FloatArray, FloatArray, BoolArray] = _moments(np.ascontiguousarray(X), s)
+    return moments
+
+
+@compiled
+def _moments(X, s):  # type: ignore[no-untyped-def]
     n, d = X.shape
     weight, mean, low, high = np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
     has_zero = np.zeros(d, dtype=np.bool_)
