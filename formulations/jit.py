@@ -1,6 +1,6 @@
 """Compilation of loops with numba, cached on disk if possible."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numba
@@ -14,12 +14,28 @@ def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
 
     The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
     installation without a home folder, it is compiled in every process.
+
+    Calls from other compiled functions use a second version, without entry points for Python and C and without a cache:
+    it becomes part of its callers, and compiles in a fraction of the time.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "no_cfunc_wrapper": True}
     try:
-        return numba.njit(cache=True, **options)(function)
+        called_by_python = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
-        return numba.njit(**options)(function)
+        called_by_python = numba.njit(**options)(function)
+    options["no_cpython_wrapper"] = True
+    called_by_loops = numba.njit(**options)(function)
+
+    def resolve_call(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Compile for types only: numba would do it once more for every constant argument."""
+        unliteral = numba.types.unliteral
+        named = {name: unliteral(kind) for name, kind in kws.items()}
+        return called_by_loops.get_call_template([unliteral(kind) for kind in args], named)
+
+    # The two methods by which numba types and finds the function that compiled code calls.
+    called_by_python.get_call_template = resolve_call
+    called_by_python.get_overload = called_by_loops.get_overload
+    return called_by_python
 
 
 def is_interrupt(error: BaseException) -> bool:

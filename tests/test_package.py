@@ -20,9 +20,30 @@ def run(code, **kwargs):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **kwargs)
 
 
+HEAVY = ["cvxpy", "pyomo", "xgboost", "matplotlib", "sklearn", "scipy", "pandas", "polars", "numba", "narwhals"]
+
+
 def test_import_is_light():
-    heavy = ["cvxpy", "pyomo", "xgboost", "matplotlib"]
-    found = run(f"import sys, admiss; print([name for name in {heavy} if name in sys.modules])")
+    found = run(f"import sys, admiss; print([name for name in {['numpy', *HEAVY]} if name in sys.modules])")
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["versions"]])
+def test_commands_that_compute_nothing_import_nothing_heavy(arguments):
+    code = f"""
+import atexit, sys
+from admiss.cli.main import main
+atexit.register(lambda: print([name for name in {HEAVY} if name in sys.modules]))
+main({arguments})
+"""
+    found = run(code)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1] == "[]", found.stdout
+
+
+def test_estimators_import_no_solver():
+    code = "import sys; from admiss import AdaptiveRegressorCV; print([name for name in {} if name in sys.modules])"
+    found = run(code.format(["cvxpy", "pyomo", "highspy", "xgboost", "matplotlib", "polars"]))
     assert found.stdout.strip() == "[]", found.stderr
 
 

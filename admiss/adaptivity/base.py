@@ -130,7 +130,8 @@ class Adaptivity(BaseEstimator):
             product = sp.csr_array(sp.hstack(features))
             product.eliminate_zeros()
             return product
-        return _product_columns(X, M, np.asarray(phi, dtype=float), *np.nonzero(mask))
+        pairs = map(np.ascontiguousarray, np.nonzero(mask))
+        return _product_columns(np.ascontiguousarray(X), np.ascontiguousarray(M), np.asarray(phi, dtype=float), *pairs)
 
     def counts(self, patterns: BoolArray, weights: FloatArray) -> FloatArray:
         """n_k of shape (d + 1, K): the total weight of rows with x_j observed and phi_k(m) nonzero."""

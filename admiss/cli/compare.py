@@ -50,7 +50,7 @@ not included, nor the compilation of numerical code by the very first run on a m
 """
 
 
-def add_compare_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the options."""
     listed = "\n".join(f"  {name:<13} {words}" for name, (_, words) in METHODS.items())
     missing = " ".join(word for word in MISSING_WORDS if word)
@@ -59,7 +59,7 @@ def add_compare_parser(commands: Any) -> None:
   admiss compare --data clients.csv --target churn --task classification --html churn.html"""
     parser = commands.add_parser(
         "compare",
-        help="compare exact with greedy partitioning on generated data or on a file",
+        help=summary,
         description=DESCRIPTION,
         epilog=f"data:\n{DATA.format(words=missing)}\nmethods:\n{listed}\n\ntime:\n{TIME}\nexamples:\n{examples}",
         formatter_class=_Formatter,

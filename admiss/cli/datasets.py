@@ -16,11 +16,11 @@ from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 
 
-def add_datasets_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the options."""
     parser = commands.add_parser(
         "datasets",
-        help="list the 63 real data sets of the paper, describe some, or write them as CSV files",
+        help=summary,
         description="Without a name: a table of all. UCI files are downloaded once and cached; files in the folder "
         "named by the environment variable ADMISS_DATA are used instead.",
     )

@@ -14,11 +14,11 @@ test that runs the contract of adaptivity classes and a first comparison. Both r
 """
 
 
-def add_new_class_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the options."""
     parser = commands.add_parser(
         "new-class",
-        help="write the file of a new adaptivity class, and its test",
+        help=summary,
         description=DESCRIPTION,
         epilog="example:\n  admiss new-class CountAdaptive --folder ideas\n  cd ideas\n"
         f"  python -m pytest test_count_adaptive.py\n\nfrom nothing to a tested class:\n  {PAGE}",

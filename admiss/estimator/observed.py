@@ -6,12 +6,17 @@ from formulations.arrays import BoolArray, FloatArray
 from formulations.jit import compiled
 
 
-@compiled
-def observed_moments(X, s):  # type: ignore[no-untyped-def]
+def observed_moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Weighted mean, standard deviation, largest size of the observed values of each feature, and whether any is 0.
 
     Thresholds of semi-synthetic data depend on the last digits: another order of the sums makes other instances.
     """
+    moments: tuple[FloatArray, FloatArray, FloatArray, BoolArray] = _moments(np.ascontiguousarray(X), s)
+    return moments
+
+
+@compiled
+def _moments(X, s):  # type: ignore[no-untyped-def]
     n, d = X.shape
     weight, mean, low, high = np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
     has_zero = np.zeros(d, dtype=np.bool_)
@@ -22,25 +27,29 @@ def observed_moments(X, s):  # type: ignore[no-untyped-def]
                 weight[j] += s[i]
                 low[j], high[j] = min(low[j], x), max(high[j], x)
                 has_zero[j] |= x == 0.0
-    size = np.where(weight > 0.0, np.maximum(np.abs(low), np.abs(high)), 0.0)
-    unit = np.where(size > 0.0, size, 1.0)  # sums of x / unit cannot overflow
+    size, unit = np.zeros(d), np.ones(d)
+    for j in range(d):
+        if weight[j] > 0.0:
+            size[j] = max(abs(low[j]), abs(high[j]))
+        if size[j] > 0.0:
+            unit[j] = size[j]  # sums of x / unit cannot overflow
     for i in range(n):
         for j in range(d):
             if not np.isnan(X[i, j]):
                 mean[j] += s[i] * (X[i, j] / unit[j])
-    mean /= weight
+    for j in range(d):
+        mean[j] /= weight[j]
     variance = np.zeros(d)
     for i in range(n):
         for j in range(d):
             if not np.isnan(X[i, j]):
                 variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
-    constant = low == high  # exactly, whatever the rounding of the sums
-    return (
-        np.where(constant, low, mean * unit),
-        np.where(constant, 0.0, np.sqrt(variance / weight) * unit),
-        size,
-        has_zero,
-    )
+    deviation = np.empty(d)
+    for j in range(d):
+        is_constant = low[j] == high[j]  # exactly, whatever the rounding of the sums
+        mean[j] = low[j] if is_constant else mean[j] * unit[j]
+        deviation[j] = 0.0 if is_constant else np.sqrt(variance[j] / weight[j]) * unit[j]
+    return mean, deviation, size, has_zero
 
 
 def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:

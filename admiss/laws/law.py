@@ -123,9 +123,11 @@ def expectations(
     """Completed rows, the weighted sum of conditional covariances, and the log-likelihood of the observed values."""
     order = np.argsort(table.codes, kind="stable")
     completed, covariance = np.empty(V.shape), np.empty(law.S.shape)
+    # Loops are compiled once more for arrays that are read-only or in another order.
+    S, side, limit = np.array(law.S, order="C"), np.array(law.side, dtype=float), np.array(law.limit, dtype=float)
     log_likelihood = complete_rows(
         np.ascontiguousarray(V[order]), np.ascontiguousarray(mean[order]), weights[order], table.codes[order],
-        table.patterns, law.S, law.side, law.limit, completed, covariance,
+        table.patterns, S, side, limit, completed, covariance,
     )  # fmt: skip
     result = np.empty(V.shape)
     result[order] = completed

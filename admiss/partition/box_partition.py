@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import comb
 
 from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_partition
 from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
@@ -60,6 +61,7 @@ class BoxPartition(Partitioner):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Solve the program, starting from the best tree."""
+        compile_loops()
         start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
         most = min(len(statistics.patterns), max(1, len(statistics.s) // limits.rows))

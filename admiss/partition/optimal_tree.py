@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from admiss._version import __version__
 from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.proof import (
@@ -86,6 +87,7 @@ class OptimalTree(Partitioner):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Find the tree."""
+        compile_loops()
         start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
         if limits.leaves < 2:

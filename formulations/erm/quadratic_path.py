@@ -66,7 +66,8 @@ def quadratic_path(
     True
     """
     w0 = np.zeros(len(b)) if start is None else start
-    return Path(*penalised_path(np.ascontiguousarray(H), b, v1, v2, lambdas, w0))
+    # One layout: the loops are compiled once more for any other.
+    return Path(*penalised_path(*map(np.ascontiguousarray, (H, b, v1, v2, lambdas, w0))))
 
 
 @compiled

@@ -258,7 +258,7 @@ def costs_of_lanes(T, size, ridge, by_weight, patterns, end, share, inverse, lan
 
 
 @compiled
-def leaf_costs(G, size, ridge, by_weight, n_patterns=0, end=ESTIMATE, share=0.0):  # type: ignore[no-untyped-def]
+def leaf_costs(G, size, ridge, by_weight, n_patterns, end, share):  # type: ignore[no-untyped-def]
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
     out, patterns = np.empty(len(G)), np.full(LANES, float(n_patterns))
     work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))

@@ -33,6 +33,7 @@ import scipy.linalg
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
 from formulations.leaves.cholesky import (
+    ESTIMATE,
     LOWER,
     all_grams,
     gram_of_patterns,
@@ -136,7 +137,7 @@ class SquaredLeafCost(LeafCost):
 
     def costs_of_grams(self, G: FloatArray) -> FloatArray:
         """Costs from packed Gram matrices, one per row, in floating point."""
-        costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample")
+        costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample", 0, ESTIMATE, 0.0)
         return np.asarray(costs * self.unit[-1] ** 2)
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:

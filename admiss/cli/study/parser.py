@@ -21,11 +21,11 @@ example:
 """
 
 
-def add_study_parser(commands: Any) -> None:
+def add_parser(commands: Any, summary: str) -> None:
     """Declare the commands."""
     parser = commands.add_parser(
         "study",
-        help="run a study of your own: methods on instances, with a report",
+        help=summary,
         description=DESCRIPTION,
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -158,10 +158,11 @@ def test_warnings_and_failures(case, tmp_path):
     assert 'class="warning"><strong>' not in text
     assert 'id="failed"' not in text
     assert 'href="#failed"' not in text
-    stale = write_report(done, Presentation(study), tmp_path / "page.html", facts={**FACTS, "stale": 1234})
+    bare = Presentation(study, drawings=lambda rows: [])
+    stale = write_report(done, bare, tmp_path / "page.html", facts={**FACTS, "stale": 1234})
     assert "1,234 cells are stale" in (text := stale.read_text(encoding="utf-8"))
     assert "versions of the sources" not in text
-    fresh = write_report(done, Presentation(study), tmp_path / "page.html", facts={**FACTS, "stale": 0})
+    fresh = write_report(done, bare, tmp_path / "page.html", facts={**FACTS, "stale": 0})
     assert "versions of the sources" not in fresh.read_text(encoding="utf-8")
 
 
@@ -264,12 +265,13 @@ def test_a_figure_that_fails_leaves_no_folder(tmp_path):
 
 def test_places_that_cannot_be_written(tmp_path):
     study, table = synthetic(sizes=(40,), replicates=1)
+    bare = replace(presented(study), drawings=lambda rows: [])
     file = tmp_path / "file"
     file.write_text("not a folder")
     with pytest.raises(EngineError, match=r"cannot be written to .*page\.html \(.+\): name another file with --html"):
-        write_report(table, presented(study), file / "page.html", facts=CLEAN)
+        write_report(table, bare, file / "page.html", facts=CLEAN)
     with pytest.raises(EngineError, match=r"cannot be written to .*file \(.+\): name another folder"):
-        write_results(table, presented(study), file, "a command")
+        write_results(table, bare, file, "a command")
 
 
 def test_tables_beside_published_numbers(tmp_path):

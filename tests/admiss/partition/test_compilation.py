@@ -1,0 +1,39 @@
+"""Loops are compiled before the clock of a time limit starts."""
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+import sys
+import numpy as np
+from admiss import FiniteRegressor
+from admiss.partition import BoxPartition, OptimalTree
+from admiss.partition import {module} as partitioner
+
+def versions():
+    parts = ("formulations.leaves", "formulations.trees")
+    modules = [module for name, module in sys.modules.items() if name.startswith(parts)]
+    return {{(name, str(version)) for module in modules for name, loops in vars(module).items()
+            for version in getattr(loops, "signatures", ())}}
+
+ready = []
+compile_loops = partitioner.compile_loops
+partitioner.compile_loops = lambda: (compile_loops(), ready.append(versions()))
+rng = np.random.default_rng(1)
+X, y = rng.normal(size=(200, 4)), rng.normal(size=200)
+X[rng.uniform(size=X.shape) < 0.3] = np.nan
+FiniteRegressor({model}).fit(X, y)
+print(len(ready[0]) > 5, sorted(versions() - ready[0]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "model"),
+    [("optimal_tree", "OptimalTree(3, min_rows=5, time_limit=60)"), ("box_partition", "BoxPartition(2, min_rows=5)")],
+)
+def test_nothing_is_compiled_after_the_start(module, model):
+    code = CODE.format(module=module, model=model)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip() == "True []", found.stdout + found.stderr
