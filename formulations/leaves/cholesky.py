@@ -28,13 +28,12 @@ vector registers.
 import numpy as np
 
 from formulations.jit import compiled
+from formulations.leaves.tiles import LANES, TILE, factor_tile
 
 # Ends of the interval of a cost, or an estimate of it.
 LOWER, ESTIMATE, UPPER = -1, 0, 1
 # A pivot below this share of its diagonal entry counts as 0 in an estimate.
 VANISHED = 1e-10
-# Leaves factored side by side: few enough for the cache, enough for the registers.
-LANES = 64
 # Rows summed before they are added to a total, which bounds the rounding error of long sums.
 BLOCK = 64
 U, GRID = 2.0**-53, 2.0**52
@@ -191,81 +190,73 @@ def split_grams(Z, start, grams, counts, patterns, members, features, length):  
 
 
 @compiled
-def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
-    """Copy rows of G side by side, one cache line at a time."""
-    length = work.shape[0]
-    for block in range(0, length, 8):
-        for t in range(block, min(block + 8, length)):
-            for lane in range(lanes):
-                work[t, lane] = G[begin + lane, t]
+def vectors(count):  # type: ignore[no-untyped-def]
+    """Space for a number of vectors, aligned to cache lines."""
+    space = np.empty(LANES * count + 8)
+    first = -(space.ctypes.data // 8) % 8
+    return space[first : first + LANES * count]
 
 
 @compiled
-def subtract_product(T, target, left, right, lanes):  # type: ignore[no-untyped-def]
-    """T[target] -= T[left] T[right] in every lane."""
-    for lane in range(lanes):
-        T[target, lane] -= T[left, lane] * T[right, lane]
+def to_lanes(G, rows, columns, order, T):  # type: ignore[no-untyped-def]
+    """Lay out the columns of the matrices in LANES rows of G side by side."""
+    at = 0
+    for i in range(order):
+        for lane in range(LANES):
+            row, first = rows[lane], columns[lane, i] * (columns[lane, i] + 1) // 2
+            for j in range(i + 1):
+                T[at + LANES * j + lane] = G[row, first + columns[lane, j]]
+        at += LANES * (i + 1)
 
 
 @compiled
-def factor_lanes(T, size, inverse, lanes, least, otherwise):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry remains a pivot.
-
-    The reciprocal root of a pivot of at most ``least`` times its diagonal entry is ``otherwise``.
-    """
-    for i in range(size):
-        row = i * (i + 1) // 2
-        for lane in range(lanes):
-            inverse[i, lane] = T[row + i, lane]
-        for c in range(i):
-            for lane in range(lanes):
-                T[row + c, lane] *= inverse[c, lane]
-            for j in range(c + 1, i + 1):
-                subtract_product(T, row + j, row + c, j * (j + 1) // 2 + c, lanes)
-        for lane in range(lanes):
-            pivot = T[row + i, lane]
-            inverse[i, lane] = 1.0 / np.sqrt(pivot) if pivot > least * inverse[i, lane] else otherwise
-
-
-@compiled
-def add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes):  # type: ignore[no-untyped-def]
-    """Add the ridge to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
-    for i in range(size - 1, -1, -1):  # the first entry last: it holds the weight
-        diagonal = i * (i + 1) // 2 + i
-        for lane in range(lanes):
-            entry, error = T[diagonal, lane], 2.0 * U * size * patterns[lane]
-            if entry == 0.0 and i < size - 1:
+def add_ridge(T, patterns, columns, units, order, ridge, by_weight, end, share):  # type: ignore[no-untyped-def]
+    """Add the ridge and units to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
+    for i in range(order - 1, -1, -1):  # the first entry last: it holds the weight
+        diagonal = LANES * (i * (i + 1) // 2 + i)
+        for lane in range(LANES):
+            entry, weight, error = T[diagonal + lane], T[lane], 2.0 * U * len(ridge) * patterns[lane]
+            if entry == 0.0 and i < order - 1:
                 entry = 1.0
             if by_weight:
-                entry += ridge[i] * max(T[0, lane] + end * (share * T[0, lane] + error), 0.0)
+                entry += ridge[columns[lane, i]] * max(weight + end * (share * weight + error), 0.0)
             else:
-                entry += ridge[i]
-            T[diagonal, lane] = entry + end * (share * entry + error)
+                entry += ridge[columns[lane, i]]
+            entry += units[lane, i]
+            T[diagonal + lane] = entry + end * (share * entry + error)
 
 
 @compiled
-def costs_of_lanes(T, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, at):  # type: ignore[no-untyped-def]
-    """Costs of packed Gram matrices side by side, written to ``out`` starting at ``at``; T is overwritten."""
-    add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes)
-    if end == ESTIMATE:
-        factor_lanes(T, size, inverse, lanes, VANISHED, 0.0)
-    else:
-        factor_lanes(T, size, inverse, lanes, 0.0, np.nan if end == LOWER else 0.0)
-    last = size * (size + 1) // 2 - 1
-    for lane in range(lanes):
-        pivot = T[last, lane]
-        out[at + lane] = pivot if pivot > 0.0 else 0.0
+def costs_of_lanes(T, patterns, columns, units, order, ridge, by_weight, end, share, out):  # type: ignore[no-untyped-def]
+    """Costs of matrices of numbers of patterns side by side; T is overwritten, and holds ``order`` further vectors."""
+    add_ridge(T, patterns, columns, units, order, ridge, by_weight, end, share)
+    least, otherwise = VANISHED if end == ESTIMATE else 0.0, np.nan if end == LOWER else 0.0
+    length = LANES * (order * (order + 1) // 2)
+    inverse = T[length:]
+    for i in range(0, order, TILE):
+        for j in range(0, i + 1, TILE):
+            factor_tile(T, inverse, i, j, min(TILE, order - i), least, otherwise)
+    for lane in range(LANES):
+        pivot = T[length - LANES + lane]
+        out[lane] = pivot if pivot > 0.0 else 0.0
 
 
 @compiled
 def leaf_costs(G, size, ridge, by_weight, n_patterns=0, end=ESTIMATE, share=0.0):  # type: ignore[no-untyped-def]
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
-    out, patterns = np.empty(len(G)), np.full(LANES, float(n_patterns))
-    work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))
+    out, costs, patterns = np.empty(len(G)), np.empty(LANES), np.full(LANES, float(n_patterns))
+    work, rows, units = vectors(size * (size + 3) // 2), np.empty(LANES, dtype=np.int64), np.zeros((LANES, size))
+    columns = np.empty((LANES, size), dtype=np.int64)
+    for lane in range(LANES):
+        for i in range(size):
+            columns[lane, i] = i
     for begin in range(0, len(G), LANES):
-        lanes = min(LANES, len(G) - begin)
-        to_lanes(G, begin, lanes, work)
-        costs_of_lanes(work, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, begin)
+        for lane in range(LANES):
+            rows[lane] = min(begin + lane, len(G) - 1)
+        to_lanes(G, rows, columns, size, work)
+        costs_of_lanes(work, patterns, columns, units, size, ridge, by_weight, end, share, costs)
+        for lane in range(min(LANES, len(G) - begin)):
+            out[begin + lane] = costs[lane]
     return out
 
 
