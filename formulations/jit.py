@@ -9,17 +9,22 @@ import numba
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
-    """Compile a function of numbers and arrays.
+def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED, forceinline: bool = False) -> Any:
+    """Compile a function of numbers and arrays, as a part of its callers if ``forceinline``.
 
     The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
     installation without a home folder, it is compiled in every process.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "forceinline": forceinline}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
         return numba.njit(**options)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a short loop as a part of its callers: a call with arrays costs as much as 100 additions."""
+    return compiled(function, forceinline=True)
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -16,15 +16,15 @@ surplus, with 1 added to the diagonal.
 
 import numpy as np
 
-from formulations.jit import compiled
-from formulations.leaves.cholesky import costs_of_lanes, to_lanes, vectors
+from formulations.jit import compiled, inlined
+from formulations.leaves.cholesky import costs_of_rows, workspace
 from formulations.leaves.subset_sums import add_sums, next_subset, patterns_with
 from formulations.leaves.tiles import LANES
 
 # Matrix entries that are differenced at once, few enough to stay in the fastest cache.
-ENTRIES = 64
+ENTRIES = 128
 # Boxes that are sorted together.
-BOXES = 64
+BOXES = 32
 
 
 @compiled
@@ -39,19 +39,26 @@ def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[n
         ranks[u] = offsets[held] + rank
 
 
-@compiled
+@inlined
 def fill_pair(A, low, B, high, t, n, G, observed, missing):  # type: ignore[no-untyped-def]
     """One literal, for n entries starting at t: G[observed] = A[low] - B[high], G[missing] = B[high]."""
-    for i in range(t, t + n):
+    for i in range(np.uint64(t), np.uint64(t + n)):
         entry = B[high, i]
         G[observed, i] = A[low, i] - entry
         G[missing, i] = entry
 
 
-@compiled
+@inlined
+def fill_other(both, u, G, missing, t, n, observed):  # type: ignore[no-untyped-def]
+    """G[observed] = both[u] - G[missing], for n entries starting at t."""
+    for i in range(np.uint64(t), np.uint64(t + n)):
+        G[observed, i] = both[u, i] - G[missing, i]
+
+
+@inlined
 def subtract_row(G, row, other, t, n):  # type: ignore[no-untyped-def]
     """G[row] -= G[other], for n entries starting at t."""
-    for i in range(t, t + n):
+    for i in range(np.uint64(t), np.uint64(t + n)):
         G[row, i] -= G[other, i]
 
 
@@ -62,7 +69,7 @@ def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, step, width):  # 
     Box u is in row first + step u of G.
     """
     if width == 1:
-        for i in range(t, t + n):
+        for i in range(np.uint64(t), np.uint64(t + n)):
             G[first, i] = top[top_rank + shift, i]
         return
     for u in range(0, width - 2, 2):
@@ -88,45 +95,39 @@ def fill_sets(A, ranks, begin, count, top, top_rank, both, G):  # type: ignore[n
             n = min(ENTRIES, length - t)
             fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, first + 1, 2, width)
             for u in range(width):
-                fill_pair(both, u, G, first + 2 * u + 1, t, n, G, first + 2 * u, first + 2 * u + 1)
+                fill_other(both, u, G, first + 2 * u + 1, t, n, first + 2 * u)
 
 
 @compiled
-def drop_columns(f, side, redundant, dropped, box):  # type: ignore[no-untyped-def]
-    """Mark the columns that are constant where m_f is ``side``; returns how many are new."""
+def constant_columns(box, j, R, n_upper, v, redundant, held, constant):  # type: ignore[no-untyped-def]
+    """List the columns that are constant in a box; returns their number. ``held`` is whether a column is listed."""
     count = 0
-    for c in range(redundant.shape[2]):
-        column = redundant[f, side, c]
-        if column < 0:
-            break
-        if not dropped[box, column]:
-            dropped[box, column] = True
-            count += 1
-    return count
-
-
-@compiled
-def find_columns(box, j, R, n_upper, v, redundant, dropped):  # type: ignore[no-untyped-def]
-    """Mark the columns that are constant in a box; returns their number."""
-    for column in range(dropped.shape[1]):
-        dropped[box, column] = False
-    count = drop_columns(j, v & 1, redundant, dropped, box)
-    for i in range(n_upper):
-        count += drop_columns(R[i], v >> (i + 1) & 1, redundant, dropped, box)
+    for i in range(-1, n_upper):
+        f, side = (j, v & 1) if i < 0 else (R[i], v >> (i + 1) & 1)
+        for c in range(redundant.shape[2]):
+            column = redundant[f, side, c]
+            if column < 0:
+                break
+            if not held[column]:
+                held[column] = True
+                constant[box, count] = column
+                count += 1
+    for c in range(count):
+        held[constant[box, c]] = False
     return count
 
 
 @compiled
 def sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers):  # type: ignore[no-untyped-def]
     """List the boxes with enough rows, those with most constant columns first; returns their number."""
-    _, _, _, _, dropped, numbers, starts, order, _, _ = buffers
+    constant, held, numbers, starts, order = buffers[:5]
     min_rows, redundant = options[3], options[6]
     starts[:] = 0
     for box in range(n_boxes):
         numbers[box] = -1
         if G[box, G.shape[1] - 1] > min_rows - 0.5:
-            j = lowest + box // n_values
-            numbers[box] = find_columns(box, j, R, n_upper, box % n_values, redundant, dropped)
+            j, v = lowest + box // n_values, box % n_values
+            numbers[box] = constant_columns(box, j, R, n_upper, v, redundant, held, constant)
             starts[numbers[box]] += 1
     count = 0
     for number in range(len(starts) - 1, -1, -1):
@@ -140,35 +141,42 @@ def sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers):  # t
 
 
 @compiled
-def keep_columns(lane, box, n_dropped, dropped, columns, units):  # type: ignore[no-untyped-def]
-    """The columns of a box without ``n_dropped`` constant ones; further ones have 1 added to the diagonal."""
-    kept = 0
-    for column in range(dropped.shape[1]):
-        if dropped[box, column] and n_dropped > 0:
-            n_dropped -= 1
-        else:
-            columns[lane, kept] = column
-            units[lane, kept] = 1.0 if dropped[box, column] else 0.0
-            kept += 1
+def leave_out(constant, box, count, held, columns, lane, size):  # type: ignore[no-untyped-def]
+    """The columns of a box without ``count`` constant ones, whose places the last columns before y take."""
+    for c in range(size - 1):
+        columns[lane, c] = c
+    columns[lane, size - 1 - count] = size - 1
+    for c in range(count):
+        held[constant[box, c]] = True
+    last = size - 2
+    for c in range(count):
+        if constant[box, c] < size - 1 - count:
+            while held[last]:
+                last -= 1
+            columns[lane, constant[box, c]] = last
+            last -= 1
+    for c in range(count):
+        held[constant[box, c]] = False
 
 
 @compiled
 def write_costs(G, n_boxes, n_values, lowest, R, n_upper, options, buffers, out, first):  # type: ignore[no-untyped-def]
     """Write the costs of the boxes in the rows of G, by j starting at ``lowest``, then v."""
-    columns, units, work, lanes, dropped, numbers, _, order, costs, patterns = buffers
+    constant, held, numbers, _, order, rows, columns, patterns, costs, T = buffers
     size, ridge, by_weight, _, end, share, _ = options
     count = sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers)
     for begin in range(0, count, LANES):
-        held = min(LANES, count - begin)
-        n_dropped = numbers[order[begin + held - 1]]
+        used = min(LANES, count - begin)
+        left_out = numbers[order[begin + used - 1]]
         for lane in range(LANES):
-            lanes[lane] = order[begin + min(lane, held - 1)]
-            patterns[lane] = G[lanes[lane], G.shape[1] - 2]
-            keep_columns(lane, lanes[lane], n_dropped, dropped, columns, units)
-        to_lanes(G, lanes, columns, size - n_dropped, work)
-        costs_of_lanes(work, patterns, columns, units, size - n_dropped, ridge, by_weight, end, share, costs)
-        for lane in range(held):
-            out[first + lanes[lane]] = costs[lane]
+            box = order[begin + min(lane, used - 1)]
+            rows[lane], patterns[lane] = box, G[box, G.shape[1] - 2]
+            leave_out(constant, box, left_out, held, columns, lane, size)
+            for c in range(left_out, numbers[box]):
+                G[box, constant[box, c] * (constant[box, c] + 3) // 2] += 1.0
+        costs_of_rows(G, rows, patterns, columns, size - left_out, ridge, by_weight, end, share, T, costs)
+        for lane in range(used):
+            out[first + rows[lane]] = costs[lane]
 
 
 @compiled
@@ -202,12 +210,12 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
     """
     length, size, width, patterns = A.shape[1], options[0], 2 ** (k - 1), data[4]
     n_boxes = max(1, BOXES // (2 * width)) * 2 * width
-    boxes = np.empty((width, length)), np.empty((n_boxes, length)), np.empty(width, dtype=np.int64)
+    # a further row, since transposition reads beyond the last one
+    boxes = np.empty((width, length)), np.empty((n_boxes + 1, length)), np.empty(width, dtype=np.int64)
     buffers = (
-        np.empty((LANES, size), dtype=np.int64), np.empty((LANES, size)), vectors(size * (size + 3) // 2),
-        np.empty(LANES, dtype=np.int64), np.empty((n_boxes, size), dtype=np.bool_), np.empty(n_boxes, dtype=np.int64),
-        np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES),
-        np.empty(LANES),
+        np.empty((n_boxes, size), dtype=np.int64), np.zeros(size, dtype=np.bool_), np.empty(n_boxes, dtype=np.int64),
+        np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES, dtype=np.int64),
+        np.empty((LANES, size), dtype=np.int64), np.empty(LANES), np.empty(LANES), workspace(size),
     )  # fmt: skip
     largest, R = offsets[k] == len(A), np.arange(k)
     R[max(0, k - 2)] = f

@@ -28,7 +28,7 @@ vector registers.
 import numpy as np
 
 from formulations.jit import compiled
-from formulations.leaves.tiles import LANES, TILE, factor_tile
+from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
 
 # Ends of the interval of a cost, or an estimate of it.
 LOWER, ESTIMATE, UPPER = -1, 0, 1
@@ -190,28 +190,41 @@ def split_grams(Z, start, grams, counts, patterns, members, features, length):  
 
 
 @compiled
-def vectors(count):  # type: ignore[no-untyped-def]
-    """Space for a number of vectors, aligned to cache lines."""
-    space = np.empty(LANES * count + 8)
-    first = -(space.ctypes.data // 8) % 8
-    return space[first : first + LANES * count]
+def workspace(size):  # type: ignore[no-untyped-def]
+    """Space for LANES matrices side by side and the pivots of their factors, aligned to cache lines."""
+    space = np.empty(LANES * (size * (size + 3) // 2 + LANES) + 8)
+    return space[-(space.ctypes.data // 8) % 8 :]
+
+
+@compiled
+def move_column(G, row, columns, lane, i, order, T):  # type: ignore[no-untyped-def]
+    """Lay out one column of a matrix at i."""
+    column, at = columns[lane, i], i * (i + 1) // 2
+    for j in range(order):
+        low, high = min(column, columns[lane, j]), max(column, columns[lane, j])
+        T[LANES * at + lane] = G[row, high * (high + 1) // 2 + low]
+        at += 1 if j < i else j + 1
 
 
 @compiled
 def to_lanes(G, rows, columns, order, T):  # type: ignore[no-untyped-def]
-    """Lay out the columns of the matrices in LANES rows of G side by side."""
-    at = 0
-    for i in range(order):
-        for lane in range(LANES):
-            row, first = rows[lane], columns[lane, i] * (columns[lane, i] + 1) // 2
-            for j in range(i + 1):
-                T[at + LANES * j + lane] = G[row, first + columns[lane, j]]
-        at += LANES * (i + 1)
+    """Lay out matrices of this order side by side, with the columns i of G at columns[lane, i].
+
+    Columns that are not at their own place are few.
+    """
+    last = columns[0, order - 1]
+    transpose(G, rows, 0, order * (order - 1) // 2, T, 0)
+    transpose(G, rows, last * (last + 1) // 2, order - 1, T, order * (order - 1) // 2)
+    for lane in range(LANES):
+        T[LANES * (order * (order + 1) // 2 - 1) + lane] = G[rows[lane], last * (last + 3) // 2]
+        for i in range(order - 1):
+            if columns[lane, i] != i:
+                move_column(G, rows[lane], columns, lane, i, order, T)
 
 
 @compiled
-def add_ridge(T, patterns, columns, units, order, ridge, by_weight, end, share):  # type: ignore[no-untyped-def]
-    """Add the ridge and units to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
+def add_ridge(T, patterns, columns, order, ridge, by_weight, end, share):  # type: ignore[no-untyped-def]
+    """Add the ridge to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
     for i in range(order - 1, -1, -1):  # the first entry last: it holds the weight
         diagonal = LANES * (i * (i + 1) // 2 + i)
         for lane in range(LANES):
@@ -222,14 +235,14 @@ def add_ridge(T, patterns, columns, units, order, ridge, by_weight, end, share):
                 entry += ridge[columns[lane, i]] * max(weight + end * (share * weight + error), 0.0)
             else:
                 entry += ridge[columns[lane, i]]
-            entry += units[lane, i]
             T[diagonal + lane] = entry + end * (share * entry + error)
 
 
 @compiled
-def costs_of_lanes(T, patterns, columns, units, order, ridge, by_weight, end, share, out):  # type: ignore[no-untyped-def]
-    """Costs of matrices of numbers of patterns side by side; T is overwritten, and holds ``order`` further vectors."""
-    add_ridge(T, patterns, columns, units, order, ridge, by_weight, end, share)
+def costs_of_rows(G, rows, patterns, columns, order, ridge, by_weight, end, share, T, out):  # type: ignore[no-untyped-def]
+    """Costs of the matrices in LANES rows of G, of numbers of patterns, with some of their columns; T is workspace."""
+    to_lanes(G, rows, columns, order, T)
+    add_ridge(T, patterns, columns, order, ridge, by_weight, end, share)
     least, otherwise = VANISHED if end == ESTIMATE else 0.0, np.nan if end == LOWER else 0.0
     length = LANES * (order * (order + 1) // 2)
     inverse = T[length:]
@@ -244,17 +257,17 @@ def costs_of_lanes(T, patterns, columns, units, order, ridge, by_weight, end, sh
 @compiled
 def leaf_costs(G, size, ridge, by_weight, n_patterns=0, end=ESTIMATE, share=0.0):  # type: ignore[no-untyped-def]
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
+    held = np.empty((LANES + 1, G.shape[1]))  # a further row, since transposition reads beyond the last one
+    rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
     out, costs, patterns = np.empty(len(G)), np.empty(LANES), np.full(LANES, float(n_patterns))
-    work, rows, units = vectors(size * (size + 3) // 2), np.empty(LANES, dtype=np.int64), np.zeros((LANES, size))
-    columns = np.empty((LANES, size), dtype=np.int64)
+    T = workspace(size)
     for lane in range(LANES):
         for i in range(size):
             columns[lane, i] = i
     for begin in range(0, len(G), LANES):
         for lane in range(LANES):
-            rows[lane] = min(begin + lane, len(G) - 1)
-        to_lanes(G, rows, columns, size, work)
-        costs_of_lanes(work, patterns, columns, units, size, ridge, by_weight, end, share, costs)
+            copy_row(G, min(begin + lane, len(G) - 1), held, lane)
+        costs_of_rows(held, rows, patterns, columns, size, ridge, by_weight, end, share, T, costs)
         for lane in range(min(LANES, len(G) - begin)):
             out[begin + lane] = costs[lane]
     return out

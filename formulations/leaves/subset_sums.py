@@ -8,7 +8,7 @@ sums to stay in the fastest cache. The last two entries of a sum count its patte
 
 import numpy as np
 
-from formulations.jit import compiled
+from formulations.jit import compiled, inlined
 from formulations.leaves.cholesky import add_row, pattern_gram
 
 # Entries of a matrix that are processed at once.
@@ -39,10 +39,10 @@ def next_subset(c, k, n):  # type: ignore[no-untyped-def]
     return False
 
 
-@compiled
+@inlined
 def add_part(grams, p, sums, at, begin, end):  # type: ignore[no-untyped-def]
     """Add entries of the matrix of a pattern to a sum."""
-    for t in range(begin, end):
+    for t in range(np.uint64(begin), np.uint64(end)):
         sums[at, t] += grams[p, t]
 
 

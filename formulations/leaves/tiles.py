@@ -1,4 +1,4 @@
-"""Cholesky factorisation of several matrices at once, in tiles that stay in vector registers.
+"""Cholesky factorisation of several matrices at once, in tiles that stay in vector registers, and their layout.
 
 Matrices of order m, packed by rows of their lower triangle, are laid out side by side: entry (i, j) of LANES matrices is
 one vector, at LANES (i (i + 1) / 2 + j). Rows and columns are divided into blocks of TILE. For rows I and columns
@@ -8,7 +8,8 @@ J <= I, in this order,
 
 The sum is accumulated in TILE x TILE registers: one step loads 2 TILE vectors for TILE^2 multiplications and additions.
 Compilers do not vectorise such a loop from scalar code (its lanes would be the outermost loop), so it is written in
-LLVM's vector instructions, which are translated for any processor.
+LLVM's vector instructions, which are translated for any processor. So is the transposition that lays out matrices side
+by side.
 """
 
 import llvmlite.binding
@@ -24,6 +25,16 @@ DOUBLE, INDEX = ir.DoubleType(), ir.IntType(64)
 VECTOR = ir.VectorType(DOUBLE, LANES)
 # A product and the sum it is part of may be rounded once.
 CONTRACT = ("contract",)
+
+
+def _load(builder, pointer):  # type: ignore[no-untyped-def]
+    value = builder.load(builder.bitcast(pointer, VECTOR.as_pointer()))
+    value.align = 8
+    return value
+
+
+def _store(builder, value, pointer):  # type: ignore[no-untyped-def]
+    builder.store(value, builder.bitcast(pointer, VECTOR.as_pointer())).align = 8
 
 
 class _Tile:
@@ -47,12 +58,10 @@ class _Tile:
         return self._at(data, self.builder.lshr(triangular, INDEX(1)))
 
     def _load(self, pointer):  # type: ignore[no-untyped-def]
-        value = self.builder.load(self.builder.bitcast(pointer, VECTOR.as_pointer()))
-        value.align = 8
-        return value
+        return _load(self.builder, pointer)
 
     def _store(self, value, pointer):  # type: ignore[no-untyped-def]
-        self.builder.store(value, self.builder.bitcast(pointer, VECTOR.as_pointer())).align = 8
+        _store(self.builder, value, pointer)
 
     def _minus(self, value, left, right):  # type: ignore[no-untyped-def]
         product = self.builder.fmul(left, right, flags=CONTRACT)
@@ -132,9 +141,7 @@ def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # 
     of a pivot of at most ``least`` times its diagonal entry is ``otherwise``.
     """
     vectors = types.Array(types.float64, 1, "C")
-    signature = types.void(
-        vectors, vectors, types.int64, types.int64, types.int64, types.float64, types.float64
-    )
+    signature = types.void(vectors, vectors, types.int64, types.int64, types.int64, types.float64, types.float64)
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(vectors)
@@ -153,6 +160,54 @@ def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # 
                         _Tile(builder, T, inverse, i, j, rows, True).factor(least, otherwise)
                     with below:
                         _Tile(builder, T, inverse, i, j, rows, False).solve()
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
+def _transposed(builder, vectors):  # type: ignore[no-untyped-def]
+    """Transpose LANES vectors: halves, quarters and so on are exchanged between pairs of them."""
+    distance = 1
+    while distance < LANES:
+        low = [lane if not lane & distance else LANES + lane - distance for lane in range(LANES)]
+        high = [lane + distance if not lane & distance else LANES + lane for lane in range(LANES)]
+        low, high = (ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask) for mask in (low, high))
+        for a in range(LANES):
+            if not a & distance:
+                x, y = vectors[a], vectors[a + distance]
+                vectors[a] = builder.shuffle_vector(x, y, low)
+                vectors[a + distance] = builder.shuffle_vector(x, y, high)
+        distance *= 2
+    return vectors
+
+
+@intrinsic
+def transpose(typing_context, G, rows, first, count, T, target):  # type: ignore[no-untyped-def]
+    """Write ``count`` entries, starting at ``first``, of LANES rows of G side by side to the vectors of T from ``target``.
+
+    Up to LANES - 1 further entries are read, and as many vectors written.
+    """
+    matrix, vectors, numbers = (
+        types.Array(types.float64, 2, "C"), types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C"),
+    )  # fmt: skip
+    signature = types.void(matrix, numbers, types.int64, types.int64, vectors, types.int64)
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        G, rows, T = (
+            context.make_array(kind)(context, builder, arguments[at])
+            for kind, at in ((matrix, 0), (numbers, 1), (vectors, 4))
+        )
+        first, count, target = arguments[2], arguments[3], arguments[5]
+        length = cgutils.unpack_tuple(builder, G.shape, 2)[1]
+        sources = []
+        for lane in range(LANES):
+            row = builder.load(builder.gep(rows.data, [INDEX(lane)]))
+            sources.append(builder.gep(G.data, [builder.add(builder.mul(row, length), first)]))
+        with cgutils.for_range_slice(builder, INDEX(0), count, INDEX(LANES)) as (entry, _):
+            loaded = [_load(builder, builder.gep(source, [entry])) for source in sources]
+            begin = builder.mul(builder.add(target, entry), INDEX(LANES))
+            for step, vector in enumerate(_transposed(builder, loaded)):
+                _store(builder, vector, builder.gep(T.data, [builder.add(begin, INDEX(LANES * step))]))
         return context.get_dummy_value()
 
     return signature, generate
