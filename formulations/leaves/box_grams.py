@@ -99,7 +99,7 @@ def fill_sets(A, ranks, begin, count, top, top_rank, both, G):  # type: ignore[n
 
 
 @compiled
-def constant_columns(box, j, R, n_upper, v, redundant, held, constant):  # type: ignore[no-untyped-def]
+def constant_in_box(box, j, R, n_upper, v, redundant, held, constant):  # type: ignore[no-untyped-def]
     """List the columns that are constant in a box; returns their number. ``held`` is whether a column is listed."""
     count = 0
     for i in range(-1, n_upper):
@@ -127,7 +127,7 @@ def sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers):  # t
         numbers[box] = -1
         if G[box, G.shape[1] - 1] > min_rows - 0.5:
             j, v = lowest + box // n_values, box % n_values
-            numbers[box] = constant_columns(box, j, R, n_upper, v, redundant, held, constant)
+            numbers[box] = constant_in_box(box, j, R, n_upper, v, redundant, held, constant)
             starts[numbers[box]] += 1
     count = 0
     for number in range(len(starts) - 1, -1, -1):

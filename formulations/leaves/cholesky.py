@@ -14,15 +14,15 @@ another u (m + 12) sqrt(H_ii H_jj), H = G + ridge. So the last pivot of
 
     H_ii (1 -+ m (g + u (m + 12))) -+ 2u m patterns      on the diagonal, H_ij elsewhere
 
-is below (above) the cost. If a pivot is not positive, the lower end is 0; for the upper end, the coefficient of this
-column is 0. An estimate has an unchanged diagonal, and coefficients 0 for pivots that are nearly 0.
+is below (above) the cost, whatever the order of the sums in the factorisation, and wherever a product and a sum are
+rounded once. If a pivot is not positive, the lower end is 0; for the upper end, the coefficient of this column is 0. An
+estimate has an unchanged diagonal, and coefficients 0 for pivots that are nearly 0.
 
-*Redundant columns.* A column that is 0 in a leaf, or constant, has coefficient 0 in a best model: 1 on the diagonal is
-added, which does not change the cost. A column counts as 0 if its sum of squares is; that of any other column is
-rounded to at least 2^-52.
+*Redundant columns.* A column that is 0 in a leaf, or constant, has coefficient 0 in a best model: it is left out, or 1
+on the diagonal is added, which do not change the cost. A column counts as 0 if its sum of squares is; that of any other
+column is rounded to at least 2^-52. The bounds above, for all columns, hold for fewer.
 
-Leaves are laid out side by side in the last axis, the lanes: each step of the factorisation runs over all of them in
-vector registers.
+Several leaves are factored side by side, see :mod:`formulations.leaves.tiles`.
 """
 
 import numpy as np

@@ -74,7 +74,7 @@ def patterns_with(patterns, f, members):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_sums(data, members, n_members, R, size, n_lower, sums, first):  # type: ignore[no-untyped-def]
-    """Add A(R + j), for j < n_lower, to sums[first + j]; ``members`` are those with the largest element of R missing."""
+    """Add A(R + j), j < n_lower, to sums[first + j]; ``members`` are the patterns with R's largest element missing."""
     Z, start, grams, counts, patterns = data
     length, pairs, held = sums.shape[1] - 2, np.empty((PAIRS + n_lower, 2), dtype=np.int64), 0
     one = np.empty((0 if len(grams) else 1, length))

@@ -1,7 +1,7 @@
 """Cholesky factorisation of several matrices at once, in tiles that stay in vector registers, and their layout.
 
-Matrices of order m, packed by rows of their lower triangle, are laid out side by side: entry (i, j) of LANES matrices is
-one vector, at LANES (i (i + 1) / 2 + j). Rows and columns are divided into blocks of TILE. For rows I and columns
+Matrices, packed by rows of their lower triangle, are laid out side by side: entry (i, j) of LANES matrices is one
+vector, at LANES (i (i + 1) / 2 + j). Rows and columns are divided into blocks of TILE. For rows I and columns
 J <= I, in this order,
 
     T_IJ  <-  A_IJ - sum over c < J of L_Ic L_Jc',      L_IJ  =  T_IJ L_JJ^-T      or, for I = J, T_JJ = L_JJ L_JJ'.
@@ -11,6 +11,8 @@ Compilers do not vectorise such a loop from scalar code (its lanes would be the 
 LLVM's vector instructions, which are translated for any processor. So is the transposition that lays out matrices side
 by side.
 """
+
+from typing import Any
 
 import llvmlite.binding
 from llvmlite import ir
@@ -23,6 +25,8 @@ TILE = 4
 
 DOUBLE, INDEX = ir.DoubleType(), ir.IntType(64)
 VECTOR = ir.VectorType(DOUBLE, LANES)
+# numba passes the first argument of these functions itself, which their types do not tell.
+_intrinsic: Any = intrinsic
 # A product and the sum it is part of may be rounded once.
 CONTRACT = ("contract",)
 
@@ -133,7 +137,7 @@ class _Tile:
                     values[a, later] = self._minus(values[a, later], values[a, b], values[later, b])
 
 
-@intrinsic
+@_intrinsic
 def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # type: ignore[no-untyped-def]
     """Replace rows i .. i + height - 1 of TILE columns from j by those of L; if i = j, a triangle, keeping its pivots.
 
@@ -154,12 +158,15 @@ def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # 
             builder.shuffle_vector(first(undefined, level, ir.IntType(32)(0)), undefined, same) for level in levels
         )
         for rows in range(1, TILE + 1):
-            with builder.if_then(builder.icmp_signed("==", height, INDEX(rows))):
-                with builder.if_else(builder.icmp_signed("==", i, j)) as (diagonal, below):
-                    with diagonal:
-                        _Tile(builder, T, inverse, i, j, rows, True).factor(least, otherwise)
-                    with below:
-                        _Tile(builder, T, inverse, i, j, rows, False).solve()
+            in_diagonal = builder.icmp_signed("==", i, j)
+            with (
+                builder.if_then(builder.icmp_signed("==", height, INDEX(rows))),
+                builder.if_else(in_diagonal) as (diagonal, below),
+            ):
+                with diagonal:
+                    _Tile(builder, T, inverse, i, j, rows, True).factor(least, otherwise)
+                with below:
+                    _Tile(builder, T, inverse, i, j, rows, False).solve()
         return context.get_dummy_value()
 
     return signature, generate
@@ -181,9 +188,9 @@ def _transposed(builder, vectors):  # type: ignore[no-untyped-def]
     return vectors
 
 
-@intrinsic
+@_intrinsic
 def transpose(typing_context, G, rows, first, count, T, target):  # type: ignore[no-untyped-def]
-    """Write ``count`` entries, starting at ``first``, of LANES rows of G side by side to the vectors of T from ``target``.
+    """Write ``count`` entries of LANES rows of G, from ``first``, side by side to the vectors of T, from ``target``.
 
     Up to LANES - 1 further entries are read, and as many vectors written.
     """
