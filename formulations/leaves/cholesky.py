@@ -257,7 +257,7 @@ def costs_of_rows(G, rows, patterns, columns, order, ridge, by_weight, end, shar
 @compiled
 def leaf_costs(G, size, ridge, by_weight, n_patterns=0, end=ESTIMATE, share=0.0):  # type: ignore[no-untyped-def]
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
-    held = np.empty((LANES + 1, G.shape[1]))  # a further row, since transposition reads beyond the last one
+    held = np.empty((LANES, G.shape[1] + LANES))  # wider, since transposition reads beyond the last entry
     rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
     out, costs, patterns = np.empty(len(G)), np.empty(LANES), np.full(LANES, float(n_patterns))
     T = workspace(size)
