@@ -9,8 +9,8 @@ import numba
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
 
 
-def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
-    """Compile a function of numbers and arrays.
+def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED, forceinline: bool = False) -> Any:
+    """Compile a function of numbers and arrays, as a part of its callers if ``forceinline``.
 
     The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
     installation without a home folder, it is compiled in every process.
@@ -18,7 +18,13 @@ def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
     Calls from other compiled functions use a second version, without entry points for Python and C and without a cache:
     it becomes part of its callers, and compiles in a fraction of the time.
     """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": fastmath,
+        "forceinline": forceinline,
+        "no_cfunc_wrapper": True,
+    }
     try:
         called_by_python = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
@@ -36,6 +42,11 @@ def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
     called_by_python.get_call_template = resolve_call
     called_by_python.get_overload = called_by_loops.get_overload
     return called_by_python
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile a short loop as a part of its callers: a call with arrays costs as much as 100 additions."""
+    return compiled(function, forceinline=True)
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -40,7 +40,7 @@ def enumerated_boxes(
 ) -> tuple[BoxCosts | None, str]:
     """Ends of the costs of all boxes with at most ``depth`` literals; or None, and the reason."""
     count, width = count_boxes(len(limits.features), depth), leaf_cost.rows.A.shape[1] + 2
-    subsets = sum(comb(len(limits.features), k) for k in range(depth)) + comb(len(limits.features), max(0, depth - 1))
+    subsets = sum(comb(len(limits.features), k) for k in range(depth))
     most = MOST_BOXES if isinstance(leaf_cost, SquaredLeafCost) else MOST_PROGRAMS
     if count > most or 4 * width**2 * subsets > MOST_MEMORY:
         warnings.warn(

@@ -2,8 +2,9 @@
 
 Read ``cost`` first (the cost of a leaf and its interval), then ``squared``, ``logistic`` and ``any_loss`` (the losses).
 ``box_costs`` enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses
-``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, that of single leaves at twice
-the precision in ``double_double``. :func:`leaf_cost_of` selects the cost for a loss.
+``subset_sums`` and ``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, its innermost
+loops in ``tiles``, that of single leaves at twice the precision in ``double_double``. :func:`leaf_cost_of` selects the
+cost for a loss.
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows

@@ -17,10 +17,11 @@ from math import comb
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.leaves.box_grams import all_missing, all_missing_with, binomials, costs_with_largest
+from formulations.leaves.box_grams import costs_with_largest
 from formulations.leaves.cholesky import LOWER, constant_columns
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
+from formulations.leaves.subset_sums import all_sums, binomials
 
 Progress = Callable[[int, int], None]
 # A box as pairs (feature, whether it is missing).
@@ -143,27 +144,17 @@ def _squared_chunks(
     if depth == 0:
         return
     data = (*leaf_cost.statistics, rows.counts, patterns)
-    sizes = [comb(len(features), k) for k in range(depth + 1)]
-    offsets = np.append(0, np.cumsum(sizes))
+    offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
     A = np.zeros((offsets[depth], length))  # allocated by numpy, which uses large pages of memory
-    all_missing(*data, depth - 1, binom, A)
+    all_sums(data, depth, binom, A)
     options = (
         size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
         end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features),
     )  # fmt: skip
     for k in range(1, depth + 1):
         for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
-            first = comb(f, k) if k > 1 else 0
-            top, top_first = A[offsets[k] : offsets[k + 1]], 0
-            if k == depth > 1:
-                top, top_first = np.zeros((comb(f, k - 1), length)), first
-                all_missing_with(*data, f, k, binom, top)
-            elif k == depth:
-                both = np.zeros((offsets[2], length))
-                all_missing(*data, 1, binom, both)
-                top = both[1:]
-            costs = costs_with_largest(A, top, top_first, offsets, f, k, options, binom)
-            yield k, first << k, costs * leaf_cost.unit[-1] ** 2
+            costs = costs_with_largest(data, A, offsets, f, k, options, binom)
+            yield k, (comb(f, k) if k > 1 else 0) << k, costs * leaf_cost.unit[-1] ** 2
 
 
 def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArray:

@@ -1,101 +1,30 @@
 """Gram matrices of all boxes of {0,1}^F with at most D fixed literals, and their costs, for squared loss.
 
 A box fixes m_j = v_j for j in a set S. Write G(S, v) for the Gram matrix of its rows and A(U) for that of the rows with
-all of U missing. A(U), |U| <= D, is accumulated from the patterns; every other box follows from
+all of U missing, see :mod:`formulations.leaves.subset_sums`. Every box follows from
 
     G(S, v)  =  sum over U with {v = 1} <= U <= S of (-1)^{|U| - |v|} A(U).
 
 With S = R + j, j below all of R, and u in {0,1}^R: the boxes (S, u1) come from the A(U + j), U <= R, by |R| sweeps of
-differences for all u at once, and G(S, u0) = G(R, u) - G(S, u1). These boxes are laid out side by side, for several j,
-and factored together.
+differences for all u at once, and G(S, u0) = G(R, u) - G(S, u1). A(S) with |S| = D is needed only by the boxes of S: it
+is held for one R at a time.
 
-Subsets are numbered in colexicographic order: S = {s_1 < .. < s_k} has rank sum_i C(s_i, i). Those with largest element
-f are consecutive, and so are those that differ in the smallest element. A(S) with |S| = D is needed only by the boxes
-of S: it is held for one f at a time. The last two entries of a matrix count its patterns and its rows.
+Columns that are constant in a box, such as a feature that is missing there, are left out of its matrix. Boxes are
+sorted by the number of such columns and factored side by side; where one has more than its neighbours, it keeps the
+surplus, with 1 added to the diagonal.
 """
 
 import numpy as np
 
-from formulations.jit import compiled
-from formulations.leaves.cholesky import LANES, add_row, costs_of_lanes, pattern_gram
+from formulations.jit import compiled, inlined
+from formulations.leaves.cholesky import costs_of_rows, workspace
+from formulations.leaves.subset_sums import add_sums, next_subset, patterns_with
+from formulations.leaves.tiles import LANES
 
-# Matrix entries that are differenced and laid out at once, few enough to stay in the fastest cache.
-ENTRIES = 64
-
-
-def binomials(n: int) -> np.ndarray:
-    """C(i, k) for i, k up to n + 1."""
-    table = np.zeros((n + 2, n + 2), dtype=np.int64)
-    table[:, 0] = 1
-    for i in range(1, n + 2):
-        table[i, 1:] = table[i - 1, 1:] + table[i - 1, :-1]
-    return table
-
-
-@compiled
-def next_subset(c, k, n):  # type: ignore[no-untyped-def]
-    """The next k-subset of range(n) in colexicographic order, in place; False after the last one."""
-    for i in range(k):
-        limit = c[i + 1] if i + 1 < k else n
-        if c[i] + 1 < limit:
-            c[i] += 1
-            for low in range(i):
-                c[low] = low
-            return True
-    return False
-
-
-@compiled
-def add_to_subsets(one, count, A, offset, missing, n_missing, k, binom, selected):  # type: ignore[no-untyped-def]
-    """Add the matrix of a pattern to A(U) for every k-subset U of its missing features."""
-    for i in range(k):
-        selected[i] = i
-    more = k <= n_missing
-    while more:
-        rank = offset
-        for i in range(k):
-            rank += binom[missing[selected[i]], i + 1]
-        A[rank, A.shape[1] - 2] += 1.0
-        A[rank, A.shape[1] - 1] += count
-        add_row(one, 0, A, rank)
-        more = next_subset(selected, k, n_missing)
-
-
-@compiled
-def all_missing(Z, start, grams, counts, patterns, top, binom, A):  # type: ignore[no-untyped-def]
-    """Accumulate A(U) for |U| <= top, by size, then rank."""
-    n_features = patterns.shape[1]
-    one = np.empty((1, A.shape[1] - 2))
-    missing = np.empty(n_features, dtype=np.int64)
-    selected = np.empty(n_features + 1, dtype=np.int64)
-    for p in range(len(patterns)):
-        n_missing = 0
-        for j in range(n_features):
-            if patterns[p, j]:
-                missing[n_missing] = j
-                n_missing += 1
-        pattern_gram(one, Z, start, grams, p)
-        offset = 0
-        for k in range(top + 1):
-            add_to_subsets(one, counts[p], A, offset, missing, n_missing, k, binom, selected)
-            offset += binom[n_features, k]
-
-
-@compiled
-def all_missing_with(Z, start, grams, counts, patterns, f, k, binom, A):  # type: ignore[no-untyped-def]
-    """Accumulate A(U) for the k-subsets U with largest element f, by the rank of their elements below f."""
-    one = np.empty((1, A.shape[1] - 2))
-    missing = np.empty(f + 1, dtype=np.int64)
-    selected = np.empty(f + 2, dtype=np.int64)
-    for p in range(len(patterns)):
-        if patterns[p, f]:
-            n_missing = 0
-            for j in range(f):
-                if patterns[p, j]:
-                    missing[n_missing] = j
-                    n_missing += 1
-            pattern_gram(one, Z, start, grams, p)
-            add_to_subsets(one, counts[p], A, 0, missing, n_missing, k - 1, binom, selected)
+# Matrix entries that are differenced at once, few enough to stay in the fastest cache.
+ENTRIES = 128
+# Boxes that are sorted together.
+BOXES = 32
 
 
 @compiled
@@ -110,170 +39,201 @@ def subset_ranks(R, size, with_lowest, offsets, binom, ranks):  # type: ignore[n
         ranks[u] = offsets[held] + rank
 
 
-@compiled
-def fill_pair(A, low, B, high, t, n, G, row):  # type: ignore[no-untyped-def]
-    """The lowest bit, for n entries starting at t: G[row] = A[low] - B[high], G[row + 1] = B[high]."""
-    for i in range(n):
-        missing = B[high, t + i]
-        G[row, i] = A[low, t + i] - missing
-        G[row + 1, i] = missing
+@inlined
+def fill_pair(A, low, B, high, t, n, G, observed, missing):  # type: ignore[no-untyped-def]
+    """One literal, for n entries starting at t: G[observed] = A[low] - B[high], G[missing] = B[high]."""
+    for i in range(np.uint64(t), np.uint64(t + n)):
+        entry = B[high, i]
+        G[observed, i] = A[low, i] - entry
+        G[missing, i] = entry
 
 
-@compiled
-def subtract_row(G, row, other, n):  # type: ignore[no-untyped-def]
-    """G[row] -= G[other]."""
-    for i in range(n):
+@inlined
+def fill_other(both, u, G, missing, t, n, observed):  # type: ignore[no-untyped-def]
+    """G[observed] = both[u] - G[missing], for n entries starting at t."""
+    for i in range(np.uint64(t), np.uint64(t + n)):
+        G[observed, i] = both[u, i] - G[missing, i]
+
+
+@inlined
+def subtract_row(G, row, other, t, n):  # type: ignore[no-untyped-def]
+    """G[row] -= G[other], for n entries starting at t."""
+    for i in range(np.uint64(t), np.uint64(t + n)):
         G[row, i] -= G[other, i]
 
 
 @compiled
-def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, width):  # type: ignore[no-untyped-def]
-    """From "all of U missing" to boxes, for n entries starting at t: one row of G per u; the last U is in ``top``."""
+def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, step, width):  # type: ignore[no-untyped-def]
+    """From "all of U missing" to boxes, for n entries starting at t; the last U is in ``top``.
+
+    Box u is in row first + step u of G.
+    """
     if width == 1:
-        for i in range(n):
-            G[first, i] = top[top_rank + shift, t + i]
+        for i in range(np.uint64(t), np.uint64(t + n)):
+            G[first, i] = top[top_rank + shift, i]
         return
     for u in range(0, width - 2, 2):
-        fill_pair(A, ranks[u] + shift, A, ranks[u + 1] + shift, t, n, G, first + u)
-    fill_pair(A, ranks[width - 2] + shift, top, top_rank + shift, t, n, G, first + width - 2)
+        at = first + step * u
+        fill_pair(A, ranks[u] + shift, A, ranks[u + 1] + shift, t, n, G, at, at + step)
+    at = first + step * (width - 2)
+    fill_pair(A, ranks[width - 2] + shift, top, top_rank + shift, t, n, G, at, at + step)
     bit = 2
     while bit < width:
-        for block in range(first, first + width, 2 * bit):
-            for row in range(block, block + bit):
-                subtract_row(G, row, row + bit, n)
+        for block in range(0, width, 2 * bit):
+            for u in range(block, block + bit):
+                subtract_row(G, first + step * u, first + step * (u + bit), t, n)
         bit *= 2
 
 
 @compiled
-def to_lanes(G, width, t, n, both):  # type: ignore[no-untyped-def]
-    """Lay out the boxes in the rows of G side by side."""
-    for i in range(n):
-        for u in range(width):
-            both[t + i, u] = G[u, i]
+def fill_sets(A, ranks, begin, count, top, top_rank, both, G):  # type: ignore[no-untyped-def]
+    """The boxes of S = R + j for ``count`` of j starting at ``begin``, by j, then v; ``both`` holds the boxes of R."""
+    width, length = both.shape
+    for j in range(count):
+        first = 2 * width * j
+        for t in range(0, length, ENTRIES):
+            n = min(ENTRIES, length - t)
+            fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, first + 1, 2, width)
+            for u in range(width):
+                fill_other(both, u, G, first + 2 * u + 1, t, n, first + 2 * u)
 
 
 @compiled
-def with_enough_rows(both, G, count, width, min_rows, missing_at, observed_at):  # type: ignore[no-untyped-def]
-    """Rows of G whose boxes have enough data rows with j missing, and with j observed; returns their numbers."""
-    n_missing, n_observed = 0, 0
-    last, entry = len(both) - 1, (len(both) - 1) % ENTRIES
-    for box in range(count):
-        rows = G[box, entry]
-        if rows > min_rows - 0.5:
-            missing_at[n_missing] = box
-            n_missing += 1
-        if both[last, box % width] - rows > min_rows - 0.5:
-            observed_at[n_observed] = box
-            n_observed += 1
-    return n_missing, n_observed
+def constant_in_box(box, j, R, n_upper, v, redundant, held, constant):  # type: ignore[no-untyped-def]
+    """List the columns that are constant in a box; returns their number. ``held`` is whether a column is listed."""
+    count = 0
+    for i in range(-1, n_upper):
+        f, side = (j, v & 1) if i < 0 else (R[i], v >> (i + 1) & 1)
+        for c in range(redundant.shape[2]):
+            column = redundant[f, side, c]
+            if column < 0:
+                break
+            if not held[column]:
+                held[column] = True
+                constant[box, count] = column
+                count += 1
+    for c in range(count):
+        held[constant[box, c]] = False
+    return count
 
 
 @compiled
-def missing_to_lanes(G, boxes, count, t, n, T):  # type: ignore[no-untyped-def]
-    """Lay out rows of G side by side."""
-    for i in range(n):
-        for lane in range(count):
-            T[t + i, lane] = G[boxes[lane], i]
+def sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers):  # type: ignore[no-untyped-def]
+    """List the boxes with enough rows, those with most constant columns first; returns their number."""
+    constant, held, numbers, starts, order = buffers[:5]
+    min_rows, redundant = options[3], options[6]
+    starts[:] = 0
+    for box in range(n_boxes):
+        numbers[box] = -1
+        if G[box, G.shape[1] - 1] > min_rows - 0.5:
+            j, v = lowest + box // n_values, box % n_values
+            numbers[box] = constant_in_box(box, j, R, n_upper, v, redundant, held, constant)
+            starts[numbers[box]] += 1
+    count = 0
+    for number in range(len(starts) - 1, -1, -1):
+        count += starts[number]
+        starts[number] = count - starts[number]
+    for box in range(n_boxes):
+        if numbers[box] >= 0:
+            order[starts[numbers[box]]] = box
+            starts[numbers[box]] += 1
+    return count
 
 
 @compiled
-def observed_to_lanes(both, G, boxes, count, width, t, n, T):  # type: ignore[no-untyped-def]
-    """Lay out ``both`` minus rows of G side by side."""
-    for i in range(n):
-        for lane in range(count):
-            box = boxes[lane]
-            T[t + i, lane] = both[t + i, box & (width - 1)] - G[box, i]
+def leave_out(constant, box, count, held, columns, lane, size):  # type: ignore[no-untyped-def]
+    """The columns of a box without ``count`` constant ones, whose places the last columns before y take."""
+    for c in range(size - 1):
+        columns[lane, c] = c
+    columns[lane, size - 1 - count] = size - 1
+    for c in range(count):
+        held[constant[box, c]] = True
+    last = size - 2
+    for c in range(count):
+        if constant[box, c] < size - 1 - count:
+            while held[last]:
+                last -= 1
+            columns[lane, constant[box, c]] = last
+            last -= 1
+    for c in range(count):
+        held[constant[box, c]] = False
 
 
 @compiled
-def drop_redundant(T, lane, f, side, redundant):  # type: ignore[no-untyped-def]
-    """Add 1 to the diagonal entries of the columns that are constant where m_f is ``side``."""
-    for c in range(redundant.shape[2]):
-        column = redundant[f, side, c]
-        if column < 0:
-            break
-        T[column * (column + 1) // 2 + column, lane] += 1.0
+def write_costs(G, n_boxes, n_values, lowest, R, n_upper, options, buffers, out, first):  # type: ignore[no-untyped-def]
+    """Write the costs of the boxes in the rows of G, by j starting at ``lowest``, then v."""
+    constant, held, numbers, _, order, rows, columns, patterns, costs, T = buffers
+    size, ridge, by_weight, _, end, share, _ = options
+    count = sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers)
+    for begin in range(0, count, LANES):
+        used = min(LANES, count - begin)
+        left_out = numbers[order[begin + used - 1]]
+        for lane in range(LANES):
+            box = order[begin + min(lane, used - 1)]
+            rows[lane], patterns[lane] = box, G[box, G.shape[1] - 2]
+            leave_out(constant, box, left_out, held, columns, lane, size)
+            for c in range(left_out, numbers[box]):
+                G[box, constant[box, c] * (constant[box, c] + 3) // 2] += 1.0
+        costs_of_rows(G, rows, patterns, columns, size - left_out, ridge, by_weight, end, share, T, costs)
+        for lane in range(used):
+            out[first + rows[lane]] = costs[lane]
 
 
 @compiled
-def write_costs(T, boxes, lanes, R, n_upper, lowest, side, options, inverse, costs, out, first):  # type: ignore[no-untyped-def]
-    """Write the costs of boxes laid out side by side, at every second index starting at ``first``.
-
-    Box u + 2^n_upper i fixes R as in u, and j = lowest + i to ``side``.
-    """
-    size, ridge, by_weight, _, end, share, redundant = options
-    width = 2**n_upper
-    for lane in range(lanes):
-        drop_redundant(T, lane, lowest + boxes[lane] // width, side, redundant)
-        for i in range(n_upper):
-            drop_redundant(T, lane, R[i], boxes[lane] >> i & 1, redundant)
-    costs_of_lanes(T, size, ridge, by_weight, T[len(T) - 2], end, share, inverse, lanes, costs, 0)
-    for lane in range(lanes):
-        out[first + 2 * boxes[lane]] = costs[lane]
-
-
-@compiled
-def costs_above(A, top, top_first, offsets, R, n_upper, n_lower, options, binom, buffers, out, first):  # type: ignore[no-untyped-def]
+def costs_above(A, top, top_rank, offsets, R, n_upper, n_lower, options, binom, boxes, buffers, out, first):  # type: ignore[no-untyped-def]
     """Costs of the boxes of S = R + j for j below ``n_lower``, by j, then v, starting at ``first``.
 
-    ``top`` holds A(S), starting at rank ``top_first``; A(U) of smaller sets is in A. Boxes with too few rows are not
-    written. The last entries, which hold the number of rows, are processed first.
+    ``top`` holds A(S), starting at ``top_rank``; A(U) of smaller sets is in A. Boxes with too few rows are not written.
     """
-    both, G, missing, observed, inverse, costs, ranks, missing_at, observed_at = buffers
-    width, length = 2**n_upper, A.shape[1]
+    both, G, ranks = boxes
+    width, length = both.shape
     subset_ranks(R, n_upper, 0, offsets, binom, ranks)
     for t in range(0, length, ENTRIES):
-        n = min(ENTRIES, length - t)
-        fill_boxes(A, ranks, 0, A, ranks[width - 1], t, n, G, 0, width)
-        to_lanes(G, width, t, n, both)
+        fill_boxes(A, ranks, 0, A, ranks[width - 1], t, min(ENTRIES, length - t), both, 0, 1, width)
     subset_ranks(R, n_upper, 1, offsets, binom, ranks)
-    top_rank = ranks[width - 1] - offsets[n_upper + 1] - top_first
-    per_batch = len(G) // width
+    n_values = 2 * width
+    per_batch = len(G) // n_values
     for begin in range(0, n_lower, per_batch):
-        held = min(per_batch, n_lower - begin)
-        n_missing, n_observed = -1, -1
-        for t in range((length - 1) // ENTRIES * ENTRIES, -1, -ENTRIES):
-            n = min(ENTRIES, length - t)
-            for j in range(held):
-                fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, j * width, width)
-            if n_missing < 0:
-                n_missing, n_observed = with_enough_rows(
-                    both, G, held * width, width, options[3], missing_at, observed_at
-                )
-            missing_to_lanes(G, missing_at, n_missing, t, n, missing)
-            observed_to_lanes(both, G, observed_at, n_observed, width, t, n, observed)
-        at = first + 2 * begin * width
-        write_costs(missing, missing_at, n_missing, R, n_upper, begin, 1, options, inverse, costs, out, at + 1)
-        write_costs(observed, observed_at, n_observed, R, n_upper, begin, 0, options, inverse, costs, out, at)
+        count = min(per_batch, n_lower - begin)
+        fill_sets(A, ranks, begin, count, top, top_rank, both, G)
+        at = first + n_values * begin
+        write_costs(G, count * n_values, n_values, begin, R, n_upper, options, buffers, out, at)
 
 
 @compiled
-def costs_with_largest(A, top, top_first, offsets, f, k, options, binom):  # type: ignore[no-untyped-def]
+def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[no-untyped-def]
     """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f.
 
-    ``options``: order, ridges, whether these are times the weight, fewest rows, end of the interval and its share of
-    the diagonal (:mod:`formulations.leaves.cholesky`), and the columns that are constant for either value of m_f,
-    ended by -1.
+    ``A`` holds A(U) of all smaller sets, and those of the k-subsets unless these are the largest. ``options``: order,
+    ridges, whether these are times the weight, fewest rows, end of the interval and its share of the diagonal
+    (:mod:`formulations.leaves.cholesky`), and the columns that are constant for either value of m_f, ended by -1.
     """
-    length, size, width = A.shape[1], options[0], 2 ** (k - 1)
-    lanes = max(1, LANES // width) * width
+    length, size, width, patterns = A.shape[1], options[0], 2 ** (k - 1), data[4]
+    n_boxes = max(1, BOXES // (2 * width)) * 2 * width
+    # a further row, since transposition reads beyond the last one
+    boxes = np.empty((width, length)), np.empty((n_boxes + 1, length)), np.empty(width, dtype=np.int64)
     buffers = (
-        np.empty((length, width)), np.empty((lanes, ENTRIES)), np.empty((length, lanes)), np.empty((length, lanes)),
-        np.empty((size, lanes)), np.empty(lanes), np.empty(width, dtype=np.int64), np.empty(lanes, dtype=np.int64),
-        np.empty(lanes, dtype=np.int64),
+        np.empty((n_boxes, size), dtype=np.int64), np.zeros(size, dtype=np.bool_), np.empty(n_boxes, dtype=np.int64),
+        np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES, dtype=np.int64),
+        np.empty((LANES, size), dtype=np.int64), np.empty(LANES), np.empty(LANES), workspace(size),
     )  # fmt: skip
-    R = np.empty(k, dtype=np.int64)
-    if k == 1:
-        out = np.full(2 * f, np.inf)
-        costs_above(A, top, top_first, offsets, R, 0, f, options, binom, buffers, out, 0)
-        return out
-    out = np.full(binom[f, k - 1] << k, np.inf)
-    for i in range(k - 2):
-        R[i] = i
-    R[k - 2] = f
+    largest, R = offsets[k] == len(A), np.arange(k)
+    R[max(0, k - 2)] = f
+    n_sets, members = binom[f, k - 1] if k > 1 else f, np.empty(len(patterns), dtype=np.int64)
+    out = np.full(n_sets << k, np.inf)
+    sums = np.empty((f if largest else 0, length))
+    n_members = patterns_with(patterns, f if k > 1 else -1, members) if largest else 0
+    first_rank = offsets[k] + (binom[f, k] if k > 1 else 0)
     rank, more = 0, True
     while more:
-        costs_above(A, top, top_first, offsets, R, k - 1, R[0], options, binom, buffers, out, rank << k)
-        rank += R[0]
+        n_lower = R[0]
+        if largest:
+            sums[:n_lower] = 0.0
+            add_sums(data, members, n_members, R, k - 1, n_lower, sums, 0)
+            costs_above(A, sums, 0, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
+        else:
+            top_rank = first_rank + rank
+            costs_above(A, A, top_rank, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
+        rank += n_lower
         more = next_subset(R, k - 2, f)
     return out

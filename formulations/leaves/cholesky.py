@@ -14,27 +14,26 @@ another u (m + 12) sqrt(H_ii H_jj), H = G + ridge. So the last pivot of
 
     H_ii (1 -+ m (g + u (m + 12))) -+ 2u m patterns      on the diagonal, H_ij elsewhere
 
-is below (above) the cost. If a pivot is not positive, the lower end is 0; for the upper end, the coefficient of this
-column is 0. An estimate has an unchanged diagonal, and coefficients 0 for pivots that are nearly 0.
+is below (above) the cost, whatever the order of the sums in the factorisation, and wherever a product and a sum are
+rounded once. If a pivot is not positive, the lower end is 0; for the upper end, the coefficient of this column is 0. An
+estimate has an unchanged diagonal, and coefficients 0 for pivots that are nearly 0.
 
-*Redundant columns.* A column that is 0 in a leaf, or constant, has coefficient 0 in a best model: 1 on the diagonal is
-added, which does not change the cost. A column counts as 0 if its sum of squares is; that of any other column is
-rounded to at least 2^-52.
+*Redundant columns.* A column that is 0 in a leaf, or constant, has coefficient 0 in a best model: it is left out, or 1
+on the diagonal is added, which do not change the cost. A column counts as 0 if its sum of squares is; that of any other
+column is rounded to at least 2^-52. The bounds above, for all columns, hold for fewer.
 
-Leaves are laid out side by side in the last axis, the lanes: each step of the factorisation runs over all of them in
-vector registers.
+Several leaves are factored side by side, see :mod:`formulations.leaves.tiles`.
 """
 
 import numpy as np
 
 from formulations.jit import compiled
+from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
 
 # Ends of the interval of a cost, or an estimate of it.
 LOWER, ESTIMATE, UPPER = -1, 0, 1
 # A pivot below this share of its diagonal entry counts as 0 in an estimate.
 VANISHED = 1e-10
-# Leaves factored side by side: few enough for the cache, enough for the registers.
-LANES = 64
 # Rows summed before they are added to a total, which bounds the rounding error of long sums.
 BLOCK = 64
 U, GRID = 2.0**-53, 2.0**52
@@ -191,81 +190,86 @@ def split_grams(Z, start, grams, counts, patterns, members, features, length):  
 
 
 @compiled
-def to_lanes(G, begin, lanes, work):  # type: ignore[no-untyped-def]
-    """Copy rows of G side by side, one cache line at a time."""
-    length = work.shape[0]
-    for block in range(0, length, 8):
-        for t in range(block, min(block + 8, length)):
-            for lane in range(lanes):
-                work[t, lane] = G[begin + lane, t]
+def workspace(size):  # type: ignore[no-untyped-def]
+    """Space for LANES matrices side by side and the pivots of their factors, aligned to cache lines."""
+    space = np.empty(LANES * (size * (size + 3) // 2 + LANES) + 8)
+    return space[-(space.ctypes.data // 8) % 8 :]
 
 
 @compiled
-def subtract_product(T, target, left, right, lanes):  # type: ignore[no-untyped-def]
-    """T[target] -= T[left] T[right] in every lane."""
-    for lane in range(lanes):
-        T[target, lane] -= T[left, lane] * T[right, lane]
+def move_column(G, row, columns, lane, i, order, T):  # type: ignore[no-untyped-def]
+    """Lay out one column of a matrix at i."""
+    column, at = columns[lane, i], i * (i + 1) // 2
+    for j in range(order):
+        low, high = min(column, columns[lane, j]), max(column, columns[lane, j])
+        T[LANES * at + lane] = G[row, high * (high + 1) // 2 + low]
+        at += 1 if j < i else j + 1
 
 
 @compiled
-def factor_lanes(T, size, inverse, lanes, least, otherwise):  # type: ignore[no-untyped-def]
-    """Cholesky factorisation in place of packed matrices side by side; the last diagonal entry remains a pivot.
+def to_lanes(G, rows, columns, order, T):  # type: ignore[no-untyped-def]
+    """Lay out matrices of this order side by side, with the columns i of G at columns[lane, i].
 
-    The reciprocal root of a pivot of at most ``least`` times its diagonal entry is ``otherwise``.
+    Columns that are not at their own place are few.
     """
-    for i in range(size):
-        row = i * (i + 1) // 2
-        for lane in range(lanes):
-            inverse[i, lane] = T[row + i, lane]
-        for c in range(i):
-            for lane in range(lanes):
-                T[row + c, lane] *= inverse[c, lane]
-            for j in range(c + 1, i + 1):
-                subtract_product(T, row + j, row + c, j * (j + 1) // 2 + c, lanes)
-        for lane in range(lanes):
-            pivot = T[row + i, lane]
-            inverse[i, lane] = 1.0 / np.sqrt(pivot) if pivot > least * inverse[i, lane] else otherwise
+    last = columns[0, order - 1]
+    transpose(G, rows, 0, order * (order - 1) // 2, T, 0)
+    transpose(G, rows, last * (last + 1) // 2, order - 1, T, order * (order - 1) // 2)
+    for lane in range(LANES):
+        T[LANES * (order * (order + 1) // 2 - 1) + lane] = G[rows[lane], last * (last + 3) // 2]
+        for i in range(order - 1):
+            if columns[lane, i] != i:
+                move_column(G, rows[lane], columns, lane, i, order, T)
 
 
 @compiled
-def add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes):  # type: ignore[no-untyped-def]
+def add_ridge(T, patterns, columns, order, ridge, by_weight, end, share):  # type: ignore[no-untyped-def]
     """Add the ridge to the diagonal, 1 where it is 0, and the error in the direction of ``end``."""
-    for i in range(size - 1, -1, -1):  # the first entry last: it holds the weight
-        diagonal = i * (i + 1) // 2 + i
-        for lane in range(lanes):
-            entry, error = T[diagonal, lane], 2.0 * U * size * patterns[lane]
-            if entry == 0.0 and i < size - 1:
+    for i in range(order - 1, -1, -1):  # the first entry last: it holds the weight
+        diagonal = LANES * (i * (i + 1) // 2 + i)
+        for lane in range(LANES):
+            entry, weight, error = T[diagonal + lane], T[lane], 2.0 * U * len(ridge) * patterns[lane]
+            if entry == 0.0 and i < order - 1:
                 entry = 1.0
             if by_weight:
-                entry += ridge[i] * max(T[0, lane] + end * (share * T[0, lane] + error), 0.0)
+                entry += ridge[columns[lane, i]] * max(weight + end * (share * weight + error), 0.0)
             else:
-                entry += ridge[i]
-            T[diagonal, lane] = entry + end * (share * entry + error)
+                entry += ridge[columns[lane, i]]
+            T[diagonal + lane] = entry + end * (share * entry + error)
 
 
 @compiled
-def costs_of_lanes(T, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, at):  # type: ignore[no-untyped-def]
-    """Costs of packed Gram matrices side by side, written to ``out`` starting at ``at``; T is overwritten."""
-    add_ridge(T, size, ridge, by_weight, patterns, end, share, lanes)
-    if end == ESTIMATE:
-        factor_lanes(T, size, inverse, lanes, VANISHED, 0.0)
-    else:
-        factor_lanes(T, size, inverse, lanes, 0.0, np.nan if end == LOWER else 0.0)
-    last = size * (size + 1) // 2 - 1
-    for lane in range(lanes):
-        pivot = T[last, lane]
-        out[at + lane] = pivot if pivot > 0.0 else 0.0
+def costs_of_rows(G, rows, patterns, columns, order, ridge, by_weight, end, share, T, out):  # type: ignore[no-untyped-def]
+    """Costs of the matrices in LANES rows of G, of numbers of patterns, with some of their columns; T is workspace."""
+    to_lanes(G, rows, columns, order, T)
+    add_ridge(T, patterns, columns, order, ridge, by_weight, end, share)
+    least, otherwise = VANISHED if end == ESTIMATE else 0.0, np.nan if end == LOWER else 0.0
+    length = LANES * (order * (order + 1) // 2)
+    inverse = T[length:]
+    for i in range(0, order, TILE):
+        for j in range(0, i + 1, TILE):
+            factor_tile(T, inverse, i, j, min(TILE, order - i), least, otherwise)
+    for lane in range(LANES):
+        pivot = T[length - LANES + lane]
+        out[lane] = pivot if pivot > 0.0 else 0.0
 
 
 @compiled
 def leaf_costs(G, size, ridge, by_weight, n_patterns, end, share):  # type: ignore[no-untyped-def]
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
-    out, patterns = np.empty(len(G)), np.full(LANES, float(n_patterns))
-    work, inverse = np.empty((size * (size + 1) // 2, LANES)), np.empty((size, LANES))
+    held = np.empty((LANES, G.shape[1] + LANES))  # wider, since transposition reads beyond the last entry
+    rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
+    out, costs, patterns = np.empty(len(G)), np.empty(LANES), np.full(LANES, float(n_patterns))
+    T = workspace(size)
+    for lane in range(LANES):
+        for i in range(size):
+            columns[lane, i] = i
     for begin in range(0, len(G), LANES):
-        lanes = min(LANES, len(G) - begin)
-        to_lanes(G, begin, lanes, work)
-        costs_of_lanes(work, size, ridge, by_weight, patterns, end, share, inverse, lanes, out, begin)
+        for lane in range(LANES):
+            copy_row(G, min(begin + lane, len(G) - 1), held, lane)
+        costs_of_rows(held, rows, patterns, columns, size, ridge, by_weight, end, share, T, costs)
+        for lane in range(min(LANES, len(G) - begin)):
+            out[begin + lane] = costs[lane]
     return out
 
 

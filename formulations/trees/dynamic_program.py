@@ -17,7 +17,7 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
-from formulations.leaves.box_grams import binomials, next_subset
+from formulations.leaves.subset_sums import binomials, next_subset
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None
