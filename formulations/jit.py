@@ -22,6 +22,16 @@ def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED) -> Any:
         return numba.njit(**options)(function)
 
 
+def compiled_inside(function: Callable[..., Any]) -> Any:
+    """Compile a function that only compiled functions call.
+
+    It has no entry from Python, which takes longer to compile than a short function itself, and is cached with the
+    functions that call it.
+    """
+    options = {"nogil": True, "error_model": "numpy", "fastmath": REASSOCIATED}
+    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Whether an error is an interrupt, or the SystemError that an interrupt of compiled code becomes.
 
