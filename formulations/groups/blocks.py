@@ -12,7 +12,8 @@ Q groups, of any number of rows. It costs at least
 
 *Layouts.* The patterns are cut into m slices, and block i is the slices i .. i + w - 1 (cyclically): all blocks have
 about w/m of the patterns. Larger blocks give higher bounds. Small blocks are relaxed first; from the time this takes
-follows the largest layout for which time is left. If it is a single block, the search of all patterns can be finished.
+follows the largest layout for which time is left, or one that is nearly so. If it is a single block, the search of all
+patterns can be finished.
 
 *Slices.* The bound depends on which patterns share a block. Divisions of the blocks by exchange estimate it: the best
 of some random orders of the patterns is improved by swapping two of them.
@@ -34,8 +35,8 @@ from formulations.groups.relaxation import relax
 MOST_DIRECT, FIRST = 36, 30
 # Later layouts (m, w), and the factor by which the seconds of a block grow per pattern, measured on 20 to 40 patterns.
 LAYOUTS, GROWTH = ((1, 1), (5, 4), (4, 3), (3, 2), (5, 3), (2, 1), (5, 2), (3, 1)), 1.25
-# A layout is tried if it is expected to take up to this multiple of the time left: stopped early, it has a bound too.
-ATTEMPT = 2.0
+# Without time for any, the quickest layout is tried up to this multiple of the time left: stopped, it has a bound too.
+ATTEMPT = 5.0
 # How many partitions of the exchange provide the first columns of a block.
 COLUMN_PARTITIONS = 100
 # Orders of the patterns: random ones, and swaps; starts of the exchange in each block.
@@ -89,14 +90,16 @@ def bound_by_blocks(
 
 
 def _next_layout(P: int, layout: Layout, per_block: float, left: float) -> Layout | None:
-    """The layout with the largest blocks that time allows, if they are larger than those of ``layout``."""
+    """The layout with the largest blocks for which time is left, or the quickest one with larger blocks; or None."""
     size = layout.size(P)
-    for blocks, times in LAYOUTS:
-        larger = Layout(blocks, times)
-        expected = blocks * per_block * GROWTH ** (larger.size(P) - size)
-        if larger.size(P) > size and expected <= ATTEMPT * left:
-            return larger
-    return None
+    larger = [other for other in (Layout(*shape) for shape in LAYOUTS) if other.size(P) > size]
+    expected = [other.blocks * per_block * GROWTH ** (other.size(P) - size) for other in larger]
+    for other, seconds in zip(larger, expected, strict=True):
+        if seconds <= left:
+            return other
+    if not larger or min(expected) > ATTEMPT * left:
+        return None
+    return larger[int(np.argmin(expected))]
 
 
 def bound_of_layout(

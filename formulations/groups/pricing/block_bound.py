@@ -12,8 +12,8 @@ because each block has its own v. Wider blocks give higher bounds, at 2^|B| mini
 
 *Ascent.* The bound is concave in (theta, s) and is raised by steps along a supergradient. With v_B the minimiser of
 block B and v_R = sum_p theta_p v_B(p) their mean, in each direction: s pulls the minimisers together, in proportion to
-v_R - v_B, and theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to (v_B - v_R)^2 minus its
-mean. A pattern needs no share in directions of which its rows say nothing.
+v_R - v_B, and theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to (v_B - v_R)^2 minus
+its mean. A pattern needs no share in directions of which its rows say nothing.
 
 *Fixing.* If having a pattern in (or out) lifts the bound over the threshold, it is fixed out (or in): the minima over
 the subsets with it, and without it, are known.

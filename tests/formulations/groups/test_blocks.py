@@ -56,7 +56,7 @@ def test_no_layout_bounds_above_the_optimum(kind, ridge_scale):
         problem = draw(seed, 9, kind, ridge=ridge, ridge_scale=ridge_scale, max_groups=groups, min_rows=least)
         exact = best_groups_by_subsets(problem)[1]
         choice, rounding = problem.choice(), 1e-9 * exact + 1e-11 * problem.gram[:, -1, -1].sum()
-        for layout in (Layout(blocks, times) for blocks, times in [*LAYOUTS, (9, 1), (9, 2)]):
+        for layout in (Layout(m, w) for m, w in [*LAYOUTS, (9, 1), (9, 2)]):
             members = layout.cut(rng.permutation(9))
             bound, finished = bound_of_layout(choice, layout, members, groups, np.inf, rng)
             assert finished
