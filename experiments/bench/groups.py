@@ -38,7 +38,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     proven = [(8, 200)] if quick else [(30, 600), (30, 1500), (30, 10_000)]
-    limited = [(40, 200)] if quick else [(60, 1500), (60, 10_000), (100, 1500), (100, 10_000)]
+    limited = [(48, 200)] if quick else [(60, 1500), (60, 10_000), (100, 1500), (100, 10_000)]
     counts, limit = ((2, 3), 1.0) if quick else ((2, 3, 4, 5), LIMIT)
     measured: dict[str, Callable[[], dict[str, Any]]] = {"compilation": compilation}
     for leaf_model in LEAF_MODELS:

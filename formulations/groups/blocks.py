@@ -32,7 +32,7 @@ from formulations.groups.pricing.quadratics import least_value
 from formulations.groups.relaxation import relax
 
 # Up to this many patterns there are no blocks; the blocks of the first layout have at most FIRST patterns.
-MOST_DIRECT, FIRST = 36, 30
+MOST_DIRECT, FIRST = 44, 30
 # Later layouts (m, w), and the factor by which the seconds of a block grow per pattern, measured on 20 to 40 patterns.
 LAYOUTS, GROWTH = ((1, 1), (5, 4), (4, 3), (3, 2), (5, 3), (2, 1), (5, 2), (3, 1)), 1.25
 # Without time for any, the quickest layout is tried up to this multiple of the time left: stopped, it has a bound too.

@@ -36,4 +36,4 @@ def test_groups_quickly(tmp_path, capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "| compilation | " in shown
     assert "| 8 patterns, 2 to 3 groups, n = 200, static | 2 of 2 proven" in shown
-    assert "| 40 patterns, 3 groups, n = 200, affine intercept | gaps " in shown
+    assert "| 48 patterns, 3 groups, n = 200, affine intercept | gaps " in shown
