@@ -28,8 +28,9 @@ def compiled_inside(function: Callable[..., Any]) -> Any:
     It has no entry from Python, which takes longer to compile than a short function itself, and is cached with the
     functions that call it.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": REASSOCIATED}
-    return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": REASSOCIATED}
+    without_entry = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return numba.njit(**options, **without_entry)(function)
 
 
 def is_interrupt(error: BaseException) -> bool:
