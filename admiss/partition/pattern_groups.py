@@ -10,7 +10,8 @@ from admiss.partition.base import Partitioner
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
 from admiss.partition.proof import certified, deadline, one_leaf, unproven
-from admiss.terminal.progress import gap_counter
+from admiss.terminal.progress import gap_counter, waiting
+from formulations.groups.compilation import compile_loops
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.proven_groups import is_provable, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -33,7 +34,7 @@ class PatternGroups(Partitioner):
     min_rows : int, optional
         Smallest number of rows of a group; 10 (d + 1) by default.
     time_limit : float, optional
-        Seconds after which the best groups found are returned with their gap.
+        Seconds, after compilation, after which the best groups found are returned with their gap.
     random_state : int
         Seed of the restarts of the exchange heuristic.
 
@@ -70,8 +71,11 @@ class PatternGroups(Partitioner):
         """Generate groups and choose among them."""
         if not isinstance(leaf_cost, SquaredLeafCost):
             raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
-        start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
+        if limits.leaves > 1 and self.time_limit != 0:
+            with waiting("pattern groups: compiling, once"):
+                compile_loops()
+        start = time.perf_counter()
         if limits.leaves < 2:
             labels = np.zeros(len(statistics.patterns), dtype=np.int64)
             return group_partition(statistics, labels, one_leaf(leaf_cost, start))

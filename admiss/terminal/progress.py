@@ -69,6 +69,27 @@ def gap_counter(label: str) -> Iterator[Callable[[float, float], None]]:
         yield lambda cost, bound: show(f"{label}: cost {cost:.6g}, gap {max(0.0, 1 - bound / cost) if cost else 0:.2%}")
 
 
+@contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """Show a label while work goes on that cannot report.
+
+    Examples
+    --------
+    >>> with waiting("compiling"):
+    ...     pass
+    """
+    with _line(label):
+        shown = threading.Timer(PAUSE, _terminal.rewrite, [label])
+        if sys.stderr.isatty():
+            shown.start()
+        try:
+            yield
+        finally:
+            shown.cancel()
+            if shown.is_alive():
+                shown.join()
+
+
 class _Terminal:
     """The line of a terminal that is rewritten."""
 

@@ -184,7 +184,9 @@ def logistic(n: int, d: int, depth: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: float = 1e-3) -> PatternGroupsProblem:
+def groups_problem(
+    n_patterns: int, n: int, max_groups: int, seed: int, leaf_model: str = "static", ridge: float = 1e-3
+) -> PatternGroupsProblem:
     """Rows of the paper's linear model, d = 10, each with one of a few random patterns; sample-scaled ridge."""
     rng = np.random.default_rng(seed)
     drawn: set[tuple[bool, ...]] = set()
@@ -196,7 +198,7 @@ def groups_problem(n_patterns: int, n: int, max_groups: int, seed: int, ridge: f
         return patterns[random_state.randint(n_patterns, size=len(X))]
 
     data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
-    features = LeafFeatures.fit(data.X_train, np.ones(n), "static", True, True)
+    features = LeafFeatures.fit(data.X_train, np.ones(n), leaf_model, True, True)
     rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
     gram = SquaredLeafCost(rows, ridge, "sample").pattern_grams()
     return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)

@@ -27,7 +27,7 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
-from formulations.jit import compiled
+from formulations.jit import compiled, compiled_inside
 
 # Partitions: starts at most, at least, and at most so many patterns in all starts.
 RESTARTS, LEAST_RESTARTS, RESTARTED_PATTERNS = 1000, 4, 40_000
@@ -125,7 +125,7 @@ def improve_partition(quadratics, base, rows, least_rows, labels, groups, visits
     return costs.sum(), still >= P
 
 
-@compiled
+@compiled_inside
 def _best_target(matrices, costs, counts, quadratic, rows, source, left, least_rows, L):  # type: ignore[no-untyped-def]
     """The group to which a pattern moves, and its new cost; -1 if the pattern should stay.
 
@@ -187,7 +187,7 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
             enough = count + sign * rows[p] >= least_rows or (value == np.inf and not member[p])
             if enough and (member[p] or against[p] == 0):
                 set_quadratic(trial, matrix)
-                add_quadratic(trial, quadratics[p], sign)
+                add_quadratic(trial, quadratics[p], float(sign))
                 changed = least_value(trial, L) - paid - sign * prices[p]
                 if changed < best:
                     selected, best = p, changed
@@ -197,7 +197,7 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
         member[selected] = not member[selected]
         paid += sign * prices[selected]
         count += sign * rows[selected]
-        add_quadratic(matrix, quadratics[selected], sign)
+        add_quadratic(matrix, quadratics[selected], float(sign))
         for q in range(P):
             against[q] += sign * forbidden[selected, q]
         value = best if count >= least_rows else np.inf

@@ -32,6 +32,7 @@ import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate, certify
+from formulations.groups.compilation import compile_loops
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
 from formulations.leaves.cost import RIDGE_SCALES
@@ -140,7 +141,7 @@ def solve_pattern_groups(
     start : array of shape (P,), optional
         Labels of a partition to start from.
     time_limit : float, optional
-        Seconds. With 0, the start or a single group is returned with a bound that needs no search.
+        Seconds, after compilation. With 0, the start or a single group is returned with a bound that needs no search.
     random_state : int
         Seed of the restarts; unless stopped by the time limit, the same seed gives the same result.
     on_progress : callable, optional
@@ -157,6 +158,8 @@ def solve_pattern_groups(
     (array([0, 1, 0]), 'optimal')
     """
     first = None if start is None else _checked_start(problem, start)
+    if time_limit != 0:
+        compile_loops()
     search = GroupSearch(problem.choice(), problem.max_groups, first, time_limit, random_state, on_progress)
     try:
         status = search.run()

@@ -3,6 +3,8 @@
 *Start.* The best partition found by :mod:`formulations.groups.exchange`. Its groups, those of the next best partitions,
 and those that differ from its own by one pattern, are the first columns. From here on, costs are in units of its cost.
 
+*Blocks.* With many patterns and a time limit, :mod:`formulations.groups.blocks` has a first bound.
+
 *Bound.* Each part of the set of partitions (:mod:`formulations.groups.pricing.choice`), the whole set at first, is
 bounded by :mod:`formulations.groups.relaxation`. It is settled if its bound reaches U, the cost of the best partition
 known.
@@ -26,6 +28,7 @@ from collections.abc import Callable
 import numpy as np
 
 from formulations.arrays import BoolArray, IntArray
+from formulations.groups.blocks import MOST_DIRECT, bound_by_blocks
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.joining import MOST_JOINED, join_groups, small_groups
 from formulations.groups.master import TOLERANCE, choose_groups
@@ -74,7 +77,7 @@ class GroupSearch:
         self.choice, self.max_groups, self.start, self.on_progress = choice, max_groups, start, on_progress
         self.started = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.started + time_limit
-        self.rng = np.random.default_rng(random_state)
+        self.seed, self.rng = random_state, np.random.default_rng(random_state)
         self.one_group = np.zeros(choice.patterns, dtype=np.int64)
         self.labels = self.one_group if start is None else start
         self.value, self.bound, self.unit = math.inf, 0.0, 1.0
@@ -100,6 +103,8 @@ class GroupSearch:
         if P > MOST_PATTERNS:
             return "too many patterns"
         self.rescale()
+        if P > MOST_DIRECT and self.deadline < math.inf:
+            self.bound_blocks()
         open_parts = [Part(self.bound, 0, np.arange(P), ())]
         numbers, proven = 1, math.inf
         while open_parts and not self.late():
@@ -159,6 +164,16 @@ class GroupSearch:
         self.choice = GroupChoice(c.quadratics / unit, c.base / unit, c.rows, c.least_rows, c.forbidden)
         self.unit, self.value, self.bound = unit, self.value / unit, self.bound / unit
         self.known = {key: cost / unit for key, cost in self.known.items()}
+
+    def bound_blocks(self) -> None:
+        """Raise the bound by blocks of patterns; their random numbers leave those of the search as they are."""
+
+        def raise_bound(bound: float) -> None:
+            self.bound = max(self.bound, min(bound, self.value))
+            self.report()
+
+        rng = np.random.default_rng(self.seed)
+        raise_bound(bound_by_blocks(self.choice, self.max_groups, self.labels, self.deadline, rng, raise_bound))
 
     def process(self, part: Part, number: int) -> tuple[list[Part], float]:
         """Bound a part; returns its halves, if it is split, and a bound on what they do not cover."""

@@ -1,37 +1,38 @@
 """A lower bound on the reduced costs of the groups of a node, by Lagrangian decomposition into blocks.
 
 At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in, some are out, and R are free.
-Write Q_F = Q_0 + sum_{p in F} Q_p, and cut R into small blocks B. For shares theta_p >= 0 with sum 1 and shifts nu_p
-with sum 0, over p in R, every completion of F costs at least
+In the coordinates v of :mod:`formulations.groups.pricing.node`, Q_F = Q_0 + sum_{p in F} Q_p is c_F + |v|^2. Cut R
+into small blocks B. For shares theta_p >= 0 with sum 1 and shifts s_p with sum 0, over p in R and in every direction i,
+every completion of F costs at least
 
-    - sum_{p in F} pi_p  +  sum_B  min over S subset of B, u of  sum_{p in B} (theta_p Q_F(u) + nu_p'u)
-                                                                 + sum_{p in S} (Q_p(u) - pi_p)
+    c_F - sum_{p in F} pi_p  +  sum_B  min over S subset of B, v of  sum_{p in B} sum_i (theta_pi v_i^2 - 2 s_pi v_i)
+                                                                     + sum_{p in S} (Q_p(v) - pi_p)
 
-because each block has its own u. Wider blocks give higher bounds, at 2^|B| minima per block. The coordinates v are
-those of :mod:`formulations.groups.pricing.node`.
+because each block has its own v. Wider blocks give higher bounds, at 2^|B| minima per block.
 
-*Ascent.* The bound is concave in (theta, nu) and is raised by steps along a supergradient. With v_B the minimiser of
-block B and v_R = sum_p theta_p v_B(p) their mean: nu pulls the minimisers together, in proportion to v_R - v_B, and
-theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to |v_B - v_R|^2 minus its mean.
+*Ascent.* The bound is concave in (theta, s) and is raised by steps along a supergradient. With v_B the minimiser of
+block B and v_R = sum_p theta_p v_B(p) their mean, in each direction: s pulls the minimisers together, in proportion to
+v_R - v_B, and theta gives most of Q_F to the blocks whose minimisers lie apart, in proportion to (v_B - v_R)^2 minus
+its mean. A pattern needs no share in directions of which its rows say nothing.
 
 *Fixing.* If having a pattern in (or out) lifts the bound over the threshold, it is fixed out (or in): the minima over
 the subsets with it, and without it, are known.
 
-*Children* inherit: if p leaves R, its share of Q_F (with Q_p, if it goes in) is given to the others in proportion to
-their own shares. A sum of minima is at most the minimum of the sum, so the bound of a child starts no lower.
+*Children* inherit: if p leaves R, its shares and shifts are given to the others in proportion to their own shares. Any
+shares are valid, so those of the parent's directions are used in the child's, which differ little.
 """
 
 import numpy as np
 
 from formulations.groups.pricing.node import BLOCK, FREE, IN, LEAST_SHARE, OUT
 from formulations.groups.pricing.quadratics import shifted_minimum
-from formulations.jit import compiled
+from formulations.jit import compiled_inside
 
 # Steps along the supergradient per node, tuned on 20 to 40 patterns.
 STEPS = 2
 
 
-@compiled
+@compiled_inside
 def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-untyped-def]
     """Raise the bound by steps along the supergradient, and fix patterns in ``status``.
 
@@ -50,8 +51,8 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
             best = total
             for f in range(count):
                 p = free[f]
-                work.best_theta[p] = theta[p]
                 for i in range(K):
+                    work.best_theta[p, i] = theta[p, i]
                     work.best_s[p, i] = s[p, i]
         if total >= threshold:
             return total
@@ -71,8 +72,8 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
             _step(threshold - total, count, work)
     for f in range(count):
         p = free[f]
-        theta[p] = work.best_theta[p]
         for i in range(K):
+            theta[p, i] = work.best_theta[p, i]
             # nu = -2 L s, where the diagonal of L holds reciprocals.
             total = work.best_s[p, i] / work.L[i, i]
             for k in range(i):
@@ -81,18 +82,18 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
     return best
 
 
-@compiled
+@compiled_inside
 def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
     """Least minimum over the subsets of a block; its minimiser is stored in ``v`` and added to the mean minimiser."""
-    free, low, block_s, trial = work.free, work.low, work.block_s, work.trial
+    free, low, block_s, share, trial = work.free, work.low, work.block_s, work.share, work.trial
     block, K = first // BLOCK, len(block_s)
-    share, must, must_not = 0.0, 0, 0
+    must, must_not = 0, 0
     for i in range(K):
-        block_s[i] = 0.0
+        block_s[i], share[i] = 0.0, 0.0
     for f in range(size):
         p = free[first + f]
-        share += work.theta[p]
         for i in range(K):
+            share[i] += work.theta[p, i] * work.curved[i]
             block_s[i] += work.s[p, i]
         low[p, 0], low[p, 1] = np.inf, np.inf
         if status[p] == IN:
@@ -121,61 +122,64 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
             for i in range(K):
                 work.v[block, i] = trial[i]
     for i in range(K):
-        work.mean[i] += share * work.v[block, i] * work.curved[i]
+        work.mean[i] += share[i] * work.v[block, i]
     return lowest
 
 
-@compiled
+@compiled_inside
 def _step(missing, count, work):  # type: ignore[no-untyped-def]
     """A step along the supergradient in the metric of the shares, with Polyak's length towards the threshold."""
-    free, theta, s, v, apart, mean, curved = work.free, work.theta, work.s, work.v, work.apart, work.mean, work.curved
-    K = len(mean)
-    blocks = (count + BLOCK - 1) // BLOCK
-    for block in range(blocks):
-        apart[block] = 0.0
-        for i in range(K):
-            apart[block] += curved[i] * (v[block, i] - mean[i]) ** 2
-    spread, variance = 0.0, 0.0
-    for f in range(count):
-        spread += theta[free[f]] * apart[f // BLOCK]
-    if not spread > 0.0:
+    free, theta, s, v, mean, curved = work.free, work.theta, work.s, work.v, work.mean, work.curved
+    spread, K = work.spread, len(work.mean)
+    total, variance = 0.0, 0.0
+    for i in range(K):
+        spread[i] = 0.0
+        for f in range(count):
+            spread[i] += curved[i] * theta[free[f], i] * (v[f // BLOCK, i] - mean[i]) ** 2
+        total += spread[i]
+    if not total > 0.0:
         return
-    for f in range(count):
-        variance += theta[free[f]] * (apart[f // BLOCK] - spread) ** 2
-    length = min(1.0, missing / (2.0 * spread + variance / spread))
-    change, share = 0.0, 0.0
-    for block in range(blocks):
-        apart[block] = min(1.0, max(-0.5, length * (apart[block] / spread - 1.0)))
-    for f in range(count):
-        change += theta[free[f]] * apart[f // BLOCK]
-    for f in range(count):
-        p = free[f]
-        more = theta[p] * (apart[f // BLOCK] - change)
-        for i in range(K):
-            s[p, i] += curved[i] * (length * theta[p] * (mean[i] - v[f // BLOCK, i]) + more * mean[i])
-        theta[p] = max(theta[p] + more, LEAST_SHARE)
-        share += theta[p]
-    for f in range(count):
-        theta[free[f]] /= share
+    # Shares move in proportion to the spread of their direction, but not in directions with hardly any.
+    least = total / K
+    for i in range(K):
+        for f in range(count):
+            apart = (v[f // BLOCK, i] - mean[i]) ** 2 - spread[i]
+            variance += curved[i] * theta[free[f], i] * apart**2 / (spread[i] + least)
+    length = min(1.0, missing / (2.0 * total + variance))
+    for i in range(K):
+        if curved[i] == 0.0:
+            continue
+        change, share, rate = 0.0, 0.0, length / (spread[i] + least)
+        for f in range(count):
+            apart = (v[f // BLOCK, i] - mean[i]) ** 2 - spread[i]
+            change += theta[free[f], i] * min(1.0, max(-0.5, rate * apart))
+        for f in range(count):
+            p, away = free[f], v[f // BLOCK, i] - mean[i]
+            more = theta[p, i] * (min(1.0, max(-0.5, rate * (away**2 - spread[i]))) - change)
+            s[p, i] += more * mean[i] - length * theta[p, i] * away
+            theta[p, i] = max(theta[p, i] + more, LEAST_SHARE)
+            share += theta[p, i]
+        for f in range(count):
+            theta[free[f], i] /= share
 
 
-@compiled
+@compiled_inside
 def inherit(status, count, work, theta, nu):  # type: ignore[no-untyped-def]
     """Give the shares of the patterns that are no longer free to those that still are."""
     K = nu.shape[1]
-    retained, given = 0.0, work.mean
+    retained, given = work.share, work.mean
     for i in range(K):
-        given[i] = 0.0
+        retained[i], given[i] = 0.0, 0.0
     for f in range(count):
         p = work.free[f]
-        if status[p] == FREE:
-            retained += work.theta[p]
-        else:
-            for i in range(K):
+        for i in range(K):
+            if status[p] == FREE:
+                retained[i] += work.theta[p, i]
+            else:
                 given[i] += work.s[p, i]
     for f in range(count):
         p = work.free[f]
         if status[p] == FREE:
-            theta[p] = work.theta[p] / retained
             for i in range(K):
-                nu[p, i] = work.s[p, i] + theta[p] * given[i]
+                theta[p, i] = work.theta[p, i] / retained[i]
+                nu[p, i] = work.s[p, i] + theta[p, i] * given[i]

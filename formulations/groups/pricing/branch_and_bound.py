@@ -32,10 +32,10 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.block_bound import inherit, raise_bound
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.node import FREE, IN, OUT, enter_node, new_workspace
-from formulations.jit import compiled
+from formulations.jit import compiled, compiled_inside
 
 # Memory for the open nodes of a tree; a search that needs more stops, with a valid bound.
-POOL_BYTES = 2**28
+POOL_BYTES = 2**29
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def price_groups(
     nodes.
     """
     P, K = choice.patterns, choice.base.shape[0] - 1
-    most_slots = max(64, POOL_BYTES // (4 * P * (K + 1)))
+    most_slots = max(64, POOL_BYTES // (8 * P * K))
     pool = _new_pool(P, K, min(1024, most_slots))
     work = new_workspace(P, K)
     counters = np.array([1, 0, 0], dtype=np.int64)
@@ -99,7 +99,7 @@ def _new_pool(P: int, K: int, slots: int) -> _Pool:
     return _Pool(
         np.full(slots, -np.inf),
         np.zeros((slots, P), dtype=np.int8),
-        np.full((slots, P), 1.0 / P, dtype=np.float32),
+        np.full((slots, P, K), 1.0 / P, dtype=np.float32),
         np.zeros((slots, P, K), dtype=np.float32),
         np.arange(slots),
     )
@@ -154,7 +154,7 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
             tally[0] += 1
 
 
-@compiled
+@compiled_inside
 def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-def]
     """Fix the patterns that rows and forbidden pairs determine; False if no group is left."""
     P = len(status)
@@ -181,7 +181,7 @@ def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-
     return True
 
 
-@compiled
+@compiled_inside
 def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
     """The free pattern that makes the largest difference; -1 if none is free."""
     selected, largest = -1, -np.inf
@@ -198,7 +198,7 @@ def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
     return selected
 
 
-@compiled
+@compiled_inside
 def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
     """Add the slot at ``heap[size]`` to the heap."""
     i = size
@@ -207,7 +207,7 @@ def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
         i = (i - 1) // 2
 
 
-@compiled
+@compiled_inside
 def _pop(heap, bounds, size):  # type: ignore[no-untyped-def]
     """The slot with the lowest bound, moved behind the heap."""
     first = heap[0]

@@ -8,9 +8,10 @@ With
 the bound of :mod:`formulations.groups.pricing.block_bound` works in v = L'(u - u_F), where Q_F = c_F + |v|^2 and
 
     Q_p - pi_p  =  v'A_p v - 2 b_p'v + offset_p               of every free pattern p in R
-    theta_p Q_F + nu_p'u  =  theta_p |v|^2 - 2 s_p'v + ..     of its multipliers, s_p = -L^-1 nu_p / 2
+    sum_i theta_pi v_i^2 - 2 s_p'v                            the share of Q_F - c_F that p gets, and its shift
 
-The constants of the last line sum to c_F over R, as the theta_p sum to 1 and the nu_p to 0.
+with the theta_p of each direction and the s_p summing to 1 and 0 over R. Shifts pass from node to node as
+nu_p = -2 L s_p, the slope in u.
 
 R is cut into blocks of a few patterns, in order. For each subset S of a block that has no forbidden pair, the sums of
 A_p, b_p and offset_p over S are stored: each is the sum of the subset without its last pattern plus that pattern.
@@ -22,7 +23,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.quadratics import add_quadratic, forward, minimise, set_quadratic, whiten
-from formulations.jit import compiled
+from formulations.jit import compiled_inside
 
 FREE, IN, OUT = 0, 1, 2
 # Most patterns per block, and the least share, tuned on 20 to 40 patterns.
@@ -44,7 +45,6 @@ class Workspace(NamedTuple):
     best_theta: FloatArray
     best_s: FloatArray
     v: FloatArray
-    apart: FloatArray
     low: FloatArray
     matrix: FloatArray
     L: FloatArray
@@ -52,6 +52,8 @@ class Workspace(NamedTuple):
     curved: FloatArray
     center: FloatArray
     mean: FloatArray
+    share: FloatArray
+    spread: FloatArray
     trial: FloatArray
     block_s: FloatArray
     free: IntArray
@@ -64,20 +66,24 @@ def new_workspace(P: int, K: int) -> Workspace:
         A=np.empty((P, K, K)), b=np.empty((P, K)), offset=np.empty(P),
         sub_matrix=np.zeros((blocks, subsets, K, K)), sub_b=np.zeros((blocks, subsets, K)),
         sub_offset=np.zeros((blocks, subsets)), sub_allowed=np.ones((blocks, subsets), dtype=bool),
-        theta=np.empty(P), s=np.empty((P, K)), best_theta=np.empty(P), best_s=np.empty((P, K)),
-        v=np.empty((blocks, K)), apart=np.empty(blocks), low=np.empty((P, 2)),
+        theta=np.empty((P, K)), s=np.empty((P, K)), best_theta=np.empty((P, K)), best_s=np.empty((P, K)),
+        v=np.empty((blocks, K)), low=np.empty((P, 2)),
         matrix=np.empty((K + 1, K + 1)), L=np.zeros((K, K)), factor=np.zeros((K, K)), curved=np.empty(K),
-        center=np.empty(K), mean=np.empty(K), trial=np.empty(K), block_s=np.empty(K), free=np.empty(P, dtype=np.int64),
+        center=np.empty(K), mean=np.empty(K), share=np.empty(K), spread=np.empty(K), trial=np.empty(K),
+        block_s=np.empty(K), free=np.empty(P, dtype=np.int64),
     )  # fmt: skip
 
 
-@compiled
+@compiled_inside
 def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  # type: ignore[no-untyped-def]
     """Set up the workspace of a node, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
     P, K = quadratics.shape[0], quadratics.shape[1] - 1
-    matrix, L, curved, center, mean, s = work.matrix, work.L, work.curved, work.center, work.mean, work.s
+    matrix, L, curved, center = work.matrix, work.L, work.curved, work.center
+    mean, share, s = work.mean, work.share, work.s
     set_quadratic(matrix, base)
-    paid, share, count = 0.0, 0.0, 0
+    paid, count = 0.0, 0
+    for i in range(K):
+        mean[i], share[i] = 0.0, 0.0
     for p in range(P):
         if status[p] == IN:
             add_quadratic(matrix, quadratics[p], 1.0)
@@ -85,16 +91,15 @@ def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  #
         elif status[p] == FREE:
             work.free[count] = p
             count += 1
-            work.theta[p] = max(theta[p], LEAST_SHARE)
-            share += work.theta[p]
+            for i in range(K):
+                work.theta[p, i] = max(theta[p, i], LEAST_SHARE)
+                share[i] += work.theta[p, i]
     cost = minimise(matrix, L, curved, center, K)
-    for i in range(K):
-        mean[i] = 0.0
     for f in range(count):
         p = work.free[f]
-        work.theta[p] /= share
         work.offset[p] = whiten(quadratics[p], L, center, K, work.A[p], work.b[p], matrix) - prices[p]
         for i in range(K):
+            work.theta[p, i] /= share[i]
             s[p, i] = nu[p, i]
         forward(L, s[p], K)
         for i in range(K):
@@ -104,12 +109,12 @@ def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  #
     for f in range(count):
         p = work.free[f]
         for i in range(K):
-            s[p, i] -= work.theta[p] * mean[i]
+            s[p, i] -= work.theta[p, i] * mean[i]
     _prepare_subsets(forbidden, count, work)
     return cost - paid, count
 
 
-@compiled
+@compiled_inside
 def _prepare_subsets(forbidden, count, work):  # type: ignore[no-untyped-def]
     """Quadratics of the subsets of each block; the empty subset stays 0."""
     K = work.b.shape[1]

@@ -16,23 +16,23 @@ plus |v|^2 (over the curved directions), and any other one is
 
     v'A v - 2 b'v + value,      A = L^-1 H L^-T,      b = L^-1 (g - H u_F),      value = m - (2 g - H u_F)'u_F
 
-*Shifted minimum.* min over v of  theta |v|^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward substitution.
-In exact arithmetic the pivot of a curved direction is at least theta, which also holds for the one used. Without that,
-for theta = 0, a vanishing pivot makes the minimum -infinity. Directions that are not curved have no shift, and if their
-pivot vanishes, no slope: these are left out.
+*Shifted minimum.* min over v of  sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward
+substitution. In exact arithmetic the pivot of direction i is at least theta_i, which also holds for the one used.
+Without that, for theta_i = 0 in a curved direction, a vanishing pivot makes the minimum -infinity. Directions that are
+not curved have no shift, and if their pivot vanishes, no slope: these are left out.
 
 The diagonals of factors hold reciprocals. Loops are written out, because array expressions take seconds to compile.
 """
 
 import numpy as np
 
-from formulations.jit import compiled
+from formulations.jit import compiled, compiled_inside
 
 # A pivot below this share of its diagonal entry counts as 0: the direction has no curvature.
 PIVOT_TOLERANCE = 1e-11
 
 
-@compiled
+@compiled_inside
 def set_quadratic(M, value):  # type: ignore[no-untyped-def]
     """M = value, in place."""
     for i in range(M.shape[0]):
@@ -40,7 +40,7 @@ def set_quadratic(M, value):  # type: ignore[no-untyped-def]
             M[i, j] = value[i, j]
 
 
-@compiled
+@compiled_inside
 def add_quadratic(M, other, sign):  # type: ignore[no-untyped-def]
     """M + sign * other, in place."""
     for i in range(M.shape[0]):
@@ -68,7 +68,7 @@ def least_value(M, L):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled
+@compiled_inside
 def minimise(M, L, curved, center, K):  # type: ignore[no-untyped-def]
     """min over u of the quadratic M, its minimiser in ``center``; leaves the factor of its H in L."""
     factorise(M, L, curved, K)
@@ -83,7 +83,7 @@ def minimise(M, L, curved, center, K):  # type: ignore[no-untyped-def]
     return max(value, 0.0)
 
 
-@compiled
+@compiled_inside
 def factorise(H, L, curved, K):  # type: ignore[no-untyped-def]
     """L L' = H + 1 on the diagonal of directions without curvature."""
     for i in range(K):
@@ -101,7 +101,7 @@ def factorise(H, L, curved, K):  # type: ignore[no-untyped-def]
             L[i, i], curved[i] = 1.0, 0.0
 
 
-@compiled
+@compiled_inside
 def forward(L, x, K):  # type: ignore[no-untyped-def]
     """L^-1 x, in place."""
     for i in range(K):
@@ -111,7 +111,7 @@ def forward(L, x, K):  # type: ignore[no-untyped-def]
         x[i] = total * L[i, i]
 
 
-@compiled
+@compiled_inside
 def backward(L, x, K):  # type: ignore[no-untyped-def]
     """L^-T x, in place."""
     for i in range(K - 1, -1, -1):
@@ -121,7 +121,7 @@ def backward(L, x, K):  # type: ignore[no-untyped-def]
             x[k] -= L[i, k] * value
 
 
-@compiled
+@compiled_inside
 def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
     """The quadratic M in coordinates v = L'(u - center): v'A v - 2 b'v + the value returned; lower triangle of A."""
     value = M[K, K]
@@ -152,9 +152,9 @@ def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
     return value
 
 
-@compiled
+@compiled_inside
 def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped-def]
-    """min over v of theta |v|^2 - 2 s'v + v'A v - 2 b'v, its minimiser in v; |v|^2 over curved directions only."""
+    """min over v of sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v, its minimiser in v; theta is 0 if not curved."""
     value = 0.0
     for i in range(K):
         total = b[i] + s[i]
@@ -165,11 +165,11 @@ def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped
             entry *= L[j, j]
             L[i, j] = entry
             total -= entry * v[j]
-        diagonal = A[i, i] + theta * curved[i]
+        diagonal = A[i, i] + theta[i]
         pivot = diagonal
         for k in range(i):
             pivot -= L[i, k] * L[i, k]
-        pivot = max(pivot, theta * curved[i])
+        pivot = max(pivot, theta[i])
         if pivot > PIVOT_TOLERANCE * diagonal:
             L[i, i] = 1.0 / np.sqrt(pivot)
         elif curved[i] == 0.0 or total == 0.0:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import admiss.terminal.progress as module
-from admiss.terminal.progress import command_progress, counter, gap_counter, progress
+from admiss.terminal.progress import command_progress, counter, gap_counter, progress, waiting
 
 
 class Terminal(io.StringIO):
@@ -84,6 +84,21 @@ def test_a_line_on_a_terminal_is_cleared(quick, monkeypatch):
     assert "working 2/3, 0 s left" in shown
     assert "\n" not in shown
     assert shown.rpartition("\r")[0].rpartition("\r")[2].isspace()
+
+
+def test_work_that_cannot_report_is_shown_on_a_terminal(quick, monkeypatch, capsys):
+    with waiting("compiling"):
+        time.sleep(0.1)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with waiting("compiling"):
+        time.sleep(0.3)
+    assert sys.stderr.getvalue().replace(" ", "") == "\rcompiling\r\r"
+    monkeypatch.setattr(module, "PAUSE", 60.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with waiting("compiling"):
+        pass
+    assert sys.stderr.getvalue() == ""
 
 
 def test_a_command_on_a_terminal_shows_silent_work_and_prints_below(quick, monkeypatch, capsys):
