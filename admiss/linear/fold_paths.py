@@ -130,8 +130,8 @@ def _squared_fold(
 ) -> FoldPath:
     def path(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
         in_units = Penalty(alpha, 1.0 - alpha, *weights[penalty]).for_target(unit, unit**2)
-        found = squared_path(quadratic, in_units, lambdas, state)
-        return error(found.w) * unit**2, found.violation, found.w[-1]
+        found, state = squared_path(quadratic, in_units, lambdas, state)
+        return error(found.w) * unit**2, found.violation, state
 
     return path
 
