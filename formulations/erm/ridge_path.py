@@ -65,7 +65,7 @@ class RidgeProblem:
         """Eliminate and decompose."""
         k, f = np.flatnonzero(v > 0), np.flatnonzero(v <= 0)
         unit = 1.0 / np.sqrt(v[k])
-        inverse = np.linalg.pinv(H[np.ix_(f, f)], hermitian=True)
+        inverse = np.asarray(np.linalg.pinv(H[np.ix_(f, f)], hermitian=True))
         response = inverse @ H[np.ix_(f, k)]
         G = H[np.ix_(k, k)] - H[np.ix_(k, f)] @ response if len(f) else H[np.ix_(k, k)]
         G *= unit[:, None]
