@@ -22,6 +22,7 @@ TOPICS = {
     "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
     "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
+    "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
 }
