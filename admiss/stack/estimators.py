@@ -10,7 +10,8 @@ squared error of the combination on these predictions (in classification the Bri
 which shrinks them towards equal weights (``formulations/stacking.py``), because few rows do not tell models apart
 reliably. Finally every candidate is fitted on all rows. Everything a candidate learns, including its law of the
 features and its penalties, is learned anew from the training rows of each fold. :mod:`admiss.stack.members` prepares
-the features and clips the predictions.
+the features and clips the predictions. If ``cv`` is a number, a forest with ``oob_score=True``, as the default one has,
+is fitted on all rows only: its held-out predictions are those of the trees that have not seen the row.
 
 *Where it loses.* On small data sets: with about 140 rows held-out errors hardly separate the candidates, the weights
 stay close to equal, and overconfident candidates distort the ranking. On heart-disease-va 2 AUC - 1 is .16 below the

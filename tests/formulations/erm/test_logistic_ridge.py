@@ -114,4 +114,4 @@ def test_a_path_in_parts_is_the_same_path():
 def test_repeated_lambda():
     A, E, y, q, v = problem("plain", 30, 10, seed=5)
     w = LogisticRidge(A, E, y, q, v).path(np.array([0.1, 0.1, 0.05, 0.05]), 1e-12).w
-    assert np.allclose(w[0], w[1], rtol=1e-8) and np.allclose(w[2], w[3], rtol=1e-8)
+    assert np.allclose(w[[0, 2]], w[[1, 3]], rtol=1e-8)
