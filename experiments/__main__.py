@@ -23,6 +23,7 @@ TOPICS = {
     "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
     "groups": "groups of patterns: time to a proof, gap after a minute, and compilation",
+    "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
 }

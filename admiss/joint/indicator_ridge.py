@@ -26,6 +26,7 @@ import numpy as np
 from admiss.estimator.observed import observed_moments, observed_scale
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
+from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, newton
 
 # An eigenvalue below this share of the largest counts as 0.
 ZERO = 1e-10
@@ -228,6 +229,8 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
     if np.ptp(y) == 0:
         found[:, -1] = CERTAIN * y[0]
         return found
+    if 2 * d > FEW_COLUMNS and min(map(min, cells)) > 0:
+        return _newton_solutions(A, y, q, cells, tolerance)
     start = np.zeros(2 * d + 1)
     for i, (alpha, beta) in enumerate(cells):
         width = d if math.isinf(beta) else 2 * d
@@ -237,6 +240,27 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
         )  # fmt: skip
         found[i, :width], found[i, -1] = path.w[0], path.free[0, 0]
         start = found[i]
+    return found
+
+
+def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[Cell], tolerance: float) -> FloatArray:
+    """The same in the space of columns or of rows, whichever is smaller, see :mod:`formulations.erm.logistic_ridge`."""
+    (n, width), E, found = A.shape, np.ones((len(y), 1)), np.zeros((len(cells), A.shape[1] + 1))
+    d, penalties = width // 2, np.array([np.repeat(cell, width // 2) for cell in cells])
+    if n < width:
+        kernels = [part @ part.T for part in (A[:, :d], A[:, d:])]
+        c = np.zeros(n + 1)
+        for i, (alpha, beta) in enumerate(cells):
+            space = RowSpace(kernels[0] / alpha + kernels[1] / beta, E, q)
+            c, _ = newton(space, y, q, 1.0, c, tolerance)
+            found[i] = np.append((c[:n] @ A) / penalties[i], c[n])
+        return found
+    for i in range(len(cells)):
+        used = np.append(np.isfinite(penalties[i]), True)
+        v, start = penalties[i][used[:-1]], found[i - 1, used]
+        columns = ColumnSpace(A[:, used[:-1]], E, q, v)
+        units = np.append(np.sqrt(v), 1.0)
+        found[i, used] = newton(columns, y, q, 1.0, units * start, tolerance)[0] / units
     return found
 
 

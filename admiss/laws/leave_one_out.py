@@ -81,9 +81,10 @@ def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tup
 
 def leave_one_out(blocks: Blocks, Y: FloatArray, weights: FloatArray) -> Errors:
     """Summed leave-one-out errors as a function of the block weights."""
+    centred = _centred(np.hstack(blocks), Y, weights)
 
     def errors(g: Sequence[float]) -> FloatArray:
-        parts = _decompose(_weighted(blocks, g), Y, weights)
+        parts = centred.decompose(np.repeat(g, [block.shape[1] for block in blocks]))
         return np.sum(_left_out(parts, parts.lambdas, weights) ** 2, axis=(1, 2))
 
     return errors
@@ -143,20 +144,39 @@ class _Parts:
         return SHARES * self.unit
 
 
-def _decompose(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Parts:
-    root = np.sqrt(weights)[:, None]
-    target = root * (Y - weights @ Y / weights.sum())
-    A = root * (F - weights @ F / weights.sum())
-    n, p = A.shape
-    unit = float(np.sum(A**2)) / max(p, 1) or 1.0
-    if n > p:  # the Gram matrix is small, and all shares exceed its rounding
-        values, V = np.linalg.eigh(A.T @ A)
+@dataclass(frozen=True)
+class _Centred:
+    """The centred columns and targets, rows times the roots of weights; and, with more rows than columns, A'A."""
+
+    A: FloatArray
+    target: FloatArray
+    gram: FloatArray | None
+
+    def decompose(self, g: FloatArray) -> _Parts:
+        """The parts of the columns times ``g``."""
+        p = max(self.A.shape[1], 1)
+        if self.gram is None:
+            A = self.A * g
+            U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
+            nonzero = sigma > SMALLEST_SINGULAR * sigma.max(initial=0.0)
+            unit = float(np.sum(A**2)) / p or 1.0
+            return _Parts(U[:, nonzero], sigma[nonzero], Vt[nonzero], self.target, unit)
+        G = self.gram * np.outer(g, g)  # small, and all shares exceed its rounding
+        values, V = np.linalg.eigh(G)
         nonzero = values > SMALLEST_EIGENVALUE * values.max(initial=0.0)
         sigma, V = np.sqrt(values[nonzero]), V[:, nonzero]
-        return _Parts((A @ V) / sigma, sigma, V.T, target, unit)
-    U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
-    nonzero = sigma > SMALLEST_SINGULAR * sigma.max(initial=0.0)
-    return _Parts(U[:, nonzero], sigma[nonzero], Vt[nonzero], target, unit)
+        U = self.A @ (g[:, None] * V / sigma)
+        return _Parts(U, sigma, V.T, self.target, float(np.trace(G)) / p or 1.0)
+
+
+def _centred(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Centred:
+    root = np.sqrt(weights)[:, None]
+    A = root * (F - weights @ F / weights.sum())
+    return _Centred(A, root * (Y - weights @ Y / weights.sum()), A.T @ A if len(A) > A.shape[1] else None)
+
+
+def _decompose(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Parts:
+    return _centred(F, Y, weights).decompose(np.ones(F.shape[1]))
 
 
 def _left_out(parts: _Parts, lambdas: FloatArray, weights: FloatArray) -> FloatArray:

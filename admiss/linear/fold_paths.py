@@ -38,6 +38,8 @@ from formulations.losses import Logistic
 
 # The conditions of a logistic fit in a path hold to this share of the size of their column.
 PATH_TOLERANCE = 5e-6
+# The same for ridge, whose small lambdas leave more freedom to predictions, and whose steps converge fast.
+RIDGE_TOLERANCE = 1e-10
 
 
 def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options: GridOptions) -> Design:
@@ -130,8 +132,8 @@ def _squared_fold(
 ) -> FoldPath:
     def path(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
         in_units = Penalty(alpha, 1.0 - alpha, *weights[penalty]).for_target(unit, unit**2)
-        found = squared_path(quadratic, in_units, lambdas, state)
-        return error(found.w) * unit**2, found.violation, found.w[-1]
+        found, state = squared_path(quadratic, in_units, lambdas, state)
+        return error(found.w) * unit**2, found.violation, state
 
     return path
 
@@ -183,10 +185,10 @@ def _logistic_fold(
             return errors + np.inf, violations, None
         states = []
         for t, problem in enumerate(problems):
-            start = None if state is None else state[t]
-            found = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, start, PATH_TOLERANCE)
+            last, tolerance = None if state is None else state[t], PATH_TOLERANCE if alpha > 0 else RIDGE_TOLERANCE
+            found, last = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, last, tolerance)
             violations = np.maximum(violations, found.violation)
-            states.append(found.w[-1])
+            states.append(last)
             errors += s @ Logistic().value(targets[t][:, None], A @ problem.restore(found.w).T)
         return errors, violations, states
 

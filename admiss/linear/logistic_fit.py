@@ -48,7 +48,7 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
     problem = LogisticProblem.of(risk, free, np.zeros(len(free)))
     projected, k, l1, l2 = problem.projected, ~free, penalty.l1, penalty.l2
     gradient = np.abs(projected.risk.gradient(np.zeros(len(k))))
-    path = problem.path(penalty, lambdas_to_one(gradient[k], l1[k], STEPS))
+    path, _ = problem.path(penalty, lambdas_to_one(gradient[k], l1[k], STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
     v = path.w[-1]

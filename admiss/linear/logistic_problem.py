@@ -20,6 +20,7 @@ from admiss.linear.design import Design
 from admiss.linear.penalty import Penalty
 from formulations.arrays import BoolArray, FloatArray
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
+from formulations.erm.logistic_ridge import FEW_COLUMNS, LogisticRidge
 from formulations.erm.quadratic_path import Path
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred
 
@@ -51,19 +52,24 @@ class LogisticProblem:
         self,
         penalty: Penalty,
         lambdas: FloatArray,
-        start: FloatArray | None = None,
+        state: LogisticRidge | FloatArray | None = None,
         tolerance: float = GRADIENT_TOLERANCE,
-    ) -> Path:
-        """Coefficients of all centred columns for multiples ``lambdas`` of the penalty."""
+    ) -> tuple[Path, LogisticRidge | FloatArray]:
+        """Coefficients of all centred columns for multiples ``lambdas`` of the penalty; a state to continue from."""
         risk, (k, f, A, free) = self.projected.risk, self._columns
         V = np.zeros((len(lambdas), len(k)))
         if not len(risk.y):
-            return Path(V, np.zeros(len(lambdas)))
-        state = None if start is None else (start[k], start[f])
+            return Path(V, np.zeros(len(lambdas))), V[-1]
         l1, l2 = penalty.l1[k], penalty.l2[k]
-        path = logistic_path(A, free, risk.y, risk.q, l1, l2, lambdas, tolerance, state)
+        ridge: LogisticRidge | None = None
+        if len(l1) > FEW_COLUMNS and not np.any(l1) and np.any(l2):
+            ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, free, risk.y, risk.q, l2)
+            path = ridge.path(lambdas, tolerance)
+        else:
+            start = (state[k], state[f]) if isinstance(state, np.ndarray) else None
+            path = logistic_path(A, free, risk.y, risk.q, l1, l2, lambdas, tolerance, start)
         V[:, k], V[:, f] = path.w, path.free
-        return Path(V, path.violation)
+        return Path(V, path.violation), V[-1] if ridge is None else ridge
 
     def restore(self, v: FloatArray) -> FloatArray:
         """The coefficients of the columns that are not centred, those of one-class cells included."""

@@ -14,6 +14,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import certify
 from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove, risk_of_rounding
 from formulations.erm.quadratic_path import Path, quadratic_path
+from formulations.erm.ridge_path import RidgeProblem
 from formulations.erm.risk import centred, compressed_squared_risk
 from formulations.losses import Squared
 
@@ -26,10 +27,17 @@ def squared_quadratic(rows: WeightedRows) -> Quadratic:
     return eliminate(moments_of(rows), rows.design.free, rows.shift)
 
 
-def squared_path(quadratic: Quadratic, penalty: Penalty, lambdas: FloatArray, start: FloatArray | None = None) -> Path:
-    """Coefficients of the penalised columns for multiples ``lambdas`` of the penalty."""
-    k = ~quadratic.free
-    return quadratic_path(quadratic.H, quadratic.b, penalty.l1[k], penalty.l2[k], lambdas, start)
+def squared_path(
+    quadratic: Quadratic, penalty: Penalty, lambdas: FloatArray, state: RidgeProblem | FloatArray | None = None
+) -> tuple[Path, RidgeProblem | FloatArray]:
+    """Coefficients of the penalised columns for multiples ``lambdas`` of the penalty; a state to continue from."""
+    k, H, b = ~quadratic.free, quadratic.H, quadratic.b
+    l1, l2 = penalty.l1[k], penalty.l2[k]
+    if not np.any(l1):
+        ridge = state if isinstance(state, RidgeProblem) else RidgeProblem.of(H, b, l2)
+        return ridge.path(lambdas), ridge
+    path = quadratic_path(H, b, l1, l2, lambdas, state if isinstance(state, np.ndarray) else None)
+    return path, path.w[-1]
 
 
 def solve_squared(
@@ -67,7 +75,7 @@ def _fit_squared(
         return _minimum_norm(rows, change)
     moments = moments_of(rows)
     quadratic = eliminate(moments, rows.design.free, rows.shift)
-    path = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), l1[k], STEPS))
+    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), l1[k], STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
     return quadratic.restore(path.w[-1]), quadratic.rho, {"squares": np.diag(moments.G)}

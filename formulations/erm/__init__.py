@@ -3,5 +3,6 @@
 Read ``risk`` first (the empirical risk, its compression and centring), then ``program`` (the cvxpy program) and
 ``dual_bound`` (on top of ``rows``, ``rounding`` and ``dual_value``: a bound that holds in exact arithmetic, independent
 of the solver) and ``optimality`` (conditions and Newton steps). The fast algorithms for the same program are
-``quadratic_path``, on top of ``active_set``, and ``logistic_path``.
+``quadratic_path``, on top of ``active_set``, and ``logistic_path``; without l1 penalties ``ridge_path`` and
+``logistic_ridge``.
 """
