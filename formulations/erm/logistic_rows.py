@@ -8,22 +8,58 @@ columns four at a time, so that each sum or slope is loaded once for four of the
 that may be negative, counting from the end, would not be vectorised.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
 # Rows of a block.
 BLOCK = 512
 # exp(t) = 2^k exp(r), r = t - k log 2; adding SHIFT rounds to an integer, which is then in the last bits.
-LOG2_E, LOG_2_HIGH, LOG_2_LOW, SHIFT = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10, 1.5 * 2**52
+LOG2_E, LOG_2_HIGH, LOG_2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
+SHIFT = 1.5 * 2**52
 # Below, exp(t) is less than the smallest normal number.
 LEAST_EXPONENT = -708.0
 EXPONENT_BITS = 52
+
+
+class Rows(NamedTuple):
+    """Columns with and without penalty, target and weights of the rows; ``every`` lists the columns of E."""
+
+    A: FloatArray
+    E: FloatArray
+    every: IntArray
+    y: FloatArray
+    q: FloatArray
+
+
+class Point(NamedTuple):
+    """Coefficients, predictions, slopes and gradient; w and g in the order of the working set."""
+
+    w: FloatArray
+    f: FloatArray
+    z: FloatArray
+    slope: FloatArray
+    g: FloatArray
+    g_free: FloatArray
+
+
+@compiled
+def empty_point(n, p, f):  # type: ignore[no-untyped-def]
+    """Memory for a point."""
+    return Point(np.zeros(p), np.zeros(f), np.zeros(n), np.zeros(n), np.zeros(p), np.zeros(f))
+
+
+@compiled
+def copy(m, source, target):  # type: ignore[no-untyped-def]
+    """Copy m entries; a loop, since numba's assignment of slices is slow."""
+    for k in range(m):
+        target[k] = source[k]
 
 
 @intrinsic  # type: ignore[misc]
@@ -35,12 +71,14 @@ def _bits(_: Any, number: Any) -> Any:
 @intrinsic  # type: ignore[misc]
 def _float_of(_: Any, bits: Any) -> Any:
     """The float with the bits of an integer."""
-    return types.float64(bits), lambda _context, builder, _signature, values: builder.bitcast(values[0], ir.DoubleType())
+    return types.float64(bits), lambda _context, builder, _signature, values: builder.bitcast(
+        values[0], ir.DoubleType()
+    )
 
 
 def _exp(t):  # type: ignore[no-untyped-def]
     """exp(t) for t <= 0 to 3e-16, in plain arithmetic, which LLVM vectorises in loops; its own np.exp it does not."""
-    t = max(t, LEAST_EXPONENT)
+    t = LEAST_EXPONENT if t < LEAST_EXPONENT else t
     shifted = t * LOG2_E + SHIFT
     k = shifted - SHIFT
     r = (t - k * LOG_2_HIGH) - k * LOG_2_LOW
@@ -92,34 +130,34 @@ def risk_of(y, q, z):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def evaluate(A, work, m, w, E, every, f, y, q, z, slope, g, g_free):  # type: ignore[no-untyped-def]
+def evaluate(rows, work, m, point):  # type: ignore[no-untyped-def]
     """Predictions and slopes at (w, f), and the gradient in the m columns ``work`` of A and in all of E."""
-    n = len(y)
+    n, (w, f, z, slope, g, g_free) = len(rows.y), point
     for k in range(m):
         g[k] = 0.0
     for k in range(len(f)):
         g_free[k] = 0.0
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
-        set_predictions(A, work, m, w, E, every, f, start, stop, z)
-        set_slopes(y, q, z, start, stop, slope)
-        add_products(A, work, 0, m, slope, start, stop, g)
-        add_products(E, every, 0, len(f), slope, start, stop, g_free)
+        set_predictions(rows, work, m, w, f, start, stop, z)
+        set_slopes(rows.y, rows.q, z, start, stop, slope)
+        add_products(rows.A, work, 0, m, slope, start, stop, g)
+        add_products(rows.E, rows.every, 0, len(f), slope, start, stop, g_free)
 
 
 @compiled
-def set_predictions(A, work, m, w, E, every, f, start, stop, z):  # type: ignore[no-untyped-def]
+def set_predictions(rows, work, m, w, f, start, stop, z):  # type: ignore[no-untyped-def]
     """Set z = A w + E f in a range of rows."""
     for i in range(np.uint64(start), np.uint64(stop)):
         z[i] = 0.0
-    _add_columns(A, work, m, w, start, stop, z)
-    _add_columns(E, every, len(f), f, start, stop, z)
+    _add_columns(rows.A, work, m, w, start, stop, z)
+    _add_columns(rows.E, rows.every, len(f), f, start, stop, z)
 
 
 @compiled
 def _add_columns(A, work, m, w, start, stop, z):  # type: ignore[no-untyped-def]
     """Add the columns times w to z in a range of rows; a column whose coefficient is 0 is not touched."""
-    k, waiting = 0, 0
+    waiting = 0
     j0, j1, j2, j3 = 0, 0, 0, 0
     w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
     for k in range(m):
