@@ -41,7 +41,7 @@ class Columns(NamedTuple):
     """The working set: m columns in the order in which they joined, entries of ``work``, l1 and l2 beyond are not used.
 
     ``norm`` is the root of sum_i q_i A_ji^2, ``size`` the unit of the conditions; ``g_known`` is the gradient in all
-    columns at the slopes ``slope_known``.
+    columns at the slopes ``slope_known``; ``inverse`` is 1 / q_i, 0 for rows of weight 0, whose slope is 0.
     """
 
     work: IntArray
@@ -55,6 +55,7 @@ class Columns(NamedTuple):
     size_free: FloatArray
     g_known: FloatArray
     slope_known: FloatArray
+    inverse: FloatArray
 
 
 class LogisticPath(NamedTuple):
@@ -105,7 +106,7 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
     norm, size = _norms(rows.A, rows.q)
     columns = Columns(
         np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.bool_), v1, v2, np.zeros(p), np.zeros(p),
-        norm, size, _norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n),
+        norm, size, _norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n), _inverse(rows.q),
     )  # fmt: skip
     point, trial, model = empty_point(n, p, n_free), empty_point(n, p, n_free), empty_model(n, p, n_free)
     memory = (
@@ -209,11 +210,13 @@ def _join(rows, lam, tolerance, columns, m, point, model):  # type: ignore[no-un
 
     If the bound does not settle a condition, g_j is computed.
     """
-    start, q, slope, g_known, limit = m, rows.q, point.slope, columns.g_known, columns.v1
+    start, slope, g_known, limit = m, point.slope, columns.g_known, columns.v1
+    if m == len(g_known):
+        return m, 0.0
     drift = 0.0
-    for i in range(len(q)):
-        if q[i] > 0.0:
-            drift += (slope[i] - columns.slope_known[i]) * (slope[i] - columns.slope_known[i]) / q[i]
+    for i in range(len(slope)):
+        change = slope[i] - columns.slope_known[i]
+        drift += change * change * columns.inverse[i]
     drift = np.sqrt(drift)
     unsettled = 0
     for j in range(len(g_known)):
@@ -294,3 +297,12 @@ def _norms(A, q):  # type: ignore[no-untyped-def]
         if total > 0.0:
             size[j] = norm[j] * root
     return norm, size
+
+
+@compiled
+def _inverse(q):  # type: ignore[no-untyped-def]
+    inverse = np.zeros(len(q))
+    for i in range(len(q)):
+        if q[i] > 0.0:
+            inverse[i] = 1.0 / q[i]
+    return inverse

@@ -286,7 +286,7 @@ def test_classifiers_choose_as_if_all_paths_were_exact(monkeypatch):
     """On 50 problems the choice, its loss included, equals that of a search whose paths are all solved to 1e-10."""
     grid = {"l1_ratios": [0.2, 0.5, 1.0], "adaptive_penalties": [1.0, 4.0, 12.0], "n_lambdas": 40, "cv": 3}
     for seed in range(50):
-        data = make_synthetic(n=(60, 120)[seed % 2], d=(3, 6)[seed // 2 % 2], random_state=seed)
+        data = make_synthetic(n=(60, 120)[seed % 2], d=(5, 7)[seed // 2 % 2], random_state=seed)
         X, y = data.X_train, data.y_train > np.median(data.y_train)
         search = AdaptiveClassifierCV(["affine_intercept", "affine"], random_state=seed, **grid)
         found = search.fit(X, y)
