@@ -52,9 +52,9 @@ class Adelie:
             jobs.append({"fold": problem.fold, "columns": problem.A.shape[1], "alpha": float(problem.alpha)})
         (self.folder / "adelie.json").write_text(json.dumps(jobs))
         script = str(Path(__file__).with_name("adelie_paths.py"))
-        command = [self.python, script, str(self.folder), repr(tolerance), str(int(coefficients))]
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+        # isolated: this module, next to the script, has the name of the package
+        command = [self.python, "-I", script, str(self.folder), repr(tolerance), str(int(coefficients))]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         return np.array([float(line) for line in output.split()])[1:]
 
     def loosest(self, problems: list[PathProblem]) -> tuple[float, float]:

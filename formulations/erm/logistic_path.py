@@ -22,7 +22,16 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.active_set import CONDITION_TOLERANCE, set_product, solve_quadratic
 from formulations.erm.logistic_model import build_model, empty_model, extend_model, linear_term, set_error, set_free
-from formulations.erm.logistic_rows import Rows, copy, empty_point, evaluate, risk_of, set_predictions
+from formulations.erm.logistic_rows import (
+    Rows,
+    column_norms,
+    copy,
+    empty_point,
+    evaluate,
+    inverse_of,
+    risk_of,
+    set_predictions,
+)
 from formulations.erm.quadratic_path import scale_penalty
 from formulations.jit import compiled
 
@@ -103,10 +112,10 @@ def logistic_path(
 def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type: ignore[no-untyped-def]
     (p, n), n_free = rows.A.shape, len(rows.E)
     solutions, free, violations = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), n_free)), np.zeros(len(lambdas))
-    norm, size = _norms(rows.A, rows.q)
+    norm, size = column_norms(rows.A, rows.q)
     columns = Columns(
         np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.bool_), v1, v2, np.zeros(p), np.zeros(p),
-        norm, size, _norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n), _inverse(rows.q),
+        norm, size, column_norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n), inverse_of(rows.q),
     )  # fmt: skip
     point, trial, model = empty_point(n, p, n_free), empty_point(n, p, n_free), empty_model(n, p, n_free)
     memory = (
@@ -283,26 +292,3 @@ def _conditions(m, columns, point):  # type: ignore[no-untyped-def]
     for c in range(len(point.f)):
         largest = max(largest, abs(point.g_free[c]) / columns.size_free[c])
     return largest
-
-
-@compiled
-def _norms(A, q):  # type: ignore[no-untyped-def]
-    """sqrt(sum_i q_i A_ji^2) for each column j, and the root mean square of the column times sum_i q_i, 1 if 0."""
-    norm, size, root = np.zeros(len(A)), np.ones(len(A)), np.sqrt(q.sum())
-    for j in range(len(A)):
-        total = 0.0
-        for i in range(len(q)):
-            total += q[i] * A[j, i] * A[j, i]
-        norm[j] = np.sqrt(total)
-        if total > 0.0:
-            size[j] = norm[j] * root
-    return norm, size
-
-
-@compiled
-def _inverse(q):  # type: ignore[no-untyped-def]
-    inverse = np.zeros(len(q))
-    for i in range(len(q)):
-        if q[i] > 0.0:
-            inverse[i] = 1.0 / q[i]
-    return inverse

@@ -203,3 +203,27 @@ def add_products(A, work, first, m, slope, start, stop, g):  # type: ignore[no-u
         for i in range(np.uint64(start), np.uint64(stop)):
             s0 += A[j0, i] * slope[i]
         g[k] += s0
+
+
+@compiled
+def column_norms(A, q):  # type: ignore[no-untyped-def]
+    """sqrt(sum_i q_i A_ji^2) for each column j, and the root mean square of the column times sum_i q_i, 1 if 0."""
+    norm, size, root = np.zeros(len(A)), np.ones(len(A)), np.sqrt(q.sum())
+    for j in range(len(A)):
+        total = 0.0
+        for i in range(len(q)):
+            total += q[i] * A[j, i] * A[j, i]
+        norm[j] = np.sqrt(total)
+        if total > 0.0:
+            size[j] = norm[j] * root
+    return norm, size
+
+
+@compiled
+def inverse_of(q):  # type: ignore[no-untyped-def]
+    """1 / q_i, 0 if q_i is 0."""
+    inverse = np.zeros(len(q))
+    for i in range(len(q)):
+        if q[i] > 0.0:
+            inverse[i] = 1.0 / q[i]
+    return inverse
