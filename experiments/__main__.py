@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from admiss.study.report.presentation import Catalogue
 
 TOPICS = {
-    "elastic-net": "penalised paths against glmnet, scikit-learn and cvxpy",
+    "elastic-net": "penalised paths against glmnet, adelie, scikit-learn and cvxpy",
     "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
     "groups": "groups of patterns: time to a proof, gap after a minute, and compilation",

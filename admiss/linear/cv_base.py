@@ -124,7 +124,7 @@ class AdaptiveSearch(SearchedModel):
         if self._is_auto() and not few_affine_columns(d, missable, n):
             classes = classes[:1]
         folds = [self._class_folds(rows, adaptivity, options) for adaptivity in classes]
-        parts = list(path_cells(folds, options, self.n_jobs))
+        parts = path_cells(folds, options, self.n_jobs)
         held_out = [candidate.search(rows, self._loss) for candidate in finite]
         for k, (candidate, found) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
             parts.append({"class_index": k, **candidate.cells(found)})

@@ -36,11 +36,6 @@ from formulations.arrays import FloatArray
 from formulations.erm.risk import EmpiricalRisk, centred
 from formulations.losses import Logistic
 
-# The conditions of a logistic fit in a path hold to this share of the size of their column.
-PATH_TOLERANCE = 5e-6
-# The same for ridge, whose small lambdas leave more freedom to predictions, and whose steps converge fast.
-RIDGE_TOLERANCE = 1e-10
-
 
 def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options: GridOptions) -> Design:
     """The design of all rows, if fast paths apply to it."""
@@ -68,6 +63,7 @@ def _class_folds(
     curvature: FloatArray,
     paths: list[FoldPath],
     options: GridOptions,
+    exact: bool,
 ) -> ClassFolds:
     """The folds, given gradient and curvature on all rows in the penalised columns if all their coefficients are 0."""
     weights = options.weights(design, rows.X, rows.s)
@@ -77,7 +73,7 @@ def _class_folds(
     eps = by_rule if isinstance(options.eps, str) else options.eps
     weight = sum(float(rows.weights_in(f)[test].sum()) for f, (_, test) in enumerate(rows.splits))
     return ClassFolds(
-        repr(adaptivity), len(design.pairs), np.array(largest), np.array(balanced), eps, paths, weight
+        repr(adaptivity), len(design.pairs), np.array(largest), np.array(balanced), eps, paths, weight, exact
     )  # fmt: skip
 
 
@@ -111,7 +107,7 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
         paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
     moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
     gradient, curvature = unit * linear_term(moments, design.free), 2.0 * np.diag(moments.G)[~design.free] / moments.S
-    return _class_folds(adaptivity, design, rows, gradient, curvature, paths, options)
+    return _class_folds(adaptivity, design, rows, gradient, curvature, paths, options, exact=True)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -130,7 +126,9 @@ def _same_columns(own: Design, design: Design) -> bool:
 def _squared_fold(
     quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray], unit: float
 ) -> FoldPath:
-    def path(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
+    def path(
+        penalty: int, alpha: float, lambdas: FloatArray, state: Any, _: float
+    ) -> tuple[FloatArray, FloatArray, Any]:
         in_units = Penalty(alpha, 1.0 - alpha, *weights[penalty]).for_target(unit, unit**2)
         found, state = squared_path(quadratic, in_units, lambdas, state)
         return error(found.w) * unit**2, found.violation, state
@@ -162,7 +160,7 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
     curvature = Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
-    return _class_folds(adaptivity, design, rows, np.max(gradients, axis=0), curvature, paths, options)
+    return _class_folds(adaptivity, design, rows, np.max(gradients, axis=0), curvature, paths, options, exact=False)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:
@@ -179,13 +177,15 @@ def _logistic_fold(
         for u1, u2 in weights
     ]
 
-    def path(penalty: int, alpha: float, lambdas: FloatArray, state: Any) -> tuple[FloatArray, FloatArray, Any]:
+    def path(
+        penalty: int, alpha: float, lambdas: FloatArray, state: Any, tolerance: float
+    ) -> tuple[FloatArray, FloatArray, Any]:
         errors, violations = np.zeros((2, len(lambdas)))
         if separable[penalty]:
             return errors + np.inf, violations, None
         states = []
         for t, problem in enumerate(problems):
-            last, tolerance = None if state is None else state[t], PATH_TOLERANCE if alpha > 0 else RIDGE_TOLERANCE
+            last = None if state is None else state[t]
             found, last = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, last, tolerance)
             violations = np.maximum(violations, found.violation)
             states.append(last)

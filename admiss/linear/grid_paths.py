@@ -2,9 +2,12 @@
 
 The lambdas are geometric, from the smallest at which all penalised coefficients are 0 on all rows. For ridge there is
 none: its path is set by the curvature h_k of the risk in column k, and covers multiples of max_k h_k / u_k.
+
+Iterative fits make the loss of a cell uncertain by more than what separates the best cells. The paths that contend for
+the smallest loss are therefore solved again, exactly enough for ties.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -31,9 +34,19 @@ UNFINISHED = 1e-3
 CHUNK = 10
 # Losses within this share of each other are tied.
 TIE = 1e-9
+# The conditions of a logistic fit in a path hold to this share of the size of their column; in paths that contend for
+# the choice to a smaller one, since the loss must be right to within a tie. Ridge paths have it at once: small lambdas
+# leave more freedom to predictions, and their steps converge fast.
+PATH_TOLERANCE, CHOICE_TOLERANCE = 5e-6, 1e-10
+# A path contends if its smallest loss is within LEAST_ERROR of the smallest of all, as a share, or within SAFETY times
+# the largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path.
+LEAST_ERROR, SAFETY, NEAR = 1e-4, 5.0, 1e-2
 
-FoldPath = Callable[[int, float, FloatArray, Any], tuple[FloatArray, FloatArray, Any]]
+FoldPath = Callable[[int, float, FloatArray, Any, float], tuple[FloatArray, FloatArray, Any]]
 Weights = list[tuple[FloatArray, FloatArray]]
+# A path: index of its class, index of its adaptive penalty, l1_ratio.
+Task = tuple[int, int, float]
+PathErrors = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,13 @@ class ClassFolds:
     eps : float
         Smallest lambda as a share of the largest.
     paths : list of callables
-        One function per fold of (adaptive penalty index, alpha, lambdas, state) that returns, for each lambda, the
-        summed loss on the held-out rows and the violation of the optimality conditions, and a state from which the path
-        can continue.
+        One function per fold of (adaptive penalty index, alpha, lambdas, state, tolerance) that returns, for each
+        lambda, the summed loss on the held-out rows and the violation of the optimality conditions, and a state from
+        which the path can continue.
     weight : float
         Weight of all held-out rows.
+    exact : bool
+        Whether the paths are exact whatever the tolerance.
     """
 
     name: str
@@ -98,6 +113,7 @@ class ClassFolds:
     eps: float
     paths: list[FoldPath]
     weight: float
+    exact: bool
 
     def lambdas(self, penalty: int, alpha: float, options: GridOptions) -> FloatArray:
         """The lambdas of a path, from large to small."""
@@ -108,29 +124,68 @@ class ClassFolds:
         return np.geomspace(largest, self.eps * largest, options.n_lambdas)
 
 
-def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> Iterator[dict[str, Any]]:
-    """The cells of each path of every class, as columns of a table of results."""
+def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> list[dict[str, Any]]:
+    """The cells of each path of every class, as columns of a table of results; exact where they decide the choice."""
     tasks = list(product(range(len(folds)), range(len(options.adaptive_penalties)), options.l1_ratios))
-    runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(_path_errors)(folds[k], c, alpha, options) for k, c, alpha in tasks
-    )
-    paths = progress(runs, len(tasks), "cross-validation: paths")
-    for (k, c, alpha), (lambdas, errors, violations) in zip(tasks, paths, strict=True):
-        yield {
+    errors: dict[Task, PathErrors] = {}
+
+    def solve(some: list[Task], tolerance: float, words: str) -> None:
+        runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+            delayed(_path_errors)(folds[k], c, alpha, options, tolerance if alpha > 0 else CHOICE_TOLERANCE)
+            for k, c, alpha in some
+        )
+        errors.update(zip(some, progress(runs, len(some), f"cross-validation: {words}"), strict=True))
+
+    solve(tasks, PATH_TOLERANCE, "paths")
+    settled = {task for task in tasks if folds[task[0]].exact or task[2] == 0}
+    largest_change = 0.0
+    while contenders := _contenders(folds, errors, settled, largest_change):
+        rough = {task: errors[task][1].sum(axis=0) for task in contenders}
+        solve(contenders, CHOICE_TOLERANCE, "choice")
+        settled.update(contenders)
+        for task in contenders:
+            change = _change(rough[task], errors[task][1].sum(axis=0)) / folds[task[0]].weight
+            largest_change = max(largest_change, change)
+    return [
+        {
             "class_index": k,
             "adaptivity": folds[k].name,
             "columns": folds[k].n_columns,
             "adaptive_penalty": options.adaptive_penalties[c],
             "l1_ratio": alpha,
-            "lam": lambdas,
-            "mean_loss": errors.sum(axis=0) / folds[k].weight,
-            "violation": violations,
+            "lam": errors[k, c, alpha][0],
+            "mean_loss": errors[k, c, alpha][1].sum(axis=0) / folds[k].weight,
+            "violation": errors[k, c, alpha][2],
         }
+        for k, c, alpha in tasks
+    ]
 
 
-def _path_errors(
-    folds: ClassFolds, penalty: int, alpha: float, options: GridOptions
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _contenders(
+    folds: list[ClassFolds], errors: dict[Task, PathErrors], settled: set[Task], largest_change: float
+) -> list[Task]:
+    """The paths, not settled yet, that may have the smallest loss of all: at first only the one that seems to."""
+    least = {task: _least(errors[task][1].sum(axis=0)) / folds[task[0]].weight for task in errors}
+    best = min(least, key=least.__getitem__)
+    if best not in settled:
+        return [best] if np.isfinite(least[best]) else []
+    limit = least[best] + max(LEAST_ERROR * least[best], SAFETY * largest_change)
+    return [task for task in errors if task not in settled and least[task] <= limit]
+
+
+def _least(loss: FloatArray) -> float:
+    return float(np.nanmin(loss, initial=np.inf))
+
+
+def _change(rough: FloatArray, exact: FloatArray) -> float:
+    """The largest change of a loss that is near the smallest of its path."""
+    with np.errstate(invalid="ignore"):
+        near = exact <= (1.0 + NEAR) * _least(exact)
+        change = np.abs(rough - exact)[near]
+    return float(np.max(change[np.isfinite(change)], initial=0.0))
+
+
+def _path_errors(folds: ClassFolds, penalty: int, alpha: float, options: GridOptions, tolerance: float) -> PathErrors:
     """Lambdas, the held-out loss by fold and lambda (NaN after an early stop), and the largest violations."""
     lambdas = folds.lambdas(penalty, alpha, options)
     errors, violations = np.full((2, len(folds.paths), options.n_lambdas), np.nan)
@@ -139,7 +194,7 @@ def _path_errors(
     for start in range(0, options.n_lambdas, size):
         part = slice(start, start + size)
         for f, path in enumerate(folds.paths):
-            errors[f, part], violations[f, part], states[f] = path(penalty, alpha, lambdas[part], states[f])
+            errors[f, part], violations[f, part], states[f] = path(penalty, alpha, lambdas[part], states[f], tolerance)
         total = errors[:, : part.stop].sum(axis=0)
         best = int(total.argmin())
         # clearly past the minimum: by more than a tenth, for the whole last chunk

@@ -43,10 +43,10 @@ class LogisticProblem:
 
     @cached_property
     def _columns(self) -> tuple[BoolArray, BoolArray, FloatArray, FloatArray]:
-        """Which columns have a penalty, which are free and have rows left; and both."""
+        """Which columns have a penalty, which are free and have rows left; and both, contiguous by column."""
         A, k = self.projected.risk.A, ~self.projected.free
         f = ~k & (A != 0).any(axis=0)
-        return k, f, A[:, k], A[:, f]
+        return k, f, np.asfortranarray(A[:, k]), np.asfortranarray(A[:, f])
 
     def path(
         self,

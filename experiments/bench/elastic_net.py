@@ -1,4 +1,4 @@
-"""Penalised paths: admiss against R's glmnet, scikit-learn and cvxpy.
+"""Penalised paths: admiss against R's glmnet, adelie, scikit-learn and cvxpy.
 
 A workload is a grid of 100 lambdas x 10 l1_ratios x 6 adaptive penalties x 5 folds and the refit: 300 paths. admiss is
 measured as `AdaptiveRegressorCV` or `AdaptiveClassifierCV` on the whole grid, statistics and held-out errors included;
@@ -11,14 +11,13 @@ glmnet by the CPU time of its fits alone. All peers solve the same problems:
 
 glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. If a grid
 would take more than a minute, a random sample of its paths is measured and scaled (marked ~). Ratios are medians of 5
-interleaved pairs.
+interleaved pairs; the logistic grids are compared path by path too (:mod:`experiments.bench.logistic_paths`).
 """
 
 import json
 import shutil
 import tempfile
 import time
-import tracemalloc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -26,16 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import Ridge, lasso_path
+from sklearn.linear_model import lasso_path
 
-from admiss import AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
+from admiss import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
 from admiss.datasets import make_synthetic
 from admiss.estimator.folds import make_folds
 from admiss.linear.design import fit_design
 from admiss.linear.penalty import penalty_weights
 from admiss.study.sections import markdown
+from experiments.bench.adelie import adelie_version
 from experiments.bench.glmnet import Glmnet, glmnet_version
+from experiments.bench.logistic_paths import HEADER, SEED, path_sums, table_row
+from experiments.bench.million_rows import large_fit
 from experiments.bench.path_problem import ACCURACY, PathProblem
 from experiments.bench.records import cached, footer
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
@@ -79,11 +81,28 @@ def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
+    logistic = [Workload("logistic", "affine", 100, 10)] if quick else [w for w in WORKLOADS if w.loss == "logistic"]
     for workload in workloads:
         cached(folder / f"{workload.key}.json", partial(measure, workload))
+    for workload in logistic:
+        cached(folder / f"paths-{workload.key}.json", partial(measure_paths, workload))
     if not quick:
         cached(folder / "large.json", large_fit)
-    return report(folder, workloads)
+    return "\n".join([report(folder, workloads), "", *paths_report(folder, logistic)])
+
+
+def measure_paths(workload: Workload) -> dict[str, Any]:
+    """Sums over the paths of a logistic grid, on fresh data."""
+    data = make_synthetic(n=workload.n, d=workload.d, random_state=SEED)
+    y = np.where(data.y_train > np.median(data.y_train), 1.0, -1.0)
+    return asdict(workload) | path_sums(_problems(workload, data.X_train, y))
+
+
+def paths_report(folder: Path, workloads: list[Workload]) -> list[str]:
+    """The sums over paths as a table."""
+    rows = [json.loads((folder / f"paths-{w.key}.json").read_text()) for w in workloads]
+    title = f"CPU seconds of one thread, sum over paths of {N_LAMBDAS} lambdas of the logistic loss, and slowest path:"
+    return [title, "", *markdown(HEADER, [table_row(row) for row in rows]), "", adelie_version()]
 
 
 def measure(workload: Workload) -> dict[str, Any]:
@@ -221,37 +240,6 @@ def _against_cvxpy(workload: Workload, problems: list[PathProblem], rng: np.rand
         "cvxpy_points": points,
         "cvxpy_difference": float(np.max(np.abs(differences))),
         "cvxpy": float(np.median(seconds)) * N_PATHS * N_LAMBDAS,
-    }
-
-
-def large_fit() -> dict[str, Any]:
-    """One fit of the affine intercept on a million rows against scikit-learn's Ridge on (x, m)."""
-    rng = np.random.default_rng(0)
-    n, d = 10**6, 20
-    X = rng.normal(size=(n, d))
-    y = X @ rng.normal(size=d) + rng.normal(size=n)
-    for rows in range(0, n, 10**5):
-        X[rows : rows + 10**5][rng.uniform(size=(10**5, d)) < 0.3] = np.nan
-    stacked = np.hstack([np.nan_to_num(X), np.isnan(X)])
-    AdaptiveRegressor().fit(X[:1000], y[:1000])  # compiles
-    ours, theirs = [], []
-    for _ in range(PAIRS):
-        start = time.process_time()
-        AdaptiveRegressor().fit(X, y)
-        ours.append(time.process_time() - start)
-        start = time.process_time()
-        Ridge().fit(stacked, y)
-        theirs.append(time.process_time() - start)
-    del stacked
-    tracemalloc.start()
-    AdaptiveRegressor().fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return {
-        "admiss": float(np.median(ours)),
-        "ridge": float(np.median(theirs)),
-        "ratio": float(np.median(np.divide(ours, theirs))),
-        "memory": peak / X.nbytes,
     }
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.linear.fold_paths import PATH_TOLERANCE
+from admiss.linear.grid_paths import PATH_TOLERANCE
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
 from formulations.losses import Logistic, Squared
@@ -34,7 +34,7 @@ class PathProblem:
     def fitted_by_engine(self, loss: str, tolerance: float = PATH_TOLERANCE) -> tuple[np.ndarray, np.ndarray]:
         """Intercepts and coefficients of the path."""
         mean = self.A.mean(axis=0)
-        A = self.A - mean
+        A = np.asfortranarray(self.A - mean)
         v1, v2 = self.alpha * self.u, (1 - self.alpha) * self.u
         if loss == "squared":
             H, b = 2 * A.T @ A / len(A), 2 * A.T @ (self.y - self.y.mean()) / len(A)

@@ -1,36 +1,70 @@
-"""Penalised logistic paths by proximal Newton steps on the quadratic engine.
+"""Penalised logistic paths by proximal Newton steps on a working set of columns.
 
     minimise over (w, f)   sum_i q_i log(1 + exp(-y_i z_i)) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ]
 
-with z = A w + E f, E the columns without penalty. At a point with gradient g and Hessian B = (A E)' D (A E),
-D = diag(q_i s_i (1 - s_i)), s_i = 1 / (1 + exp(-z_i)), the quadratic model, with f eliminated, is the problem of
-:mod:`formulations.erm.quadratic_path` with H the Schur complement of B and b = H w - g_w + B_wf B_ff^-1 g_f. Its
-minimiser is the next point.
+with z = A w + E f, E the columns without penalty. At a point with gradient g, the quadratic model on the working set,
+with f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of :mod:`formulations.erm.active_set` with
+b = H w - g_w + K'g_f. Its minimiser is the next point.
 
-Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it corrects.
-The Hessian is reused, rescaled to the curvature observed along the last step, as long as steps with it converge fast. A
-step that does not reduce the violation of the conditions must decrease the objective; otherwise it is repeated with a
-new Hessian, then halved. If there are many columns, they are screened first: the path is solved on those that may be
-active, and the conditions of the others are checked.
+* Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
+  corrects. The error of that prediction in the gradient is nearly the same at the next lambda, and is added to it.
+* The Hessian is reused as long as steps with it converge fast. A step that does not reduce the violation of the
+  conditions must decrease the objective; otherwise it is repeated with a new Hessian, then halved.
+* A column joins the working set when its condition |g_j| <= lambda v1_j is violated. Most conditions are checked
+  without computing g_j: with slopes q_i t_i, known at t0, |g_j - g0_j| is at most the root of
+  sum_i q_i A_ij^2 times that of sum_i q_i (t_i - t0_i)^2.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
-from formulations.arrays import FloatArray
-from formulations.erm.active_set import CONDITION_TOLERANCE, largest_entry, set_product, solve_quadratic
-from formulations.erm.quadratic_path import SMALL, penalised_path, scale_penalty
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.erm.active_set import CONDITION_TOLERANCE, set_product, solve_quadratic
+from formulations.erm.logistic_model import build_model, empty_model, extend_model, linear_term, set_error, set_free
+from formulations.erm.logistic_rows import (
+    Rows,
+    column_norms,
+    copy,
+    empty_point,
+    evaluate,
+    inverse_of,
+    risk_of,
+    set_predictions,
+)
+from formulations.erm.quadratic_path import scale_penalty
 from formulations.jit import compiled
 
 # The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
 GRADIENT_TOLERANCE = 1e-9
 # A step must shrink the violation to this share, or the Hessian is recomputed.
 SLOW = 0.3
-# Lambdas solved on one selection of columns.
-SCREENED_STEPS = 5
+# Share of the conditions not settled by their bound above which all are computed.
+REFRESH_SHARE = 0.1
+# Steps at one lambda, and the least share of a step.
 MAX_STEPS = 100
+LEAST_SHARE = 1e-10
+
+
+class Columns(NamedTuple):
+    """The working set: m columns in the order in which they joined, entries of ``work``, l1 and l2 beyond are not used.
+
+    ``norm`` is the root of sum_i q_i A_ji^2, ``size`` the unit of the conditions; ``g_known`` is the gradient in all
+    columns at the slopes ``slope_known``; ``inverse`` is 1 / q_i, 0 for rows of weight 0, whose slope is 0.
+    """
+
+    work: IntArray
+    is_work: BoolArray
+    v1: FloatArray
+    v2: FloatArray
+    l1: FloatArray
+    l2: FloatArray
+    norm: FloatArray
+    size: FloatArray
+    size_free: FloatArray
+    g_known: FloatArray
+    slope_known: FloatArray
+    inverse: FloatArray
 
 
 class LogisticPath(NamedTuple):
@@ -60,7 +94,7 @@ def logistic_path(
     tolerance: float = GRADIENT_TOLERANCE,
     start: tuple[FloatArray, FloatArray] | None = None,
 ) -> LogisticPath:
-    """Solve the path of the module; y is -1 or 1.
+    """Solve the path of the module; y is -1 or 1. A is not copied if its columns are contiguous.
 
     Examples
     --------
@@ -69,213 +103,192 @@ def logistic_path(
     >>> path.w.shape, bool(path.violation.max() < 1e-9)
     ((2, 1), True)
     """
-    p = A.shape[1]
-    w, f = (np.zeros(p), np.zeros(E.shape[1])) if start is None else start
-    if p <= SMALL:
-        columns = np.ascontiguousarray(np.hstack([A, E]))
-        return LogisticPath(*_logistic_path(columns, p, y, q, v1, v2, lambdas, w, f, tolerance))
-    # on the columns that may be active, a few lambdas at a time, until no other violates its condition
-    found = LogisticPath(np.zeros((len(lambdas), p)), np.zeros((len(lambdas), len(f))), np.zeros(len(lambdas)))
-    size = np.sqrt(q @ A**2 / q.sum()) * q.sum()
-    gradient = _gradients(A, y, q, A @ w + E @ f)
-    done, last = 0, lambdas[0]
-    joined = np.zeros(p, dtype=bool)
-    while done < len(lambdas):
-        part = slice(done, done + SCREENED_STEPS)
-        end = lambdas[part][-1]
-        # the gradient of a column rarely moves by more than its penalty does
-        active = joined | (w != 0) | (np.abs(gradient) >= (2.0 * end - last) * v1)
-        columns = np.ascontiguousarray(np.hstack([A[:, active], E]))
-        path = LogisticPath(
-            *_logistic_path(
-                columns, int(active.sum()), y, q, v1[active], v2[active], lambdas[part], w[active], f, tolerance
-            )
-        )
-        gradients = _gradients(A, y, q, columns @ np.hstack([path.w, path.free]).T)
-        over = np.abs(gradients) - lambdas[part] * v1[:, None]
-        wrong = (over > tolerance * np.where(size > 0, size, 1.0)[:, None]) & ~active[:, None]
-        good = int(np.argmax(wrong.any(axis=0))) if wrong.any() else len(lambdas[part])
-        joined = wrong[:, good] if good < len(lambdas[part]) else np.zeros(p, dtype=bool)
-        if good:
-            rows = slice(done, done + good)
-            found.w[rows, active], found.free[rows] = path.w[:good], path.free[:good]
-            found.violation[rows] = path.violation[:good]
-            w, f, gradient, last = found.w[rows][-1], path.free[good - 1], gradients[:, good - 1], lambdas[rows][-1]
-            done += good
-        else:
-            joined |= active
-    return found
-
-
-def _gradients(A: FloatArray, y: FloatArray, q: FloatArray, z: FloatArray) -> FloatArray:
-    """Gradient of the risk in each column, for one vector of predictions or several side by side."""
-    shape = (len(y), 1) if z.ndim == 2 else (len(y),)
-    return np.asarray(A.T @ (-(q * y).reshape(shape) * expit(-y.reshape(shape) * z)))
+    w, f = (np.zeros(A.shape[1]), np.zeros(E.shape[1])) if start is None else start
+    rows = Rows(np.ascontiguousarray(A.T), np.ascontiguousarray(E.T), np.arange(E.shape[1]), y, q)
+    return LogisticPath(*_logistic_path(rows, v1, v2, lambdas, w, f, tolerance))
 
 
 @compiled
-def _logistic_path(A, p, y, q, v1, v2, lambdas, w_start, f_start, tolerance):  # type: ignore[no-untyped-def]
-    n, width = A.shape
-    solutions, free = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), width - p))
-    violations = np.zeros(len(lambdas))
-    B, H, K = np.zeros((width, width)), np.zeros((p, p)), np.zeros((width - p, p))
-    w = np.concatenate((w_start, f_start))
-    z, slope, new_slope = np.dot(A, w), np.zeros(n), np.zeros(n)
-    size = _column_sizes(A, q)
-    _slopes(y, q, z, slope)
-    g = np.dot(A.T, slope)
-    _hessian(A, p, q, z, B, H, K)
+def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type: ignore[no-untyped-def]
+    (p, n), n_free = rows.A.shape, len(rows.E)
+    solutions, free, violations = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), n_free)), np.zeros(len(lambdas))
+    norm, size = column_norms(rows.A, rows.q)
+    columns = Columns(
+        np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.bool_), v1, v2, np.zeros(p), np.zeros(p),
+        norm, size, column_norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n), inverse_of(rows.q),
+    )  # fmt: skip
+    point, trial, model = empty_point(n, p, n_free), empty_point(n, p, n_free), empty_model(n, p, n_free)
+    memory = (
+        np.zeros(p), np.zeros(p), np.zeros(p), np.empty((p, p)), np.zeros(p, dtype=np.int64),
+        np.zeros(p), np.zeros(p), np.zeros(p),
+    )  # fmt: skip
+    free_gradient = np.zeros(n_free)
+    m = 0
+    for j in range(p):
+        if w_start[j] != 0.0:
+            columns.work[m], columns.is_work[j], point.w[m] = j, True, w_start[j]
+            m += 1
+    point.f[:] = f_start
+    evaluate(rows, columns.work, m, point)
+    _refresh(rows, point.slope, columns)
+    build_model(rows, columns.work, m, point.z, model)
     stale = False
-    one, all_columns, F = np.zeros(1), np.arange(p), np.zeros(p, dtype=np.int64)
-    L, l1, l2, x = np.empty((p, p)), np.zeros(p), np.zeros(p), np.zeros(p)
-    product, before, q_before = np.zeros(p), np.zeros(p), np.zeros(p)
     for step in range(len(lambdas)):
-        lam = lambdas[step]
-        one[0] = lam
-        violation = _conditions(p, v1, v2, lam, w, g, size)
-        for _ in range(MAX_STEPS):
-            if violation <= tolerance:
-                break
-            # the minimiser of the quadratic model, with the free columns eliminated
-            target = w.copy()
-            set_product(H, p, target, product)
-            b = product - g[:p] + np.dot(K.T, g[p:])
-            if p <= SMALL:
-                scale_penalty(p, all_columns, v1, v2, lam, l1, l2)
-                accuracy = CONDITION_TOLERANCE * largest_entry(b)
-                solve_quadratic(H, p, b, l1, l2, target, product, L, F, x, before, q_before, accuracy)
-            else:
-                target[:p] = penalised_path(H, b, v1, v2, one, w[:p].copy())[0][0]
-            target[p:] -= np.dot(K, target[:p] - w[:p])
-            if width > p:
-                target[p:] -= np.linalg.solve(_free_block(B, p), g[p:])
-            new_z = np.dot(A, target)
-            _slopes(y, q, new_z, new_slope)
-            new_g = np.dot(A.T, new_slope)
-            new_violation = _conditions(p, v1, v2, lam, target, new_g, size)
-            if new_violation > violation:  # not clearly better: the objective decides
-                objective = _risk(y, q, z) + _penalty(p, v1, v2, lam, w)
-                share = 1.0
-                while share > 1e-10:
-                    trial = w + share * (target - w)
-                    new_z = np.dot(A, trial)
-                    if _risk(y, q, new_z) + _penalty(p, v1, v2, lam, trial) < objective:
-                        break
-                    if stale:
-                        share = 0.0
-                        break
-                    share *= 0.5
-                if share <= 1e-10:
-                    if not stale:
-                        break
-                    _hessian(A, p, q, z, B, H, K)
-                    stale = False
-                    continue
-                target = trial
-                _slopes(y, q, new_z, new_slope)
-                new_g = np.dot(A.T, new_slope)
-                new_violation = _conditions(p, v1, v2, lam, target, new_g, size)
-            if new_violation > max(SLOW * violation, tolerance):
-                _hessian(A, p, q, new_z, B, H, K)
-                stale = False
-            else:
-                _rescale(B, H, target - w, new_g - g)
-                stale = True
-            w, z, g, violation = target, new_z, new_g, new_violation
-        solutions[step], free[step] = w[:p], w[p:]
+        m, violation, stale, point, trial = _solve(
+            rows, columns, m, lambdas[step], tolerance, model, stale, point, trial, memory, free_gradient
+        )
+        for k in range(m):
+            solutions[step, columns.work[k]] = point.w[k]
+        free[step] = point.f
         violations[step] = violation
     return solutions, free, violations
 
 
 @compiled
-def _slopes(y, q, z, slope):  # type: ignore[no-untyped-def]
-    """The derivative of the risk in each z_i."""
-    for i in range(len(y)):
-        margin = y[i] * z[i]
-        e = np.exp(-abs(margin))
-        slope[i] = -q[i] * y[i] * (e if margin > 0.0 else 1.0) / (1.0 + e)
+def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
+    """Newton steps from the point to the solution at lambda.
+
+    Returns the size of the working set, the violation of the conditions, whether the model is that of another point,
+    the solution, and memory for another point.
+    """
+    b, product, before_step, L, F, x, before, q_before = memory
+    work, l1, l2 = columns.work, columns.l1, columns.l2
+    m, outside = _join(rows, lam, 0.0, columns, m, point, model)
+    scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
+    violation = _conditions(m, columns, point)
+    first = True
+    for _ in range(MAX_STEPS):
+        if violation <= tolerance:
+            joined, outside = _join(rows, lam, tolerance, columns, m, point, model)
+            if joined == m:
+                break
+            m = joined
+            scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
+            violation = _conditions(m, columns, point)
+        # the minimiser of the quadratic model
+        copy(m, point.w, trial.w)
+        set_product(model.H, m, trial.w, product)
+        copy(m, product, before_step)
+        accuracy = CONDITION_TOLERANCE * linear_term(m, point, model, product, first, free_gradient, b)
+        solve_quadratic(model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy)
+        set_free(m, point, model, free_gradient, trial)
+        evaluate(rows, work, m, trial)
+        new_violation = _conditions(m, columns, trial)
+        share = 1.0
+        if new_violation > violation:  # not clearly better: the objective decides
+            share = _decreasing_share(rows, columns, m, point, trial, 1.0 if stale or first else LEAST_SHARE)
+            if share == 0.0:
+                if not stale and not first:
+                    break
+                build_model(rows, work, m, point.z, model)
+                stale, first = False, False
+                continue
+            if share < 1.0:
+                evaluate(rows, work, m, trial)
+                new_violation = _conditions(m, columns, trial)
+        if first and share == 1.0:
+            set_error(m, point, trial, product, before_step, free_gradient, model)
+        stale = new_violation <= max(SLOW * violation, tolerance)
+        if not stale:
+            build_model(rows, work, m, trial.z, model)
+        point, trial = trial, point
+        violation, first = new_violation, False
+    return m, max(violation, outside), stale, point, trial
 
 
 @compiled
-def _risk(y, q, z):  # type: ignore[no-untyped-def]
-    risk = 0.0
-    for i in range(len(y)):
-        margin = y[i] * z[i]
-        risk += q[i] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
-    return risk
+def _decreasing_share(rows, columns, m, point, trial, least):  # type: ignore[no-untyped-def]
+    """Halve the step to the trial point until the objective decreases; its share, 0 if it would be below ``least``."""
+    objective = risk_of(rows.y, rows.q, point.z) + _penalty(m, columns, point.w)
+    share = 1.0
+    while share >= least:
+        set_predictions(rows, columns.work, m, trial.w, trial.f, 0, len(rows.y), trial.z)
+        if risk_of(rows.y, rows.q, trial.z) + _penalty(m, columns, trial.w) < objective:
+            return share
+        share *= 0.5
+        for k in range(m):
+            trial.w[k] = 0.5 * (trial.w[k] + point.w[k])
+        for c in range(len(point.f)):
+            trial.f[c] = 0.5 * (trial.f[c] + point.f[c])
+    return 0.0
 
 
 @compiled
-def _hessian(A, p, q, z, B, H, K):  # type: ignore[no-untyped-def]
-    """B, its Schur complement H on the first p columns, and K = B_ff^-1 B_fw."""
-    n, width = A.shape
-    scaled = np.empty((n, width))
-    for i in range(n):
-        e = np.exp(-abs(z[i]))
-        root = np.sqrt(q[i] * e) / (1.0 + e)
-        for k in range(width):
-            scaled[i, k] = root * A[i, k]
-    B[:, :] = np.dot(scaled.T, scaled)
-    H[:, :] = B[:p, :p]
-    if width > p:
-        K[:, :] = np.linalg.solve(_free_block(B, p), B[p:, :p].copy())
-        H[:, :] -= np.dot(B[:p, p:].copy(), K)
+def _join(rows, lam, tolerance, columns, m, point, model):  # type: ignore[no-untyped-def]
+    """Add the columns whose condition is violated to the working set; its size, and the largest violation of others.
 
-
-@compiled
-def _free_block(B, p):  # type: ignore[no-untyped-def]
-    """B_ff, regularised against being singular if all rows of a column are certain."""
-    block = B[p:, p:].copy()
-    for i in range(len(block)):
-        block[i, i] = block[i, i] * (1.0 + 1e-12) + 1e-100
-    return block
-
-
-@compiled
-def _rescale(B, H, change, response):  # type: ignore[no-untyped-def]
-    """Scale the Hessian to the curvature observed along the last step."""
-    expected = np.dot(change, np.dot(B, change))
-    if expected > 0.0:
-        factor = min(max(np.dot(change, response) / expected, 0.2), 5.0)
-        B *= factor
-        H *= factor
-
-
-@compiled
-def _penalty(p, v1, v2, lam, w):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for j in range(p):
-        total += v1[j] * abs(w[j]) + 0.5 * v2[j] * w[j] * w[j]
-    return lam * total
-
-
-@compiled
-def _conditions(p, v1, v2, lam, w, g, size):  # type: ignore[no-untyped-def]
-    """Largest violation of the optimality conditions."""
+    If the bound does not settle a condition, g_j is computed.
+    """
+    start, slope, g_known, limit = m, point.slope, columns.g_known, columns.v1
+    if m == len(g_known):
+        return m, 0.0
+    drift = 0.0
+    for i in range(len(slope)):
+        change = slope[i] - columns.slope_known[i]
+        drift += change * change * columns.inverse[i]
+    drift = np.sqrt(drift)
+    unsettled = 0
+    for j in range(len(g_known)):
+        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+            unsettled += 1
+    if unsettled == 0:
+        return m, 0.0
+    if unsettled > REFRESH_SHARE * len(g_known) and drift > 0.0:
+        _refresh(rows, slope, columns)
+        drift = 0.0
     largest = 0.0
-    for j in range(p):
-        value = g[j] + lam * v2[j] * w[j]
-        if w[j] > 0.0:
-            value = abs(value + lam * v1[j])
-        elif w[j] < 0.0:
-            value = abs(value - lam * v1[j])
-        else:
-            value = abs(value) - lam * v1[j]
-        largest = max(largest, value / size[j])
-    for j in range(p, len(g)):
-        largest = max(largest, abs(g[j]) / size[j])
-    return largest
+    for j in range(len(g_known)):
+        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+            gradient = g_known[j] if drift == 0.0 else _product(rows.A, j, slope)
+            over = (abs(gradient) - lam * limit[j]) / columns.size[j]
+            if over > tolerance:
+                columns.work[m], columns.is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
+                m += 1
+            else:
+                largest = max(largest, over)
+    if m > start:
+        extend_model(rows, columns.work, start, m, model)
+    return m, largest
 
 
 @compiled
-def _column_sizes(A, q):  # type: ignore[no-untyped-def]
-    """Root mean square of each column, or 1 if it is 0."""
-    n, width = A.shape
-    size = np.zeros(width)
-    for i in range(n):
-        for k in range(width):
-            size[k] += q[i] * A[i, k] * A[i, k]
-    total = q.sum()
-    for k in range(width):
-        size[k] = np.sqrt(size[k] / total) * total if size[k] > 0.0 else 1.0
-    return size
+def _refresh(rows, slope, columns):  # type: ignore[no-untyped-def]
+    """Compute the gradient in the columns outside the working set."""
+    for j in range(len(columns.g_known)):
+        if not columns.is_work[j]:
+            columns.g_known[j] = _product(rows.A, j, slope)
+    copy(len(slope), slope, columns.slope_known)
+
+
+@compiled
+def _product(A, j, slope):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for i in range(len(slope)):
+        total += A[j, i] * slope[i]
+    return total
+
+
+@compiled
+def _penalty(m, columns, w):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(m):
+        total += columns.l1[k] * abs(w[k]) + 0.5 * columns.l2[k] * w[k] * w[k]
+    return total
+
+
+@compiled
+def _conditions(m, columns, point):  # type: ignore[no-untyped-def]
+    """Largest violation of the optimality conditions in the working set and the free columns."""
+    largest, w, l1 = 0.0, point.w, columns.l1
+    for k in range(m):
+        value = point.g[k] + columns.l2[k] * w[k]
+        if w[k] > 0.0:
+            value = abs(value + l1[k])
+        elif w[k] < 0.0:
+            value = abs(value - l1[k])
+        else:
+            value = abs(value) - l1[k]
+        largest = max(largest, value / columns.size[columns.work[k]])
+    for c in range(len(point.f)):
+        largest = max(largest, abs(point.g_free[c]) / columns.size_free[c])
+    return largest

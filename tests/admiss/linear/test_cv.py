@@ -280,3 +280,18 @@ def test_auc_against_scikit_learn_on_imputed_values_and_indicators(center):
             found.append(auc[0] - auc[1])
         error = np.std(found, ddof=1) / np.sqrt(8)
         assert np.mean(found) > (-2 * error if mechanism == "mcar" or center else 2 * error)
+
+
+def test_classifiers_choose_as_if_all_paths_were_exact(monkeypatch):
+    """On 50 problems the choice, its loss included, equals that of a search whose paths are all solved to 1e-10."""
+    grid = {"l1_ratios": [0.2, 0.5, 1.0], "adaptive_penalties": [1.0, 4.0, 12.0], "n_lambdas": 40, "cv": 3}
+    for seed in range(50):
+        data = make_synthetic(n=(60, 120)[seed % 2], d=(5, 7)[seed // 2 % 2], random_state=seed)
+        X, y = data.X_train, data.y_train > np.median(data.y_train)
+        search = AdaptiveClassifierCV(["affine_intercept", "affine"], random_state=seed, **grid)
+        found = search.fit(X, y)
+        chosen = found.best_index_, found.best_score_
+        with monkeypatch.context() as patch:
+            patch.setattr("admiss.linear.grid_paths.PATH_TOLERANCE", 1e-10)
+            exact = search.fit(X, y)
+        assert chosen == (exact.best_index_, exact.best_score_), seed

@@ -5,6 +5,7 @@ import pytest
 
 from formulations.erm.dual_bound import dual_bound
 from formulations.erm.logistic_path import logistic_path
+from formulations.erm.logistic_rows import exp_of_negative
 from formulations.erm.optimality import optimality_residual
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk
@@ -63,3 +64,113 @@ def test_separable_classes_along_a_path():
     assert path.violation.max() < 1e-8
     assert np.isfinite(path.w).all()
     assert np.all(np.diff(path.w[:, 0]) >= 0)
+
+
+def nasty(kind, seed):
+    """Columns, target and weights of a hard problem."""
+    rng = np.random.default_rng(seed)
+    n, p = (30, 80) if kind == "wide" else (90, 12)
+    A = rng.normal(size=(n, p))
+    y = np.where(A[:, :2].sum(axis=1) + rng.normal(size=n) > 0, 1.0, -1.0)
+    s = np.ones(n)
+    if kind == "duplicated":
+        A[:, 6:] = A[:, :6]
+    elif kind == "collinear":
+        A[:, 6:] = A[:, :6] + 1e-6 * rng.normal(size=(n, 6))
+    elif kind == "weights":
+        s = 10.0 ** rng.uniform(-9, 3, size=n)
+        s[:3] = 0.0
+    elif kind == "separable":
+        y = np.sign(A[:, 0])
+    elif kind == "constant":
+        A[:, 3], A[:, 4] = 0.0, 1.0
+    elif kind == "rare":
+        y = np.where(np.arange(n) < 2, 1.0, -1.0)
+    elif kind == "units":
+        A *= 10.0 ** rng.uniform(-4, 4, size=p)
+    q = s / s.sum()
+    A -= q @ A
+    A[:, q @ A**2 < 1e-20] = 0.0
+    return A, y, q, np.sqrt(q @ A**2) * 10.0 ** rng.uniform(-1, 1, size=p)
+
+
+NASTY = ["wide", "duplicated", "collinear", "weights", "separable", "constant", "rare", "units"]
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("kind", NASTY)
+def test_nasty_data(kind, alpha):
+    """The conditions of all columns, those outside the working set included, computed from the solutions alone."""
+    A, y, q, u = nasty(kind, NASTY.index(kind))
+    n = len(y)
+    v1, v2 = alpha * np.where(u > 0, u, 1.0), (1 - alpha) * np.where(u > 0, u, 1.0)
+    gradient = A.T @ (q * (q @ y - y)) / 2
+    lambdas = np.max(np.abs(gradient) / v1) * np.geomspace(1.0, 1e-3, 40)
+    size = np.sqrt(q @ A**2)
+    unit = np.where(size > 0, size, 1.0)
+    previous = None
+    for tolerance in (5e-6, 1e-9):
+        path = logistic_path(A, np.ones((n, 1)), y, q, v1, v2, lambdas, tolerance)
+        z = path.w @ A.T + path.free
+        slope = -q * y / (1 + np.exp(y * z))
+        g = slope @ A + lambdas[:, None] * v2 * path.w
+        level = lambdas[:, None] * v1
+        wrong = np.where(path.w != 0, np.abs(g + level * np.sign(path.w)), np.maximum(np.abs(g) - level, 0.0)) / unit
+        violation = np.maximum(wrong.max(axis=1), np.abs(slope.sum(axis=1)))
+        assert violation.max() <= tolerance + 1e-12
+        np.testing.assert_allclose(path.violation, violation, atol=1e-12)
+        value = np.logaddexp(0, -y * z) @ q + lambdas * (np.abs(path.w) @ v1 + path.w**2 @ v2 / 2)
+        if previous is not None:
+            assert np.all(value <= previous + 1e-9)
+            np.testing.assert_allclose(value, previous, rtol=1e-3)
+        previous = value
+
+
+@pytest.mark.parametrize("kind", NASTY)
+def test_nasty_data_agree_with_cvxpy(kind):
+    A, y, q, u = nasty(kind, NASTY.index(kind))
+    u = np.where(u > 0, u, 1.0)
+    keep = q > 0
+    risk = EmpiricalRisk(np.column_stack([np.ones(keep.sum()), A[keep]]), y[keep], q[keep], Logistic())
+    lambdas = np.max(np.abs(A.T @ (q * (q @ y - y)) / 2) / u) / 0.5 * np.array([0.3, 0.03])
+    path = logistic_path(A, np.ones((len(y), 1)), y, q, 0.5 * u, 0.5 * u, lambdas)
+    with_free = np.concatenate([[0.0], u])
+    for lam, w, f in zip(lambdas, path.w, path.free, strict=True):
+        _, certificate = solve_erm(compile_erm(AdaptiveERM(risk, with_free, with_free)), 0.5 * lam, 0.5 * lam)
+        own = np.concatenate([f, w])
+        objective = risk.value(own) + 0.5 * lam * (u @ np.abs(w) + u @ w**2 / 2)
+        assert objective == pytest.approx(certificate.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_free", [0, 1, 4])
+def test_free_columns_and_a_start_in_the_middle(n_free):
+    """Any number of columns without penalty; a path continued from a solution is the same path."""
+    rng = np.random.default_rng(n_free)
+    A, E = rng.normal(size=(70, 9)), rng.normal(size=(70, n_free))
+    y, q = np.where(A[:, 0] + rng.normal(size=70) > 0, 1.0, -1.0), rng.dirichlet(np.ones(70))
+    lambdas, ones = np.geomspace(0.3, 1e-3, 20), np.ones(9)
+    whole = logistic_path(A, E, y, q, ones, ones, lambdas, 1e-11)
+    rest = logistic_path(A, E, y, q, ones, ones, lambdas[10:], 1e-11, (whole.w[9], whole.free[9]))
+    assert max(whole.violation.max(), rest.violation.max()) <= 1e-11
+    np.testing.assert_allclose(rest.w, whole.w[10:], atol=1e-8)
+    np.testing.assert_allclose(rest.free, whole.free[10:], atol=1e-8)
+
+
+def test_collinear_free_columns():
+    rng = np.random.default_rng(0)
+    A, E = rng.normal(size=(50, 4)), np.ones((50, 2))
+    y, q = np.sign(rng.normal(size=50)), np.full(50, 0.02)
+    path = logistic_path(A, E, y, q, np.ones(4), np.ones(4), np.array([0.01]))
+    one = logistic_path(A, E[:, :1], y, q, np.ones(4), np.ones(4), np.array([0.01]))
+    assert path.violation[0] <= 1e-9
+    np.testing.assert_allclose(path.w, one.w, atol=1e-7)
+    assert path.free.sum() == pytest.approx(one.free.sum(), abs=1e-7)
+
+
+def test_exponential_function():
+    t = -np.concatenate([np.linspace(0.0, 2.0, 4001), np.geomspace(2.0, 700.0, 4001)])
+    values = np.array([exp_of_negative(x) for x in t])
+    np.testing.assert_allclose(values, np.exp(t), rtol=4e-16)
+    assert exp_of_negative(0.0) == 1.0
+    assert 0.0 < exp_of_negative(-1e4) < 1e-300
+    assert np.isnan(exp_of_negative(np.nan))

@@ -14,8 +14,7 @@ import numpy as np
 
 from admiss.estimator.labels import class_probabilities
 from admiss.estimator.observed import standardised
-from admiss.linear.fold_paths import PATH_TOLERANCE
-from admiss.linear.grid_paths import SMALLEST_ALPHA, UNFINISHED
+from admiss.linear.grid_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path

@@ -1,0 +1,86 @@
+"""Sums over all paths of the logistic grids: admiss, glmnet and adelie on the same problems, one path at a time.
+
+Medians hide engines that explode on some paths: the sum over the paths of a grid and the slowest path are reported, on
+data from a seed of their own. Every fit is timed alone, by CPU time, and the peers run at the loosest tolerance that
+keeps their objective within 1e-6 of the optimum on sampled paths. All of them centre the columns within that time.
+
+A grid of which the paths of a peer would take more than BUDGET seconds is sampled, the same paths for everybody. Paths
+that a peer does not finish are counted and left out of its ratio.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.bench.adelie import Adelie, adelie_python
+from experiments.bench.glmnet import Glmnet
+from experiments.bench.path_problem import PathProblem
+
+# Seed of the data; another one gives other problems.
+SEED = 20
+# CPU seconds of one peer on one grid.
+BUDGET = 120.0
+# Paths on which tolerances are found.
+TOLERANCE_PATHS = 3
+
+
+def path_sums(problems: list[PathProblem], seed: int = SEED, budget: float = BUDGET) -> dict[str, Any]:
+    """CPU seconds of the paths: sum and slowest of each engine, and how many times that of admiss the sum is."""
+    rng = np.random.default_rng(seed)
+    order = [problems[i] for i in rng.permutation(len(problems))]
+    guides = order[:TOLERANCE_PATHS]
+    for problem in guides:
+        problem.fitted_by_engine("logistic")  # compiles
+    with tempfile.TemporaryDirectory() as scratch:
+        peers: dict[str, Callable[[list[PathProblem]], np.ndarray]] = {}
+        result: dict[str, Any] = {"seed": seed}
+        if shutil.which("Rscript"):
+            peers["glmnet"], result["glmnet_threshold"] = _at_loosest(Glmnet(Path(scratch), "logistic"), guides)
+        if python := adelie_python():
+            peers["adelie"], result["adelie_tolerance"] = _at_loosest(Adelie(Path(scratch), python), guides)
+        longest = max((float(np.nanmean(seconds(guides))) for seconds in peers.values()), default=0.0)
+        sample = order[: max(TOLERANCE_PATHS, int(min(len(order), budget / max(longest, 1e-6))))]
+        ours = np.array([_seconds(problem) for problem in sample])
+        result |= {"paths": len(sample), "admiss": float(ours.sum()), "admiss_slowest": float(ours.max())}
+        for name, seconds in peers.items():
+            theirs = seconds(sample)
+            done = np.isfinite(theirs)
+            result[name], result[f"{name}_slowest"] = (
+                float(theirs[done].sum()),
+                float(np.max(theirs[done], initial=0.0)),
+            )
+            result[f"{name}_unfinished"] = int((~done).sum())
+            result[f"{name}_ratio"] = float(theirs[done].sum() / ours[done].sum())
+    return result
+
+
+def _at_loosest(peer: Glmnet | Adelie, guides: list[PathProblem]) -> tuple[Callable[..., np.ndarray], float]:
+    """The seconds of a peer at its loosest tolerance, and that tolerance."""
+    tolerance, _ = peer.loosest(guides)
+    return lambda sample: peer.seconds(sample, tolerance), tolerance
+
+
+def _seconds(problem: PathProblem) -> float:
+    start = time.process_time()
+    problem.fitted_by_engine("logistic")
+    return time.process_time() - start
+
+
+HEADER = ["adaptivity", "n", "d", "paths", "admiss s", "slowest ms", "glmnet s", "slowest ms", "glmnet / admiss"]
+HEADER += ["adelie s", "slowest ms", "adelie / admiss", "not finished"]
+
+
+def table_row(row: dict[str, Any]) -> list[str]:
+    """The cells of a grid under HEADER."""
+    cells = [row["name"], f"{row['n']:,}", str(row["d"]), str(row["paths"])]
+    cells += [f"{row['admiss']:.2f}", f"{1e3 * row['admiss_slowest']:.1f}"]
+    for peer in ("glmnet", "adelie"):
+        found = peer in row
+        cells += [f"{row[peer]:.2f}", f"{1e3 * row[f'{peer}_slowest']:.1f}"] if found else ["-", "-"]
+        cells.append(f"{row[f'{peer}_ratio']:.1f}" if found else "-")
+    return [*cells, str(row.get("adelie_unfinished", "-"))]

@@ -1,0 +1,229 @@
+"""Passes over the rows of a logistic problem: predictions, slopes, gradients, curvatures.
+
+    z_i = sum_j w_j A_ji,     slope_i = d/dz_i q_i log(1 + exp(-y_i z_i)),     g_j = sum_i A_ji slope_i
+
+Columns are stored contiguously (row j of A is column j of the design), and a set of columns is a list of indices, so
+that a pass touches no other column. Rows are taken in blocks that stay in the cache between the two products, and
+columns four at a time, so that each sum or slope is loaded once for four of them. Row numbers are unsigned: signed ones
+that may be negative, counting from the end, would not be vectorised.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from formulations.arrays import FloatArray, IntArray
+from formulations.jit import compiled
+
+# Rows of a block.
+BLOCK = 512
+# exp(t) = 2^k exp(r), r = t - k log 2; adding SHIFT rounds to an integer, which is then in the last bits.
+LOG2_E, LOG_2_HIGH, LOG_2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
+SHIFT = 1.5 * 2**52
+# Below, exp(t) is less than the smallest normal number.
+LEAST_EXPONENT = -708.0
+EXPONENT_BITS = 52
+
+
+class Rows(NamedTuple):
+    """Columns with and without penalty, target and weights of the rows; ``every`` lists the columns of E."""
+
+    A: FloatArray
+    E: FloatArray
+    every: IntArray
+    y: FloatArray
+    q: FloatArray
+
+
+class Point(NamedTuple):
+    """Coefficients, predictions, slopes and gradient; w and g in the order of the working set."""
+
+    w: FloatArray
+    f: FloatArray
+    z: FloatArray
+    slope: FloatArray
+    g: FloatArray
+    g_free: FloatArray
+
+
+@compiled
+def empty_point(n, p, f):  # type: ignore[no-untyped-def]
+    """Memory for a point."""
+    return Point(np.zeros(p), np.zeros(f), np.zeros(n), np.zeros(n), np.zeros(p), np.zeros(f))
+
+
+@compiled
+def copy(m, source, target):  # type: ignore[no-untyped-def]
+    """Copy m entries; a loop, since numba's assignment of slices is slow."""
+    for k in range(m):
+        target[k] = source[k]
+
+
+@intrinsic  # type: ignore[misc]
+def _bits(_: Any, number: Any) -> Any:
+    """The bits of a float as an integer."""
+    return types.int64(number), lambda _context, builder, _signature, values: builder.bitcast(values[0], ir.IntType(64))
+
+
+@intrinsic  # type: ignore[misc]
+def _float_of(_: Any, bits: Any) -> Any:
+    """The float with the bits of an integer."""
+    return types.float64(bits), lambda _context, builder, _signature, values: builder.bitcast(
+        values[0], ir.DoubleType()
+    )
+
+
+def _exp(t):  # type: ignore[no-untyped-def]
+    """exp(t) for t <= 0 to 3e-16, in plain arithmetic, which LLVM vectorises in loops; its own np.exp it does not."""
+    t = LEAST_EXPONENT if t < LEAST_EXPONENT else t
+    shifted = t * LOG2_E + SHIFT
+    k = shifted - SHIFT
+    r = (t - k * LOG_2_HIGH) - k * LOG_2_LOW
+    value = 1.0 / 479001600.0
+    value = value * r + 1.0 / 39916800.0
+    value = value * r + 1.0 / 3628800.0
+    value = value * r + 1.0 / 362880.0
+    value = value * r + 1.0 / 40320.0
+    value = value * r + 1.0 / 5040.0
+    value = value * r + 1.0 / 720.0
+    value = value * r + 1.0 / 120.0
+    value = value * r + 1.0 / 24.0
+    value = value * r + 1.0 / 6.0
+    value = value * r + 0.5
+    value = value * r + 1.0
+    value = value * r + 1.0
+    return _float_of(_bits(value) + (_bits(shifted) << EXPONENT_BITS))
+
+
+# Reassociated, k would be t * LOG2_E, not an integer.
+exp_of_negative = compiled(_exp, fastmath={"contract"})
+
+
+@compiled
+def set_slopes(y, q, z, start, stop, slope):  # type: ignore[no-untyped-def]
+    """The derivative of the risk in z_i, for a range of rows."""
+    for i in range(np.uint64(start), np.uint64(stop)):
+        margin = y[i] * z[i]
+        e = exp_of_negative(-abs(margin))
+        slope[i] = -q[i] * y[i] * (e if margin > 0.0 else 1.0) / (1.0 + e)
+
+
+@compiled
+def set_curvatures(q, z, weight):  # type: ignore[no-untyped-def]
+    """The second derivative of the risk in each z_i."""
+    for i in range(len(z)):
+        e = exp_of_negative(-abs(z[i]))
+        weight[i] = q[i] * e / ((1.0 + e) * (1.0 + e))
+
+
+@compiled
+def risk_of(y, q, z):  # type: ignore[no-untyped-def]
+    """sum_i q_i log(1 + exp(-y_i z_i))."""
+    risk = 0.0
+    for i in range(len(y)):
+        margin = y[i] * z[i]
+        risk += q[i] * (np.log1p(np.exp(-abs(margin))) + max(-margin, 0.0))
+    return risk
+
+
+@compiled
+def evaluate(rows, work, m, point):  # type: ignore[no-untyped-def]
+    """Predictions and slopes at (w, f), and the gradient in the m columns ``work`` of A and in all of E."""
+    n, (w, f, z, slope, g, g_free) = len(rows.y), point
+    for k in range(m):
+        g[k] = 0.0
+    for k in range(len(f)):
+        g_free[k] = 0.0
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        set_predictions(rows, work, m, w, f, start, stop, z)
+        set_slopes(rows.y, rows.q, z, start, stop, slope)
+        add_products(rows.A, work, 0, m, slope, start, stop, g)
+        add_products(rows.E, rows.every, 0, len(f), slope, start, stop, g_free)
+
+
+@compiled
+def set_predictions(rows, work, m, w, f, start, stop, z):  # type: ignore[no-untyped-def]
+    """Set z = A w + E f in a range of rows."""
+    for i in range(np.uint64(start), np.uint64(stop)):
+        z[i] = 0.0
+    _add_columns(rows.A, work, m, w, start, stop, z)
+    _add_columns(rows.E, rows.every, len(f), f, start, stop, z)
+
+
+@compiled
+def _add_columns(A, work, m, w, start, stop, z):  # type: ignore[no-untyped-def]
+    """Add the columns times w to z in a range of rows; a column whose coefficient is 0 is not touched."""
+    waiting = 0
+    j0, j1, j2, j3 = 0, 0, 0, 0
+    w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
+    for k in range(m):
+        if w[k] != 0.0:
+            j0, j1, j2, j3 = j1, j2, j3, work[k]
+            w0, w1, w2, w3 = w1, w2, w3, w[k]
+            waiting += 1
+            if waiting == 4:
+                _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z)
+                waiting = 0
+    if waiting > 0:
+        # the last ones in j3, j2, ..: the others add nothing
+        j0, w0 = (j0, w0) if waiting > 3 else (j3, 0.0)
+        j1, w1 = (j1, w1) if waiting > 2 else (j3, 0.0)
+        j2, w2 = (j2, w2) if waiting > 1 else (j3, 0.0)
+        _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z)
+
+
+@compiled
+def _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z):  # type: ignore[no-untyped-def]
+    for i in range(np.uint64(start), np.uint64(stop)):
+        z[i] += w0 * A[j0, i] + w1 * A[j1, i] + w2 * A[j2, i] + w3 * A[j3, i]
+
+
+@compiled
+def add_products(A, work, first, m, slope, start, stop, g):  # type: ignore[no-untyped-def]
+    """Add to g_k, for k from ``first`` to m, the product of column work[k] and the slopes of a range of rows."""
+    whole = first + (m - first) // 4 * 4
+    for k in range(first, whole, 4):
+        j0, j1, j2, j3 = work[k], work[k + 1], work[k + 2], work[k + 3]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for i in range(np.uint64(start), np.uint64(stop)):
+            s0 += A[j0, i] * slope[i]
+            s1 += A[j1, i] * slope[i]
+            s2 += A[j2, i] * slope[i]
+            s3 += A[j3, i] * slope[i]
+        g[k] += s0
+        g[k + 1] += s1
+        g[k + 2] += s2
+        g[k + 3] += s3
+    for k in range(whole, m):
+        j0, s0 = work[k], 0.0
+        for i in range(np.uint64(start), np.uint64(stop)):
+            s0 += A[j0, i] * slope[i]
+        g[k] += s0
+
+
+@compiled
+def column_norms(A, q):  # type: ignore[no-untyped-def]
+    """sqrt(sum_i q_i A_ji^2) for each column j, and the root mean square of the column times sum_i q_i, 1 if 0."""
+    norm, size, root = np.zeros(len(A)), np.ones(len(A)), np.sqrt(q.sum())
+    for j in range(len(A)):
+        total = 0.0
+        for i in range(len(q)):
+            total += q[i] * A[j, i] * A[j, i]
+        norm[j] = np.sqrt(total)
+        if total > 0.0:
+            size[j] = norm[j] * root
+    return norm, size
+
+
+@compiled
+def inverse_of(q):  # type: ignore[no-untyped-def]
+    """1 / q_i, 0 if q_i is 0."""
+    inverse = np.zeros(len(q))
+    for i in range(len(q)):
+        if q[i] > 0.0:
+            inverse[i] = 1.0 / q[i]
+    return inverse
