@@ -3,6 +3,10 @@
 =================== ==================================================================
 ``counts``          p(F), the number of coefficients of a class
 ``bias``            b(F), the bias of a class, proved and as printed
+``two_sided``       the largest b(F) that L and independent missing values allow, from both sides
+``moments``         b(F) by second moments, if M is independent of (X, y)
+``design_moments``  the risk of the best member of a class, by second moments
+``missing_law``     the law of M
 ``theorem``         Theorem 1
 ``crossovers``      the n above which the richer class has the smaller bound
 ``taylor``          Lemma 1, as pairs of computed values and their bounds
@@ -17,11 +21,13 @@ from admiss.bounds.counts import coefficient_count
 from admiss.bounds.crossovers import Recommendation, crossover, recommend
 from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
+from admiss.bounds.moments import MomentBias, moment_bias, moment_gain
 from admiss.bounds.theorem import Bound, generalization_bound
 
 __all__ = [
     "Bound",
     "Estimate",
+    "MomentBias",
     "Recommendation",
     "bias_bound",
     "coefficient_count",
@@ -30,6 +36,8 @@ __all__ = [
     "estimate_noise",
     "estimate_range",
     "generalization_bound",
+    "moment_bias",
+    "moment_gain",
     "plot_bias_estimation",
     "plot_bounds",
     "recommend",

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import Bias, Estimated, bias_bound, exp_or_inf, not_negative, positive, read_missing
+from admiss.bounds.bias import Bias, Estimated, bias_bound, exp_or_inf, not_negative, positive
+from admiss.bounds.missing_law import read_missing
 from admiss.bounds.counts import ClassLike, class_name, coefficient_count, read_class
 
 CONSTANTS = ("proved", "paper")
