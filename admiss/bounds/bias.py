@@ -159,12 +159,11 @@ def bias_sides(adaptivity: Adaptivity, d: int, L: float, law: MissingLaw, adapti
     if law.patterns is not None and law.probabilities is not None:
         share = math.exp(min(0.0, log_mean_square(law.patterns, law.probabilities, inner + 1)))
         return Sides(None, L * L * share)
-    worst = law.rates is None
-    lower = None
-    if outer is not None:
-        lower = 0.0 if outer >= exact else 1.0 if worst else lower_share(law.rates, outer, adaptive_intercept)
-        lower *= L * L
-    return Sides(lower, L * L * (1.0 if worst else upper_share(law.rates, inner)))
+    share = 1.0 if law.rates is None else upper_share(law.rates, inner)
+    if outer is None:
+        return Sides(None, L * L * share)
+    least = 1.0 if law.rates is None else lower_share(law.rates, outer, adaptive_intercept)
+    return Sides(L * L * least if outer < exact else 0.0, L * L * share)
 
 
 def degree_of(adaptivity: Adaptivity, d: int, adaptive_intercept: bool = True) -> int:

@@ -1,7 +1,7 @@
 """Second moments of the design of an adaptivity class, and the risk of its best member.
 
-Let X have mean mu and covariance C, z = (1, X), S = E z z', and let M be independent of (X, y). The best member of F for
-y = b'(X - mu), in mean square, leaves b'U b unexplained, with
+Let X have mean mu and covariance C, z = (1, X), S = E z z', and let M be independent of (X, y). The best member of F
+for y = b'(X - mu), in mean square, leaves b'U b unexplained, with
 
     U = C - H' G^+ H,     G = E a a',     H = E a (X - mu)',
 
@@ -10,15 +10,15 @@ what X does not explain of y is uncorrelated with a: b are the slopes of the bes
 
 *Independent bits.* For M_k ~ Bernoulli(p_k), q_k = 1 - p_k, take products phi_T = prod_{k in T} (m_k - p_k) /
 sqrt(p_k q_k) as the basis of the polynomials, over bits with 0 < p_k < 1 (the others are constant). Column (i, T) has
-i not in T, as phi_i (1 - m_i) is a multiple of 1 - m_i. The expectation of a product is one factor per bit: 1 if k is in
-both sets or in neither, 0 if in one of them, but E (1 - m_k) = q_k and E (1 - m_k) phi_k = -sqrt(p_k q_k) if k is one of
-the features of the two columns. So
+i not in T, as phi_i (1 - m_i) is a multiple of 1 - m_i. The expectation of a product of two columns is one factor per
+bit: 1 if k is in both sets or in neither and 0 if in one of them, but E (1 - m_k) = q_k and E (1 - m_k) phi_k =
+-sqrt(p_k q_k) if k is one of the features of the two columns. So
 
     E a_(i,T) a_(i,T')  =  S_ii q_i 1(T = T')
     E a_(i,T) a_(j,T')  =  S_ij g_i(T') g_j(T) 1(T - j = T' - i),     i != j,
 
-with g_k(T) = -sqrt(p_k q_k) if k is in T, else q_k (1 for the intercept). And E a_(i,T) = 0 unless T is empty: H has the
-rows q_i (0, C)_i at T = 0, and 0 elsewhere.
+with g_k(T) = -sqrt(p_k q_k) if k is in T, else q_k (1 for the intercept). And E a_(i,T) = 0 unless T is empty: H has
+the rows q_i (0, C)_i for empty T, and 0 elsewhere.
 
 *Any law of M.* Sums over its patterns, with the basis of the class itself.
 """

@@ -61,7 +61,7 @@ def read_missing(missing: Any, d: int) -> MissingLaw:
     if values.ndim == 1:
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError("The probabilities in missing must be between 0 and 1.")
-        return MissingLaw("independent, with the given probabilities", rates=values)
+        return MissingLaw("independent of each other and of X, as given", rates=values)
     if not np.isin(values, (0.0, 1.0)).all():
         raise ValueError("missing must be a matrix of 0 and 1, such as isnan(X).")
     table = PatternTable.of(values)

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive
-from admiss.bounds.counts import ClassLike, all_patterns, class_name, read_class
+from admiss.bounds.counts import ClassLike, all_patterns, read_class
 from admiss.bounds.design_moments import unexplained
 from admiss.bounds.missing_law import MissingLaw, read_missing
 from admiss.laws import Law

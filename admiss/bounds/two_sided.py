@@ -21,11 +21,12 @@ coefficient of f*(x, .); for |T| = t + 1 it is that of f*(x', .), where x' is x 
 coefficient of a function bounded by L is at most L E|phi_T| = L sqrt(prod_{k in T} a_k); sum the squares (Parseval).
 For w_0 = 0 and |T| = d = t + 1 nothing is left: no order d - 1 has a bias. If w_0 != 0, none of order d has.
 
-*Lower side.* The squared coefficients of a parity prod_k (1 - 2 m_k) are the products of a_k over T and 1 - a_k over the
-others: its part of degree above t has squared norm P(PB > t). Take X = 0 and f* = L prod_k (1 - 2 m_k); members of F_t
-are then polynomials of degree t. Or, if w_0 = 0, take X constant, 0 but for x_j, which is at the end of its side that
-is largest in absolute value, 1 after scaling, and f* = L x_j (1 - m_j) prod_{k != j} (1 - 2 m_k): given m_j = 0, which
-has probability 1 - p_j, members of F_t are polynomials of degree t in the other bits, whatever their intercept.
+*Lower side.* The squared coefficients of a parity prod_k (1 - 2 m_k) are the products of a_k over T and of 1 - a_k
+over the others: its part of degree above t has squared norm P(PB > t). Take X = 0 and f* = L prod_k (1 - 2 m_k);
+members of F_t are then polynomials of degree t. Or, if w_0 = 0, take X constant, 0 but for x_j, which is at the end of
+its side that is largest in absolute value, 1 after scaling, and f* = L x_j (1 - m_j) prod_{k != j} (1 - 2 m_k): given
+m_j = 0, which has probability 1 - p_j, members of F_t are polynomials of degree t in the other bits, whatever their
+intercept.
 
 If no law of M is given, the supremum is also over these laws, and p = 1/2 (one p_j = 0 if w_0 = 0) gives L^2 at every
 order that has a bias.

@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from admiss.adaptivity import Adaptivity
-from admiss.bounds import bias_bound, moment_bias, moment_gain
-from admiss.bounds import design_moments, moments as by_moments
+from admiss.bounds import moment_bias
 from admiss.bounds.counts import all_patterns, read_class
 from admiss.bounds.taylor import independent_law
-from admiss.laws import fit_law
 
 
 def covariance_of(kind, d, rng):
