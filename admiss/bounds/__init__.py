@@ -8,6 +8,7 @@
 ``design_moments``  the risk of the best member of a class, by second moments
 ``missing_law``     the law of M
 ``theorem``         Theorem 1
+``from_data``       classes ranked for given rows, by second moments
 ``crossovers``      the n above which the richer class has the smaller bound
 ``taylor``          Lemma 1, as pairs of computed values and their bounds
 ``estimates``       sigma^2, L and b(F) estimated from data, none of them a bound
@@ -21,11 +22,13 @@ from admiss.bounds.counts import coefficient_count
 from admiss.bounds.crossovers import Recommendation, crossover, recommend
 from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
+from admiss.bounds.from_data import DataRecommendation, recommend_from_data
 from admiss.bounds.moments import MomentBias, moment_bias, moment_gain
 from admiss.bounds.theorem import Bound, generalization_bound
 
 __all__ = [
     "Bound",
+    "DataRecommendation",
     "Estimate",
     "MomentBias",
     "Recommendation",
@@ -41,4 +44,5 @@ __all__ = [
     "plot_bias_estimation",
     "plot_bounds",
     "recommend",
+    "recommend_from_data",
 ]

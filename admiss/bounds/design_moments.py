@@ -61,7 +61,7 @@ def unexplained(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray
             f"The second moments do not determine the best member of {class_name(adaptivity)}, which has a structure "
             "or columns of its own: give its bias as a number."
         )
-    degrees = _degrees(adaptivity)
+    degrees = polynomial_degrees(adaptivity)
     if law.rates is not None and degrees is not None:
         G, H = _independent_bits(*degrees, mean, covariance, law.rates)
     else:
@@ -69,7 +69,7 @@ def unexplained(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray
     return covariance - _explained(G, H)
 
 
-def _degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
+def polynomial_degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
     """Degrees of the weights and of the intercept of a polynomial class."""
     if type(adaptivity) is Polynomial:
         return adaptivity.degree, adaptivity.degree

@@ -144,6 +144,12 @@ def moment_gain(poor: ClassLike, rich: ClassLike, moments: Any, *, missing: Any,
     return float(slopes @ (U_poor - U_rich) @ slopes)
 
 
+def best_risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw, beta: FloatArray) -> float:
+    """What the best member of a class leaves of beta'X unexplained."""
+    slopes = given.slopes(beta, given.correlation)
+    return float(slopes @ _risk(adaptivity, given, law) @ slopes)
+
+
 def _risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw) -> FloatArray:
     if type(adaptivity) is FullyAdaptive:
         return _pattern_wise(given.correlation, law, DRAWS, np.random.RandomState(0))[0]
