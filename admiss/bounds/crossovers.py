@@ -71,7 +71,7 @@ def crossover(
     Examples
     --------
     >>> round(crossover("static", "affine", 5, sigma2=1.0, L=2.0, missing=0.01), 1)
-    80.2
+    86.1
     >>> print(crossover("static", "affine", 5, sigma2=1.0, L=2.0))
     None
     """
@@ -184,13 +184,14 @@ def recommend(
     Examples
     --------
     >>> print(recommend(10_000, 3, sigma2=1.0, L=1.0, missing=0.05))
-    class              p  noise     bias  estimation    total  vacuous
-    order 2           19      1        0   0.0193996   1.0194  False
-    fully adaptive    20      1        0   0.0204207  1.02042  False
-    affine            13      1  1.19563   0.0132734  2.20891  False
-    static             4      1   6.2928  0.00408414  7.29688  True
-    affine intercept   7      1   6.2928  0.00714724  7.29995  True
-    smallest bound: order 2, c = 1; c is unknown, so this ranks classes and does not certify
+    class              p  noise      bias  estimation    total  vacuous
+    order 3           20      1         0   0.0204207  1.02042  False
+    fully adaptive    20      1         0   0.0204207  1.02042  False
+    order 2           19      1  0.054872   0.0193996  1.07427  False
+    affine            13      1  0.921272   0.0132734  1.93455  False
+    static             4      1   5.48127  0.00408414  6.48536  True
+    affine intercept   7      1   5.48127  0.00714724  6.48842  True
+    smallest bound: order 3, c = 1; c is unknown, so this ranks classes and does not certify
     """
     candidates = default_classes(d) if classes is None else [read_class(adaptivity, d) for adaptivity in classes]
     if not candidates:

@@ -23,6 +23,7 @@ the rows q_i (0, C)_i for empty T, and 0 elsewhere.
 *Any law of M.* Sums over its patterns, with the basis of the class itself.
 """
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -112,17 +113,14 @@ def _columns(
     degree: int, intercept_degree: int, bits: list[int], features: list[int]
 ) -> list[tuple[int, frozenset[int]]]:
     """The columns (i, T) of a polynomial class; an error if there are too many."""
-    columns: list[tuple[int, frozenset[int]]] = []
-    for i in features:
-        own = [k for k in bits if k != i]
-        for size in range((degree if i else intercept_degree) + 1):
-            columns += [(i, frozenset(T)) for T in combinations(own, size)]
-            if len(columns) > MOST_COLUMNS:
-                raise ValueError(
-                    f"A class with more than {MOST_COLUMNS:,} columns is too large for its second moments: use a "
-                    "lower order or fewer features."
-                )
-    return columns
+    own = {i: [k for k in bits if k != i] for i in features}
+    degrees = {i: degree if i else intercept_degree for i in features}
+    if sum(math.comb(len(own[i]), size) for i in features for size in range(degrees[i] + 1)) > MOST_COLUMNS:
+        raise ValueError(
+            f"A class with more than {MOST_COLUMNS:,} columns is too large for its second moments: use a lower order "
+            "or fewer features."
+        )
+    return [(i, frozenset(T)) for i in features for size in range(degrees[i] + 1) for T in combinations(own[i], size)]
 
 
 def _by_patterns(

@@ -65,7 +65,7 @@ class MomentBias:
 
     def __str__(self) -> str:
         error = f" ± {self.standard_error:.2g}" if self.standard_error else ""
-        return f"{self.value:.4g}{error}: {self.note}"
+        return f"{self.value:.4g}{error}, excess over the best linear predictor of each pattern: {self.note}"
 
 
 def moment_bias(

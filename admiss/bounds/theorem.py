@@ -185,9 +185,10 @@ def generalization_bound(
     >>> print(generalization_bound(10_000, 5, "affine", sigma2=1.0, L=2.0, missing=0.01))
     class       affine, p(F) = 31 (effective count), d = 5, n = 10000
     noise       1
-    bias        0.623402 (proved, law of M: independent, with the given probabilities)
+    bias        0.522079 (proved, law of M: independent of each other and of X, as given)
+    two-sided   the largest bias part of all truths with this L is between 0.463236 and 0.522079
     estimation  0.126608 (factor max{sigma^2, L^2} = 4, proved; c = 1)
-    total       1.75001
+    total       1.64869
     vacuous     no: truncation alone gives 17
     note        c is universal but unknown: this compares classes and does not certify a risk
                 about least squares without a penalty, truncated at +-L; |f*| <= L on a box of x that contains 0

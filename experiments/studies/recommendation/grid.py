@@ -32,7 +32,7 @@ def products(scale: str) -> list[Product]:
     drawn = [
         DrawnLaw(half, law, n) for half, count in zip(HALVES, laws, strict=True) for law in range(count) for n in sizes
     ]
-    return [Product([*drawn, *of_paper], [RECOMMENDATION])]
+    return [Product(drawn, [RECOMMENDATION]), Product(of_paper, [RECOMMENDATION])]
 
 
 STUDY = Study(
