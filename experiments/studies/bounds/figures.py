@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from admiss.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, STYLES
-from admiss.study.report.drawing import Drawing, panels
+from admiss.study.report.drawing import Drawing, legend, panels
 from experiments.studies.bounds.measures import HALVES, KINDS, SIZES, Record
 from experiments.studies.bounds.tables import COLUMNS, by_class, chosen_constant, measured, paper_rows
 
@@ -92,20 +92,22 @@ def paper_data_drawing(rows: pl.DataFrame) -> Drawing | None:
                         linewidth=0, label="largest bias that L and p allow, both sides")  # fmt: skip
         ax.plot(orders[positive], means["upper"][positive], color=BLUE, linewidth=1)
         ax.plot(orders[positive], means["lower"][positive], color=BLUE, linewidth=1)
-        ax.errorbar(fitted, means["measured"], 2 * means["error"], color=BLACK, marker="o", linestyle="none",
-                    markersize=5, capsize=3, label=f"measured excess risk, n = {means['n']:,}")  # fmt: skip
-        ax.plot(fitted, means["moments"], "s-", color=ORANGE, markersize=4, label="bias by second moments")
+        ax.plot(fitted, means["moments"], "s-", color=ORANGE, markersize=7, label="bias by second moments")
+        ax.plot(fitted, means["measured"], "^", color=GREEN, markersize=5,
+                label=f"measured excess risk, n = {means['n']:,}")  # fmt: skip
+        ax.errorbar(fitted, means["corrected"], 2 * means["error"], color=BLACK, marker="o", linestyle="none",
+                    markersize=3, capsize=3, label="without its estimation error, ± 2 standard errors")  # fmt: skip
         ax.set_yscale("log")
         ax.set_xlabel("order t of the weights")
         ax.set_title(f"{p:.0%} missing", fontsize=9)
-        ax.set_ylim(bottom=min(means["moments"].min(), means["measured"].min()) / 3)
+        ax.set_ylim(bottom=min(means["moments"].min(), means["corrected"].clip(1e-3).min()) / 3)
         numbers += [[p, int(t), *(float(means[name][t]) for name in COLUMNS)] for t in fitted]
     axes[0].set_ylabel("bias b(F), excess risk")
-    axes[len(axes) // 2].legend(ncols=2, **BELOW)
+    legend(figure, axes)
     title = "Bounds, biases and measured excess risks on the generated data of the paper"
     caption = (
-        "MCAR, linear signal, d = 10. The band is between the sides of the largest bias of all truths with the same L; "
-        "the measured excess over the best linear predictor of each pattern includes the estimation error of least "
-        "squares, with two standard errors."
+        "MCAR, linear signal, d = 10 of rank 5. The band is between the sides of the largest bias of all truths with "
+        "the same L on a box that contains 0, where large weights no longer cancel; the printed formula has the L of "
+        "the rows. The excess risk is that of least squares over the best linear predictor of each pattern."
     )
     return Drawing("paper-data", title, caption, f"{title}.", figure, ["missing", "t", *COLUMNS], numbers)

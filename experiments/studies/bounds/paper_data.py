@@ -5,11 +5,15 @@ On the authors' MCAR instances with a linear signal, of rank 5 in 10 features, f
     printed       b(F) as printed, with L the largest |f*| on the rows
     lower, upper  the sides of the largest bias that L and the missing rates allow, with L for a box that contains 0
     moments       the bias by second moments of the 5,000 + n rows without missing values
-    measured      the test loss of least squares on n rows minus that of f*, with its standard error
+    measured      the test loss of least squares on n rows minus that of f*
 
 f* is the best linear predictor of each pattern by these moments. Features are centred at their observed means in
-training, as in the package. What is measured includes the estimation error of least squares, R p / n for p columns and
-risk R; ``corrected`` is without it.
+training, as in the package. What is measured includes the estimation error of least squares. ``corrected`` is without
+it, with ``error`` as its standard error: the mean over the training rows, with residuals r and leverages h, of
+
+    r^2 / (1 - h) - (y - f*)^2,
+
+as the fitted rows have losses that are too small by this factor if all have the same variance.
 """
 
 import time
@@ -31,6 +35,8 @@ from formulations.arrays import FloatArray
 FITTED = 2
 # Eigenvalues below this share of the largest count as 0: five of the ten are rounding errors.
 CUTOFF = 1e-9
+# Least 1 - h: a row that alone determines a coefficient has a residual of 0.
+LEAST_FREE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ def bounds_on_paper_data(data: SyntheticData, seed: int) -> Scores:
         np.vstack([data.X_full_train, data.X_full_test]) - centre,
     )
     y = np.concatenate([data.y_train, data.y_test])
-    n, d = X.shape
+    d = X.shape[1]
     mean, covariance = full.mean(axis=0), np.cov(full.T, bias=True)
     beta = np.linalg.pinv(covariance, CUTOFF, hermitian=True) @ ((full - mean).T @ (y - y.mean())) / len(y)
     rates = np.isnan(np.vstack([X, test])).mean(axis=0)
@@ -78,12 +84,10 @@ def bounds_on_paper_data(data: SyntheticData, seed: int) -> Scores:
         row: dict[str, Any] = {"printed": printed, "lower": sides.lower, "upper": sides.upper}
         if t <= FITTED:
             row["moments"] = moment_bias(F, (mean, covariance), missing=rates, beta=beta).value
-            predicted, p = _least_squares(F, X, data.y_train, test)
-            losses = (data.y_test - predicted) ** 2
-            excess = losses - (data.y_test - best) ** 2
-            row["measured"], row["error"] = excess.mean(), excess.std(ddof=1) / np.sqrt(len(excess))
-            # the mean loss on new rows is about R (1 + p / (n - p))
-            row["corrected"] = row["measured"] - losses.mean() * p / n
+            predicted, losses = _least_squares(F, X, data.y_train, test)
+            row["measured"] = np.mean((data.y_test - predicted) ** 2 - (data.y_test - best) ** 2)
+            excess = losses - (data.y_train - truth.predict(X)) ** 2
+            row["corrected"], row["error"] = excess.mean(), excess.std(ddof=1) / np.sqrt(len(excess))
         for name, value in row.items():
             columns.setdefault(name, []).append(float(value))
     ratio = max(c / m for c, m in zip(columns["corrected"], columns["moments"], strict=True))
@@ -120,9 +124,13 @@ class PatternWise:
         return float(np.maximum(np.abs(above), np.abs(below)).max())
 
 
-def _least_squares(adaptivity: Any, X: FloatArray, y: FloatArray, new: FloatArray) -> tuple[FloatArray, int]:
-    """Predictions of least squares for new rows, and the number of columns."""
+def _least_squares(adaptivity: Any, X: FloatArray, y: FloatArray, new: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Predictions of least squares for new rows, and losses on the fitted rows, corrected by their leverages."""
     fitted = adaptivity.fit(X, np.isnan(X))
     A, B = (np.asarray(fitted.columns(rows, np.isnan(rows))) for rows in (X, new))
-    solution, _, rank, _ = np.linalg.lstsq(A, y, rcond=1e-9)
-    return np.asarray(B @ solution), int(rank)
+    left, size, right = np.linalg.svd(A, full_matrices=False)
+    rank = int(np.sum(size > CUTOFF * size[0]))
+    left, right = left[:, :rank], right[:rank] / size[:rank, None]
+    fit = left.T @ y
+    free = np.maximum(1 - (left**2).sum(axis=1), LEAST_FREE)
+    return B @ (right.T @ fit), (y - left @ fit) ** 2 / free
