@@ -21,21 +21,26 @@ with g_k(T) = -sqrt(p_k q_k) if k is in T, else q_k (1 for the intercept). And E
 the rows q_i (0, C)_i for empty T, and 0 elsewhere.
 
 *Any law of M.* Sums over its patterns, with the basis of the class itself.
+
+*At a pattern.* The best member has the weights w_i(m) = sum_T (1 - m_i) phi_T(m) W_(i,T), with W = G^+ H b, and leaves
+b'C b - 2 sum_i w_i (C b)_i + w'S w of b'(X - mu) unexplained at m. Its mean over M is b'U b.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import cg
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
 from admiss.bounds.counts import all_patterns, class_name, dense
 from admiss.bounds.missing_law import MissingLaw
-from formulations.arrays import FloatArray
+from formulations.arrays import FloatArray, IntArray
 
 # Pivots below this share of their diagonal entry belong to linearly dependent columns.
 DEPENDENT = 1e-11
@@ -46,16 +51,79 @@ MOST_COLUMNS = 200_000
 RESIDUAL = 1e-9
 # Largest number of features of a new class, whose design is summed over all patterns.
 SUMMED_FEATURES = 12
+# Number of patterns at a time.
+BATCH = 1024
 
 
-def unexplained(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw) -> FloatArray:
-    """U, such that the best member of the class leaves b'U b of y = b'(X - mean) unexplained.
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The design of a class.
+
+    Attributes
+    ----------
+    features : array of shape (p,)
+        The feature i of each column, 0 for the intercept.
+    values : callable
+        (1 - m_i) phi_k(m) of each column, of shape (patterns, p).
+    S : array of shape (d + 1, d + 1)
+        E z z'.
+    G : array of shape (p, p)
+    H : array of shape (p, d)
+    """
+
+    features: IntArray
+    values: Callable[[FloatArray], FloatArray]
+    S: FloatArray
+    G: sp.csr_array
+    H: FloatArray
+
+    def unexplained(self, covariance: FloatArray) -> FloatArray:
+        """U, such that the best member leaves b'U b of y = b'(X - mean) unexplained."""
+        W = self.solve(self.H)
+        cross = self.H.T @ W
+        # never above H'G^+ H, with the square of the error of W
+        return np.asarray(covariance - (cross + cross.T - W.T @ (self.G @ W)))
+
+    def unexplained_at(self, patterns: FloatArray, covariance: FloatArray, slopes: FloatArray) -> FloatArray:
+        """What the best member for the slopes leaves unexplained at each pattern."""
+        W = self.solve(self.H @ slopes[:, None])[:, 0]
+        of_feature = sp.csr_array((W, (np.arange(len(W)), self.features)), shape=(len(W), len(self.S)))
+        parts = [self.values(patterns[k : k + BATCH]) @ of_feature for k in range(0, len(patterns), BATCH)]
+        weights, target = np.concatenate(parts), covariance @ slopes
+        return np.asarray(slopes @ target - 2 * weights[:, 1:] @ target + ((weights @ self.S) * weights).sum(axis=1))
+
+    def solve(self, H: FloatArray) -> FloatArray:
+        """W with G W = H, for H in the range of G.
+
+        By a Cholesky factor with pivots, after the columns are brought to unit norm; large systems by conjugate
+        gradients.
+        """
+        norm = np.sqrt(self.G.diagonal())
+        used = np.flatnonzero(norm)
+        scale = sp.diags_array(1 / norm[used])
+        G, right = scale @ self.G[used][:, used] @ scale, scale @ H[used]
+        W = np.zeros(H.shape)
+        if len(used) <= FACTORISED:
+            factor, pivots, rank, _ = dpstrf(G.toarray(), tol=DEPENDENT, lower=1)
+            retained = pivots[:rank] - 1
+            W[used[retained]] = cho_solve((factor[:rank, :rank], True), right[retained])
+        else:
+            W[used] = np.column_stack([cg(G, h, rtol=RESIDUAL, maxiter=10_000)[0] for h in right.T])
+        W[used] = scale @ W[used]
+        return W
+
+
+def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw) -> Design:
+    """The design of a class, for features of a mean and a covariance.
 
     Examples
     --------
     >>> law = MissingLaw("independent", rates=np.array([0.5]))
-    >>> unexplained(Static(), np.zeros(1), np.eye(1), law).round(9).tolist()  # half of the values are missing
+    >>> design = design_of(Static(), np.zeros(1), np.eye(1), law)
+    >>> design.unexplained(np.eye(1)).round(9).tolist()  # half of the values are missing
     [[0.5]]
+    >>> design.unexplained_at(np.array([[0.0], [1.0]]), np.eye(1), np.ones(1)).round(9).tolist()
+    [0.0, 1.0]
     """
     if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
         raise ValueError(
@@ -64,10 +132,8 @@ def unexplained(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray
         )
     degrees = polynomial_degrees(adaptivity)
     if law.rates is not None and degrees is not None:
-        G, H = _independent_bits(*degrees, mean, covariance, law.rates)
-    else:
-        G, H = _by_patterns(adaptivity, mean, covariance, law)
-    return covariance - _explained(G, H)
+        return _independent_bits(*degrees, mean, covariance, law.rates)
+    return _by_patterns(adaptivity, mean, covariance, law)
 
 
 def polynomial_degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
@@ -79,7 +145,7 @@ def polynomial_degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
 
 def _independent_bits(
     degree: int, intercept_degree: int, mean: FloatArray, covariance: FloatArray, rates: FloatArray
-) -> tuple[sp.csr_array, FloatArray]:
+) -> Design:
     """G and H in closed form."""
     d = len(rates)
     S = _second_moment(mean, covariance)
@@ -106,7 +172,18 @@ def _independent_bits(
     H = np.zeros((len(columns), d))
     for i in features[1:]:
         H[index[i, frozenset()]] = q[i] * covariance[i - 1]
-    return G, H
+    places = np.array([i for i, _ in columns])
+
+    def values(patterns: FloatArray) -> FloatArray:
+        z = np.column_stack([np.ones(len(patterns)), 1 - patterns])[:, places]
+        phi = np.zeros((len(patterns), d + 1))
+        phi[:, bits] = (patterns[:, np.array(bits, dtype=int) - 1] - (1 - q[bits])) / -with_bit[bits]
+        for k, (_, T) in enumerate(columns):
+            for bit in T:
+                z[:, k] *= phi[:, bit]
+        return z
+
+    return Design(places, values, S, G, H)
 
 
 def _columns(
@@ -123,9 +200,7 @@ def _columns(
     return [(i, frozenset(T)) for i in features for size in range(degrees[i] + 1) for T in combinations(own[i], size)]
 
 
-def _by_patterns(
-    adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw
-) -> tuple[sp.csr_array, FloatArray]:
+def _by_patterns(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw) -> Design:
     """G and H as sums over patterns."""
     d = len(mean)
     patterns, probabilities = law.patterns, law.probabilities
@@ -142,11 +217,15 @@ def _by_patterns(
     missing = patterns.astype(bool)
     fitted = adaptivity.fit(np.where(missing, np.nan, 0.0), missing)
     features, functions = np.nonzero(fitted.mask(d))
-    observed = np.column_stack([np.ones(len(patterns)), 1 - patterns])
-    a = observed[:, features] * dense(fitted.basis(patterns))[:, functions]
-    G = (a.T @ (probabilities[:, None] * a)) * _second_moment(mean, covariance)[np.ix_(features, features)]
+
+    def values(m: FloatArray) -> FloatArray:
+        observed = np.column_stack([np.ones(len(m)), 1 - m])
+        return np.asarray(observed[:, features] * dense(fitted.basis(m))[:, functions])
+
+    a, S = values(patterns), _second_moment(mean, covariance)
+    G = (a.T @ (probabilities[:, None] * a)) * S[np.ix_(features, features)]
     H = (probabilities @ a)[:, None] * np.vstack([np.zeros(d), covariance])[features]
-    return sp.csr_array(G), H
+    return Design(features, values, S, sp.csr_array(G), H)
 
 
 def _second_moment(mean: FloatArray, covariance: FloatArray) -> FloatArray:
@@ -155,22 +234,3 @@ def _second_moment(mean: FloatArray, covariance: FloatArray) -> FloatArray:
     S = np.outer(z, z)
     S[1:, 1:] += covariance
     return S
-
-
-def _explained(G: sp.csr_array, H: FloatArray) -> FloatArray:
-    """H' G^+ H of a positive semidefinite G whose range contains H.
-
-    By a Cholesky factor with pivots, after the columns are brought to unit norm; large systems by conjugate gradients,
-    W = G^+ H up to a residual, where 2 H'W - W'G W is never above and has the squared error.
-    """
-    norm = np.sqrt(G.diagonal())
-    used = norm > 0
-    scale = sp.diags_array(1 / norm[used])
-    G, H = scale @ G[used][:, used] @ scale, scale @ H[used]
-    if G.shape[0] <= FACTORISED:
-        factor, pivots, rank, _ = dpstrf(G.toarray(), tol=DEPENDENT, lower=1)
-        Y = solve_triangular(factor[:rank, :rank], H[pivots[:rank] - 1], lower=True)
-        return np.asarray(Y.T @ Y)
-    W = np.column_stack([cg(G, h, rtol=RESIDUAL, maxiter=10_000)[0] for h in H.T])
-    cross = H.T @ W
-    return np.asarray(cross + cross.T - W.T @ (G @ W))

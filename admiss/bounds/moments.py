@@ -12,8 +12,9 @@ and linear E[Y | X], or under Assumption 2.1. For other truths it is the part of
 mend. The largest b'B b with Var(b'X) = b'C b = 1 is an eigenvalue, of T'B T with T T' = C^+.
 
 The gain of a class over another, b'(U_F - U_F') b, needs no sum over patterns. E R(M) is a sum over 2^k of them, k the
-number of features that may be missing, up to k = 15; beyond that it is a mean over drawn patterns, with its standard
-error. R(m) is computed by conditioning on one observed feature after the other.
+number of features that may be missing, up to k = 15. Beyond that b'B b is a mean over drawn patterns, with its standard
+error, of what the best member of F leaves unexplained at m minus b'R(m) b: all of these are non-negative, and small if
+the bias is. R(m) is computed by conditioning on one observed feature after the other.
 
 If M depends on X or y, the moments of the observed rows of a pattern are not those of X: nothing here is a statement
 about such data.
@@ -28,7 +29,7 @@ from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive
 from admiss.bounds.counts import ClassLike, all_patterns, read_class
-from admiss.bounds.design_moments import unexplained
+from admiss.bounds.design_moments import Design, design_of
 from admiss.bounds.missing_law import MissingLaw, read_missing
 from admiss.laws import Law
 from formulations.arrays import BoolArray, FloatArray
@@ -111,13 +112,20 @@ def moment_bias(
     law = _read_law(missing, len(given.mean))
     adaptivity = read_class(adaptivity, len(given.mean))
     rng = check_random_state(random_state)
+    if type(adaptivity) is FullyAdaptive:
+        slopes = given.slopes(beta, given.correlation)
+        return MomentBias(0.0, 0.0, slopes / given.scale, moment_note(moments, beta))
     R, drawn = _pattern_wise(given.correlation, law, draws, rng)
-    B = (R if type(adaptivity) is FullyAdaptive else given.unexplained(adaptivity, law)) - R
+    design = given.design(adaptivity, law)
+    B = design.unexplained(given.correlation) - R
     slopes = given.slopes(beta, B)
-    error = 0.0
-    if drawn is not None and type(adaptivity) is not FullyAdaptive:
-        error = float(np.einsum("i,kij,j->k", slopes, drawn, slopes).std(ddof=1) / np.sqrt(len(drawn)))
-    return MomentBias(float(slopes @ B @ slopes), error, slopes / given.scale, moment_note(moments, beta, error))
+    value, error = float(slopes @ B @ slopes), 0.0
+    if drawn is not None:
+        patterns, residuals = drawn
+        excess = design.unexplained_at(patterns.astype(float), given.correlation, slopes)
+        excess -= np.einsum("i,kij,j->k", slopes, residuals, slopes)
+        value, error = float(excess.mean()), float(excess.std(ddof=1) / np.sqrt(len(excess)))
+    return MomentBias(value, error, slopes / given.scale, moment_note(moments, beta, error))
 
 
 def moment_gain(poor: ClassLike, rich: ClassLike, moments: Any, *, missing: Any, beta: Any = None) -> float:
@@ -153,7 +161,7 @@ def best_risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw, beta: F
 def _risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw) -> FloatArray:
     if type(adaptivity) is FullyAdaptive:
         return _pattern_wise(given.correlation, law, DRAWS, np.random.RandomState(0))[0]
-    return given.unexplained(adaptivity, law)
+    return given.design(adaptivity, law).unexplained(given.correlation)
 
 
 def moment_note(moments: Any, beta: Any, error: float = 0.0) -> str:
@@ -172,9 +180,9 @@ class Moments:
     correlation: FloatArray
     scale: FloatArray
 
-    def unexplained(self, adaptivity: Adaptivity, law: MissingLaw) -> FloatArray:
-        """U of the class."""
-        return unexplained(adaptivity, self.mean, self.correlation, law)
+    def design(self, adaptivity: Adaptivity, law: MissingLaw) -> Design:
+        """The design of a class."""
+        return design_of(adaptivity, self.mean, self.correlation, law)
 
     def slopes(self, beta: Any, B: FloatArray) -> FloatArray:
         """The given slopes, or those of unit variance that maximise b'B b, of standardised features."""
@@ -222,8 +230,8 @@ def _read_law(missing: Any, d: int) -> MissingLaw:
 
 def _pattern_wise(
     C: FloatArray, law: MissingLaw, draws: int, rng: np.random.RandomState
-) -> tuple[FloatArray, FloatArray | None]:
-    """E R(M), and R(m) of the drawn patterns if these are not all patterns."""
+) -> tuple[FloatArray, tuple[BoolArray, FloatArray] | None]:
+    """E R(M); patterns and their R(m) if they were drawn."""
     if law.rates is None:
         assert law.patterns is not None
         weights, missing = law.probabilities, law.patterns.astype(bool)
@@ -231,8 +239,9 @@ def _pattern_wise(
         bits = np.flatnonzero((law.rates > 0) & (law.rates < 1))
         if len(bits) > ENUMERATED:
             rows = max(2, min(draws, DRAWN_NUMBERS // C.size))
-            drawn = np.concatenate(list(_residuals(C, rng.uniform(size=(rows, len(C))) < law.rates)))
-            return drawn.mean(axis=0), drawn
+            patterns = rng.uniform(size=(rows, len(C))) < law.rates
+            residuals = np.concatenate(list(_residuals(C, patterns)))
+            return residuals.mean(axis=0), (patterns, residuals)
         on_bits = all_patterns(len(bits))
         weights = np.where(on_bits == 1, law.rates[bits], 1 - law.rates[bits]).prod(axis=1)
         missing = np.tile(law.rates == 1, (len(on_bits), 1))
