@@ -63,8 +63,8 @@ def recommendation_sections(table: pl.DataFrame) -> list[Section]:
     if judged:
         words = (
             "Mean test R2 of ridge regressions of the recommended class, of the class chosen by cross-validation, of "
-            f"the best class in hindsight and of one class for all; in brackets the share of instances within {CLOSE} "
-            "of the class of cross-validation."
+            f"the best class in hindsight and of one class for all; in brackets the share of instances at most {CLOSE} "
+            "below the class of cross-validation."
         )
         sections.append(Section("Recommended against chosen classes", words, *_comparison(judged)))
     calibration = [case for case in cases if case.group.startswith("calibration")]
