@@ -155,7 +155,7 @@ def _independent_bits(
     columns = _columns(degree, intercept_degree, bits, [i for i in range(d + 1) if q[i] > 0])
     index = {column: k for k, column in enumerate(columns)}
     features = sorted({i for i, _ in columns})
-    rows, others, values = [], [], []
+    rows, others, entries = [], [], []
     for (i, T), k in index.items():
         for j in features:
             if j == i:
@@ -167,8 +167,8 @@ def _independent_bits(
                 if value != 0 and column in index:
                     rows.append(k)
                     others.append(index[column])
-                    values.append(value)
-    G = sp.csr_array((values, (rows, others)), shape=(len(columns), len(columns)))
+                    entries.append(value)
+    G = sp.csr_array((entries, (rows, others)), shape=(len(columns), len(columns)))
     H = np.zeros((len(columns), d))
     for i in features[1:]:
         H[index[i, frozenset()]] = q[i] * covariance[i - 1]
