@@ -146,6 +146,8 @@ def recommend_from_data(
     n, d = X.shape
     seen = ~np.isnan(X).all(axis=0)
     candidates = _default_classes(X) if classes is None else [read_class(F, d) for F in classes]
+    if not seen.any():
+        raise ValueError("X has no observed value: there is nothing to rank classes by.")
     if not candidates:
         raise ValueError("There is no class to recommend: give at least one.")
     mean, covariance, beta, noise, variance = _moments(X[:, seen], y)

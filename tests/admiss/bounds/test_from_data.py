@@ -84,7 +84,9 @@ def test_odd_rows():
         (copied, y),
         (np.nan_to_num(X), y),
         (wide, y[:10]),
+        (X[:1], y[:1]),
         (X[:2], y[:2]),
+        (X[:, :1], y),
         (X, np.zeros(30)),
         (1e150 * X, y),
     ):
@@ -97,6 +99,8 @@ def test_invalid_arguments_get_one_sentence():
     X, y, _ = rows_of(30, 3, np.random.default_rng(6))
     with pytest.raises(ValueError, match="give at least one"):
         recommend_from_data(X, y, [])
+    with pytest.raises(ValueError, match="X has no observed value"):
+        recommend_from_data(np.full((5, 2), np.nan), y[:5])
     with pytest.raises(ValueError, match="c must be a finite non-negative number"):
         recommend_from_data(X, y, c=-1.0)
     with pytest.raises(ValueError, match="Unknown adaptivity"):
