@@ -15,7 +15,7 @@ from experiments.paper.real_design.tables import real_design_comparison, real_de
 from experiments.paper.sections import claims_section
 from experiments.paper.synthetic.claims import SYNTHETIC_CLAIMS
 from experiments.paper.synthetic.tables import synthetic_comparison, synthetic_sections
-from experiments.studies.bounds.figures import bounds_drawing
+from experiments.studies.bounds.figures import bounds_drawing, paper_data_drawing
 from experiments.studies.bounds.grid import STUDY as BOUNDS
 from experiments.studies.bounds.tables import bounds_sections
 from experiments.studies.grids.grid import STUDY as GRIDS
@@ -29,6 +29,8 @@ from experiments.studies.partitions.figures import partition_drawings
 from experiments.studies.partitions.grid import STUDY as PARTITIONS
 from experiments.studies.partitions.tables import partition_sections
 from experiments.studies.real_design.grid import STUDY as REAL_DESIGN
+from experiments.studies.recommendation.grid import STUDY as RECOMMENDATION
+from experiments.studies.recommendation.tables import recommendation_sections
 from experiments.studies.stack.grid import STUDY as STACK
 from experiments.studies.stack.tables import stack_sections
 from experiments.studies.synthetic.grid import STUDY as SYNTHETIC
@@ -58,8 +60,8 @@ def _seconds(rows: pl.DataFrame) -> list[Drawing]:
 
 
 def _bounds(rows: pl.DataFrame) -> list[Drawing]:
-    drawing = bounds_drawing(rows)
-    return [*([drawing] if drawing else []), *_seconds(rows)]
+    drawings = (bounds_drawing(rows), paper_data_drawing(rows))
+    return [*(drawing for drawing in drawings if drawing), *_seconds(rows)]
 
 
 def _partitions(rows: pl.DataFrame) -> list[Drawing]:
@@ -74,6 +76,7 @@ CATALOGUE: Catalogue = {
         Presentation(REAL_DESIGN, _real_design, real_design_comparison, score_words=r2_words, **OF_PAPER),
         Presentation(PARTITIONS, partition_sections, drawings=_partitions, labels=LABELS, score_words=r2_words),
         Presentation(BOUNDS, bounds_sections, drawings=_bounds, labels=LABELS, compared=False),
+        Presentation(RECOMMENDATION, recommendation_sections, labels=LABELS, compared=False, score_words=r2_words),
         Presentation(STACK, stack_sections, score_words=r2_words, **OF_PAPER),
         Presentation(
             INDICATORS,

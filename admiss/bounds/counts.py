@@ -180,16 +180,20 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
     return sum(int(np.linalg.matrix_rank(observed[:, [j]] * phi[:, mask[j]])) for j in range(d + 1) if mask[j].any())
 
 
-def contains_polynomials(adaptivity: Adaptivity, d: int, t: int) -> bool:
-    """Whether the weights of every feature contain all polynomials of degree t on the patterns that observe it."""
+def contains_polynomials(adaptivity: Adaptivity, d: int, t: int, intercept: bool = False) -> bool:
+    """Whether all weights contain all polynomials of degree t on the patterns that observe their feature.
+
+    With ``intercept``, that of the intercept too, on all patterns.
+    """
     M = all_patterns(d).astype(bool)
     fitted = _fit(adaptivity, M)
     phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
     subsets = [S for s in range(t + 1) for S in combinations(range(d), s)]
     monomials = np.column_stack([M[:, list(S)].all(axis=1) for S in subsets]).astype(float)
-    for j in range(d):
-        own = phi[np.ix_(~M[:, j], mask[j + 1])]
-        if np.linalg.matrix_rank(np.hstack([own, monomials[~M[:, j]]])) > np.linalg.matrix_rank(own):
+    observed = np.column_stack([np.ones(len(M), dtype=bool), ~M])
+    for j in range(0 if intercept else 1, d + 1):
+        own = phi[np.ix_(observed[:, j], mask[j])]
+        if np.linalg.matrix_rank(np.hstack([own, monomials[observed[:, j]]])) > np.linalg.matrix_rank(own):
             return False
     return True
 

@@ -24,6 +24,7 @@ from scipy.special import lambertw
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.bias import Bias, bias_bound, not_negative, positive
 from admiss.bounds.counts import ClassLike, coefficient_count, read_class
+from admiss.bounds.moments import moment_gain
 from admiss.bounds.theorem import Bound, generalization_bound, read_constant
 from admiss.terminal.table import Table
 
@@ -46,6 +47,9 @@ def crossover(
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
+    adaptive_intercept: bool = True,
+    moments: Any = None,
+    beta: Any = None,
 ) -> float | None:
     """The sample size above which the richer of two classes has the smaller bound.
 
@@ -53,9 +57,10 @@ def crossover(
     ----------
     a, b : str, ("polynomial", t) or Adaptivity
         The classes, in any order.
-    bias : {"proved", "paper"}, float, or a pair of these
-        b(F), one for both or one for each; see ``bias_bound``.
-    d, sigma2, L, c, constant, count, missing
+    bias : {"proved", "paper", "moments"}, float, or a pair of these
+        b(F), one for both or one for each; see ``bias_bound``. With the moments and slopes of y, the gain of one class
+        over the other is exact, without a sum over patterns.
+    d, sigma2, L, c, constant, count, missing, adaptive_intercept, moments, beta
         As in ``generalization_bound``.
 
     Returns
@@ -66,7 +71,7 @@ def crossover(
     Examples
     --------
     >>> round(crossover("static", "affine", 5, sigma2=1.0, L=2.0, missing=0.01), 1)
-    80.2
+    86.1
     >>> print(crossover("static", "affine", 5, sigma2=1.0, L=2.0))
     None
     """
@@ -74,10 +79,16 @@ def crossover(
     log_kappa = math.log(positive("c", c)) + math.log(factor)
     classes = [read_class(a, d), read_class(b, d)]
     counts = [coefficient_count(adaptivity, d, count) for adaptivity in classes]
-    biases = [
-        bias_bound(adaptivity, d, L, bias=rule, missing=missing)
-        for adaptivity, rule in zip(classes, one_for_each(bias, 2), strict=True)
-    ]
+    if bias == "moments" and beta is not None:
+        # only the difference matters
+        gain = moment_gain(classes[0], classes[1], moments, missing=missing, beta=beta)
+        biases = [max(0.0, gain), max(0.0, -gain)]
+    else:
+        biases = [
+            bias_bound(adaptivity, d, L, bias=rule, missing=missing, adaptive_intercept=adaptive_intercept,
+                       moments=moments, beta=beta)
+            for adaptivity, rule in zip(classes, one_for_each(bias, 2), strict=True)
+        ]  # fmt: skip
     (q, b_q), (p, b_p) = sorted(zip(counts, biases, strict=True), key=lambda pair: (pair[0], -pair[1]))
     if not b_q > b_p:
         return None
@@ -136,6 +147,8 @@ class Recommendation:
         caveats = sorted({bound.caveat for bound in self.ranking} - {""})
         if caveats:
             verdict += f"\n{'; '.join(caveats)}"
+        if best.unknowable:
+            verdict += "\nthe bias of the best class cannot be known from L and p"
         if best.vacuous:
             verdict += "\nall bounds are above the one by truncation alone: they say nothing at this n"
         return f"{self.table!r}\n{verdict}"
@@ -153,41 +166,46 @@ def recommend(
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
+    adaptive_intercept: bool = True,
+    moments: Any = None,
+    beta: Any = None,
 ) -> Recommendation:
     """Classes ranked by their bounds at n rows.
 
     Parameters
     ----------
     classes : sequence of classes, optional
-        Static, affine intercept, affine, the orders 2 to 10 (below d) and fully adaptive by default.
-    bias : {"proved", "paper"}, float, or a sequence of these
+        Static, affine intercept, affine, the orders 2 to 10 (at most d) and fully adaptive by default.
+    bias : {"proved", "paper", "moments"}, float, or a sequence of these
         b(F), one for all or one for each of ``classes``, for instance as returned by ``estimate_bias``.
-    n, d, sigma2, L, c, constant, count, missing
+    n, d, sigma2, L, c, constant, count, missing, adaptive_intercept, moments, beta
         As in ``generalization_bound``.
 
     Examples
     --------
     >>> print(recommend(10_000, 3, sigma2=1.0, L=1.0, missing=0.05))
-    class              p  noise     bias  estimation    total  vacuous
-    order 2           19      1        0   0.0193996   1.0194  False
-    fully adaptive    20      1        0   0.0204207  1.02042  False
-    affine            13      1  1.19563   0.0132734  2.20891  False
-    static             4      1   6.2928  0.00408414  7.29688  True
-    affine intercept   7      1   6.2928  0.00714724  7.29995  True
-    smallest bound: order 2, c = 1; c is unknown, so this ranks classes and does not certify
+    class              p  noise      bias  estimation    total  vacuous
+    order 3           20      1         0   0.0204207  1.02042  False
+    fully adaptive    20      1         0   0.0204207  1.02042  False
+    order 2           19      1  0.054872   0.0193996  1.07427  False
+    affine            13      1  0.921272   0.0132734  1.93455  False
+    static             4      1   5.48127  0.00408414  6.48536  True
+    affine intercept   7      1   5.48127  0.00714724  6.48842  True
+    smallest bound: order 3, c = 1; c is unknown, so this ranks classes and does not certify
     """
     candidates = default_classes(d) if classes is None else [read_class(adaptivity, d) for adaptivity in classes]
     if not candidates:
         raise ValueError("There is no class to recommend: give at least one.")
     bounds = [
-        generalization_bound(n, d, adaptivity, sigma2, L, c, rule, constant, count, missing)
+        generalization_bound(n, d, adaptivity, sigma2, L, c, rule, constant, count, missing,
+                             adaptive_intercept=adaptive_intercept, moments=moments, beta=beta)
         for adaptivity, rule in zip(candidates, one_for_each(bias, len(candidates)), strict=True)
-    ]
+    ]  # fmt: skip
     return Recommendation(tuple(sorted(bounds, key=lambda bound: (bound.total, bound.p))))
 
 
 def default_classes(d: int) -> list[Adaptivity]:
     """The hierarchy of the paper on d features, poorest first."""
-    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 1, LARGEST_ORDER) + 1)]
+    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d, LARGEST_ORDER) + 1)]
     names: list[ClassLike] = ["static", "affine_intercept", "affine", *orders, "fully_adaptive"]
     return [read_class(name, d) for name in names]

@@ -1,7 +1,8 @@
 """Estimates of sigma^2, L and b(F) from data, with standard errors; none of them is a bound.
 
 Noise. sigma^2 = E Var(Y | X, M) is estimated by differences of nearest neighbours within patterns, whose mean is too
-large by half the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`).
+large by half the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`). Theorem 1 of the paper
+needs the supremum of Var(Y | X, M), which is larger unless the noise has the same variance everywhere.
 
 Range. sup |f*| cannot be determined from data: an f* that is large on a rare event looks like noise. If the noise has
 median 0, P(|Y| > s) >= P(|f*| > s) / 2 for every s, hence |f*| is above the (1 - a/2)-quantile of |Y| with probability
@@ -99,13 +100,13 @@ def estimate_noise(X: Any, y: Any, *, model: Any = None, cv: Any = 2, random_sta
     >>> abs(noise.value - 0.35) < 2 * noise.standard_error
     True
     >>> noise.note
-    'noise variance by nearest neighbours within patterns, from above'
+    'mean noise variance by nearest neighbours within patterns, from above; Theorem 1 needs its supremum'
     """
     rng = check_random_state(random_state)
     X, y = _read(X, y)
     terms = neighbour_differences(X, y, model, _folds(X, y, cv, rng), rng)
     value, error = terms.mean()
-    note = "noise variance by nearest neighbours within patterns, from above"
+    note = "mean noise variance by nearest neighbours within patterns, from above; Theorem 1 needs its supremum"
     alone = len(y) - len(terms.rows)
     if alone:
         note += f"; {alone:,} of {len(y):,} rows are alone with their pattern in their fold and left out"

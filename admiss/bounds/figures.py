@@ -17,6 +17,7 @@ from admiss.bounds.bias import Bias
 from admiss.bounds.counts import ClassLike, class_name, read_class
 from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover, one_for_each
 from admiss.bounds.theorem import AS_PRINTED, Bound, generalization_bound, short
+from admiss.bounds.two_sided import first_exact_order
 from admiss.drawing import BLACK, BLUE, GREY, ORANGE, STYLES, pyplot
 from formulations.arrays import FloatArray
 
@@ -41,6 +42,9 @@ def plot_bounds(
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
+    adaptive_intercept: bool = True,
+    moments: Any = None,
+    beta: Any = None,
     ax: Any = None,
 ) -> Any:
     """Plot the bounds of several classes over the rows n, and mark where the class with the smallest bound changes.
@@ -51,13 +55,13 @@ def plot_bounds(
     Parameters
     ----------
     classes : sequence of classes, optional
-        At most seven; static, affine, the orders 2 to 5 (below d - 1) and fully adaptive by default.
+        At most seven; static, affine, the orders 2 to 5 (below d) and fully adaptive by default.
     n : pair of float, optional
         The smallest and the largest n; by default from 10 to beyond the last change.
-    bias : {"proved", "paper"}, float, Estimate, or a sequence of these
+    bias : {"proved", "paper", "moments"}, float, Estimate, or a sequence of these
         b(F), one for all or one for each of ``classes``. With a number or an estimate the curve is a bound given that
         b(F), as stated in the label of the axis.
-    d, sigma2, L, c, constant, count, missing
+    d, sigma2, L, c, constant, count, missing, adaptive_intercept, moments, beta
         As in ``generalization_bound``.
     ax : matplotlib axes, optional
 
@@ -77,9 +81,10 @@ def plot_bounds(
         raise ValueError(f"The figure can show 1 to {len(STYLES)} classes, not {len(shown)}: select some.")
     rules = one_for_each(bias, len(shown))
     first = [
-        generalization_bound(1, d, F, sigma2, L, c, rule, constant, count, missing)
+        generalization_bound(1, d, F, sigma2, L, c, rule, constant, count, missing,
+                             adaptive_intercept=adaptive_intercept, moments=moments, beta=beta)
         for F, rule in zip(shown, rules, strict=True)
-    ]
+    ]  # fmt: skip
     ceiling = first[0].noise + 4 * first[0].L ** 2
     biases = [bound.b for bound in first]  # b(F) does not depend on n
 
@@ -133,7 +138,7 @@ def _read_classes(classes: Any, d: int) -> list[ClassLike]:
             raise ValueError(f"classes must be a list of classes, such as ['static', 'affine'], not {classes!r}.")
         return list(classes)
     read_class("static", d)  # checks d
-    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 2, 5) + 1)]
+    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 1, 5) + 1)]
     return ["static", "affine", *orders, "fully_adaptive"]
 
 
@@ -151,6 +156,8 @@ def _claim(bounds: list[Bound], rules: list[Any]) -> str:
     if any(isinstance(rule, str) and rule == "paper" for rule in rules):
         return AS_PRINTED
     *biases, _ = rules
+    if any(rule == "moments" for rule in biases):
+        return "b(F) by second moments, M independent of (X, y)"
     if not all(isinstance(rule, str) for rule in biases):
         return "given b(F)"
     return next((bound.caveat for bound in bounds if bound.caveat), "")
@@ -211,13 +218,16 @@ def plot_bias_estimation(
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
+    adaptive_intercept: bool = True,
+    moments: Any = None,
+    beta: Any = None,
     ax: Any = None,
 ) -> Any:
     """Plot the parts of the bound at n rows over the order t of the weights: 8 b(F), estimation, and the total.
 
     Parameters
     ----------
-    n, d, sigma2, L, c, bias, constant, count, missing
+    n, d, sigma2, L, c, bias, constant, count, missing, adaptive_intercept, moments, beta
         As in ``generalization_bound``.
     ax : matplotlib axes, optional
 
@@ -229,13 +239,16 @@ def plot_bias_estimation(
     --------
     >>> ax = plot_bias_estimation(10_000, 6, sigma2=0.2, L=1.0, missing=0.05)
     >>> ax.get_xlabel()
-    'order t of the weights (0 static, 1 affine, 5 fully adaptive)'
+    'order t of the weights (0 static, 1 affine, 6 fully adaptive)'
     """
     read_class("static", d)  # checks d
-    orders = np.arange(min(d - 1, LARGEST_ORDER) + 1)
+    full = first_exact_order(d, adaptive_intercept)
+    orders = np.arange(min(full, LARGEST_ORDER) + 1)
     bounds = [
-        generalization_bound(n, d, ("polynomial", int(t)), sigma2, L, c, bias, constant, count, missing) for t in orders
-    ]
+        generalization_bound(n, d, ("polynomial", int(t)), sigma2, L, c, bias, constant, count, missing,
+                             adaptive_intercept=adaptive_intercept, moments=moments, beta=beta)
+        for t in orders
+    ]  # fmt: skip
     ax = pyplot().figure(figsize=(6.4, 4.4), layout="constrained").gca() if ax is None else ax
     total = np.array([bound.total for bound in bounds])
     claims = [_claim(bounds, [bias, constant]), *(AS_PRINTED if rule == "paper" else "" for rule in (bias, constant))]
@@ -267,7 +280,7 @@ def plot_bias_estimation(
                     textcoords="offset points", fontsize=8, color=GREY)  # fmt: skip
     _finish(ax, (floor, 4 * inside.max(initial=ceiling)), ceiling, "right")
     ax.set_xticks(orders)
-    last = f", {d - 1} fully adaptive" if d - 1 <= LARGEST_ORDER and d > 2 else ""
+    last = f", {full} fully adaptive" if 1 < full <= LARGEST_ORDER else ""
     ax.set_xlabel(f"order t of the weights (0 static, 1 affine{last})")
     ax.set_ylabel(f"parts of the bound, c = {c:g}\n(n = {_number(n)})")
     ax.legend(fontsize=8, frameon=False)

@@ -11,6 +11,8 @@ with a universal constant c > 0 (Gyorfi, Kohler, Krzyzak and Walk 2002, Theorem 
 
 * c is universal but unknown. With c = 1 the numbers compare classes with each other; they do not certify a risk.
 * The theorem is about least squares without a penalty. It does not apply to models with lambda > 0.
+* The largest b(F) over all truths with this L is between the two sides of ``two_sided``. Where the lower one is L^2 / 2
+  or more, 8 b(F) alone reaches 4 L^2 for some truth: no bound of this form from L and the law of M can be of use.
 * Truncation alone bounds the risk by sigma^2 + 4 L^2, since f* and T_L f_n are both in [-L, L]. A larger bound is
   vacuous.
 
@@ -23,12 +25,16 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import Bias, Estimated, bias_bound, exp_or_inf, not_negative, positive, read_missing
+from admiss.adaptivity import Adaptivity, FullyAdaptive
+from admiss.bounds.bias import Bias, Estimated, bias_bound, bias_sides, exp_or_inf, not_negative, positive
 from admiss.bounds.counts import ClassLike, class_name, coefficient_count, read_class
+from admiss.bounds.missing_law import read_missing
+from admiss.bounds.moments import INDEPENDENCE, moment_bias
 
 CONSTANTS = ("proved", "paper")
 AS_PRINTED = "as printed, not a bound"
 GIVEN, ESTIMATED = "given as a number", "an estimate"
+EXACT = "exact"
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,9 @@ class Bound:
         Bound on |f*|, and the constant of the theorem.
     bias_rule, constant_rule, count : str
         The sources of b(F), the factor and p(F), in words.
+    lower_bias : float or None
+        For the proved bias: some truth with this L and this law of M has an 8 b(F) of at least this much. None if
+        unknown.
     """
 
     name: str
@@ -73,6 +82,7 @@ class Bound:
     bias_rule: str
     constant_rule: str
     count: str
+    lower_bias: float | None = None
 
     @property
     def b(self) -> float:
@@ -85,7 +95,7 @@ class Bound:
         rules = (self.bias_rule, self.constant_rule)
         if any(AS_PRINTED in rule for rule in rules):
             return AS_PRINTED
-        if any(GIVEN in rule or ESTIMATED in rule for rule in rules):
+        if any(word in rule for rule in rules for word in (GIVEN, ESTIMATED, INDEPENDENCE)):
             return "given numbers or an estimate, not a bound"
         return "counted without the intercept, not a bound" if self.count == "table" else ""
 
@@ -94,12 +104,29 @@ class Bound:
         """Whether Theorem 1 proves it, up to the constant c."""
         return not self.caveat
 
+    @property
+    def unknowable(self) -> bool:
+        """Whether some truth with this L and this law of M has an 8 b(F) of 4 L^2 or more, as by truncation alone."""
+        return self.lower_bias is not None and self.lower_bias >= 4 * self.L * self.L
+
+    @property
+    def _sides(self) -> str:
+        """The two sides of the largest bias, in words."""
+        assert self.lower_bias is not None
+        if self.unknowable:
+            return (
+                f"the bias cannot be known from L and p: truths with this L have a bias part from 0 to at least "
+                f"{self.lower_bias:.6g}"
+            )
+        return f"the largest bias part of all truths with this L is between {self.lower_bias:.6g} and {self.bias:.6g}"
+
     def __str__(self) -> str:
         truncation = f"truncation alone gives {self.noise + 4 * self.L * self.L:.6g}"
         rows = {
             "class": f"{self.name}, p(F) = {short(self.p)} ({self.count} count), d = {self.d}, n = {short(self.n)}",
             "noise": f"{self.noise:.6g}",
             "bias": f"{self.bias:.6g} ({self.bias_rule})",
+            **({"two-sided": self._sides} if self.lower_bias is not None and self.bias > 0 else {}),
             "estimation": f"{self.estimation:.6g} ({self.constant_rule}; c = {self.c:g})",
             "total": f"{self.total:.6g}{f' ({self.caveat})' if self.caveat else ''}",
             "vacuous": f"{'yes' if self.vacuous else 'no'}: {truncation}",
@@ -120,6 +147,10 @@ def generalization_bound(
     constant: str | float = "proved",
     count: str = "effective",
     missing: Any = None,
+    *,
+    adaptive_intercept: bool = True,
+    moments: Any = None,
+    beta: Any = None,
 ) -> Bound:
     """The bound of Theorem 1 for a class.
 
@@ -138,23 +169,26 @@ def generalization_bound(
         contains 0, which is stronger than a bound on the data if features are strongly correlated.
     c : float
         The constant of the theorem. It is unknown; 1 serves to compare classes.
-    bias : {"proved", "paper"}, float or Estimate
-        b(F), see ``bias_bound``.
+    bias : {"proved", "paper", "moments"}, float or Estimate
+        b(F), see ``bias_bound``. With the proved one the largest bias of all truths is printed from both sides.
     constant : {"proved", "paper"} or float
         max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
     count : {"effective", "table"}
         p(F), see ``coefficient_count``.
     missing : optional
         The law of M, see ``bias_bound``; the worst case by default.
+    adaptive_intercept, moments, beta
+        As in ``bias_bound``.
 
     Examples
     --------
     >>> print(generalization_bound(10_000, 5, "affine", sigma2=1.0, L=2.0, missing=0.01))
     class       affine, p(F) = 31 (effective count), d = 5, n = 10000
     noise       1
-    bias        0.623402 (proved, law of M: independent, with the given probabilities)
+    bias        0.522079 (proved, law of M: independent of each other and of X, as given)
+    two-sided   the largest bias part of all truths with this L is between 0.463236 and 0.522079
     estimation  0.126608 (factor max{sigma^2, L^2} = 4, proved; c = 1)
-    total       1.75001
+    total       1.64869
     vacuous     no: truncation alone gives 17
     note        c is universal but unknown: this compares classes and does not certify a risk
                 about least squares without a penalty, truncated at +-L; |f*| <= L on a box of x that contains 0
@@ -164,13 +198,14 @@ def generalization_bound(
     noise, L, c = not_negative("sigma2", sigma2), positive("L", L), positive("c", c)
     factor, constant_rule = read_constant(constant, noise, L)
     p = coefficient_count(adaptivity, d, count)
-    b = bias_bound(adaptivity, d, L, bias=bias, missing=missing)
+    d = int(d)
+    b, lower, rule = _bias(adaptivity, d, L, bias, missing, adaptive_intercept, moments, beta)
     estimation = exp_or_inf(math.log(c) + math.log(factor) + math.log1p(log_n) - log_n + math.log(p))
     total = noise + 8 * b + estimation
     return Bound(
         name=class_name(adaptivity),
         n=n,
-        d=int(d),
+        d=d,
         noise=noise,
         bias=8 * b,
         estimation=estimation,
@@ -179,9 +214,10 @@ def generalization_bound(
         p=p,
         L=L,
         c=c,
-        bias_rule=_bias_rule(bias, missing, int(d)),
+        bias_rule=rule,
         constant_rule=constant_rule,
         count=count,
+        lower_bias=lower,
     )
 
 
@@ -204,12 +240,30 @@ def read_constant(constant: str | float, sigma2: float, L: float) -> tuple[float
     return positive("constant", constant), f"factor {GIVEN}"
 
 
-def _bias_rule(bias: Bias, missing: Any, d: int) -> str:
+def _bias(
+    adaptivity: Adaptivity,
+    d: int,
+    L: float,
+    bias: Bias,
+    missing: Any,
+    adaptive_intercept: bool,
+    moments: Any,
+    beta: Any,
+) -> tuple[float, float | None, str]:
+    """b(F), 8 times its lower side over all truths if known, and its source in words."""
+    if bias == "moments":
+        found = moment_bias(adaptivity, moments, missing=missing, beta=beta, d=d)
+        return max(0.0, found.value), None, found.note
+    b = bias_bound(adaptivity, d, L, bias=bias, missing=missing, adaptive_intercept=adaptive_intercept)
     if isinstance(bias, Estimated):
-        return f"{ESTIMATED}, standard error {8 * bias.standard_error:.2g}"
+        return b, None, f"{ESTIMATED}, standard error {8 * bias.standard_error:.2g}"
     if bias == "proved":
-        return f"proved, law of M: {read_missing(missing, d).text}"
-    return AS_PRINTED if bias == "paper" else GIVEN
+        law = read_missing(missing, d)
+        lower = bias_sides(adaptivity, d, L, law, adaptive_intercept).lower
+        return b, None if lower is None else 8 * lower, f"proved, law of M: {law.text}" if b else EXACT
+    if bias == "paper":
+        return b, None, EXACT if type(adaptivity) is FullyAdaptive else AS_PRINTED
+    return b, None, GIVEN
 
 
 def short(number: float) -> str:

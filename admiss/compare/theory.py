@@ -1,8 +1,8 @@
 """Theory of adaptivity classes on given rows: p(F) and the bound of Theorem 1.
 
 Without a formula, p(F) of a class is counted over all patterns, up to 8 features. The bias b(F) is that of the largest
-degree up to which all polynomials of the pattern are among the weights, declared by the attribute ``degree`` or found;
-it is unknown for a class with a structure or with its own columns.
+degree up to which all polynomials of the pattern are among the weights and the intercept, declared by the attribute
+``degree`` or found; it is unknown for a class with a structure or with its own columns.
 """
 
 import math
@@ -77,6 +77,6 @@ def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
         return bias_bound(adaptivity, d, L, missing=M)
     if d > ALL_PATTERNS:
         return math.nan
-    contained = [t for t in range(d) if contains_polynomials(adaptivity, d, t)]
+    contained = [t for t in range(d + 1) if contains_polynomials(adaptivity, d, t, intercept=True)]
     # f = 0 is in every class: the bias is at most L^2, even if constant weights are not in the class
     return bias_bound(("polynomial", max(contained)), d, L, missing=M) if contained else L * L

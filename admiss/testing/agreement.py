@@ -175,7 +175,8 @@ def check_bounds(adaptivity: Adaptivity) -> None:
     wrong = "the bound of Theorem 1 does not use p(F): leave it to the basis"
     require(np.isclose(few.total, expected) and many.total < few.total, wrong)
     if hasattr(adaptivity, "degree") and not adaptivity.has_structure() and not replaces_columns(adaptivity):
-        bias_bound(adaptivity, X.shape[1], 1.0)  # raises if the declared degree is wrong
+        # raises if the declared degree of the weights is wrong
+        bias_bound(adaptivity, X.shape[1], 1.0, adaptive_intercept=False)
 
 
 CHECKS_OF_AGREEMENT = by_name([

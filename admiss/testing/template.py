@@ -44,7 +44,7 @@ class $name(Adaptivity):
 
     # fit(X, M) and columns(X, M), if the class needs its own, see centred features x_j - c_j in the user's units.
 
-    # The weights contain all polynomials of the pattern up to this degree; Theorem 1 needs it for the bias.
+    # Weights and intercept contain all polynomials of the pattern up to this degree; Theorem 1 needs it for the bias.
     degree = 0
 
     def basis(self, M: Any) -> Any:

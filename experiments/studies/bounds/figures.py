@@ -1,14 +1,14 @@
-"""Figure of the study of Theorem 1: the constant that records need, and biases against the formulas."""
+"""Figures of the study of Theorem 1: the constant that records need, biases against the formulas, the paper's data."""
 
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from admiss.drawing import BLUE, GREEN, GREY, ORANGE, STYLES
-from admiss.study.report.drawing import Drawing, panels
+from admiss.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, STYLES
+from admiss.study.report.drawing import Drawing, legend, panels
 from experiments.studies.bounds.measures import HALVES, KINDS, SIZES, Record
-from experiments.studies.bounds.tables import by_class, chosen_constant, measured
+from experiments.studies.bounds.tables import COLUMNS, by_class, chosen_constant, measured, paper_rows
 
 BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False}
 
@@ -75,3 +75,39 @@ def _plot_biases(ax: Any, biases: list[dict[str, Any]]) -> None:
     ax.set_xlabel(f"order t of the weights, d = {d}, L = 1")
     ax.set_ylabel("bias b(F)")
     ax.legend(**BELOW)
+
+
+def paper_data_drawing(rows: pl.DataFrame) -> Drawing | None:
+    """Draw printed bound, two-sided bound, bias by moments and measured excess risk on the data of the paper."""
+    by_fraction = paper_rows(rows)
+    if not by_fraction:
+        return None
+    figure, axes = panels(len(by_fraction), height=3.6)
+    numbers: list[list[Any]] = []
+    for ax, (p, means) in zip(axes, by_fraction.items(), strict=True):
+        orders, fitted = np.arange(len(means["upper"])), np.arange(len(means["moments"]))
+        ax.plot(orders, means["printed"], "--", color=GREY, label="b(F) as printed, not a bound")
+        positive = means["upper"] > 0
+        ax.fill_between(orders[positive], means["lower"][positive], means["upper"][positive], color=SKY, alpha=0.4,
+                        linewidth=0, label="largest bias that L and p allow, both sides")  # fmt: skip
+        ax.plot(orders[positive], means["upper"][positive], color=BLUE, linewidth=1)
+        ax.plot(orders[positive], means["lower"][positive], color=BLUE, linewidth=1)
+        ax.plot(fitted, means["moments"], "s-", color=ORANGE, markersize=7, label="bias by second moments")
+        ax.plot(fitted, means["measured"], "^", color=GREEN, markersize=5,
+                label=f"measured excess risk, n = {means['n']:,}")  # fmt: skip
+        ax.errorbar(fitted, means["corrected"], 2 * means["error"], color=BLACK, marker="o", linestyle="none",
+                    markersize=3, capsize=3, label="without its estimation error, ± 2 standard errors")  # fmt: skip
+        ax.set_yscale("log")
+        ax.set_xlabel("order t of the weights")
+        ax.set_title(f"{p:.0%} missing", fontsize=9)
+        ax.set_ylim(bottom=min(means["moments"].min(), means["corrected"].clip(1e-3).min()) / 3)
+        numbers += [[p, int(t), *(float(means[name][t]) for name in COLUMNS)] for t in fitted]
+    axes[0].set_ylabel("bias b(F), excess risk")
+    legend(figure, axes)
+    title = "Bounds, biases and measured excess risks on the generated data of the paper"
+    caption = (
+        "MCAR, linear signal, d = 10 of rank 5. The band is between the sides of the largest bias of all truths with "
+        "the same L on a box that contains 0, where large weights no longer cancel; the printed formula has the L of "
+        "the rows. The excess risk is that of least squares over the best linear predictor of each pattern."
+    )
+    return Drawing("paper-data", title, caption, f"{title}.", figure, ["missing", "t", *COLUMNS], numbers)

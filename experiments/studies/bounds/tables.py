@@ -45,12 +45,52 @@ def bounds_sections(table: pl.DataFrame) -> list[Section]:
                 *_biases(biases),
             )
         )
+    on_paper_data = paper_rows(table)
+    if on_paper_data:
+        sections.append(
+            Section(
+                "Bounds and biases on the generated data of the paper",
+                "MCAR, linear signal, means of replicates: b(F) as printed (L on the rows), both sides of the largest "
+                "bias that L and the missing rates allow (L on a box that contains 0), the bias by second moments, and "
+                "the test loss of least squares above the best linear predictor of each pattern, with its estimation "
+                "error and without it.",
+                *_on_paper_data(on_paper_data),
+            )
+        )
     return sections
+
+
+# What a figure and a table show of the data of the paper.
+COLUMNS = ("printed", "upper", "lower", "moments", "measured", "corrected", "error")
+
+
+def paper_rows(table: pl.DataFrame) -> dict[float, dict[str, Any]]:
+    """Means over replicates of each column by order, and n, by missing fraction."""
+    rows = [row for row in table.to_dicts() if row["status"] == "done" and row["kind"] == "PaperRows"]
+    result: dict[float, dict[str, Any]] = {}
+    for p in sorted({row["missing_fraction"] for row in rows}):
+        own = [row for row in rows if row["missing_fraction"] == p]
+        result[p] = {name: np.mean([plain(row[name]) for row in own], axis=0) for name in COLUMNS}
+        result[p]["error"] = result[p]["error"] / np.sqrt(len(own))
+        result[p]["n"] = own[0]["n"]
+    return result
+
+
+def _on_paper_data(by_fraction: dict[float, dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    table = []
+    for p, means in by_fraction.items():
+        for t in range(len(means["moments"])):
+            numbers = [f"{means[name][t]:.3g}" for name in ("printed", "upper", "lower")]
+            found = [f"{means[name][t]:.4f}" for name in ("moments", "measured", "corrected")]
+            table.append([f"{p:g}", str(t), *numbers, *found, f"{means['error'][t]:.4f}"])
+    found = ["by moments", "measured excess", "without estimation error", "standard error"]
+    return ["missing", "t", "printed b", "upper side", "lower side", *found], table
 
 
 def measured(rows: Iterable[dict[str, Any]]) -> tuple[list[Record], list[dict[str, Any]]]:
     """Records, and rows of biases, of the cells that are done, in an order independent of the table."""
-    done = sorted((row for row in rows if row["status"] == "done"), key=_order)
+    kinds = ("SampledPopulation", "DrawnTruths")
+    done = sorted((row for row in rows if row["status"] == "done" and row["kind"] in kinds), key=_order)
     records = [record for row in done if row["kind"] == "SampledPopulation" for record in read(row)]
     columns = ("true", "proved", "paper")
     biases = [

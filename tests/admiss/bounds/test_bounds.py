@@ -10,9 +10,9 @@ from scipy.special import gammaln
 from admiss import FiniteRegressor
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.bounds import Bound, Estimate, bias_bound, coefficient_count, crossover, generalization_bound, recommend
-from admiss.bounds.bias import log_elementary_symmetric, read_missing
+from admiss.bounds.bias import log_elementary_symmetric
 from admiss.bounds.counts import all_patterns, rank_over_patterns
-from admiss.bounds.taylor import independent_law
+from admiss.bounds.missing_law import read_missing
 from admiss.datasets import Censoring, CompletelyAtRandom
 from admiss.partition import Greedy
 
@@ -129,34 +129,12 @@ def test_elementary_symmetric_polynomials():
     np.testing.assert_allclose(log_elementary_symmetric(np.full((1, 1000), 3.0), 500), choose + 500 * math.log(3.0))
 
 
-def test_the_three_ways_to_give_a_law_agree():
-    # Probabilities in quarters: 4^3 equally likely rows have exactly this law.
-    p = np.array([0.25, 0.5, 0.0])
-    rows = np.array([[a < 4 * p[0], b < 4 * p[1], c < 4 * p[2]] for a, b, c in itertools.product(range(4), repeat=3)])
-    M, law = all_patterns(3), independent_law(p)
-    for k in (1, 2, 3):
-        distance = 2 * np.abs(M - p)
-        e = sum(np.prod(distance[:, S], axis=1) for S in itertools.combinations(range(3), k))
-        expected = float(law @ e**2)
-        from_rows, from_probabilities = (read_missing(missing, 3).log_mean_square(k) for missing in (rows, p))
-        assert math.exp(from_rows) == pytest.approx(expected)
-        if e @ law < 1:  # otherwise a lower bound above 1 is enough
-            assert math.exp(from_probabilities) == pytest.approx(expected)
-        else:
-            assert 0.0 <= from_probabilities <= math.log(expected)
-
-
-def test_bias_with_one_probability():
-    """sum_i C(d,i) C(d-i,k-i) C(d-k,k-i) b^(2k-i): i features shared by two sets of k, b = 4 p (1 - p)."""
-    d, t, p, L = 10, 7, 0.04, 1.5
-    k, b = t + 1, 4 * p * (1 - p)
-    pairs = sum(
-        math.comb(d, i) * math.comb(d - i, k - i) * math.comb(d - k, k - i) * b ** (2 * k - i) for i in range(k + 1)
-    )
-    expected = L**2 * pairs
-    assert expected < L**2
-    assert bias_bound(("polynomial", t), d, L, missing=p) == pytest.approx(expected)
-    assert bias_bound(("polynomial", t), d, L, missing=CompletelyAtRandom(p)) == pytest.approx(expected)
+def test_the_ways_to_give_a_law():
+    assert read_missing(CompletelyAtRandom(0.3), 3).rates.tolist() == read_missing(0.3, 3).rates.tolist() == [0.3] * 3
+    law = read_missing(np.array([[0, 1], [0, 1], [1, 1]]), 2)
+    assert law.patterns.tolist() == [[0, 1], [1, 1]]
+    assert law.probabilities == pytest.approx([2 / 3, 1 / 3])
+    assert "an estimate" in law.text
 
 
 def test_bias_of_a_mechanism_and_of_data():
@@ -170,11 +148,16 @@ def test_bias_of_a_mechanism_and_of_data():
 
 def test_bias_of_zero():
     for missing in (None, 0.5, 0.0, np.zeros((3, 4))):
-        for full in (("polynomial", 3), ("polynomial", 4), "fully_adaptive"):
+        for full in (("polynomial", 4), "fully_adaptive"):
             assert bias_bound(full, 4, 2.0, missing=missing) == 0.0
+        assert bias_bound(("polynomial", 3), 4, 2.0, missing=missing, adaptive_intercept=False) == 0.0
+    assert bias_bound(("polynomial", 3), 4, 2.0, missing=0.5) == 4.0
     for never in (0.0, np.zeros((3, 4))):
         assert bias_bound("static", 4, 2.0, missing=never) == 0.0
-    assert bias_bound("static", 1, 2.0) == 0.0
+    assert bias_bound("static", 1, 2.0, adaptive_intercept=False) == 0.0
+    # y = 1 - 2 m is an intercept that depends on the pattern
+    assert bias_bound("static", 1, 2.0) == 4.0
+    assert bias_bound("affine", 1, 2.0) == 0.0
     assert bias_bound("fully_adaptive", 4, 2.0, bias="paper") == 0.0
 
 
@@ -214,6 +197,50 @@ def test_vacuous_is_above_the_bound_by_truncation():
     assert generalization_bound(1e300, 4, "affine", 0.0, 3.0, bias=edge * 1.001).vacuous
 
 
+def test_both_sides_are_printed():
+    bound = generalization_bound(100, 10, "affine", 1.0, 2.0, missing=0.01)
+    assert 0 < bound.lower_bias < bound.bias
+    assert f"between {bound.lower_bias:.6g} and {bound.bias:.6g}" in str(bound)
+    assert not bound.unknowable
+    for options in ({"missing": 0.3}, {}):
+        bound = generalization_bound(100, 10, ("polynomial", 3), 1.0, 2.0, **options)
+        assert bound.unknowable
+        assert "cannot be known from L and p" in str(bound)
+        assert "cannot be known from L and p" in str(recommend(100, 10, 1.0, 2.0, [("polynomial", 3)], **options))
+    # no lower side is known for a law of rows, for a new class, or for a bias that is not the proved one
+    M = np.random.RandomState(0).uniform(size=(50, 5)) < 0.1
+    for F, options in (("affine", {"missing": M}), (CountAffine(), {"missing": 0.1}), ("affine", {"bias": "paper"})):
+        bound = generalization_bound(100, 5, F, 1.0, 2.0, **options)
+        assert bound.lower_bias is None
+        assert "two-sided" not in str(bound)
+
+
+def test_zero_of_the_fully_adaptive_class_is_exact():
+    for rule in ("paper", "proved"):
+        bound = generalization_bound(100, 4, "fully_adaptive", 1.0, 1.0, bias=rule)
+        assert bound.is_bound
+        assert "bias        0 (exact)" in str(bound)
+    assert not generalization_bound(100, 4, ("polynomial", 4), 1.0, 1.0, bias="paper").is_bound
+
+
+def test_an_intercept_without_adaptivity_has_a_bias():
+    class ConstantIntercept(Polynomial):
+        degree = 1
+
+        def __init__(self):
+            super().__init__(1)
+
+        def mask(self, d):
+            mask = super().mask(d)
+            mask[0, 1:] = False
+            return mask
+
+    with pytest.raises(ValueError, match="weights and the intercept of ConstantIntercept"):
+        bias_bound(ConstantIntercept(), 4, 1.0, missing=0.02)
+    without = bias_bound(ConstantIntercept(), 4, 1.0, missing=0.02, adaptive_intercept=False)
+    assert without == bias_bound("affine", 4, 1.0, missing=0.02, adaptive_intercept=False) < 1
+
+
 def test_text_states_the_caveats():
     proved = str(generalization_bound(100, 4, "affine", 1.0, 1.0))
     assert "not a bound" not in proved
@@ -246,7 +273,7 @@ def test_text_states_the_caveats():
         ({"L": math.inf}, "L must be"),
         ({"L": 10**400}, "L must be"),
         ({"c": 0.0}, "c must be"),
-        ({"bias": "none"}, "bias must be 'proved', 'paper' or a non-negative number"),
+        ({"bias": "none"}, "bias must be 'proved', 'paper', 'moments' or a non-negative number"),
         ({"bias": -0.1}, "bias must be"),
         ({"constant": "L"}, "constant must be 'proved', 'paper' or a positive number"),
         ({"constant": 0.0}, "constant must be"),
@@ -331,11 +358,11 @@ def test_recommend():
         assert isinstance(ranking.best, Bound)
         assert ranking.best.total == min(
             generalization_bound(n, 4, name, **rules).total
-            for name in ("static", "affine", ("polynomial", 2), ("polynomial", 3))
+            for name in ("static", "affine", *(("polynomial", t) for t in (2, 3, 4)))
         )
         assert ranking.table["class"][0] == ranking.best.name
         found.add(ranking.best.name)
-    assert {"static", "order 3"} < found
+    assert {"static", "order 4"} < found
     # Between two crossovers the middle class is best.
     low, high = crossover("static", "affine", 4, **rules), crossover("affine", ("polynomial", 2), 4, **rules)
     between = recommend(math.sqrt(low * high), 4, classes=["static", "affine", ("polynomial", 2)], **rules)

@@ -37,7 +37,7 @@ def labels(ax):
 def test_curves_are_the_bounds():
     classes = ["static", "affine", ("polynomial", 3), "fully_adaptive"]
     ax = plot_bounds(**SETTING, classes=classes, n=(100, 10_000))
-    assert labels(ax) == ["static (vacuous)", "affine (vacuous)", "order 3", "fully adaptive"]
+    assert labels(ax) == ["static (vacuous)", "affine", "order 3", "fully adaptive"]
     shown = {line.get_label(): line for line in ax.lines}
     for name, adaptivity in (("order 3", ("polynomial", 3)), ("fully adaptive", "fully_adaptive")):
         for n, total in zip(*shown[name].get_data(), strict=True):
@@ -49,11 +49,11 @@ def test_curves_are_the_bounds():
 def test_changes_of_the_best_class_are_marked():
     ax = plot_bounds(**SETTING)
     marked = [text for text in texts(ax) if text.startswith("n = ")]
-    expected = crossover(("polynomial", 3), "fully_adaptive", **SETTING)
+    expected = crossover(("polynomial", 3), ("polynomial", 4), **SETTING)
     assert f"n = {expected:,.0f}" in marked
     # one class takes over from another at each mark, and nowhere else in the range of non-vacuous bounds
     rows = np.geomspace(200, 1e5, 500)
-    classes = ["static", "affine", ("polynomial", 2), ("polynomial", 3), "fully_adaptive"]
+    classes = ["static", "affine", *(("polynomial", t) for t in (2, 3, 4)), "fully_adaptive"]
     best = [np.argmin([generalization_bound(n, adaptivity=F, **SETTING).total for F in classes]) for n in rows]
     changes = rows[1:][np.diff(best) != 0]
     found = [float(text.split()[-1].replace(",", "")) for text in marked]
@@ -93,11 +93,11 @@ def test_parts_over_the_order():
     ax = plot_bias_estimation(10_000, **{**SETTING, "d": 6})
     shown = {line.get_label(): line.get_data() for line in ax.lines}
     bounds = [
-        generalization_bound(10_000, adaptivity=("polynomial", t), **{**SETTING, "d": 6}) for t in range(6)
+        generalization_bound(10_000, adaptivity=("polynomial", t), **{**SETTING, "d": 6}) for t in range(7)
     ]  # fmt: skip
     assert shown["total"][1] == pytest.approx([bound.total for bound in bounds])
     assert shown["estimation part"][1] == pytest.approx([bound.estimation for bound in bounds])
-    assert shown["bias part 8 b(F)"][1] == pytest.approx([bound.bias for bound in bounds[:5]])
+    assert shown["bias part 8 b(F)"][1] == pytest.approx([bound.bias for bound in bounds[:6]])
     assert "0" in texts(ax)
     best = int(np.argmin([bound.total for bound in bounds]))
     assert f"smallest: t = {best}" in texts(ax)
@@ -173,6 +173,19 @@ def test_clear_errors(monkeypatch):
     for draw in (lambda: plot_bounds(**SETTING), lambda: plot_bias_estimation(100, **SETTING)):
         with pytest.raises(ImportError, match=r"admiss\[plots\]"):
             draw()
+
+
+def test_biases_by_second_moments():
+    known = {"moments": (np.zeros(5), np.eye(5) / 2 + 0.5), "beta": np.ones(5)}
+    ax = plot_bias_estimation(10_000, **SETTING, bias="moments", **known)
+    shown = {line.get_label(): line.get_data() for line in ax.lines}
+    bounds = [generalization_bound(10_000, adaptivity=("polynomial", t), **SETTING, bias="moments", **known)
+              for t in range(6)]  # fmt: skip
+    total, bias, _ = labels(ax)
+    assert "M independent of (X, y)" in total
+    expected = [bound.bias for bound in bounds if bound.bias > 0]
+    assert shown[bias][1] == pytest.approx(expected)
+    assert "second moments" in plot_bounds(**SETTING, bias="moments", **known).get_ylabel().replace("\n", " ")
 
 
 def test_colours_are_okabe_and_ito():

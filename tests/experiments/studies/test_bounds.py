@@ -15,8 +15,9 @@ from admiss.study.report.drawing import figure_files
 from experiments.studies.bounds import measures as measured
 from experiments.studies.bounds import population as populations
 from experiments.studies.bounds import tables
-from experiments.studies.bounds.figures import bounds_drawing
-from experiments.studies.bounds.grid import BIASES
+from experiments.studies.bounds.figures import bounds_drawing, paper_data_drawing
+from experiments.studies.bounds.grid import BIASES, ON_PAPER_DATA
+from experiments.studies.bounds.paper_data import PaperRows, PatternWise
 
 
 def truth_weights(weights, source):
@@ -230,3 +231,35 @@ def test_tables_and_figure():
     # one half alone chooses nothing
     only = table.filter((pl.col("half") == "choose") | pl.col("half").is_null())
     assert [section.title for section in tables.bounds_sections(only)] == [biases.title]
+
+
+def test_best_linear_predictor_of_each_pattern():
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(3, 2))
+    mean, C, beta = rng.normal(size=3), A @ A.T, rng.normal(size=3)  # of rank 2
+    truth = PatternWise(mean, C, beta, 2.0)
+    X = mean + rng.normal(size=(50, 2)) @ A.T
+    assert truth.predict(X) == pytest.approx(2.0 + (X - mean) @ beta)
+    one = X.copy()
+    one[:, 0] = np.nan  # the others determine it
+    assert truth.predict(one) == pytest.approx(2.0 + (X - mean) @ beta)
+    one[:, 1] = np.nan
+    assert truth.predict(one) == pytest.approx(2.0 + (X[:, 2] - mean[2]) * (C[2] @ beta) / C[2, 2])
+    assert truth.range_on_box(X) >= np.abs(truth.predict(one)).max()
+    assert truth.predict(np.full((1, 3), np.nan)) == pytest.approx([2.0])
+
+
+@pytest.mark.slow
+def test_bounds_on_paper_data():
+    rows = measure(PaperRows(0.3, 1000, 1), [ON_PAPER_DATA])
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    (means,) = tables.paper_rows(table).values()
+    assert (means["lower"] <= means["upper"] * (1 + 1e-12)).all()
+    assert (means["moments"] <= means["upper"][:3]).all()
+    assert (np.diff(means["moments"]) < 0).all()
+    # static and affine weights have few columns: what is measured is the bias by moments and estimation
+    assert np.abs(means["corrected"] - means["moments"])[:2] == pytest.approx([0, 0], abs=4 * means["error"][:2].max())
+    (section,) = tables.bounds_sections(table)
+    assert len(section.rows) == 3
+    assert len(figure_files(paper_data_drawing(table))["paper-data.png"]) > 20_000
+    assert bounds_drawing(table) is None

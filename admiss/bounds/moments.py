@@ -1,0 +1,267 @@
+"""The bias of a class by second moments, exact if M is independent of (X, y).
+
+Let M be independent of (X, y) jointly, let X have mean mu and covariance C, as it enters the model, and let b be the
+slopes of the best linear predictor of y from X. At a pattern with observed features o the best linear predictor leaves
+b'R(m) b of b'X unexplained, with the residual covariance R(m) = C - C_:o C_oo^+ C_o:. The excess of the best member of
+F over the best **pattern-wise linear** predictor is therefore
+
+    b(F) = b'B b,     B = U - E R(M),
+
+with U of ``design_moments``. It is the bias of the paper if E[Y | x_obs, m] is linear at each pattern: for Gaussian X
+and linear E[Y | X], or under Assumption 2.1. For other truths it is the part of the bias that richer linear classes can
+mend. The largest b'B b with Var(b'X) = b'C b = 1 is an eigenvalue, of T'B T with T T' = C^+.
+
+The gain of a class over another, b'(U_F - U_F') b, needs no sum over patterns. E R(M) is a sum over 2^k of them, k the
+number of features that may be missing, up to k = 15. Beyond that b'B b is a mean over drawn patterns, with its standard
+error, of what the best member of F leaves unexplained at m minus b'R(m) b: all of these are non-negative, and small if
+the bias is. R(m) is computed by conditioning on one observed feature after the other.
+
+If M depends on X or y, the moments of the observed rows of a pattern are not those of X: nothing here is a statement
+about such data.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from admiss.adaptivity import Adaptivity, FullyAdaptive
+from admiss.bounds.counts import ClassLike, all_patterns, read_class
+from admiss.bounds.design_moments import Design, design_of
+from admiss.bounds.missing_law import MissingLaw, read_missing
+from admiss.laws import Law
+from formulations.arrays import BoolArray, FloatArray
+
+# Largest number of features with missing values whose patterns are enumerated.
+ENUMERATED = 15
+# Number of drawn patterns beyond that, and the most numbers that their residual covariances may have.
+DRAWS, DRAWN_NUMBERS = 10_000, 10**7
+# A residual variance below this share of the variance is 0.
+NO_VARIANCE = 1e-11
+# Number of patterns at a time.
+BATCH = 2048
+INDEPENDENCE = "no statement about data in which M depends on X or y"
+
+
+@dataclass(frozen=True)
+class MomentBias:
+    """The excess of a class over the best pattern-wise linear predictor, by second moments.
+
+    Attributes
+    ----------
+    value, standard_error : float
+        The error is that of the mean over drawn patterns, 0 if all patterns are enumerated.
+    beta : array of shape (d,)
+        The slopes it is for.
+    note : str
+        Its meaning.
+    """
+
+    value: float
+    standard_error: float
+    beta: FloatArray
+    note: str
+
+    def __str__(self) -> str:
+        error = f" ± {self.standard_error:.2g}" if self.standard_error else ""
+        return f"{self.value:.4g}{error}, excess over the best linear predictor of each pattern: {self.note}"
+
+
+def moment_bias(
+    adaptivity: ClassLike,
+    moments: Any,
+    *,
+    missing: Any,
+    beta: Any = None,
+    d: int | None = None,
+    draws: int = DRAWS,
+    random_state: Any = 0,
+) -> MomentBias:
+    """The bias of a class over the best pattern-wise linear predictor, by second moments.
+
+    Parameters
+    ----------
+    adaptivity : str, ("polynomial", t) or Adaptivity
+        The class.
+    moments : pair of mean and covariance, or Law
+        Of the features as they enter the model; those of estimators of this package are centred, their mean is 0. A law
+        fitted by :mod:`admiss.laws` stands for its centred features, and the result is labelled an estimate.
+    missing
+        The law of M, see ``bias_bound``. M must be independent of (X, y).
+    beta : array of shape (d,), optional
+        Slopes of the best linear predictor of y from X; by default those of the largest bias with Var(beta'X) = 1.
+    d : int, optional
+        Features, to be checked.
+    draws : int
+        Patterns drawn if more than 15 features can be missing.
+    random_state : int, RandomState or None
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> C = 0.5 ** np.abs(np.subtract.outer(range(10), range(10)))
+    >>> for adaptivity in ("static", "affine", ("polynomial", 2)):
+    ...     print(f"{moment_bias(adaptivity, (np.zeros(10), C), missing=0.3).value:.4f}")
+    0.1060
+    0.0042
+    0.0002
+    """
+    given = read_moments(moments, d)
+    law = _read_law(missing, len(given.mean))
+    adaptivity = read_class(adaptivity, len(given.mean))
+    rng = check_random_state(random_state)
+    if type(adaptivity) is FullyAdaptive:
+        slopes = given.slopes(beta, given.correlation)
+        return MomentBias(0.0, 0.0, slopes / given.scale, moment_note(moments, beta))
+    R, drawn = _pattern_wise(given.correlation, law, draws, rng)
+    design = given.design(adaptivity, law)
+    B = design.unexplained(given.correlation) - R
+    slopes = given.slopes(beta, B)
+    value, error = float(slopes @ B @ slopes), 0.0
+    if drawn is not None:
+        patterns, residuals = drawn
+        excess = design.unexplained_at(patterns.astype(float), given.correlation, slopes)
+        excess -= np.einsum("i,kij,j->k", slopes, residuals, slopes)
+        value, error = float(excess.mean()), float(excess.std(ddof=1) / np.sqrt(len(excess)))
+    return MomentBias(value, error, slopes / given.scale, moment_note(moments, beta, error))
+
+
+def moment_gain(poor: ClassLike, rich: ClassLike, moments: Any, *, missing: Any, beta: Any = None) -> float:
+    """What the best member of a class gains over that of another in mean squared error, without a sum over patterns.
+
+    Parameters
+    ----------
+    poor, rich : str, ("polynomial", t) or Adaptivity
+        The classes; the gain is that of the second one, negative if the first one is better.
+    moments, missing, beta
+        As in ``moment_bias``; by default beta is that of the largest gain with Var(beta'X) = 1.
+
+    Examples
+    --------
+    >>> C = 0.5 ** np.abs(np.subtract.outer(range(10), range(10)))
+    >>> slopes = np.repeat([1.0, 0.0], 5)
+    >>> round(moment_gain("static", "affine", (np.zeros(10), C), missing=0.3, beta=slopes), 4)
+    0.3915
+    """
+    given = read_moments(moments)
+    law = _read_law(missing, len(given.mean))
+    U_poor, U_rich = (_risk(read_class(F, len(given.mean)), given, law) for F in (poor, rich))
+    slopes = given.slopes(beta, U_poor - U_rich)
+    return float(slopes @ (U_poor - U_rich) @ slopes)
+
+
+def best_risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw, beta: FloatArray) -> float:
+    """What the best member of a class leaves of beta'X unexplained."""
+    slopes = given.slopes(beta, given.correlation)
+    return float(slopes @ _risk(adaptivity, given, law) @ slopes)
+
+
+def _risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw) -> FloatArray:
+    if type(adaptivity) is FullyAdaptive:
+        return _pattern_wise(given.correlation, law, DRAWS, np.random.RandomState(0))[0]
+    return given.design(adaptivity, law).unexplained(given.correlation)
+
+
+def moment_note(moments: Any, beta: Any, error: float = 0.0) -> str:
+    """The meaning of a bias by second moments, in words."""
+    source = "an estimate by second moments of a sample" if isinstance(moments, Law) else "by the given second moments"
+    slopes = "the worst slopes with Var(beta'X) = 1" if beta is None else "the given slopes"
+    drawn = f", patterns drawn with standard error {error:.2g}" if error else ""
+    return f"{source}, {slopes}{drawn}; {INDEPENDENCE}"
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Mean and correlation of features in units of their standard deviations."""
+
+    mean: FloatArray
+    correlation: FloatArray
+    scale: FloatArray
+
+    def design(self, adaptivity: Adaptivity, law: MissingLaw) -> Design:
+        """The design of a class."""
+        return design_of(adaptivity, self.mean, self.correlation, law)
+
+    def slopes(self, beta: Any, B: FloatArray) -> FloatArray:
+        """The given slopes, or those of unit variance that maximise b'B b, of standardised features."""
+        if beta is None:
+            values, vectors = np.linalg.eigh(self.correlation)
+            kept = values > NO_VARIANCE * len(values)
+            T = vectors[:, kept] / np.sqrt(values[kept])
+            return np.asarray(T @ np.linalg.eigh(T.T @ B @ T)[1][:, -1]) if kept.any() else np.zeros(len(B))
+        slopes = np.asarray(beta, dtype=float)
+        if slopes.shape != self.mean.shape or not np.isfinite(slopes).all():
+            raise ValueError(f"beta must be {len(self.mean)} finite slopes, one for each feature.")
+        return slopes * self.scale
+
+
+def read_moments(moments: Any, d: int | None = None) -> Moments:
+    """The moments, validated, in units of the standard deviations."""
+    if isinstance(moments, Law):
+        moments = (moments.mean - moments.location, moments.covariance)
+    if not isinstance(moments, tuple | list) or len(moments) != 2:
+        raise ValueError("moments must be a pair of a mean and a covariance, or a law fitted by admiss.laws.")
+    mean, covariance = (np.asarray(part, dtype=float) for part in moments)
+    d = (len(mean) if mean.ndim else 0) if d is None else d
+    if not d or mean.shape != (d,) or covariance.shape != (d, d):
+        raise ValueError(
+            f"moments have shapes {mean.shape} and {covariance.shape}: give a mean of {d or 'd'} features and their "
+            "covariance."
+        )
+    if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
+        raise ValueError("moments must be finite numbers.")
+    variances = np.diag(covariance)
+    scale = np.sqrt(np.where(variances > 0, variances, 1.0))
+    correlation = covariance / scale / scale[:, None]
+    symmetric = np.abs(correlation - correlation.T).max() <= 1e-8
+    if not symmetric or np.linalg.eigvalsh(correlation).min() < -1e-8 * d:
+        raise ValueError("The covariance in moments must be symmetric and positive semidefinite.")
+    return Moments(mean / scale, (correlation + correlation.T) / 2, scale)
+
+
+def _read_law(missing: Any, d: int) -> MissingLaw:
+    law = read_missing(missing, d)
+    if law.rates is None and law.patterns is None:
+        raise ValueError("The bias by second moments needs the law of M: give missing, for instance the missing rates.")
+    return law
+
+
+def _pattern_wise(
+    C: FloatArray, law: MissingLaw, draws: int, rng: np.random.RandomState
+) -> tuple[FloatArray, tuple[BoolArray, FloatArray] | None]:
+    """E R(M); patterns and their R(m) if they were drawn."""
+    if law.rates is None:
+        assert law.patterns is not None
+        weights, missing = law.probabilities, law.patterns.astype(bool)
+    else:
+        bits = np.flatnonzero((law.rates > 0) & (law.rates < 1))
+        if len(bits) > ENUMERATED:
+            rows = max(2, min(draws, DRAWN_NUMBERS // C.size))
+            patterns = rng.uniform(size=(rows, len(C))) < law.rates
+            residuals = np.concatenate(list(_residuals(C, patterns)))
+            return residuals.mean(axis=0), (patterns, residuals)
+        on_bits = all_patterns(len(bits))
+        weights = np.where(on_bits == 1, law.rates[bits], 1 - law.rates[bits]).prod(axis=1)
+        missing = np.tile(law.rates == 1, (len(on_bits), 1))
+        missing[:, bits] = on_bits == 1
+    assert weights is not None
+    total, start = np.zeros(C.shape), 0
+    for batch in _residuals(C, missing):
+        total += np.tensordot(weights[start : start + len(batch)], batch, axes=1)
+        start += len(batch)
+    return total, None
+
+
+def _residuals(C: FloatArray, missing: BoolArray) -> Iterator[FloatArray]:
+    """R(m) for each row of the patterns, in batches."""
+    for start in range(0, len(missing), BATCH):
+        observed = ~missing[start : start + BATCH]
+        R = np.tile(C, (len(observed), 1, 1))
+        for k in range(len(C)):
+            used = observed[:, k] & (R[:, k, k] > NO_VARIANCE * C[k, k])
+            column = R[used, :, k]
+            R[used] -= column[:, :, None] * (column / R[used, k, k][:, None])[:, None, :]
+            R[observed[:, k], k, :] = R[observed[:, k], :, k] = 0.0
+        yield R

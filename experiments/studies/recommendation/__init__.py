@@ -1,0 +1,1 @@
+"""Classes recommended from second moments, against classes chosen by cross-validation."""
