@@ -55,6 +55,6 @@ __all__ = [
     "plot_bias_estimation",
     "plot_bounds",
     "recommend",
-    "risk_certificate",
     "recommend_from_data",
+    "risk_certificate",
 ]

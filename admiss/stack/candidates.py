@@ -25,7 +25,7 @@ CANDIDATES = (
     "forest",
     "boosting",
 )
-FOREST = {"n_estimators": 100, "min_samples_leaf": 3, "max_features": 0.5, "oob_score": True}
+FOREST = {"n_estimators": 100, "min_samples_leaf": 3, "max_features": 0.5}
 BOOSTING = {
     "n_estimators": 100, "max_depth": 3, "learning_rate": 0.05, "subsample": 0.8, "min_child_weight": 3,
     "colsample_bytree": 0.7, "n_jobs": 1,

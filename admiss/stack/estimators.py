@@ -10,8 +10,7 @@ squared error of the combination on these predictions (in classification the Bri
 which shrinks them towards equal weights (``formulations/stacking.py``), because few rows do not tell models apart
 reliably. Finally every candidate is fitted on all rows. Everything a candidate learns, including its law of the
 features and its penalties, is learned anew from the training rows of each fold. :mod:`admiss.stack.members` prepares
-the features and clips the predictions. If ``cv`` is a number, a forest with ``oob_score=True``, as the default one has,
-is fitted on all rows only: its held-out predictions are those of the trees that have not seen the row.
+the features and clips the predictions.
 
 *Where it loses.* On small data sets: with about 140 rows held-out errors hardly separate the candidates, the weights
 stay close to equal, and overconfident candidates distort the ranking. On heart-disease-va 2 AUC - 1 is .16 below the
@@ -22,7 +21,6 @@ not an interpretable model.
 """
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -46,7 +44,7 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.stack.candidates import CANDIDATES, default_candidates, read_candidates
-from admiss.stack.members import Members, fit_members, predicts_out_of_bag
+from admiss.stack.members import Members, fit_members
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
@@ -106,34 +104,23 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         X, Y = X[used], Y[used]
         weights = s[used] if weighted else None
         warn_never_observed(feature_names(self), np.flatnonzero(np.isnan(X).all(axis=0)))
-        # folds by number are exchangeable with the bags of a forest; others may keep groups or times apart
-        bagged = [name for name in models if isinstance(self.cv, Integral) and predicts_out_of_bag(models[name])]
-        on_folds = {name: model for name, model in models.items() if name not in bagged}
-        everything = np.arange(len(X)), np.empty(0, dtype=int)
-        tasks = [*((on_folds, *fold) for fold in folds), (models, *everything)]
+        tasks = [*folds, (np.arange(len(X)), np.empty(0, dtype=int))]  # the last one is the fit on all rows
         runs = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
-            delayed(fit_members)(some, X[train], Y[train], None if weights is None else weights[train], X[test])
-            for some, train, test in tasks
+            delayed(fit_members)(models, X[train], Y[train], None if weights is None else weights[train], X[test])
+            for train, test in tasks
         )
         members, held_out, seconds = zip(*progress(runs, len(tasks), "stack: folds"), strict=True)
         self.members_: Members = members[-1]
         self.estimators_ = self.members_.models
         tested = np.concatenate([test for _, test in folds])
-        position = {name: k for k, name in enumerate(models)}
-        used_in_folds = [position[name] for name in on_folds]
-        Z, total = np.empty((len(tested), Y.shape[1], len(models))), np.array(seconds[-1])
-        Z[:, :, used_in_folds] = np.concatenate(held_out[:-1])
-        total[used_in_folds] += np.sum(seconds[:-1], axis=0)
-        for name in bagged:
-            Z[:, :, position[name]] = self.members_.out_of_bag(name)[tested]
-        self.held_out_, self.tested_ = Z, tested
+        self.held_out_, self.tested_ = np.concatenate(held_out[:-1]), tested
         scores = self._combine(self.held_out_, Y, tested, weights)
         self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, Y, s[used])
         self.weights_ = Table(
             candidate=list(models),
             weight=self.combination_,
             held_out_score=scores,
-            seconds=total,
+            seconds=np.sum(seconds, axis=0),
         )
 
     def _combine(self, Z: FloatArray, Y: FloatArray, tested: IntArray, weights: FloatArray | None) -> FloatArray:

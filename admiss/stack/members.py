@@ -16,8 +16,6 @@ from admiss.estimator.notices import silence
 from admiss.estimator.observed import observed_moments, observed_scale
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Trees with which every row is out of the bag of some.
-ENOUGH_TREES = 50
 # Features are clipped here, in standard deviations: forests use single precision.
 LARGEST = 1e30
 
@@ -75,20 +73,6 @@ class Members:
             else:
                 predictions[:, self.classes, k] = outputs
         return predictions
-
-    def out_of_bag(self, name: str) -> FloatArray:
-        """Predictions of a forest for its own rows, by the trees that have not seen them; shape (rows, outputs)."""
-        model = self.models[name]
-        if self.classes is None:
-            return np.asarray(model.oob_prediction_)[:, None]
-        predictions = np.zeros((len(model.oob_decision_function_), self.n_outputs))
-        predictions[:, self.classes] = model.oob_decision_function_
-        return predictions
-
-
-def predicts_out_of_bag(model: Any) -> bool:
-    """Whether a fitted model has out-of-bag predictions of all its rows."""
-    return getattr(model, "oob_score", False) is True and getattr(model, "n_estimators", 0) >= ENOUGH_TREES
 
 
 def fit_members(

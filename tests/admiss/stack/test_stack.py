@@ -63,33 +63,6 @@ def test_held_out_predictions_come_from_other_rows(data):
     )
 
 
-def test_a_forest_is_held_out_by_its_bags_if_folds_are_a_number(data):
-    X, y = data.X_train, data.y_train
-    model = AdaptiveStackRegressor(["conditional_mean", "forest"], cv=3, random_state=0).fit(X, y)
-    forest = model.estimators_["forest"]
-    np.testing.assert_array_equal(model.held_out_[:, 0, 1], forest.oob_prediction_[model.tested_])
-    trees = [tree.predict(model.members_.prepare(X[:1]))[0] for tree in forest.estimators_]
-    assert min(trees) <= forest.oob_prediction_[0] <= max(trees)
-    only = AdaptiveStackRegressor(["forest"], random_state=0).fit(X, y)
-    assert only.weights_["weight"].tolist() == [1.0]
-    labels = np.array(["a", "b", "c"])[np.digitize(y, np.quantile(y, [0.5, 0.8]))]
-    classifier = AdaptiveStackClassifier(["forest", "conditional_mean"], cv=3, random_state=0).fit(X, labels)
-    found = classifier.estimators_["forest"].oob_decision_function_[classifier.tested_]
-    np.testing.assert_array_equal(classifier.held_out_[:, :, 0], found)
-
-
-def test_a_forest_is_held_out_by_given_folds(data):
-    X, y = data.X_train, data.y_train
-    order = np.arange(len(y))
-    folds = [(order[order % 3 != k], order[order % 3 == k]) for k in range(3)]
-    model = AdaptiveStackRegressor(["forest"], cv=folds, random_state=0).fit(X, y)
-    forest = clone(model.estimators_["forest"])
-    train, test = folds[0]
-    mean, scale = np.nanmean(X[train], axis=0), np.nanstd(X[train], axis=0)
-    expected = forest.fit((X[train] - mean) / scale, y[train]).predict((X[test] - mean) / scale)
-    np.testing.assert_allclose(model.held_out_[: len(test), 0, 0], expected)
-
-
 def test_is_close_to_its_best_candidate_and_above_affine(data, fitted):
     parts = fitted.members_.predict(data.X_test)[:, 0]
     scores = 1 - np.mean((data.y_test[:, None] - parts) ** 2, axis=0) / np.var(data.y_test)
