@@ -13,7 +13,7 @@ Variables
 Objective
     V(u) = maximise  sum_i S_i eta_i
 Constraints
-    sum_i phi_i eta_i = -u phi                                                           (balance, with multipliers beta)
+    sum_i phi_i eta_i = -u phi                                                   (balance, with multipliers beta)
     -a <= eta_i <= 1 - a
 
 The threshold is t(u) = phi'beta(u) = -V'(u), which is nondecreasing in u since V is concave. Where the program is
@@ -42,9 +42,9 @@ probability 1 - a - l. Almost surely no K + 1 rows lie on one hyperplane of regr
 and l = eta_{n+1}: E[f(M) 1{covered}] = E[f(M) (1 - a - eta_{n+1})] = (1 - a) E[f(M)]. With ties l is at most eta_{n+1},
 and the equality is at least, for f >= 0.
 
-*Evaluated below the limit.* A threshold t(u) with u = (1 - a)(1 - e) proves u / (u + a) = (1 - a) - a (1 - a) e + O(e^2)
-in place of 1 - a (the proof above with eta_{n+1} >= u where the row is not covered): 9e-8 less for a = .1 and e = 1e-6,
-the value with which a solver is called. ``parametric`` takes the limit itself.
+*Evaluated below the limit.* A threshold t(u) with u = (1 - a)(1 - e) proves u / (u + a) = 1 - a - a (1 - a) e + O(e^2)
+in place of 1 - a (by the proof above with eta_{n+1} >= u where the row is not covered): 9e-8 less for a = .1 and
+e = 1e-6, the value with which a solver is called. ``parametric`` takes the limit itself.
 
 *Infinite thresholds.* If f = 1{m in A} is in the span and m in A, the balance over f says that the eta_i of the rows in
 A sum to -u, and so does eta_i >= -a: with fewer than (1 - a) / a calibration rows in A the threshold is infinite.
@@ -58,7 +58,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
 
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError, certify
@@ -94,17 +93,19 @@ class ThresholdProblem:
 
 def threshold_program(problem: ThresholdProblem, phi: FloatArray, u: float) -> Any:
     """The program in Pyomo, minimising -V(u); every basis function is nonzero in some row."""
+    import pyomo.environ as pyo
+
     S, Phi, a = problem.scores, problem.basis, problem.miscoverage
     n, K = Phi.shape
     model = pyo.ConcreteModel()
     model.eta = pyo.Var(range(n), bounds=(-a, 1 - a))
     model.score = pyo.Objective(expr=-pyo.quicksum(float(S[i]) * model.eta[i] for i in range(n)))
 
-    @model.Constraint(range(K))
     def balance(model: Any, k: int) -> Any:
         rows = np.flatnonzero(Phi[:, k]).tolist()
         return pyo.quicksum(float(Phi[i, k]) * model.eta[i] for i in rows) == -u * float(phi[k])
 
+    model.balance = pyo.Constraint(range(K), rule=balance)
     return model
 
 
