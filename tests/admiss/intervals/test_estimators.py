@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from threadpoolctl import threadpool_limits
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, PatternConformalClassifier, PatternConformalRegressor
@@ -68,7 +69,8 @@ def test_independent_of_order_of_calibration_rows_and_of_threads(fitted):
 
 def test_randomised_sets_are_drawn_by_seed_and_pattern(fitted):
     X, y = rows()
-    model = PatternConformalRegressor(fitted, [0.5, 0.9], "features", prefit=True, random_state=3, randomize=True)
+    frozen = FrozenEstimator(fitted)
+    model = PatternConformalRegressor(frozen, [0.5, 0.9], "features", prefit=True, random_state=3, randomize=True)
     expected = model.conformalize(X, y).predict_interval(X)[1]
     np.testing.assert_array_equal(clone(model).conformalize(X, y).predict_interval(X[5:9])[1], expected[5:9])
     other = clone(model).set_params(random_state=4).conformalize(X, y).predict_interval(X)[1]
@@ -80,7 +82,9 @@ def test_randomised_sets_are_drawn_by_seed_and_pattern(fitted):
 
 def test_empty_sets_are_nan(fitted):
     X, y = rows(12)
-    model = PatternConformalRegressor(fitted, 0.05, "constant", prefit=True, randomize=True, random_state=0)
+    model = PatternConformalRegressor(
+        FrozenEstimator(fitted), 0.05, "constant", prefit=True, randomize=True, random_state=0
+    )
     found = [clone(model).set_params(random_state=k).conformalize(X, y).predict_interval(X[:1])[1] for k in range(40)]
     empty = np.isnan(np.array(found)[:, 0]).all(axis=(1, 2))
     assert 0 < empty.sum() < 40
@@ -120,7 +124,7 @@ def test_the_steps_of_mapie():
     np.testing.assert_array_equal(model.predict(X), AdaptiveRegressor().fit(X[:200], y[:200]).predict(X))
     with pytest.raises(NotFittedError, match="call conformalize"):
         model.predict_interval(X)
-    prediction, interval = model.conformalize(X[200:], y[200:]).predict_interval(X)
+    interval = model.conformalize(X[200:], y[200:]).predict_interval(X)[1]
     prefit = PatternConformalRegressor(model.models_.point, basis="count", prefit=True).conformalize(X[200:], y[200:])
     np.testing.assert_array_equal(interval, prefit.predict_interval(X)[1])
 
@@ -129,8 +133,7 @@ def test_names_reach_the_estimator():
     X, y = rows(100)
     frame = pd.DataFrame(X, columns=list("abcd"))
     for given in (frame, pl.DataFrame(frame.to_dict("list"))):
-        model = PatternConformalRegressor(HistGradientBoostingRegressor(), "abcd", random_state=0)
-        model.set_params(confidence_level=0.5).fit(given, y)
+        model = PatternConformalRegressor(HistGradientBoostingRegressor(), 0.5, random_state=0).fit(given, y)
         assert model.models_.point.feature_names_in_.tolist() == list("abcd")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -143,7 +146,7 @@ def test_one_warning_names_rare_features(fitted):
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = PatternConformalRegressor(AdaptiveRegressor().fit(frame, y), basis="features", prefit=True)
     model.conformalize(frame, y)
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="are infinite") as caught:
         _, interval = model.predict_interval(frame)
     assert len(caught) == 1
     text = str(caught[0].message)

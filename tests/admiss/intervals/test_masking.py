@@ -19,11 +19,11 @@ def order_statistic(values, rank):
 @pytest.mark.parametrize("method", ["mda_exact", "mda_nested"])
 def test_definition_for_numbers(method, monkeypatch):
     monkeypatch.setattr(masking, "BLOCK", 200)
-    X, y = make_rows(AdaptiveRegressor(), 60)
+    X, y = make_rows(AdaptiveRegressor(), 40)
     f = AdaptiveRegressor().fit(*make_rows(AdaptiveRegressor(), 100, 1))
     model = PatternConformalRegressor(f, LEVEL, method=method, prefit=True).conformalize(X, y)
-    tests = make_rows(f, 15, 2)[0]
-    tests[0, :] = np.nan
+    tests = make_rows(f, 8, 2)[0]
+    tests[0, [0, 2, 3]] = np.nan
     prediction, intervals = model.predict_interval(tests)
     np.testing.assert_array_equal(prediction, f.predict(tests))
     M = np.isnan(X)
@@ -44,10 +44,10 @@ def test_definition_for_numbers(method, monkeypatch):
 
 @pytest.mark.parametrize("method", ["mda_exact", "mda_nested"])
 def test_definition_for_classes(method):
-    X, z = make_rows(AdaptiveClassifier(), 60)
+    X, z = make_rows(AdaptiveClassifier(), 40)
     f = AdaptiveClassifier().fit(*make_rows(AdaptiveClassifier(), 100, 1))
     model = PatternConformalClassifier(f, LEVEL, method=method, prefit=True).conformalize(X, z)
-    tests = make_rows(f, 15, 2)[0]
+    tests = make_rows(f, 8, 2)[0]
     y, M = (z == "low").astype(int), np.isnan(X)
     for x, found in zip(tests, model.predict_set(tests)[1][:, :, 0], strict=True):
         m = np.isnan(x)
@@ -61,10 +61,10 @@ def test_definition_for_classes(method):
 
 
 def test_too_few_rows_are_infinite_and_promises_are_named():
-    X, y = make_rows(AdaptiveRegressor(), 60)
+    X, y = make_rows(AdaptiveRegressor(), 30)
     f = AdaptiveRegressor().fit(X, y)
     model = PatternConformalRegressor(f, [0.9, 0.8], method="mda_exact", prefit=True).conformalize(X, y)
-    with pytest.warns(UserWarning, match="of 60 rows are infinite"):
+    with pytest.warns(UserWarning, match="of 30 rows are infinite"):
         intervals = model.predict_interval(X)[1]
     few = np.array([(~(np.isnan(X) & ~m).any(axis=1)).sum() for m in np.isnan(X)]) < 9
     assert few.any()
