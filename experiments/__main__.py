@@ -24,6 +24,7 @@ TOPICS = {
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
+    "intervals": "thresholds of 400 patterns against the stated program",
 }
 
 
