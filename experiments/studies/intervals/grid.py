@@ -5,8 +5,8 @@ conformal prediction on mean-imputed features, on generated data (missing comple
 depending on y; with and without shifts of the law of patterns) and on real sets with their own missing values.
 
     smoke     one draw of two mechanisms, 100 calibration rows; one real set
-    laptop    ten draws of every mechanism and shift, 200 and 1,000 calibration rows; ten real sets, three splits
-    paper     100 draws; 20 splits
+    laptop    40 draws of every mechanism and shift, 200 and 1,000 calibration rows; ten real sets, ten splits
+    paper     200 draws; 40 splits
 """
 
 from itertools import product
@@ -31,8 +31,8 @@ def products(scale: str) -> list[Product]:
     """The grid of a scale."""
     cases, sizes, replicates, sets, splits = {
         "smoke": (CASES[:2], (100,), 1, SETS[2:3], 1),
-        "laptop": (CASES, SIZES, 10, SETS, 3),
-        "paper": (CASES, SIZES, 100, SETS, 20),
+        "laptop": (CASES, SIZES, 40, SETS, 10),
+        "paper": (CASES, SIZES, 200, SETS, 40),
     }[scale]
     generated = [
         ConformalDraw(mechanism, shift, n, replicate)

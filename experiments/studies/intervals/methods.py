@@ -12,6 +12,7 @@ A cell holds the coverage of the test rows, the mean width of finite intervals a
 coverage is pooled over draws.
 """
 
+import json
 import time
 import warnings
 from typing import Any
@@ -22,6 +23,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
 from admiss import PatternConformalClassifier, PatternConformalRegressor
+from admiss.intervals.basis import resolve_basis
 from admiss.patterns import PatternTable, pattern_name
 from admiss.study import Scores
 from experiments.studies.methods.rows import StudyRows
@@ -38,13 +40,17 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
-def cover(rows: StudyRows, seed: int, *, imputed: bool = False, **options: Any) -> Scores:
+def cover(
+    rows: StudyRows, seed: int, *, imputed: bool = False, basis: str = "constant", method: str = "class"
+) -> Scores:
     """Fit the model once, calibrate it with a method, and count the covered test rows."""
     n_fit = len(rows.y_train) - rows.facts["n_calibration"]
     if imputed not in rows.cache:
         rows.cache[imputed] = _model(rows, imputed, seed).fit(rows.X_train[:n_fit], rows.y_train[:n_fit])
     kind = PatternConformalRegressor if rows.task == "regression" else PatternConformalClassifier
-    model = kind(rows.cache[imputed], LEVEL, prefit=True, random_state=seed % 2**31, **options)
+    M_fit = np.isnan(rows.X_train[:n_fit])
+    name = resolve_basis(basis, rows.facts["n_calibration"], M_fit.shape[1], M_fit).name
+    model = kind(rows.cache[imputed], LEVEL, name, method=method, prefit=True)
     known = np.isin(rows.y_train[n_fit:], getattr(rows.cache[imputed], "classes_", rows.y_train))
     start = time.process_time()
     model.conformalize(rows.X_train[n_fit:][known], rows.y_train[n_fit:][known])
@@ -65,7 +71,7 @@ def cover(rows: StudyRows, seed: int, *, imputed: bool = False, **options: Any) 
         "score": float(covered.mean()),
         "width": float(sizes[finite].mean()) if finite.any() else None,
         "infinite": float(1 - finite.mean()),
-        "counts": _counts(np.isnan(rows.X_test), covered),
+        "counts": json.dumps(_counts(np.isnan(rows.X_test), covered)),
         "basis": model.basis_.name,
         "seconds": seconds,
     }
