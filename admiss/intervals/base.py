@@ -42,6 +42,7 @@ class PatternConformal(AllowsMissing, BaseEstimator):
     calibration_size: float
     randomize: bool
     basis_: PatternBasis
+    library_: Any
 
     def _check_parameters(self) -> None:
         levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
@@ -70,7 +71,8 @@ class PatternConformal(AllowsMissing, BaseEstimator):
             target = self._read_target(y, len(rows), reset=True)
             random = read_random_state(self.random_state)
             self.seed_ = int(random.randint(2**31 - 1))
-            vars(self).pop("scores_", None)
+            if hasattr(self, "scores_"):
+                del self.scores_  # an earlier calibration was for another model
             if self.prefit:
                 self._take_models()
                 self._calibrate(rows, target, None)
@@ -146,7 +148,7 @@ class PatternConformal(AllowsMissing, BaseEstimator):
         ascending = np.argsort(levels, kind="stable")
         nested = np.empty_like(found)
         nested[:, ascending] = np.maximum.accumulate(found[:, ascending], axis=1)
-        self._warn_infinite(table, np.isposinf(nested).any(axis=1))
+        self._warn_infinite(table, np.asarray(np.isposinf(nested).any(axis=1)))
         return nested[table.codes]
 
     def _class_thresholds(self, patterns: BoolArray, levels: list[float]) -> FloatArray:

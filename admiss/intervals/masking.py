@@ -15,6 +15,7 @@ coverage of at least 1 - 2 a over all exchangeable rows, whatever M depends on; 
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from formulations.conformal.ranks import conformal_rank, order_threshold
 # Entries of the arrays of test rows and calibration rows that are built at once.
 BLOCK = 2**22
 Outputs = Callable[[FloatArray], FloatArray]
-Scores = Callable[[FloatArray, FloatArray], FloatArray]
+Scores = Callable[[FloatArray, Any], FloatArray]
 
 
 def masked(X: FloatArray, pattern: BoolArray) -> FloatArray:
@@ -34,7 +35,7 @@ def masked(X: FloatArray, pattern: BoolArray) -> FloatArray:
 
 
 def exact_thresholds(
-    X: FloatArray, y: FloatArray, outputs: Outputs, scores: Scores, patterns: BoolArray, levels: list[float]
+    X: FloatArray, y: Any, outputs: Outputs, scores: Scores, patterns: BoolArray, levels: list[float]
 ) -> FloatArray:
     """The thresholds of MDA-exact for test patterns, of shape (patterns, levels), from calibration rows X and y."""
     M = np.isnan(X)
@@ -48,7 +49,7 @@ def exact_thresholds(
 
 
 def nested_comparisons(
-    X: FloatArray, y: FloatArray, outputs: Outputs, scores: Scores, X_test: FloatArray
+    X: FloatArray, y: Any, outputs: Outputs, scores: Scores, X_test: FloatArray
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray, IntArray]]:
     """Blocks of test rows of one pattern, to be compared with every calibration row under the same deletions.
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from admiss import AdaptiveRegressor, PatternConformalRegressor
-from admiss.intervals.basis import features
 from admiss.study.sections import markdown
 from experiments.bench.records import cached, footer, in_new_process
 from formulations.conformal.program import ThresholdProblem, solve_threshold
@@ -58,7 +57,7 @@ def measure(n: int, d: int) -> dict[str, Any]:
     intervals = model.predict_interval(tests)[1]
     seconds = min(_seconds(lambda: model.predict_interval(tests)) for _ in range(REPEATS))
     thresholds = min(_seconds(lambda: model._class_thresholds(patterns, [0.9])) for _ in range(REPEATS))
-    problem, phi = ThresholdProblem(model.scores_, features(M[n:]), 0.1), features(patterns[:STATED])
+    problem, phi = ThresholdProblem(model.scores_, model.basis_(M[n:]), 0.1), model.basis_(patterns[:STATED])
     start = time.process_time()
     stated = np.array([solve_threshold(problem, row, problem.limit)[0] for row in phi])
     stated_seconds = (time.process_time() - start) * len(patterns) / STATED

@@ -17,13 +17,14 @@ censoring, where the rows that lose the feature are not those that lacked it.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy.stats import norm
 
 from admiss.datasets import load_dataset
 from admiss.study import instance_seed
-from experiments.studies.methods.rows import StudyRows
+from experiments.studies.methods.rows import StudyRows, Task
 from formulations.arrays import BoolArray, FloatArray
 
 FEATURES, CORRELATION, WEIGHTS, NOISE = 6, 0.3, (2.0, 1.5, 0.0, 0.0, 0.0, 0.0), 1.0
@@ -72,8 +73,8 @@ class ConformalDraw:
             M = draws < np.where(y > norm.ppf(0.75), 0.5, 0.1)[:, None]
         else:
             share = np.full(X.shape, SHARE if self.shift in ("none", "gone") else LOW)
-            shifted = {"one": [0], "all": list(range(FEATURES))}.get(self.shift, [])
-            share[np.ix_(is_test, shifted)] = HIGH
+            n_shifted = {"one": 1, "all": FEATURES}.get(self.shift, 0)
+            share[is_test, :n_shifted] = HIGH
             M = draws < share
         if self.shift == "gone":
             M[is_test, 0] = True
@@ -99,10 +100,10 @@ class ConformalSet:
     def make(self) -> StudyRows:
         """Make the rows; raises ``DataUnavailableError`` if the data set cannot be loaded."""
         data = load_dataset(self.dataset)
-        if data.y is None:
+        if data.y is None or data.task is None:
             raise ValueError(f"{self.dataset} has no target.")
         order = np.random.default_rng(instance_seed(self)).permutation(len(data.y))[: self.max_rows]
         X, y = data.X[order], data.y[order]
         before, n = round(0.7 * len(y)), round(0.3 * len(y))
         facts = {"task": data.task, "n_calibration": n, "d": X.shape[1]}
-        return StudyRows(X[:before], y[:before], X[before:], y[before:], None, None, data.task, facts)
+        return StudyRows(X[:before], y[:before], X[before:], y[before:], None, None, cast(Task, data.task), facts)
