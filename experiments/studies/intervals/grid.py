@@ -5,7 +5,7 @@ conformal prediction on mean-imputed features, on generated data (missing comple
 depending on y; with and without shifts of the law of patterns) and on real sets with their own missing values.
 
     smoke     one draw of two mechanisms, 100 calibration rows; one real set
-    laptop    40 draws of every mechanism and shift, 200 and 1,000 calibration rows; ten real sets, ten splits
+    laptop    20 draws of every mechanism and shift, 200 and 1,000 calibration rows; ten real sets, five splits
     paper     200 draws; 40 splits
 """
 
@@ -31,7 +31,7 @@ def products(scale: str) -> list[Product]:
     """The grid of a scale."""
     cases, sizes, replicates, sets, splits = {
         "smoke": (CASES[:2], (100,), 1, SETS[2:3], 1),
-        "laptop": (CASES, SIZES, 40, SETS, 10),
+        "laptop": (CASES, SIZES, 20, SETS, 5),
         "paper": (CASES, SIZES, 200, SETS, 40),
     }[scale]
     generated = [

@@ -80,7 +80,7 @@ def _group(lowest: tuple[str, float] | None) -> list[str]:
 
 def _real(table: pl.DataFrame) -> Section:
     rows, cells = [], finished(table, "ConformalSet")
-    for dataset in SETS:
+    for dataset in SETS if len(cells) else ():
         for method in METHODS:
             part = cells.filter((pl.col("dataset") == dataset) & (pl.col("method") == method))
             if len(part):
@@ -89,7 +89,7 @@ def _real(table: pl.DataFrame) -> Section:
                 numbers = [digits(each.coverage), *_group(each.lowest_feature), digits(each.width, 2)]
                 rows.append([dataset, f"{n:,}", method, str(each.draws), *numbers, digits(each.infinite)])
     text = (
-        "Level 90 %, sets with their own missing values, ten splits of the same rows (their coverages are dependent). "
+        "Level 90 %, sets with their own missing values, splits of the same rows (their coverages are dependent). "
         f"Lowest coverage given that a feature is missing or observed, of groups with at least {FEWEST_REAL} pooled "
         "test rows. Width as above; for classes the mean size of sets that leave a class out, and 'infinite' is the "
         "share of sets with all classes."

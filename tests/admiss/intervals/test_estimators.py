@@ -242,3 +242,30 @@ def test_every_estimator_of_the_package_works_inside(model):
     table = outer.coverage_report(X, y).table
     assert table["coverage"][0] > 0.5
     assert outer.guarantee_.startswith("Coverage at least 70 %")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("method", ["class", "mda_exact", "mda_nested"])
+def test_strange_tables(method):
+    rng = np.random.default_rng(0)
+    X, y = rows(40)
+    tables = {
+        "two rows": (X[:2], y[:2]),
+        "wide": (np.where(rng.uniform(size=(12, 60)) < 0.3, np.nan, rng.normal(size=(12, 60))), y[:12]),
+        "nothing observed": (np.full((20, 3), np.nan), y[:20]),
+        "nothing missing": (np.nan_to_num(X), y),
+        "copies and constants": (np.column_stack([X, X, np.ones(40), np.full(40, np.nan)]), y),
+        "large units": (X * [1e8, 1e-8, 1.0, 1e30], 1e90 * y),
+        "small units": (X, 1e-90 * y),
+        "constant target": (X, np.ones(40)),
+        "few values": (X, y.round()),
+    }
+    for name, (features, target) in tables.items():
+        for basis in ("auto", "features", "affine", "fully_adaptive"):
+            model = PatternConformalRegressor(AdaptiveRegressor(), [0.5, 0.9], basis, method=method, random_state=0)
+            model.set_params(calibration_size=0.5).fit(features, target)
+            interval = model.predict_interval(features)[1]
+            assert interval.shape == (len(target), 2, 2), name
+            assert not np.isnan(interval).any(), name
+            assert (interval[:, 1, 0] <= interval[:, 1, 1]).all(), name
+            assert model.coverage_report(features, target).table.n_rows >= 2
