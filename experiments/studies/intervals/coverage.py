@@ -39,8 +39,8 @@ def pooled(rows: pl.DataFrame, fewest: int = FEWEST) -> Pooled:
             counts[group][0] += n
             counts[group][1] += covered
     shares = {group: covered / n for group, (n, covered) in counts.items() if n >= fewest}
-    features = {group: share for group, share in shares.items() if group.split(" ")[-1] in ("missing", "observed")}
-    patterns = {group: share for group, share in shares.items() if group.startswith(("missing", "nothing"))}
+    patterns = {group: share for group, share in shares.items() if group.startswith(("missing ", "nothing "))}
+    features = {group: share for group, share in shares.items() if group not in patterns}
     coverage = rows["score"].to_numpy()
     widths = rows["width"].drop_nulls()
     return Pooled(

@@ -70,8 +70,8 @@ def _generated(table: pl.DataFrame) -> Section:
         "width of finite intervals in standard deviations of y; share of infinite ones. * The guarantee of (1, m) does "
         "not include the shift."
     )
-    header = ["case", "calibration rows", "method", "draws", "coverage", "s.e.", "lowest feature", "which"]
-    return Section("Generated data", text, [*header, "lowest pattern", "which", "width", "infinite"], rows)
+    header = ["case", "calibration rows", "method", "draws", "coverage", "s.e.", "lowest feature", "feature"]
+    return Section("Generated data", text, [*header, "lowest pattern", "pattern", "width", "infinite"], rows)
 
 
 def _group(lowest: tuple[str, float] | None) -> list[str]:
@@ -94,5 +94,15 @@ def _real(table: pl.DataFrame) -> Section:
         "test rows. Width as above; for classes the mean size of sets that leave a class out, and 'infinite' is the "
         "share of sets with all classes."
     )
-    header = ["set", "calibration rows", "method", "splits", "coverage", "lowest feature", "which", "width", "infinite"]
+    header = [
+        "set",
+        "calibration rows",
+        "method",
+        "splits",
+        "coverage",
+        "lowest feature",
+        "feature",
+        "width",
+        "infinite",
+    ]
     return Section("Real sets", text, header, rows)

@@ -55,7 +55,7 @@ def test_cells_tables_and_figure():
 
 
 def test_groups_are_pooled_before_the_lowest_is_taken():
-    counts = [{"x0 missing": [10, 5], "x1 missing": [10, 10], "missing x0": [10, 9]},
+    counts = [{"x0 missing": [10, 5], "x1 missing": [10, 10], "missing x0": [10, 9], "nothing missing": [10, 9]},
               {"x0 missing": [10, 10], "x1 missing": [30, 20], "x2 missing": [2, 0]}]  # fmt: skip
     texts = [json.dumps(each) for each in counts]
     rows = pl.DataFrame({"counts": texts, "score": [0.8, 1.0], "width": [1.0, None], "infinite": [0.0, 1.0]})
