@@ -4,7 +4,7 @@ The rows are split at random: strata by pattern would make calibration rows more
 no longer exchangeable with them, and the coverage falls below its level.
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -34,6 +34,8 @@ MDA_PROMISES = {
 class PatternConformal(AllowsMissing, BaseEstimator):
     """Base of the two estimators, which provide models, outputs and scores."""
 
+    # How the report calls the size of a set.
+    _size_name: ClassVar[str]
     confidence_level: Any
     basis: Any
     method: str
@@ -191,9 +193,7 @@ class PatternConformal(AllowsMissing, BaseEstimator):
         """Coverage on test rows: over all, by feature missing and observed, by number missing, by frequent pattern."""
         rows = self._read_rows(X)
         covered, widths = self._evaluate(rows, self._read_target(y, len(rows), reset=False))
-        return coverage_report(
-            np.isnan(rows), covered, widths, self._levels(), feature_names(self), self._report_words()
-        )
+        return coverage_report(np.isnan(rows), covered, widths, self._levels(), feature_names(self), self._size_name)
 
     def _fit_models(self, X: Any, y: Any, seed: int) -> None:
         raise NotImplementedError
@@ -211,7 +211,4 @@ class PatternConformal(AllowsMissing, BaseEstimator):
         raise NotImplementedError
 
     def _evaluate(self, X: FloatArray, y: Any) -> tuple[BoolArray, FloatArray]:
-        raise NotImplementedError
-
-    def _report_words(self) -> str:
         raise NotImplementedError

@@ -9,7 +9,7 @@ the coverage holds for every non-negative function of the pattern in the span of
 basis (1, m) can be worse than split conformal prediction for the worst single pattern, about which it promises nothing.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -71,6 +71,7 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
     ('features', True)
     """
 
+    _size_name: ClassVar[str] = "width"
     models_: BandModels
 
     def __init__(
@@ -146,9 +147,6 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
         covered = (intervals[:, 0] <= y[:, None]) & (y[:, None] <= intervals[:, 1])
         return covered, np.nan_to_num(intervals[:, 1] - intervals[:, 0], nan=0.0, posinf=np.inf)
 
-    def _report_words(self) -> str:
-        return "width"
-
 
 class PatternConformalClassifier(ClassifierMixin, PatternConformal):
     """Sets of classes whose coverage holds by missingness pattern.
@@ -170,6 +168,8 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
     basis_, guarantee_, scores_, calibration_patterns_, n_features_in_, feature_names_in_
         As in :class:`PatternConformalRegressor`.
     """
+
+    _size_name: ClassVar[str] = "size"
 
     def __init__(
         self,
@@ -253,6 +253,3 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
     def _evaluate(self, X: FloatArray, y: IntArray) -> tuple[BoolArray, FloatArray]:
         sets = self._sets(X)
         return sets[np.arange(len(y)), y], sets.sum(axis=1).astype(float)
-
-    def _report_words(self) -> str:
-        return "size"
