@@ -99,8 +99,8 @@ def sets_of_rows(case):
     predict = model.predict_set if is_classifier(model) else model.predict_interval
     predictions, sets = predict(X)
     np.testing.assert_array_equal(predictions, model.predict(X))
-    np.testing.assert_array_equal(sets[::-1], predict(X[::-1])[1])
-    np.testing.assert_array_equal(sets[7:8], predict(X[7:8])[1])
+    for rows in (slice(None, None, -1), slice(7, 8)):  # the last digit of a prediction may depend on the batch
+        np.testing.assert_allclose(predict(X[rows])[1], sets[rows], rtol=1e-12)
     assert sets.shape == (len(X), 2, 3)
     sizes = sets.sum(axis=1) if is_classifier(model) else np.nan_to_num(sets[:, 1] - sets[:, 0])
     assert (np.diff(sizes[:, [1, 0, 2]], axis=1) >= 0).all()
