@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from admiss.finite.cv import FiniteRegressorCV as FiniteRegressorCV
     from admiss.finite.estimators import FiniteClassifier as FiniteClassifier
     from admiss.finite.estimators import FiniteRegressor as FiniteRegressor
+    from admiss.intervals.estimators import PatternConformalClassifier as PatternConformalClassifier
+    from admiss.intervals.estimators import PatternConformalRegressor as PatternConformalRegressor
     from admiss.joint.estimators import JointImputeClassifier as JointImputeClassifier
     from admiss.joint.estimators import JointImputeRegressor as JointImputeRegressor
     from admiss.laws.expected_features import ExpectedFeatures as ExpectedFeatures
@@ -42,6 +44,7 @@ _PUBLIC = {
     "admiss.compare.classes": ("compare_classes",),
     "admiss.finite.cv": ("FiniteClassifierCV", "FiniteRegressorCV"),
     "admiss.finite.estimators": ("FiniteClassifier", "FiniteRegressor"),
+    "admiss.intervals.estimators": ("PatternConformalClassifier", "PatternConformalRegressor"),
     "admiss.joint.estimators": ("JointImputeClassifier", "JointImputeRegressor"),
     "admiss.laws.expected_features": ("ExpectedFeatures",),
     "admiss.laws.expected_ridge": ("ExpectedFeaturesClassifier", "ExpectedFeaturesRegressor"),

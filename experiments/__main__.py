@@ -26,6 +26,7 @@ TOPICS = {
     "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
+    "intervals": "thresholds of 400 patterns against the stated program",
 }
 
 

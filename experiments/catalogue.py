@@ -25,6 +25,10 @@ from experiments.studies.indicators.figures import indicator_drawings
 from experiments.studies.indicators.gains import by_draw
 from experiments.studies.indicators.grid import STUDY as INDICATORS
 from experiments.studies.indicators.tables import indicator_sections
+from experiments.studies.intervals.figures import LABELS as INTERVAL_LABELS
+from experiments.studies.intervals.figures import interval_drawings
+from experiments.studies.intervals.grid import STUDY as INTERVALS
+from experiments.studies.intervals.tables import interval_sections
 from experiments.studies.partitions.figures import partition_drawings
 from experiments.studies.partitions.grid import STUDY as PARTITIONS
 from experiments.studies.partitions.tables import partition_sections
@@ -86,5 +90,6 @@ CATALOGUE: Catalogue = {
             refine=by_draw,
             score_words=r2_words,
         ),
+        Presentation(INTERVALS, interval_sections, drawings=interval_drawings, labels=INTERVAL_LABELS, compared=False),
     )
 }

@@ -197,6 +197,20 @@ def test_the_table_of_indicators_in_the_readme_is_that_of_the_results():
             assert shown == pytest.approx([float(row[name]) for name in ("gain", "low", "high")], abs=0.00051)
 
 
+def test_the_table_of_intervals_in_the_readme_is_that_of_the_results():
+    path = ROOT / "experiments" / "results" / "intervals" / "generated-data.csv"
+    kept = {(row["case"], row["calibration rows"], row["method"]): row for row in csv.DictReader(path.open())}
+    block = (ROOT / "README.md").read_text().split("## For whom do intervals hold?")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines() if line[:1] == "|"]
+    assert len(rows) == 16
+    for case, n, *cells in rows[2:]:
+        for method, cell in zip(rows[0][2:], cells, strict=True):
+            row = kept[case, n, method]
+            assert list(map(float, cell.split(" / "))) == [
+                float(row[name]) for name in ("coverage", "lowest feature", "width")
+            ]
+
+
 def readme_table(heading, columns, table=0):
     """Cells of a table of a section of the README, by the word on their left and their column."""
     block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]

@@ -89,3 +89,23 @@ def permuted_columns_with_one_missable(case):
     first, second = case.fit(X, y), case.fit(X[:, order], y)
     assert_close(second.imputation_, first.imputation_[order])
     assert_close(outputs(second, X[:, order]), outputs(first, X))
+
+
+@check(has("conformalize"))
+def sets_of_rows(case):
+    """Sets depend on the row alone, are nested across levels, and infinite (with one warning) if never calibrated."""
+    X, y = make_rows(case.model)
+    model = case.fit(X, y, confidence_level=[0.6, 0.5, 0.7], basis="features")
+    predict = model.predict_set if is_classifier(model) else model.predict_interval
+    predictions, sets = predict(X)
+    np.testing.assert_array_equal(predictions, model.predict(X))
+    for rows in (slice(None, None, -1), slice(7, 8)):  # the last digit of a prediction may depend on the batch
+        np.testing.assert_allclose(predict(X[rows])[1], sets[rows], rtol=1e-12)
+    assert sets.shape == (len(X), 2, 3)
+    sizes = sets.sum(axis=1) if is_classifier(model) else np.nan_to_num(sets[:, 1] - sets[:, 0])
+    assert (np.diff(sizes[:, [1, 0, 2]], axis=1) >= 0).all()
+    hole = X[:3].copy()
+    hole[:, 1] = np.nan
+    with pytest.warns(UserWarning, match="3 of 3 rows are infinite.*missing in fewer than 3: x1"):
+        _, sets = predict(hole)
+    assert sets.all() if is_classifier(model) else np.isinf(sets).all()

@@ -22,6 +22,8 @@ from admiss import (
     FiniteRegressorCV,
     JointImputeClassifier,
     JointImputeRegressor,
+    PatternConformalClassifier,
+    PatternConformalRegressor,
 )
 from admiss.adaptivity import Polynomial
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor
@@ -41,6 +43,8 @@ SMALL = {"max_depth": 2, "min_rows": 1}
 NUMBERS = ["conditional_mean", ("affine", AdaptiveRegressorCV("affine", **PATHS))]
 CLASSES = ["conditional_mean", ("affine", AdaptiveClassifierCV("affine", **PATHS))]
 DEFAULT = ["expected_features_censored", "forest", "boosting"]
+INNER, SHARE = {"estimator__lam": [0.1, 10.0]}, {"calibration_size": [0.2, 0.6]}
+QUANTILES = AdaptiveRegressor(lam=0.5, loss="quantile")
 TUNED = {
     "linear": [{"l1_ratio": [0.5], "lam": [0.1, 1.0]}, {"lam": [10.0]}],
     "tree": [{"max_depth": [2, 4]}, {"max_depth": [1]}],
@@ -56,6 +60,7 @@ OWN_FOLDS = {"weights_are_copies": "the closed form makes its own folds: copies 
 DRAWN = {"permuted_columns": "random directions are drawn feature by feature"}
 LEAVE_ONE_OUT = {"weights_are_copies": "leave-one-out leaves out a row with its whole weight, but a single copy"}
 PROPAGATION = {"permuted_columns": "expectation propagation visits features in turn, to 1e-3 standard deviations"}
+SPLIT = {"missing_only_in_predict": "set to the mean of the rows to which the estimator is fitted, not of all rows"}
 NO_RIDGE = {
     "units_of_features": "without a ridge the scale matters in rounding only",
     "check_sample_weight_equivalence_on_dense_data": "the absolute loss without a ridge may have several optima",
@@ -146,6 +151,9 @@ CASES = [
     Case(AdaptiveStackRegressor(DEFAULT, **FOLDS), SHRINKAGE, STACK | DRAWN, slow=True),
     Case(AdaptiveStackClassifier(CLASSES, **FOLDS), SHRINKAGE, STACK),
     Case(AdaptiveStackClassifier(DEFAULT, **FOLDS), SHRINKAGE, STACK | DRAWN, slow=True),
+    Case(PatternConformalRegressor(AdaptiveRegressor(lam=0.5), random_state=0), INNER, SPLIT),
+    Case(PatternConformalRegressor(QUANTILES, 0.8, "count", "quantile", random_state=0), SHARE, SPLIT, slow=True),
+    Case(PatternConformalClassifier(AdaptiveClassifier(lam=0.5), [0.9, 0.8], random_state=0), INNER, SPLIT),
     tuned(TunedRegressor, "linear", SimpleImputer(keep_empty_features=True)),
     tuned(TunedRegressor, "tree"),
     tuned(TunedRegressor, "forest", not_promised=BOOTSTRAP, slow=True),

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, JointImputeRegressor
+from admiss import (
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    AdaptiveRegressorCV,
+    JointImputeRegressor,
+    PatternConformalRegressor,
+)
 from admiss.baselines import CompleteFeatures
 from tests.contract import estimator, families, missing  # noqa: F401
 from tests.contract.contract import CHECKS, Case
@@ -132,6 +138,12 @@ class ImputesPosition(JointImputeRegressor):
         return self
 
 
+class WiderBatches(PatternConformalRegressor):
+    def predict_interval(self, X):
+        predictions, intervals = super().predict_interval(X)
+        return predictions, intervals + len(X)
+
+
 def root(s):
     return None if s is None else np.sqrt(s)
 
@@ -171,6 +183,7 @@ BROKEN = [
     ("unseen_patterns_are_reported", SilentPredict()),
     ("predictions_at_imputed_values", ShiftedPredictor(Ridge())),
     ("permuted_columns_with_one_missable", ImputesPosition(Ridge())),
+    ("sets_of_rows", WiderBatches(AdaptiveRegressor(), random_state=0)),
 ]
 
 

@@ -1,0 +1,214 @@
+"""Split, calibration and thresholds, shared by the regressor and the classifier.
+
+The rows are split at random: strata by pattern would make calibration rows more regular than test rows, which are then
+no longer exchangeable with them, and the coverage falls below its level.
+"""
+
+from typing import Any, ClassVar, Self
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.estimator.notices import warn
+from admiss.estimator.seeds import read_random_state
+from admiss.estimator.validation import AllowsMissing, feature_names, is_number, read_features, unchanged_on_error
+from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
+from admiss.intervals.coverage import CoverageReport, coverage_report
+from admiss.intervals.masking import exact_thresholds
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray
+from formulations.conformal.parametric import conservative_thresholds, thresholds_at
+from formulations.conformal.program import ThresholdProblem
+from formulations.conformal.ranks import miscoverage
+
+METHODS = ("class", "mda_exact", "mda_nested")
+MDA_PROMISES = {
+    "mda_exact": "Coverage at least {} given every pattern, if missingness is independent of features and target.",
+    "mda_nested": "Coverage at least {} over all rows together, at the level 1 - 2 a of the jackknife+.",
+}
+
+
+class PatternConformal(AllowsMissing, BaseEstimator):
+    """Base of the two estimators, which provide models, outputs and scores."""
+
+    # How the report calls the size of a set.
+    _size_name: ClassVar[str]
+    confidence_level: Any
+    basis: Any
+    method: str
+    prefit: bool
+    random_state: Any
+    calibration_size: float
+    randomize: bool
+    basis_: PatternBasis
+    library_: Any
+
+    def _check_parameters(self) -> None:
+        levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
+        if levels.ndim != 1 or not len(levels) or not all(is_number(level) and 0 < level < 1 for level in levels):
+            raise ValueError(f"confidence_level must be a number between 0 and 1, or several, not {levels.tolist()}.")
+        if self.method not in METHODS:
+            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}.")
+        if not is_number(self.calibration_size) or not self.calibration_size < 1:
+            raise ValueError(f"calibration_size must be a share from 0 to below 1, not {self.calibration_size!r}.")
+        if self.randomize and self.method != "class":
+            raise ValueError("Only the sets of method='class' can be randomised: leave randomize=False.")
+        check_basis(self.basis)
+
+    def _levels(self) -> list[float]:
+        return [float(level) for level in np.atleast_1d(self.confidence_level)]
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the estimator on a random part of the rows, and calibrate on the others.
+
+        With ``prefit=True`` all rows calibrate; with ``calibration_size=0`` none, and ``conformalize`` has to follow.
+        """
+        self._check_parameters()
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            self._remember_frame(X)
+            target = self._read_target(y, len(rows), reset=True)
+            random = read_random_state(self.random_state)
+            self.seed_ = int(random.randint(2**31 - 1))
+            if hasattr(self, "scores_"):
+                del self.scores_  # an earlier calibration was for another model
+            if self.prefit:
+                self._take_models()
+                self._calibrate(rows, target, None)
+                return self
+            if len(rows) < 2:
+                raise ValueError(f"Rows to fit and rows to calibrate are needed, and n_samples={len(rows)}.")
+            n = len(rows)
+            size = min(max(round(self.calibration_size * n), 1), n - 1) if self.calibration_size else 0
+            order = random.permutation(n)
+            train, held_out = np.sort(order[size:]), np.sort(order[:size])
+            self._fit_models(self._given(rows[train]), target[train], int(random.randint(2**31 - 1)))
+            self.train_patterns_ = PatternTable.of(np.isnan(rows[train])).patterns
+            if size:
+                self._calibrate(rows[held_out], target[held_out], self.train_patterns_)
+        return self
+
+    def conformalize(self, X: Any, y: Any) -> Self:
+        """Calibrate on rows that the estimator was not fitted to; they replace those of an earlier calibration."""
+        self._check_parameters()
+        if not self.prefit:
+            check_is_fitted(self, "train_patterns_")
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=bool(self.prefit))
+            if self.prefit:
+                self._remember_frame(X)
+                self.seed_ = int(read_random_state(self.random_state).randint(2**31 - 1))
+                self._take_models()
+            target = self._read_target(y, len(rows), reset=False)
+            self._calibrate(rows, target, None if self.prefit else self.train_patterns_)
+        return self
+
+    def _calibrate(self, X: FloatArray, y: FloatArray, M_train: BoolArray | None) -> None:
+        M = np.isnan(X)
+        self.basis_ = resolve_basis(self.basis, len(X), X.shape[1], M_train)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._scores(self._outputs(X), y)
+        if not np.isfinite(scores).all():
+            raise ValueError("Scores of calibration rows are not finite: check the predictions, or use other units.")
+        self.scores_, self.calibration_patterns_ = scores, M
+        self.calibration_rows_ = (X, y) if self.method != "class" else None
+        self.guarantee_ = self._guarantee()
+
+    def _guarantee(self) -> str:
+        levels = self._levels()
+        if self.method == "mda_nested":
+            levels = [max(0.0, 1 - 2 * miscoverage(level)) for level in levels]
+        shares = " and ".join(f"{100 * level:.6g} %" for level in levels)
+        if self.method != "class":
+            return MDA_PROMISES[self.method].format(shares)
+        exactly = "exactly" if self.randomize else "at least"
+        without_ties = ", if scores have no ties" if self.randomize else ""
+        return (
+            f"Coverage {exactly} {shares} {self.basis_.promise}{without_ties}. This holds for exchangeable rows, on "
+            "average over the draws of calibration and test rows, and not for each pattern."
+        )
+
+    def _read_rows(self, X: Any) -> FloatArray:
+        """Rows to be predicted, after calibration."""
+        check_is_fitted(self)
+        rows = read_features(self, X, reset=False)
+        if not hasattr(self, "scores_"):
+            raise NotFittedError("There are no calibration rows: call conformalize(X, y) first.")
+        return rows
+
+    def _thresholds(self, X: FloatArray) -> FloatArray:
+        """Thresholds of each row, of shape (n, levels), nested across levels."""
+        table, levels = PatternTable.of(np.isnan(X)), self._levels()
+        if self.method == "class":
+            found = self._class_thresholds(table.patterns, levels)
+        else:
+            assert self.calibration_rows_ is not None
+            found = exact_thresholds(*self.calibration_rows_, self._outputs, self._scores, table.patterns, levels)
+        ascending = np.argsort(levels, kind="stable")
+        nested = np.empty_like(found)
+        nested[:, ascending] = np.maximum.accumulate(found[:, ascending], axis=1)
+        self._warn_infinite(table, np.asarray(np.isposinf(nested).any(axis=1)))
+        return nested[table.codes]
+
+    def _class_thresholds(self, patterns: BoolArray, levels: list[float]) -> FloatArray:
+        known, phi = self.basis_(self.calibration_patterns_), self.basis_(patterns)
+        problems = [ThresholdProblem(self.scores_, known, miscoverage(level)) for level in levels]
+        if not self.randomize:
+            return np.column_stack([conservative_thresholds(problem, phi).values for problem in problems])
+        draws = np.array([np.random.default_rng([self.seed_, *np.packbits(m)]).uniform() for m in patterns])
+        return np.column_stack([thresholds_at(p, phi, draws - p.miscoverage).values for p in problems])
+
+    def _warn_infinite(self, table: PatternTable, infinite: BoolArray) -> None:
+        """One warning for all infinite sets, with the features that have too few calibration rows."""
+        rows = int(table.counts[infinite].sum())
+        if not rows:
+            return
+        a, M = min(map(miscoverage, self._levels())), self.calibration_patterns_
+        needed, names = int(np.ceil((1 - a) / a - 1e-9)), feature_names(self)
+        parts = []
+        for word, known, given in (("missing", M, table.patterns), ("observed", ~M, ~table.patterns)):
+            rare = (known.sum(axis=0) < needed) & given[infinite].any(axis=0)
+            if rare.any():
+                parts.append(f"{word} in fewer than {needed}: {', '.join(names[j] for j in np.flatnonzero(rare))}")
+        reason = "; ".join(parts) or "too few of them have patterns like these"
+        warn(
+            f"The sets of {rows:,} of {len(table.codes):,} rows are infinite, for want of calibration rows ({reason})."
+        )
+
+    def _remember_frame(self, X: Any) -> None:
+        """Remember the library of a data frame, in which the estimator is given its rows."""
+        frame = nw.from_native(X, pass_through=True)
+        self.library_ = str(frame.implementation) if isinstance(frame, nw.DataFrame) else ""
+
+    def _given(self, X: FloatArray) -> Any:
+        """Rows as the estimator sees them: with the names of the columns, if they had names."""
+        if self.library_ in ("pandas", "polars") and hasattr(self, "feature_names_in_"):
+            return nw.from_numpy(X, schema=list(self.feature_names_in_), backend=self.library_).to_native()
+        return X
+
+    def coverage_report(self, X: Any, y: Any) -> CoverageReport:
+        """Coverage on test rows: over all, by feature missing and observed, by number missing, by frequent pattern."""
+        rows = self._read_rows(X)
+        covered, widths = self._evaluate(rows, self._read_target(y, len(rows), reset=False))
+        return coverage_report(np.isnan(rows), covered, widths, self._levels(), feature_names(self), self._size_name)
+
+    def _fit_models(self, X: Any, y: Any, seed: int) -> None:
+        raise NotImplementedError
+
+    def _take_models(self) -> None:
+        raise NotImplementedError
+
+    def _read_target(self, y: Any, n: int, *, reset: bool) -> Any:
+        raise NotImplementedError
+
+    def _outputs(self, X: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def _scores(self, outputs: FloatArray, y: Any) -> FloatArray:
+        raise NotImplementedError
+
+    def _evaluate(self, X: FloatArray, y: Any) -> tuple[BoolArray, FloatArray]:
+        raise NotImplementedError

@@ -1,0 +1,255 @@
+"""Prediction intervals and sets around any estimator that accepts missing values.
+
+A row is covered if its score is at most a threshold that depends on its missingness pattern. The threshold is such that
+the coverage holds for every non-negative function of the pattern in the span of a basis (``basis``;
+``formulations/conformal/program.py`` has the program and the proof). The names are those of mapie: ``conformalize``,
+``predict_interval``, ``predict_set``, ``confidence_level``, ``prefit``.
+
+*Where it loses.* With few calibration rows for a feature its sets are wide, or infinite below (1 - a) / a rows; the
+basis (1, m) can be worse than split conformal prediction for the worst single pattern, about which it promises nothing.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.estimator.seeds import seeded
+from admiss.estimator.validation import read_classes, read_features, read_regression_target
+from admiss.intervals.bands import BandModels, band_scores, check_estimators, fit_band, fitted_band
+from admiss.intervals.base import PatternConformal
+from admiss.intervals.masking import nested_comparisons, nested_intervals, nested_sets
+from formulations.arrays import BoolArray, FloatArray, IntArray
+
+
+class PatternConformalRegressor(RegressorMixin, PatternConformal):
+    """Prediction intervals whose coverage holds by missingness pattern.
+
+    Parameters
+    ----------
+    estimator : estimator, or (lower, upper) or (lower, upper, prediction)
+        Any regressor that accepts NaN; quantile models for ``conformity_score="quantile"``.
+    confidence_level : float or list of float
+        Level 1 - a. The intervals of several levels are nested: if those of a lower level reach further, they are
+        taken for the higher ones as well.
+    basis : {"auto", "constant", "count", "features"} or adaptivity
+        Functions of the pattern for which the coverage holds: see :mod:`admiss.intervals.basis`.
+    conformity_score : {"absolute", "scaled", "quantile"}
+        How far y is from the prediction: see :mod:`admiss.intervals.bands`.
+    method : {"class", "mda_exact", "mda_nested"}
+        Thresholds for the basis, or from calibration rows with further deletions: see :mod:`admiss.intervals.masking`.
+    prefit : bool
+        Whether the estimator is fitted already; it is then used as it is, and all rows calibrate.
+    random_state : int, RandomState or None
+        Seed of the split, of estimators without a seed of their own, and of randomised thresholds.
+    calibration_size : float
+        Share of the rows of ``fit`` that calibrate; with 0 call ``conformalize`` with other rows.
+    randomize : bool
+        Coverage exactly at the level instead of at least: thresholds are drawn, one for each pattern.
+    scale_estimator : estimator, optional
+        Model of |y - f| for ``conformity_score="scaled"``; the estimator itself by default.
+
+    Attributes
+    ----------
+    models_ : BandModels
+        The fitted models.
+    basis_ : PatternBasis
+    guarantee_ : str
+        For whom the coverage holds, in one sentence.
+    scores_, calibration_patterns_ : arrays of shape (n_calibration,) and (n_calibration, d)
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor, PatternConformalRegressor
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=2000, d=5, missing_fraction=0.3, random_state=0)
+    >>> model = PatternConformalRegressor(AdaptiveRegressor(), random_state=0).fit(data.X_train, data.y_train)
+    >>> prediction, interval = model.predict_interval(data.X_test)
+    >>> model.basis_.name, interval.shape == (len(data.X_test), 2, 1)
+    ('features', True)
+    """
+
+    _size_name: ClassVar[str] = "width"
+    models_: BandModels
+
+    def __init__(
+        self,
+        estimator: Any,
+        confidence_level: Any = 0.9,
+        basis: Any = "auto",
+        conformity_score: str = "absolute",
+        method: str = "class",
+        prefit: bool = False,
+        random_state: Any = None,
+        calibration_size: float = 0.3,
+        randomize: bool = False,
+        scale_estimator: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.basis = basis
+        self.conformity_score = conformity_score
+        self.method = method
+        self.prefit = prefit
+        self.random_state = random_state
+        self.calibration_size = calibration_size
+        self.randomize = randomize
+        self.scale_estimator = scale_estimator
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions of the estimator."""
+        check_is_fitted(self)
+        return self.models_.predict(self._given(read_features(self, X, reset=False)))
+
+    def predict_interval(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Predictions, and intervals of shape (n, 2, levels): lower and upper ends, NaN for the empty set."""
+        rows = self._read_rows(X)
+        return self.models_.predict(self._given(rows)), self._intervals(rows)
+
+    def _intervals(self, X: FloatArray) -> FloatArray:
+        if self.method == "mda_nested":
+            assert self.calibration_rows_ is not None
+            intervals = np.empty((len(X), 2, len(self._levels())))
+            comparisons = nested_comparisons(*self.calibration_rows_, self._outputs, self._scores, X)
+            for block, values, found, codes in comparisons:
+                intervals[block] = nested_intervals(values, found, codes, self._levels())
+        else:
+            band, t = self._outputs(X), self._thresholds(X)
+            reach = t * band[:, 2:]
+            intervals = np.stack([band[:, :1] - reach, band[:, 1:2] + reach], axis=1)
+        empty = intervals[:, 0] > intervals[:, 1]
+        return np.where(empty[:, None], np.nan, intervals)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_estimators(self.estimator, self.conformity_score, self.scale_estimator, self.prefit)
+
+    def _read_target(self, y: Any, n: int, *, reset: bool) -> FloatArray:
+        return read_regression_target(self, y, n)
+
+    def _fit_models(self, X: Any, y: FloatArray, seed: int) -> None:
+        level = self._levels()[0]
+        self.models_ = fit_band(self.estimator, self.conformity_score, self.scale_estimator, level, X, y, seed)
+
+    def _take_models(self) -> None:
+        self.models_ = fitted_band(self.estimator, self.conformity_score, self.scale_estimator)
+
+    def _outputs(self, X: FloatArray) -> FloatArray:
+        return self.models_.band(self._given(X))
+
+    def _scores(self, outputs: FloatArray, y: FloatArray) -> FloatArray:
+        return band_scores(outputs, y)
+
+    def _evaluate(self, X: FloatArray, y: FloatArray) -> tuple[BoolArray, FloatArray]:
+        intervals = self._intervals(X)
+        covered = (intervals[:, 0] <= y[:, None]) & (y[:, None] <= intervals[:, 1])
+        return covered, np.nan_to_num(intervals[:, 1] - intervals[:, 0], nan=0.0, posinf=np.inf)
+
+
+class PatternConformalClassifier(ClassifierMixin, PatternConformal):
+    """Sets of classes whose coverage holds by missingness pattern.
+
+    The score of a class is 1 minus its probability.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier with ``predict_proba`` that accepts NaN.
+    confidence_level, basis, method, prefit, random_state, calibration_size, randomize
+        As in :class:`PatternConformalRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    estimator_ : estimator
+        The fitted classifier.
+    basis_, guarantee_, scores_, calibration_patterns_, n_features_in_, feature_names_in_
+        As in :class:`PatternConformalRegressor`.
+    """
+
+    _size_name: ClassVar[str] = "size"
+
+    def __init__(
+        self,
+        estimator: Any,
+        confidence_level: Any = 0.9,
+        basis: Any = "auto",
+        method: str = "class",
+        prefit: bool = False,
+        random_state: Any = None,
+        calibration_size: float = 0.3,
+        randomize: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.basis = basis
+        self.method = method
+        self.prefit = prefit
+        self.random_state = random_state
+        self.calibration_size = calibration_size
+        self.randomize = randomize
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class."""
+        check_is_fitted(self)
+        return self._outputs(read_features(self, X, reset=False))
+
+    def predict(self, X: Any) -> Any:
+        """Most likely class of each row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_set(self, X: Any) -> tuple[Any, BoolArray]:
+        """Most likely classes, and whether each class is in the set, of shape (n, classes, levels)."""
+        rows = self._read_rows(X)
+        return self.classes_[self._outputs(rows).argmax(axis=1)], self._sets(rows)
+
+    def _sets(self, X: FloatArray) -> BoolArray:
+        if self.method == "mda_nested":
+            assert self.calibration_rows_ is not None
+            sets = np.empty((len(X), len(self.classes_), len(self._levels())), dtype=bool)
+            comparisons = nested_comparisons(*self.calibration_rows_, self._outputs, self._scores, X)
+            for block, values, found, codes in comparisons:
+                sets[block] = nested_sets(values, found, codes, self._levels())
+            return sets
+        return (1.0 - self._outputs(X))[:, :, None] <= self._thresholds(X)[:, None]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not hasattr(self.estimator, "fit") or not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(f"estimator must be a classifier with predict_proba, not {self.estimator!r}.")
+
+    def _read_target(self, y: Any, n: int, *, reset: bool) -> IntArray:
+        classes, codes = read_classes(self, y, n)
+        if self.prefit:
+            check_is_fitted(self.estimator)
+            self.classes_ = np.asarray(self.estimator.classes_)
+        elif reset:
+            self.classes_ = classes
+            if len(classes) < 2:
+                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+        unknown = classes[~np.isin(classes, self.classes_)]
+        if len(unknown):
+            raise ValueError(f"y has classes that the estimator does not know: {', '.join(map(str, unknown))}.")
+        return np.asarray(np.searchsorted(self.classes_, classes)[codes])
+
+    def _fit_models(self, X: Any, y: IntArray, seed: int) -> None:
+        self.estimator_ = seeded(self.estimator, seed).fit(X, self.classes_[y])
+
+    def _take_models(self) -> None:
+        self.estimator_ = self.estimator
+
+    def _outputs(self, X: FloatArray) -> FloatArray:
+        probabilities = np.zeros((len(X), len(self.classes_)))
+        known = np.searchsorted(self.classes_, self.estimator_.classes_)
+        probabilities[:, known] = self.estimator_.predict_proba(self._given(X))
+        return probabilities
+
+    def _scores(self, outputs: FloatArray, y: IntArray) -> FloatArray:
+        return 1.0 - outputs[np.arange(len(y)), y]
+
+    def _evaluate(self, X: FloatArray, y: IntArray) -> tuple[BoolArray, FloatArray]:
+        sets = self._sets(X)
+        return sets[np.arange(len(y)), y], sets.sum(axis=1).astype(float)

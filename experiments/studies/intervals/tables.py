@@ -1,0 +1,108 @@
+"""Tables of the study of intervals: coverage, the lowest feature and pattern, widths, by case and by real set."""
+
+import numpy as np
+import polars as pl
+
+from admiss.study.sections import ABSENT, Section, digits
+from experiments.studies.intervals.coverage import FEWEST, Pooled, pooled
+from experiments.studies.intervals.grid import CASES, SETS
+from experiments.studies.intervals.instances import INCLUDED
+from experiments.studies.intervals.methods import METHODS
+
+# Fewest pooled rows of a group in a real set.
+FEWEST_REAL = 100
+SHIFTS = {
+    "none": "",
+    "one": ", one feature 10 -> 40 %",
+    "all": ", all features 10 -> 40 %",
+    "gone": ", a feature disappears",
+}
+MECHANISMS = {"mcar": "MCAR", "censoring": "censoring", "target": "depending on y"}
+
+
+def case_words(mechanism: str, shift: str) -> str:
+    """A case in words; shifts outside the guarantee of (1, m) have a star.
+
+    Examples
+    --------
+    >>> case_words("mcar", "one"), case_words("censoring", "gone")
+    ('MCAR, one feature 10 -> 40 %', 'censoring, a feature disappears *')
+    """
+    star = "" if shift == "none" or (mechanism, shift) in INCLUDED else " *"
+    return f"{MECHANISMS[mechanism]}{SHIFTS[shift]}{star}"
+
+
+def by_case(table: pl.DataFrame) -> dict[tuple[str, str, int, str], Pooled]:
+    """Pooled results by mechanism, shift, calibration rows and method."""
+    rows = finished(table, "ConformalDraw")
+    found = {}
+    for mechanism, shift in CASES:
+        part = rows.filter((pl.col("mechanism") == mechanism) & (pl.col("shift") == shift))
+        for n in sorted(part["n"].unique().to_list()):
+            for method in METHODS:
+                cells = part.filter((pl.col("n") == n) & (pl.col("method") == method))
+                if len(cells):
+                    found[mechanism, shift, n, method] = pooled(cells)
+    return found
+
+
+def finished(table: pl.DataFrame, kind: str) -> pl.DataFrame:
+    """Cells of one kind of instances that are done."""
+    if "counts" not in table.columns:
+        return table.clear()
+    return table.filter((pl.col("kind") == kind) & pl.col("counts").is_not_null())
+
+
+def interval_sections(table: pl.DataFrame) -> list[Section]:
+    """All tables of the study."""
+    return [_generated(table), _real(table)]
+
+
+def _generated(table: pl.DataFrame) -> Section:
+    rows = [
+        [case_words(mechanism, shift), f"{n:,}", method, str(each.draws), digits(each.coverage), digits(each.error),
+         *_group(each.lowest_feature), *_group(each.lowest_pattern), digits(each.width, 2), digits(each.infinite)]
+        for (mechanism, shift, n, method), each in by_case(table).items()
+    ]  # fmt: skip
+    text = (
+        "Level 90 %. Mean coverage over draws with its standard error; the lowest coverage given that a feature is "
+        f"missing or observed, and of a pattern, pooled over draws, of groups with at least {FEWEST} test rows; mean "
+        "width of finite intervals in standard deviations of y; share of infinite ones. * The guarantee of (1, m) does "
+        "not include the shift."
+    )
+    header = ["case", "calibration rows", "method", "draws", "coverage", "s.e.", "lowest feature", "feature"]
+    return Section("Generated data", text, [*header, "lowest pattern", "pattern", "width", "infinite"], rows)
+
+
+def _group(lowest: tuple[str, float] | None) -> list[str]:
+    return [ABSENT, ABSENT] if lowest is None else [digits(lowest[1]), lowest[0]]
+
+
+def _real(table: pl.DataFrame) -> Section:
+    rows, cells = [], finished(table, "ConformalSet")
+    for dataset in SETS if len(cells) else ():
+        for method in METHODS:
+            part = cells.filter((pl.col("dataset") == dataset) & (pl.col("method") == method))
+            if len(part):
+                each = pooled(part, FEWEST_REAL)
+                n = int(np.mean(part["n_calibration"].to_numpy()))
+                numbers = [digits(each.coverage), *_group(each.lowest_feature), digits(each.width, 2)]
+                rows.append([dataset, f"{n:,}", method, str(each.draws), *numbers, digits(each.infinite)])
+    text = (
+        "Level 90 %, sets with their own missing values, splits of the same rows (their coverages are dependent). "
+        f"Lowest coverage given that a feature is missing or observed, of groups with at least {FEWEST_REAL} pooled "
+        "test rows. Width as above; for classes the mean size of sets that leave a class out, and 'infinite' is the "
+        "share of sets with all classes."
+    )
+    header = [
+        "set",
+        "calibration rows",
+        "method",
+        "splits",
+        "coverage",
+        "lowest feature",
+        "feature",
+        "width",
+        "infinite",
+    ]
+    return Section("Real sets", text, header, rows)
