@@ -49,17 +49,6 @@ def inlined(function: Callable[..., Any]) -> Any:
     return compiled(function, forceinline=True)
 
 
-def compiled_inside(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled functions call.
-
-    It has no entry from Python, which takes longer to compile than a short function itself, and is cached with the
-    functions that call it.
-    """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": REASSOCIATED}
-    without_entry = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return numba.njit(**options, **without_entry)(function)
-
-
 def is_interrupt(error: BaseException) -> bool:
     """Whether an error is an interrupt, or the SystemError that an interrupt of compiled code becomes.
 

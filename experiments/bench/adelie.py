@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Adelie:
 
     def seconds(self, problems: list[PathProblem], tolerance: float, coefficients: bool = False) -> np.ndarray:
         """CPU seconds of each path, NaN if it is not finished; the first is fitted twice, since it loads libraries."""
-        jobs = []
+        jobs: list[dict[str, Any]] = []
         for k, problem in enumerate([problems[0], *problems]):
             if not any(job["fold"] == problem.fold for job in jobs):
                 np.ascontiguousarray(problem.A.T).tofile(self.folder / f"A{problem.fold}.bin")

@@ -62,13 +62,13 @@ def copy(m, source, target):  # type: ignore[no-untyped-def]
         target[k] = source[k]
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _bits(_: Any, number: Any) -> Any:
     """The bits of a float as an integer."""
     return types.int64(number), lambda _context, builder, _signature, values: builder.bitcast(values[0], ir.IntType(64))
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _float_of(_: Any, bits: Any) -> Any:
     """The float with the bits of an integer."""
     return types.float64(bits), lambda _context, builder, _signature, values: builder.bitcast(
@@ -95,7 +95,7 @@ def _exp(t):  # type: ignore[no-untyped-def]
     value = value * r + 0.5
     value = value * r + 1.0
     value = value * r + 1.0
-    return _float_of(_bits(value) + (_bits(shifted) << EXPONENT_BITS))
+    return _float_of(_bits(value) + (_bits(shifted) << EXPONENT_BITS))  # type: ignore[call-arg]
 
 
 # Reassociated, k would be t * LOG2_E, not an integer.

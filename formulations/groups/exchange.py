@@ -27,7 +27,7 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
-from formulations.jit import compiled, compiled_inside
+from formulations.jit import compiled
 
 # Partitions: starts at most, at least, and at most so many patterns in all starts.
 RESTARTS, LEAST_RESTARTS, RESTARTED_PATTERNS = 1000, 4, 40_000
@@ -125,7 +125,7 @@ def improve_partition(quadratics, base, rows, least_rows, labels, groups, visits
     return costs.sum(), still >= P
 
 
-@compiled_inside
+@compiled
 def _best_target(matrices, costs, counts, quadratic, rows, source, left, least_rows, L):  # type: ignore[no-untyped-def]
     """The group to which a pattern moves, and its new cost; -1 if the pattern should stay.
 

@@ -22,7 +22,7 @@ from formulations.arrays import BoolArray, FloatArray
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
-from formulations.jit import compiled, compiled_inside
+from formulations.jit import compiled
 
 # Most groups enumerated, and most steps of joining them.
 MOST_ENUMERATED, MOST_JOINED = 50_000, 3 * 10**8
@@ -87,7 +87,7 @@ def join_groups(quadratics, base, prices, rows, least_rows, groups, values, lowe
             return labels
 
 
-@compiled_inside
+@compiled
 def _bits(groups):  # type: ignore[no-untyped-def]
     """The members of each group as bits, 63 per word."""
     m, P = groups.shape
@@ -99,7 +99,7 @@ def _bits(groups):  # type: ignore[no-untyped-def]
     return words
 
 
-@compiled_inside
+@compiled
 def _value_of_rest(quadratics, base, prices, rows, least_rows, union, matrix, L):  # type: ignore[no-untyped-def]
     """The value of the group of all patterns outside ``union``: 0 if there are none, infinite with too few rows."""
     set_quadratic(matrix, base)

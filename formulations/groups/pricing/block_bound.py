@@ -26,13 +26,13 @@ import numpy as np
 
 from formulations.groups.pricing.node import BLOCK, FREE, IN, LEAST_SHARE, OUT
 from formulations.groups.pricing.quadratics import shifted_minimum
-from formulations.jit import compiled_inside
+from formulations.jit import compiled
 
 # Steps along the supergradient per node, tuned on 20 to 40 patterns.
 STEPS = 2
 
 
-@compiled_inside
+@compiled
 def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-untyped-def]
     """Raise the bound by steps along the supergradient, and fix patterns in ``status``.
 
@@ -82,7 +82,7 @@ def raise_bound(fixed_cost, threshold, status, count, work):  # type: ignore[no-
     return best
 
 
-@compiled_inside
+@compiled
 def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
     """Least minimum over the subsets of a block; its minimiser is stored in ``v`` and added to the mean minimiser."""
     free, low, block_s, share, trial = work.free, work.low, work.block_s, work.share, work.trial
@@ -126,7 +126,7 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
     return lowest
 
 
-@compiled_inside
+@compiled
 def _step(missing, count, work):  # type: ignore[no-untyped-def]
     """A step along the supergradient in the metric of the shares, with Polyak's length towards the threshold."""
     free, theta, s, v, mean, curved = work.free, work.theta, work.s, work.v, work.mean, work.curved
@@ -163,7 +163,7 @@ def _step(missing, count, work):  # type: ignore[no-untyped-def]
             theta[free[f], i] /= share
 
 
-@compiled_inside
+@compiled
 def inherit(status, count, work, theta, nu):  # type: ignore[no-untyped-def]
     """Give the shares of the patterns that are no longer free to those that still are."""
     K = nu.shape[1]

@@ -32,7 +32,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.block_bound import inherit, raise_bound
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.node import FREE, IN, OUT, enter_node, new_workspace
-from formulations.jit import compiled, compiled_inside
+from formulations.jit import compiled
 
 # Memory for the open nodes of a tree; a search that needs more stops, with a valid bound.
 POOL_BYTES = 2**29
@@ -154,7 +154,7 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
             tally[0] += 1
 
 
-@compiled_inside
+@compiled
 def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-def]
     """Fix the patterns that rows and forbidden pairs determine; False if no group is left."""
     P = len(status)
@@ -181,7 +181,7 @@ def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-
     return True
 
 
-@compiled_inside
+@compiled
 def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
     """The free pattern that makes the largest difference; -1 if none is free."""
     selected, largest = -1, -np.inf
@@ -198,7 +198,7 @@ def _branching_pattern(status, low):  # type: ignore[no-untyped-def]
     return selected
 
 
-@compiled_inside
+@compiled
 def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
     """Add the slot at ``heap[size]`` to the heap."""
     i = size
@@ -207,7 +207,7 @@ def _push(heap, bounds, size):  # type: ignore[no-untyped-def]
         i = (i - 1) // 2
 
 
-@compiled_inside
+@compiled
 def _pop(heap, bounds, size):  # type: ignore[no-untyped-def]
     """The slot with the lowest bound, moved behind the heap."""
     first = heap[0]

@@ -23,7 +23,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.quadratics import add_quadratic, forward, minimise, set_quadratic, whiten
-from formulations.jit import compiled_inside
+from formulations.jit import compiled
 
 FREE, IN, OUT = 0, 1, 2
 # Most patterns per block, and the least share, tuned on 20 to 40 patterns.
@@ -74,7 +74,7 @@ def new_workspace(P: int, K: int) -> Workspace:
     )  # fmt: skip
 
 
-@compiled_inside
+@compiled
 def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  # type: ignore[no-untyped-def]
     """Set up the workspace of a node, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
     P, K = quadratics.shape[0], quadratics.shape[1] - 1
@@ -114,7 +114,7 @@ def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  #
     return cost - paid, count
 
 
-@compiled_inside
+@compiled
 def _prepare_subsets(forbidden, count, work):  # type: ignore[no-untyped-def]
     """Quadratics of the subsets of each block; the empty subset stays 0."""
     K = work.b.shape[1]

@@ -26,13 +26,13 @@ The diagonals of factors hold reciprocals. Loops are written out, because array 
 
 import numpy as np
 
-from formulations.jit import compiled, compiled_inside
+from formulations.jit import compiled
 
 # A pivot below this share of its diagonal entry counts as 0: the direction has no curvature.
 PIVOT_TOLERANCE = 1e-11
 
 
-@compiled_inside
+@compiled
 def set_quadratic(M, value):  # type: ignore[no-untyped-def]
     """M = value, in place."""
     for i in range(M.shape[0]):
@@ -40,7 +40,7 @@ def set_quadratic(M, value):  # type: ignore[no-untyped-def]
             M[i, j] = value[i, j]
 
 
-@compiled_inside
+@compiled
 def add_quadratic(M, other, sign):  # type: ignore[no-untyped-def]
     """M + sign * other, in place."""
     for i in range(M.shape[0]):
@@ -68,7 +68,7 @@ def least_value(M, L):  # type: ignore[no-untyped-def]
     return 0.0
 
 
-@compiled_inside
+@compiled
 def minimise(M, L, curved, center, K):  # type: ignore[no-untyped-def]
     """min over u of the quadratic M, its minimiser in ``center``; leaves the factor of its H in L."""
     factorise(M, L, curved, K)
@@ -83,7 +83,7 @@ def minimise(M, L, curved, center, K):  # type: ignore[no-untyped-def]
     return max(value, 0.0)
 
 
-@compiled_inside
+@compiled
 def factorise(H, L, curved, K):  # type: ignore[no-untyped-def]
     """L L' = H + 1 on the diagonal of directions without curvature."""
     for i in range(K):
@@ -101,7 +101,7 @@ def factorise(H, L, curved, K):  # type: ignore[no-untyped-def]
             L[i, i], curved[i] = 1.0, 0.0
 
 
-@compiled_inside
+@compiled
 def forward(L, x, K):  # type: ignore[no-untyped-def]
     """L^-1 x, in place."""
     for i in range(K):
@@ -111,7 +111,7 @@ def forward(L, x, K):  # type: ignore[no-untyped-def]
         x[i] = total * L[i, i]
 
 
-@compiled_inside
+@compiled
 def backward(L, x, K):  # type: ignore[no-untyped-def]
     """L^-T x, in place."""
     for i in range(K - 1, -1, -1):
@@ -121,7 +121,7 @@ def backward(L, x, K):  # type: ignore[no-untyped-def]
             x[k] -= L[i, k] * value
 
 
-@compiled_inside
+@compiled
 def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
     """The quadratic M in coordinates v = L'(u - center): v'A v - 2 b'v + the value returned; lower triangle of A."""
     value = M[K, K]
@@ -152,7 +152,7 @@ def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
     return value
 
 
-@compiled_inside
+@compiled
 def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped-def]
     """min over v of sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v, its minimiser in v; theta is 0 if not curved."""
     value = 0.0
