@@ -7,11 +7,11 @@ from numbers import Integral
 import numpy as np
 
 from admiss.partition.base import Partitioner
+from admiss.partition.compilation import compile_group_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
 from admiss.partition.proof import certified, deadline, one_leaf, unproven
-from admiss.terminal.progress import gap_counter, waiting
-from formulations.groups.compilation import compile_loops
+from admiss.terminal.progress import gap_counter
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.proven_groups import is_provable, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -73,8 +73,7 @@ class PatternGroups(Partitioner):
             raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
         limits = self.limits(statistics, feature_names)
         if limits.leaves > 1 and self.time_limit != 0:
-            with waiting("pattern groups: compiling, once"):
-                compile_loops()
+            compile_group_loops()
         start = time.perf_counter()
         if limits.leaves < 2:
             labels = np.zeros(len(statistics.patterns), dtype=np.int64)
