@@ -166,9 +166,11 @@ def _contenders(
 ) -> list[Task]:
     """The paths, not settled yet, that may have the smallest loss of all: at first only the one that seems to."""
     least = {task: _least(errors[task][1].sum(axis=0)) / folds[task[0]].weight for task in errors}
-    best = min(least, key=least.__getitem__)
+    best = min(least, key=least.__getitem__, default=None)
+    if best is None or not np.isfinite(least[best]):
+        return []
     if best not in settled:
-        return [best] if np.isfinite(least[best]) else []
+        return [best]
     limit = least[best] + max(LEAST_ERROR * least[best], SAFETY * largest_change)
     return [task for task in errors if task not in settled and least[task] <= limit]
 

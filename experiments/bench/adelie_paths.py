@@ -9,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import adelie
 import numpy as np
 
 # Steps of iteratively reweighted least squares at one lambda; adelie's default would take minutes where it stalls.
@@ -18,6 +17,8 @@ MAX_STEPS = 200
 
 def main(folder: Path, tolerance: float, write_coefficients: bool) -> None:
     """Fit the path of every job."""
+    import adelie  # absent where the module is only collected for its examples
+
     for k, job in enumerate(json.loads((folder / "adelie.json").read_text())):
         A = np.asfortranarray(np.fromfile(folder / f"A{job['fold']}.bin").reshape(job["columns"], -1).T)
         y, u, lambdas = (np.fromfile(folder / f"{name}{k}.bin") for name in ("y", "u", "lambda"))

@@ -31,7 +31,7 @@ def test_costs_are_last_pivots(size, count):
     G, packed = packed_grams(count, size, np.random.default_rng(size))
     ridge = np.append(0.0, np.append(np.arange(1.0, size - 1), 0.0))
     expected = [last_pivot(g + np.diag(ridge)) for g in G]
-    np.testing.assert_allclose(leaf_costs(packed, size, ridge, False), expected, rtol=1e-11)
+    np.testing.assert_allclose(leaf_costs(packed, size, ridge, False, 0, ESTIMATE, 0.0), expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("left_out", [1, 2, 3])
