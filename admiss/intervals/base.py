@@ -4,6 +4,7 @@ The rows are split at random: strata by pattern would make calibration rows more
 no longer exchangeable with them, and the coverage falls below its level.
 """
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import narwhals.stable.v2 as nw
@@ -195,20 +196,26 @@ class PatternConformal(AllowsMissing, BaseEstimator):
         covered, widths = self._evaluate(rows, self._read_target(y, len(rows), reset=False))
         return coverage_report(np.isnan(rows), covered, widths, self._levels(), feature_names(self), self._size_name)
 
+    @abstractmethod
     def _fit_models(self, X: Any, y: Any, seed: int) -> None:
-        raise NotImplementedError
+        """Fit what the sets are made of."""
 
+    @abstractmethod
     def _take_models(self) -> None:
-        raise NotImplementedError
+        """Take models that are fitted already."""
 
+    @abstractmethod
     def _read_target(self, y: Any, n: int, *, reset: bool) -> Any:
-        raise NotImplementedError
+        """The target of n rows, after checks."""
 
+    @abstractmethod
     def _outputs(self, X: FloatArray) -> FloatArray:
-        raise NotImplementedError
+        """What the models say of rows."""
 
+    @abstractmethod
     def _scores(self, outputs: FloatArray, y: Any) -> FloatArray:
-        raise NotImplementedError
+        """How far each target is from the output of its row."""
 
+    @abstractmethod
     def _evaluate(self, X: FloatArray, y: Any) -> tuple[BoolArray, FloatArray]:
-        raise NotImplementedError
+        """Whether the sets cover the target, and their sizes, by row and level."""
