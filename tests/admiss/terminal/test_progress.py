@@ -121,6 +121,7 @@ def test_long_messages_fit_the_terminal(quick, monkeypatch):
     assert max(map(len, sys.stderr.getvalue().split("\r"))) == 19
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_closed_standard_error_does_not_matter(quick, monkeypatch):
     closed = io.StringIO()
     closed.close()
