@@ -20,6 +20,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
+    "command_help",
     "plain_docstrings",
     "stored_results",
 ]

@@ -100,6 +100,16 @@ def test_command_line_errors_are_one_sentence(capsys):
     assert "The missing fraction must be between 0 and 1" in capsys.readouterr().err
 
 
+def test_an_unexpected_error_says_how_to_report_it(capsys, monkeypatch):
+    monkeypatch.setattr("admiss.cli.demo.make_synthetic", lambda **_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["demo"])
+    shown = capsys.readouterr().err
+    assert "admiss demo: unexpected error: please report it" in shown
+    assert f"admiss {admiss.__version__}" in shown
+    assert len(shown.strip().splitlines()) == 1
+
+
 def test_help_names_every_option(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["demo", "--help"])

@@ -10,6 +10,7 @@ from typing import NoReturn
 from admiss._version import __version__
 from admiss.extras import MissingPackageError
 from admiss.terminal.progress import command_progress
+from admiss.versions import versions
 from formulations.certificate import SolverError
 
 # For each command its module, which is imported if it is named, and what it does.
@@ -78,4 +79,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except Exception:  # a defect of admiss: the traceback follows the line on how to report it
+        print(how_to_report(options.parser.prog), file=sys.stderr)
+        raise
     return 0
+
+
+def how_to_report(command: str) -> str:
+    """The line that comes before the traceback of an unexpected error."""
+    found = ", ".join(f"{name} {value}" for name, value in versions().items() if value != "not installed")
+    return f"{command}: unexpected error: please report it with the lines below and these versions: {found}"
