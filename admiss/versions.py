@@ -33,6 +33,12 @@ def show_versions() -> None:
         print(f"{name:<13} {value}")
 
 
+def how_to_report(command: str) -> str:
+    """The line that comes before the traceback of an unexpected error of a command."""
+    found = ", ".join(f"{name} {value}" for name, value in versions().items() if value != "not installed")
+    return f"{command}: unexpected error: please report it with the lines below and these versions: {found}"
+
+
 def processor() -> str:
     """Model name of the processor, or its architecture if the system does not report a name."""
     cpuinfo = Path("/proc/cpuinfo")

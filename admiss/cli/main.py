@@ -10,7 +10,7 @@ from typing import NoReturn
 from admiss._version import __version__
 from admiss.extras import MissingPackageError
 from admiss.terminal.progress import command_progress
-from admiss.versions import versions
+from admiss.versions import how_to_report
 from formulations.certificate import SolverError
 
 # For each command its module, which is imported if it is named, and what it does.
@@ -83,9 +83,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(how_to_report(options.parser.prog), file=sys.stderr)
         raise
     return 0
-
-
-def how_to_report(command: str) -> str:
-    """The line that comes before the traceback of an unexpected error."""
-    found = ", ".join(f"{name} {value}" for name, value in versions().items() if value != "not installed")
-    return f"{command}: unexpected error: please report it with the lines below and these versions: {found}"

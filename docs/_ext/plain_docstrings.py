@@ -1,7 +1,7 @@
 """Docstrings are plain text with formulas: the bars and underscores in them are no markup.
 
-In prose, ``|w|`` would be a substitution of reStructuredText, and ``coef_`` a link. Both are escaped, except inside double
-backquotes, in examples and in indented blocks. References into scikit-learn's own pages become words.
+In prose, ``|w|`` would be a substitution of reStructuredText, and ``coef_`` a link. Both are escaped, except inside
+double backquotes, in examples and in indented blocks. References into scikit-learn's own pages become words.
 """
 
 import re

@@ -7,9 +7,10 @@
     :cell: {R2} ({authors n >= 40})
     ```
 
-reads these files of ``experiments/results``, keeps the rows with one of the values given (``a=b|c; d=e``), and shows them
-with ``:rows:`` on the left, the values of ``:across:`` on top and a cell for each pair. Without ``:across:`` it shows
-``:columns:`` (``name`` or ``name = heading``, separated by semicolons), or all. A file, a column or a value that does not exist is an error.
+reads these files of ``experiments/results``, keeps the rows with one of the values given (``a=b|c; d=e``), and shows
+them with ``:rows:`` on the left, the values of ``:across:`` on top and a cell for each pair. Without ``:across:`` it
+shows ``:columns:`` (``name`` or ``name = heading``, separated by semicolons), or all. A file, a column or a value
+that does not exist is an error.
 """
 
 import csv

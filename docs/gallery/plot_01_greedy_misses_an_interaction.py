@@ -2,9 +2,9 @@
 Greedy misses an interaction
 ============================
 
-Here the weights of the truth depend on two indicators together, as in an exclusive or: neither split alone lowers the cost
-much, both together do. Greedy splitting looks one split ahead and starts elsewhere; the exact tree finds the pair, and proves
-that no tree of this depth costs less.
+Here the weights of the truth depend on two indicators together, as in an exclusive or: neither split alone lowers the
+cost much, both together do. Greedy splitting looks one split ahead and starts elsewhere; the exact tree finds the
+pair, and proves that no tree of this depth costs less.
 """
 
 import matplotlib.pyplot as plt

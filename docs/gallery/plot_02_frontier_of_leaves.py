@@ -2,9 +2,9 @@
 The frontier of leaves
 ======================
 
-How much does each further leaf buy? The dynamic program proves the lowest cost for every number of leaves at once; greedy
-splitting has a cost for each number too. On interacting patterns the two part at once; when values are missing completely at
-random they nearly agree.
+How much does each further leaf buy? The dynamic program proves the lowest cost for every number of leaves at once;
+greedy splitting has a cost for each number too. On interacting patterns the two part at once; when values are missing
+completely at random they nearly agree.
 """
 
 import matplotlib.pyplot as plt

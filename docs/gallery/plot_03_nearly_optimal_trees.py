@@ -2,9 +2,9 @@
 How many trees are nearly optimal
 =================================
 
-The same dynamic program counts the trees whose cost is within a few percent of the optimum. Where thousands are as good, the
-rows hardly tell them apart, and a slightly lower cost says little about new rows. Where greedy's tree lies far to the right of
-the curve, greedy has missed something.
+The same dynamic program counts the trees whose cost is within a few percent of the optimum. Where thousands are as
+good, the rows hardly tell them apart, and a slightly lower cost says little about new rows. Where greedy's tree lies
+far to the right of the curve, greedy has missed something.
 """
 
 import matplotlib.pyplot as plt

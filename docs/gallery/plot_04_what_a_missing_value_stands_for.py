@@ -2,9 +2,10 @@
 What a missing value stands for
 ===============================
 
-Under censoring the large values are the missing ones, so the mean of the observed values is too low. An affine intercept is
-the best constant imputation, learned with the regression: ``imputation_`` says what a missing value stands for. It lies on the side
-of the missing values, and since a missing value also says something about the others, not always at their mean.
+Under censoring the large values are the missing ones, so the mean of the observed values is too low. An affine
+intercept is the best constant imputation, learned with the regression: ``imputation_`` says what a missing value
+stands for. It lies on the side of the missing values, and since a missing value also says something about the others,
+not always at their mean.
 """
 
 import matplotlib.pyplot as plt
@@ -22,6 +23,14 @@ fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 places = np.arange(6)
 ax.plot(places, observed, "o", label="mean of the observed values")
 ax.plot(places, model.imputation_, "D", label="learned by the model")
-ax.plot(places, hidden, "_", markersize=22, markeredgewidth=2, color="black", label="mean of the missing values (unknown to it)")
+ax.plot(
+    places,
+    hidden,
+    "_",
+    markersize=22,
+    markeredgewidth=2,
+    color="black",
+    label="mean of the missing values (unknown to it)",
+)
 ax.set(xticks=places, xticklabels=[f"x{j}" for j in places], ylabel="value")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))

@@ -2,13 +2,13 @@
 Weights by pattern
 ==================
 
-When a feature is missing, correlated features stand in for it: the best weights depend on the pattern. An affine class learns
-how each weight changes with each indicator; ``coef_at`` gives the model at any pattern, seen in training or not.
+When a feature is missing, correlated features stand in for it: the best weights depend on the pattern. An affine
+class learns how each weight changes with each indicator; ``coef_at`` gives the model at any pattern, seen in training
+or not.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-
 import pandas as pd
 
 from admiss import AdaptiveRegressorCV

@@ -2,9 +2,9 @@
 Bias and estimation by adaptivity level
 =======================================
 
-More adaptive weights follow the truth more closely and have more coefficients to estimate. From means and covariances the bias
-of each order can be computed before any fit, if values are missing completely at random; the estimation part grows with the
-number of coefficients. Their sum is smallest at order 1 with 1,000 rows, and at order 2 with 50,000.
+More adaptive weights follow the truth more closely and have more coefficients to estimate. From means and covariances
+the bias of each order can be computed before any fit, if values are missing completely at random; the estimation part
+grows with the number of coefficients. Their sum is smallest at order 1 with 1,000 rows, and at order 2 with 50,000.
 """
 
 import matplotlib.pyplot as plt

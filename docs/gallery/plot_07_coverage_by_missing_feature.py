@@ -2,9 +2,9 @@
 Coverage by missing feature
 ===========================
 
-Intervals that cover 90 % of all rows may cover far fewer of those in which an important feature is missing. A threshold that
-depends on the pattern through (1, m) covers 90 % given that any one feature is missing, and given that it is observed,
-whatever missingness depends on. The bars are binomial intervals of the coverage on test rows.
+Intervals that cover 90 % of all rows may cover far fewer of those in which an important feature is missing. A
+threshold that depends on the pattern through (1, m) covers 90 % given that any one feature is missing, and given that
+it is observed, whatever missingness depends on. The bars are binomial intervals of the coverage on test rows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 A real data set, from load to report
 ====================================
 
-Diabetes among Pima women (``MASS::Pima.tr2`` in R): of 300 women, the skin fold of 98 was not measured. Load the table, choose
-a class by cross-validation, read the model, and see what it says where something is missing.
+Diabetes among Pima women (``MASS::Pima.tr2`` in R): of 300 women, the skin fold of 98 was not measured. Load the
+table, choose a class by cross-validation, read the model, and see what it says where something is missing.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ print("chosen:", model.best_params_["adaptivity"])
 print(model.to_text())
 
 # %%
-# Probabilities of rows held out, for those with and without the skin fold: what is missing costs little here, as body mass
-# stands in for it.
+# Probabilities of rows held out, for those with and without the skin fold: what is missing costs little here, as body
+# mass stands in for it.
 
 probability = cross_val_predict(model, X, pima.y, method="predict_proba")[:, 1]
 missing = X["skin"].isna().to_numpy()

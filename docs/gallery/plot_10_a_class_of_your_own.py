@@ -2,9 +2,9 @@
 A class of your own
 ===================
 
-An adaptivity class is a basis of functions of the pattern. This one lets the weights depend on how many values are missing;
-everything else (program, penalties, certificate, cross-validation, printing) follows. ``check_adaptivity`` runs the contract
-of classes, and ``compare_classes`` puts yours beside others on the same folds.
+An adaptivity class is a basis of functions of the pattern. This one lets the weights depend on how many values are
+missing; everything else (program, penalties, certificate, cross-validation, printing) follows. ``check_adaptivity``
+runs the contract of classes, and ``compare_classes`` puts yours beside others on the same folds.
 """
 
 import matplotlib.pyplot as plt

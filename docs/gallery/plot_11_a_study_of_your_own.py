@@ -2,9 +2,9 @@
 A study of your own
 ===================
 
-A study compares methods on instances: every pair is computed once, in a process of its own, and kept, so that a study can be
-stopped and continued at any time. Here mean imputation with and without indicators and an adaptive model, as more values of one
-table are deleted. ``admiss study report`` makes a page of the same table.
+A study compares methods on instances: every pair is computed once, in a process of its own, and kept, so that a study
+can be stopped and continued at any time. Here mean imputation with and without indicators and an adaptive model, as
+more values of one table are deleted. ``admiss study report`` makes a page of the same table.
 """
 
 import tempfile

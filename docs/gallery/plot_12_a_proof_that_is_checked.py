@@ -2,9 +2,10 @@
 A proof that is checked
 =======================
 
-Every optimum carries a certificate. ``verify`` proves it again in exact and ball arithmetic, sharing nothing with the solvers:
-the partition is a partition, the model costs what is stated, and no partition of its class costs less. A certificate that
-was tampered with is rejected. Below, the proven bound and the cost found, as the depth of the tree grows.
+Every optimum carries a certificate. ``verify`` proves it again in exact and ball arithmetic, sharing nothing with the
+solvers: the partition is a partition, the model costs what is stated, and no partition of its class costs less. A
+certificate that was tampered with is rejected. Below, the proven bound and the cost found, as the depth of the tree
+grows.
 """
 
 from dataclasses import replace

@@ -2,8 +2,9 @@
 Imputed values that suit the predictor
 ======================================
 
-Joint impute-then-regress learns the imputed values together with any predictor of scikit-learn. Under censoring a forest gains
-from values beyond the observed ones; if values are missing completely at random the mean is as good, and the search keeps it.
+Joint impute-then-regress learns the imputed values together with any predictor of scikit-learn. Under censoring a
+forest gains from values beyond the observed ones; if values are missing completely at random the mean is as good, and
+the search keeps it.
 """
 
 import matplotlib.pyplot as plt
@@ -29,4 +30,6 @@ fig, ax = plt.subplots(figsize=(5.4, 3), layout="constrained")
 for k, values in enumerate(gains.values()):
     ax.plot(values, np.full(3, k), "o", markersize=9)
 ax.axvline(0, color="grey", linewidth=1)
-ax.set(yticks=range(2), yticklabels=gains, ylim=(-0.5, 1.5), xlabel="R2 of joint imputation minus R2 of mean imputation")
+ax.set(
+    yticks=range(2), yticklabels=gains, ylim=(-0.5, 1.5), xlabel="R2 of joint imputation minus R2 of mean imputation"
+)

@@ -13,7 +13,9 @@ import admiss
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
-    path for path in [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")] if path.parent.name != "examples" and ">>> " in path.read_text()
+    path
+    for path in [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]
+    if path.parent.name != "examples" and ">>> " in path.read_text()
 )
 PUBLIC = ("adaptivity", "baselines", "bounds", "datasets", "joint", "laws", "partition", "plots", "study", "testing")
 # Constants and aliases of types, which have no page.

@@ -17,6 +17,7 @@ from admiss.study.outcome import encodable
 from admiss.study.plan import EngineError, Plan, instance_recipe
 from admiss.study.run import listed
 from admiss.study.session import run_plan
+from admiss.versions import how_to_report
 
 OUT_HELP = "folder of the store (default: runs/STUDY-SCALE, or runs/STUDY for a study with one scale)"
 Handler = Callable[[argparse.Namespace], str]
@@ -61,6 +62,9 @@ def run_handler(options: argparse.Namespace, program: str, arguments: Sequence[s
     except KeyboardInterrupt as interruption:
         print(str(interruption) or "interrupted", file=sys.stderr)
         return 130
+    except Exception:  # a defect of admiss: the traceback follows
+        print(how_to_report(program), file=sys.stderr)
+        raise
     return 0
 
 
