@@ -19,7 +19,7 @@ PAGES = sorted(
 )
 PUBLIC = ("adaptivity", "baselines", "bounds", "datasets", "joint", "laws", "partition", "plots", "study", "testing")
 # Constants and aliases of types, which have no page.
-CONSTANTS = {"Scores", "BASELINES", "GRIDS", "DEFAULT_PRIOR", "LAWS", "__version__"}
+CONSTANTS = {"Mechanism", "Scores", "BASELINES", "GRIDS", "DEFAULT_PRIOR", "LAWS", "__version__"}
 
 
 @pytest.mark.slow
