@@ -1,7 +1,7 @@
 """Data frames one after the other: from an iterator, a function that returns one, or a lazy frame of polars.
 
-The first frame determines the columns and, unless they are given, the values of text. A function can be called again, as
-a pass that continues after an interruption needs; an iterator is used up by one pass.
+The first frame determines the columns and, unless they are given, the values of text. A function can be called again,
+as a pass that continues after an interruption needs; an iterator is used up by one pass.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -89,11 +89,13 @@ class FrameSource(Source):
             first = next(iterator, None)
             if first is None:
                 raise SourceError(f"{name or 'The iterator'} has no data frame.")
-            frame = _eager(first, name or "frame 0")
+            frame = eager(first, name or "frame 0")
             self._started = chain([first], iterator)
             kinds = {column: kind_of(frame[column].dtype) for column in frame.columns}
             text = [n for n, k in kinds.items() if k == "text" and n not in drop]
-            levels = {n: frame[n].cast(nw.String).drop_nulls().unique().to_list() for n in text} | dict(categories or {})
+            levels = {n: frame[n].cast(nw.String).drop_nulls().unique().to_list() for n in text} | dict(
+                categories or {}
+            )
             schema = make_schema(
                 kinds, levels, where=name or "The first frame", target=target, weight=weight, key=key,
                 features=features, drop=drop, unknown=unknown,
@@ -104,10 +106,11 @@ class FrameSource(Source):
         started, self._started = self._started, None
         for number, frame in enumerate(started if started is not None else self.frames()):
             where = f"{self.name or 'the frames'}, frame {number}"
-            yield Frame(_eager(frame, where), number, self.schema, self.name)
+            yield Frame(eager(frame, where), number, self.schema, self.name)
 
 
-def _eager(frame: Any, where: str) -> Any:
+def eager(frame: Any, where: str) -> Any:
+    """A data frame as narwhals takes it."""
     try:
         return nw.from_native(frame, eager_only=True)
     except (TypeError, nw.exceptions.NarwhalsError) as error:
@@ -117,7 +120,11 @@ def _eager(frame: Any, where: str) -> Any:
 
 def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
     """A function that returns the frames from the first."""
-    if hasattr(frames, "collect_batches"):
+    if isinstance(nw.from_native(frames, pass_through=True), nw.LazyFrame):
+        if not hasattr(frames, "collect_batches"):
+            raise SourceError(
+                "This lazy frame cannot be collected in batches: upgrade polars, or name the files themselves."
+            )
         return lambda: frames.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True)
     if isinstance(nw.from_native(frames, pass_through=True), nw.DataFrame):
         return lambda: [frames]
@@ -128,7 +135,9 @@ def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
     try:
         used = [iter(frames)]
     except TypeError as error:
-        raise SourceError(f"Data frames or a function that returns them are needed, not {type(frames).__name__}.") from error
+        raise SourceError(
+            f"Data frames or a function that returns them are needed, not {type(frames).__name__}."
+        ) from error
 
     def once() -> Iterable[Any]:
         if not used:

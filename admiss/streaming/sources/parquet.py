@@ -203,7 +203,9 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
         kinds = {column: kind_of(dtype) for column, dtype in types.items()}
         kinds |= {n: "numbers" if n in numeric else "text" for n in constants}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        files.append(ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), status, digest))
+        files.append(
+            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), status, digest)
+        )
     if not any(sum(file.group_rows) for file in files):
         raise SourceError(f"{paths[0]} has no rows." if len(paths) == 1 else f"The {len(paths):,} files have no rows.")
     return files
@@ -255,8 +257,8 @@ def _check_columns(file: ParquetFile, schema: Schema) -> None:
         expected = "numbers" if levels is None else "text"
         if kinds[name] not in (expected, "empty"):
             raise SourceError(
-                f"{file.name}: column {name!r} holds {'text' if levels is None else 'numbers'}, and {expected} in other files: "
-                "write it with the same type, or leave it out with drop."
+                f"{file.name}: column {name!r} does not hold {expected}, as it does in other files: write it with the "
+                "same type, or leave it out with drop."
             )
     for name in filter(None, (schema.target, schema.weight)):
         if kinds[name] not in ("numbers", "empty"):

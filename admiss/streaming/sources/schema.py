@@ -8,8 +8,8 @@ dates, times and durations            days, dates since 1970-01-01
 text                                  a 0/1 column per value, one for two values
 ====================================  =========================================================
 
-Null, NaN and the words of :data:`~admiss.user_table.column.MISSING_WORDS` are missing, and 0/1 columns are missing where
-the text is. A value of text that the schema does not know is an error, or missing if ``unknown`` says so.
+Null, NaN and the words of :data:`~admiss.user_table.column.MISSING_WORDS` are missing, and 0/1 columns are missing
+where the text is. A value of text that the schema does not know is an error, or missing if ``unknown`` says so.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -112,8 +112,8 @@ class Schema:
                 unknown.append(repr(level))
         if unknown and self.unknown == "error":
             raise SourceError(
-                f"{where}: column {series.name!r} holds {listed(sorted(unknown), 3)}, which is not one of its known values "
-                f"({listed(levels)}): give all values in categories, or unknown='missing'."
+                f"{where}: column {series.name!r} holds {listed(sorted(unknown), 3)}, which is not one of its known "
+                f"values ({listed(levels)}): give all values in categories, or unknown='missing'."
             )
         return codes
 
@@ -194,7 +194,8 @@ def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | N
     found = sorted({text for text in text_column(name, values).texts if text is not None})
     if len(found) > MOST_LEVELS:
         raise SourceError(
-            f"{where}: column {name!r} is text with more than {MOST_LEVELS} values: leave it out with drop, or encode it."
+            f"{where}: column {name!r} is text with more than {MOST_LEVELS} values: leave it out with drop, or encode "
+            "it as numbers."
         )
     return tuple(found) or None
 

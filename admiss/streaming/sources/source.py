@@ -1,14 +1,14 @@
 """A source of rows: chunks that are read one after the other, or on several machines.
 
 A chunk is what is counted as a whole: a row group of a Parquet file, a data frame of an iterator, a slice of an array.
-It is read in batches, so that memory depends on neither the rows of the source nor those of a chunk. A row is identified
-by its file, its row group and its number in the group, whatever the number and the order of the batches.
+It is read in batches, so that memory depends on neither the rows of the source nor those of a chunk. A row is
+identified by its file, its row group and its number in the group, whatever the number and the order of the batches.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -19,18 +19,10 @@ from formulations.arrays import FloatArray
 BATCH_ROWS = 2**17
 
 
-@dataclass(frozen=True)
-class Place:
-    """The identity of the first row of a batch; the others follow.
+class Place(NamedTuple):
+    """The identity of the first row of a batch, which the others follow: file, row group, and row, counted from 0.
 
-    Parameters
-    ----------
-    file : int
-        Number of the file in the sorted list of files; 0 for arrays and frames.
-    group : int
-        Row group in the file, or number of the frame.
-    row : int
-        Row in the group.
+    Files are numbered in the order of their names. Frames are row groups of file 0, and arrays its row group 0.
     """
 
     file: int = 0
