@@ -8,6 +8,7 @@ Partitions of a Dask data frame and delayed frames are computed where their stat
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
@@ -33,7 +34,13 @@ def computed_on_dask(
     units: Iterator[list[Chunk]], empty: RowStatistics, workers: int | None, scheduler: str | None
 ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
     """Units with their statistics, in order; without a scheduler, a local cluster of so many workers lives as long."""
-    with connection(workers or 1, scheduler) as client:
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(connection(workers or 1, scheduler))
+        except RuntimeError as error:
+            raise EngineError(
+                "Workers on this machine could not start: a script must call this under if __name__ == '__main__'."
+            ) from error
         running: dict[str, tuple[int, list[Chunk]]] = {}
         finished: dict[int, tuple[list[Chunk], RowStatistics]] = {}
         numbered, following = enumerate(units), 0

@@ -32,4 +32,6 @@ def _add(statistics: RowStatistics, batch: Batch) -> None:
     if without.any():
         weight = np.where(without, 0.0, 1.0 if weight is None else weight)
         y = np.where(without, 0.0, y)
+    if weight is not None and not weight.any():
+        return
     statistics.update(batch.X, y, weight, keys=batch.keys, place=batch.place)

@@ -1,6 +1,6 @@
 """The source that some data are."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ def open_source(
     return FrameSource(data, target, **options)
 
 
-def _scanned(data: str | Path) -> Callable[[], Any]:
+def _scanned(data: str | Path) -> Any:
     """CSV files as a lazy frame that is collected in batches."""
     paths = sorted(glob(str(data))) if not Path(data).is_file() else [str(data)]
     if not paths:
