@@ -31,7 +31,11 @@ UNITS_PER_THREAD = 2
 
 
 def computed_on_dask(
-    units: Iterator[list[Chunk]], empty: RowStatistics, workers: int | None, scheduler: str | None
+    units: Iterator[list[Chunk]],
+    empty: RowStatistics,
+    names: Sequence[str],
+    workers: int | None,
+    scheduler: str | None,
 ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
     """Units with their statistics, in order; without a scheduler, a local cluster of so many workers lives as long."""
     with ExitStack() as stack:
@@ -44,12 +48,12 @@ def computed_on_dask(
         running: dict[str, tuple[int, list[Chunk]]] = {}
         finished: dict[int, tuple[list[Chunk], RowStatistics]] = {}
         numbered, following = enumerate(units), 0
-        tasks = distributed.as_completed([], with_results=True, raise_errors=False)
+        tasks = distributed.as_completed([], loop=client.loop, with_results=True, raise_errors=False)
         try:
             while True:
                 most = UNITS_PER_THREAD * max(1, sum(client.nthreads().values()))
                 for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
-                    future = _submitted(client, unit, empty)
+                    future = _submitted(client, unit, empty, names)
                     running[future.key] = number, unit
                     tasks.add(future)
                 if not running:
@@ -67,16 +71,18 @@ def computed_on_dask(
                 client.cancel(list(tasks.futures))
 
 
-def _submitted(client: Any, unit: list[Chunk], empty: RowStatistics) -> Any:
+def _submitted(client: Any, unit: list[Chunk], empty: RowStatistics, names: Sequence[str]) -> Any:
     """The future of the statistics of a unit; Dask replaces those of frames by the frames, where they are needed."""
     frames = [client.compute(chunk.delayed) if isinstance(chunk, Partition) else None for chunk in unit]
     chunks = [chunk.without_task() if isinstance(chunk, Partition) else chunk for chunk in unit]
-    return client.submit(_on_worker, chunks, frames, empty, pure=False)
+    return client.submit(_on_worker, chunks, frames, empty, names, pure=False)
 
 
-def _on_worker(chunks: Sequence[Chunk], frames: Sequence[Any], empty: RowStatistics) -> RowStatistics:
+def _on_worker(
+    chunks: Sequence[Chunk], frames: Sequence[Any], empty: RowStatistics, names: Sequence[str]
+) -> RowStatistics:
     pairs = zip(chunks, frames, strict=True)
-    return unit_statistics([c.of_frame(f) if isinstance(c, Partition) else c for c, f in pairs], empty)
+    return unit_statistics([c.of_frame(f) if isinstance(c, Partition) else c for c, f in pairs], empty, names)
 
 
 def _explained(future: Any, result: Any, client: Any) -> Exception:

@@ -17,8 +17,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from admiss.streaming.checkpoint import Checkpoint, CheckpointError, opened
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Chunk, Source
@@ -98,7 +96,6 @@ class _Pass:
         units = _units(chunks, 1 if size is None else -(-size // MOST_UNITS))
         with _reporter(size) as report:
             for unit, statistics in self._computed(units, workers, scheduler):
-                statistics.feature_names_in_ = np.array(self.source.schema.names, dtype=object)
                 self.total = statistics if self.total is None else self.total.merge(statistics)
                 self.n_done += len(unit)
                 if self.kept is not None:  # digests of arrays and frames read all of their rows
@@ -111,13 +108,14 @@ class _Pass:
         self, units: Iterator[list[Chunk]], workers: int | None, scheduler: str | None
     ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
         """Units with their statistics, in order."""
+        names = self.source.schema.names
         if workers is None and scheduler is None:
             for unit in units:
-                yield unit, unit_statistics(unit, self.empty)
+                yield unit, unit_statistics(unit, self.empty, names)
             return
         from admiss.streaming.on_dask import computed_on_dask
 
-        yield from computed_on_dask(units, self.empty, workers, scheduler)
+        yield from computed_on_dask(units, self.empty, names, workers, scheduler)
 
     def _save(self, *, complete: bool = False) -> None:
         if self.kept is not None and self.total is not None and (complete or len(self.done) > len(self.kept.chunks)):

@@ -10,18 +10,23 @@ from admiss.streaming.sources.source import Batch, Chunk
 from admiss.streaming.statistics import RowStatistics
 
 
-def unit_statistics(unit: Sequence[Chunk], empty: RowStatistics) -> RowStatistics:
-    """The statistics of some chunks."""
+def unit_statistics(unit: Sequence[Chunk], empty: RowStatistics, names: Sequence[str]) -> RowStatistics:
+    """The statistics of some chunks, with the names of their features."""
     found = clone(empty)
     for chunk in unit:
-        try:
-            for batch in chunk.batches():
+        for batch in chunk.batches():
+            try:
                 _add(found, batch)
-        except SourceError:
-            raise
-        except ValueError as error:
-            raise SourceError(f"{chunk.name}: {error}") from error
+            except ValueError as error:
+                raise SourceError(f"{chunk.name}: {_infinite(batch, names) or error}") from error
+    found.feature_names_in_ = np.array(names, dtype=object)
     return found
+
+
+def _infinite(batch: Batch, names: Sequence[str]) -> str:
+    """A sentence with the columns that contain infinity, of which the statistics of an array know the numbers only."""
+    found = [name for name, column in zip(names, batch.X.T, strict=True) if np.isinf(column).any()]
+    return f"column {', '.join(found[:5])} contains infinity: replace it, with null if it is missing." if found else ""
 
 
 def _add(statistics: RowStatistics, batch: Batch) -> None:

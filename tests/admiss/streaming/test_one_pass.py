@@ -161,7 +161,7 @@ def test_two_passes_do_not_share_a_checkpoint(tmp_path: Path) -> None:
 
 def test_values_that_cannot_be_used_are_located(tmp_path: Path) -> None:
     folder = write_rows(tmp_path / "rows", np.where(np.arange(2000)[:, None] == 1999, np.inf, X), Y, 3)
-    with pytest.raises(SourceError, match=r"^0002.parquet, row group 9: X contains infinity in column"):
+    with pytest.raises(SourceError, match=r"^0002.parquet, row group 9: column x0, x1, x2, x3 contains infinity"):
         accumulate(open_source(folder, "y", key="id"), EMPTY)
     with pytest.raises(SourceError, match="no target: name the column"):
         accumulate(open_source(folder, key="id"), EMPTY)
