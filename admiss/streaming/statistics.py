@@ -31,6 +31,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
 )
+from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
 from admiss.streaming.product_moments import ProductMoments
@@ -196,16 +197,26 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         """Number of folds, 1 if there are none."""
         return 1 if self.folds is None else self.folds.n_splits
 
-    def summary(self, folds: IntArray | None = None) -> FeatureSummary:
-        """Counts, means, deviations and ranges of the rows, or of those of some folds."""
+    @property
+    def features(self) -> FeatureSums:
+        """Sums of the features and of the target."""
         part = self.parts.get(FEATURES)
         if not isinstance(part, FeatureSums):
             raise ValueError("These statistics have no rows yet: update them first.")
-        return part.summary(np.arange(self.n_folds) if folds is None else folds)
+        return part
+
+    def pattern_table(self) -> PatternTable:
+        """The patterns of the rows; empty if they are not kept."""
+        no_patterns, no_rows = np.zeros((0, self.n_features_in_), dtype=bool), np.zeros(0, dtype=np.int64)
+        return PatternTable(no_patterns, no_rows, no_rows, np.zeros(0))
+
+    def summary(self, folds: IntArray | None = None) -> FeatureSummary:
+        """Counts, means, deviations and ranges of the rows, or of those of some folds."""
+        return self.features.summary(np.arange(self.n_folds) if folds is None else folds)
 
     def moments_for(self, adaptivity: Adaptivity) -> ProductMoments:
         """The moments from which a class can be fitted, with the fewest columns."""
-        held = [part for part in self.parts.values() if isinstance(part, ProductMoments)]
+        held = self._moments()
         fitting = [part for part in held if part.columns.serves(adaptivity)]
         if not fitting:
             names = ", ".join(repr(part.columns.adaptivity) for part in held) or "no class"
@@ -214,6 +225,13 @@ class RowStatistics(AllowsMissing, BaseEstimator):
                 f"RowStatistics(adaptivity={adaptivity!r})."
             )
         return min(fitting, key=lambda part: part.columns.n_columns)
+
+    def serves(self, adaptivity: Adaptivity) -> bool:
+        """Whether there are moments from which a class can be fitted."""
+        return any(part.columns.serves(adaptivity) for part in self._moments())
+
+    def _moments(self) -> list[ProductMoments]:
+        return [part for part in self.parts.values() if isinstance(part, ProductMoments)]
 
     def _check_parameters(self) -> None:
         self._classes()
