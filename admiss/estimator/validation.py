@@ -195,14 +195,14 @@ def _require_target(estimator: Any, y: Any) -> None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
 
 
-def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
-    """Sample weights, ones by default; non-negative and not all 0."""
+def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False) -> FloatArray:
+    """Sample weights, ones by default; non-negative and not all 0, unless ``allow_zero``."""
     if sample_weight is not None and not isinstance(sample_weight, Real):
         sample_weight = _one_column(sample_weight, "sample_weight")
         if sample_weight.dtype.kind in "OUSV":
             sample_weight = _numbers(sample_weight, "sample_weight")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.sum() > 0:
+    if not allow_zero and not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
     return np.asarray(weights)
 
