@@ -60,7 +60,7 @@ class SetSums:
     @classmethod
     def zero(cls, n_features: int, depth: int) -> "SetSums":
         """Sums over no rows."""
-        size = n_features + 2
+        size, depth = n_features + 2, min(depth, n_features)
         return cls(
             n_features,
             depth,
