@@ -188,9 +188,53 @@ def fit_design(
     del M  # an eighth of X
     table = PatternTable.of_missing(part, sample_weight)
     constant, counts = _basis_on_patterns(fitted, table)
-    n_basis = len(constant)
+    n_columns = int(fitted.mask(len(features)).sum())
+    low, high = -np.ones(n_columns), np.ones(n_columns)
+    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
+        # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
+        low, high = _extremes(fitted, part, centre, n_columns)
+    observed = Observed(features, missable, mean, spread, centre, table, float(table.weights.sum()))
+    return assembled(fitted, observed, constant, counts, (low, high), scale=scale, fit_intercept=fit_intercept)
 
-    pairs = np.argwhere(fitted.mask(len(features)))
+
+@dataclass(frozen=True)
+class Observed:
+    """Training rows as far as a design depends on them: attributes of :class:`Design`, and the weight of the rows."""
+
+    features: IntArray
+    missable: BoolArray
+    mean: FloatArray
+    spread: FloatArray
+    centre: FloatArray
+    patterns: PatternTable
+    weight: float
+
+
+def assembled(
+    fitted: Adaptivity,
+    observed: Observed,
+    constant: BoolArray,
+    counts: FloatArray,
+    extremes: tuple[FloatArray, FloatArray],
+    *,
+    scale: bool,
+    fit_intercept: bool,
+) -> Design:
+    """The design of a fitted class, without columns that are 0 or, next to a free intercept, constant.
+
+    Parameters
+    ----------
+    fitted : Adaptivity
+    observed : Observed
+    constant : bool array of shape (K,)
+        Whether each basis function is constant and not 0.
+    counts : array of shape (d + 1, K)
+        n_k.
+    extremes : two arrays
+        Smallest and largest value of each column of the class; only whether they are equal, and 0, matters.
+    """
+    n_basis, (low, high) = len(constant), extremes
+    pairs = np.argwhere(fitted.mask(len(observed.features)))
     position = np.arange(len(pairs))
     counts = counts[pairs[:, 0], pairs[:, 1]]
     adaptive = ~constant[pairs[:, 1]]
@@ -200,10 +244,6 @@ def fit_design(
         free[np.flatnonzero(is_intercept & ~adaptive)[1:]] = False
         free &= ~adaptive
     keep = counts > 0
-    low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
-    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
-        # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
-        low, high = _extremes(fitted, part, centre, len(pairs))
     if not fitted.has_structure():  # a structure may determine the coefficient of a column that is 0 on every row
         keep &= (low != 0) | (high != 0)
     if fit_intercept:
@@ -212,18 +252,18 @@ def fit_design(
             pairs = np.vstack([pairs, [[0, n_basis]]])
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
-            counts = np.append(counts, table.weights.sum())
+            counts = np.append(counts, observed.weight)
     else:
         keep &= ~free
     return Design(
         adaptivity=fitted,
-        features=features,
-        missable=missable,
-        mean=mean,
-        spread=spread,
-        centre=centre,
-        scale=spread if scale else np.ones(len(features)),
-        patterns=table,
+        features=observed.features,
+        missable=observed.missable,
+        mean=observed.mean,
+        spread=observed.spread,
+        centre=observed.centre,
+        scale=observed.spread if scale else np.ones(len(observed.features)),
+        patterns=observed.patterns,
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],

@@ -175,23 +175,27 @@ def _pseudo_inverse(G: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(G, hermitian=True))
 
 
+def error_by_moments(moments: Moments, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+    """The summed squared error on rows with these moments as a function of rows of penalised coefficients."""
+    f, k = np.flatnonzero(quadratic.free), np.flatnonzero(~quadratic.free)
+
+    def by_moments(W: FloatArray) -> FloatArray:
+        used = np.flatnonzero(W.any(axis=0))
+        columns = np.concatenate([k[used], f])
+        full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
+        order = np.argsort(columns)
+        return moments.selected(columns[order]).squared_errors(full[:, order])
+
+    return by_moments
+
+
 def held_out_error(
     design: Design, quadratic: Quadratic, X: FloatArray, y: FloatArray, s: FloatArray
 ) -> Callable[[FloatArray], FloatArray]:
     """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
     f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
     if len(X) > len(design.pairs):
-        moments = moments_of(WeightedRows(design, X, y, s, quadratic.shift))
-
-        def by_moments(W: FloatArray) -> FloatArray:
-            used = np.flatnonzero(W.any(axis=0))
-            columns = np.concatenate([k[used], f])
-            full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
-            order = np.argsort(columns)
-            return moments.selected(columns[order]).squared_errors(full[:, order])
-
-        return by_moments
-
+        return error_by_moments(moments_of(WeightedRows(design, X, y, s, quadratic.shift)), quadratic)
     A = design.whole(X)
     A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
 

@@ -3,7 +3,11 @@
     G_f = sum_{i in fold f} s_i u_i u_i',        u = (psi(m), o_j (x_j - a_j) phi_k(m), y - a_y)
 
 Rows are processed in blocks, sorted by fold: the matrix of a fold in a block is one product of BLAS. Sums of different
-anchors are added after a linear map of one of them.
+anchors are added after a linear map T of one of them, G -> T G T'.
+
+*Accuracy.* |G_computed - G|_ij <= e D_i D_j  with D_i^2 the sum of squares of column i, and e = gamma(rows of a block):
+the sums of blocks are compensated. A map takes D to |T| D and adds a few roundings to e; the sizes of sums that are
+added are sqrt(D^2 + D'^2).
 """
 
 import numpy as np
@@ -15,6 +19,7 @@ from admiss.streaming.product_columns import ProductColumns, product_columns
 from admiss.streaming.rows import Arrays, Rows, Shape
 from admiss.streaming.sums import CompensatedSum
 from formulations.arrays import FloatArray, IntArray
+from formulations.erm.rounding import gamma
 
 # Entries of a block, and rows at least and at most.
 BLOCK_ENTRIES, FEWEST_ROWS, MOST_ROWS = 2**18, 512, 4096
@@ -29,6 +34,8 @@ class ProductMoments:
         p = self.columns.n_columns
         self.anchor = np.full(shape.n_features + 1, np.nan)
         self.sums = CompensatedSum((shape.n_folds, p, p))
+        self.squares = np.zeros((shape.n_folds, p))
+        self.n_maps = 0
         # of functions that are not indicators: the weight of the rows on which they are not 0, and their range
         Q = self.columns.n_functions if self.columns.sets is None else 0
         self.n_used = CompensatedSum((shape.n_folds, Q))
@@ -50,7 +57,9 @@ class ProductMoments:
             for f, (first, end) in enumerate(zip(np.append(0, ends), ends, strict=False)):
                 if end > first:
                     part = filled[first:end]
-                    self.sums.add(f, part.T @ part)
+                    G = part.T @ part
+                    self.sums.add(f, G)
+                    self.squares[f] += np.diag(G)
                     if psi is not None:
                         self._count(f, psi[first:end], block.s[order[first:end]])
 
@@ -59,13 +68,19 @@ class ProductMoments:
         self.low[f], self.high[f] = np.minimum(self.low[f], psi.min(axis=0)), np.maximum(self.high[f], psi.max(axis=0))
 
     def merged(self, other: "ProductMoments") -> "ProductMoments":
-        """The moments of the rows of both."""
+        """The moments of the rows of both, with the anchors of the larger part: sizes grow with every map."""
         found = ProductMoments(self.shape, self.columns.adaptivity)
-        found.anchor = np.where(np.isnan(self.anchor), other.anchor, self.anchor)
+        first, second = (self, other) if self.squares[:, 0].sum() >= other.squares[:, 0].sum() else (other, self)
+        found.anchor = np.where(np.isnan(first.anchor), second.anchor, first.anchor)
         for part in (self, other):
-            T = part._to_anchor(found.anchor)
-            high, low = ((T @ (T @ G).transpose(0, 2, 1)) for G in (part.sums.high, part.sums.low))
+            T = part.centring(found.anchor)
+            is_same = T.nnz == len(part.squares[0])
+            high, low = (
+                G if is_same else np.stack([T @ (T @ M).T for M in G]) for G in (part.sums.high, part.sums.low)
+            )
             found.sums = found.sums.plus(high, low)
+            found.squares += part.squares if is_same else (np.abs(T) @ np.sqrt(part.squares.T)).T ** 2
+            found.n_maps = max(found.n_maps, part.n_maps + (not is_same))
             found.n_used = found.n_used.plus(part.n_used.high, part.n_used.low)
         found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return found
@@ -76,6 +91,8 @@ class ProductMoments:
             "anchor": self.anchor,
             "high_sums": self.sums.high,
             "low_sums": self.sums.low,
+            "squares": self.squares,
+            "n_maps": np.array(self.n_maps),
             "high_used": self.n_used.high,
             "low_used": self.n_used.low,
             "low": self.low,
@@ -86,13 +103,23 @@ class ProductMoments:
         """Take over saved sums."""
         self.sums.high, self.sums.low = arrays["high_sums"], arrays["low_sums"]
         self.n_used.high, self.n_used.low = arrays["high_used"], arrays["low_used"]
-        for name in ("anchor", "low", "high"):
+        self.n_maps = int(arrays["n_maps"])
+        for name in ("anchor", "squares", "low", "high"):
             setattr(self, name, arrays[name])
 
     def moments(self, folds: IntArray) -> FloatArray:
         """The matrix G of the rows of some folds."""
         total = self.sums.high[folds].sum(axis=0)
         return np.asarray(total + self.sums.low[folds].sum(axis=0))
+
+    def sizes(self, folds: IntArray) -> FloatArray:
+        """D of these rows, rounded up."""
+        return np.sqrt(self.squares[folds].sum(axis=0)) * (1.0 + self.accuracy)
+
+    @property
+    def accuracy(self) -> float:
+        """e of the module."""
+        return gamma(MOST_ROWS + 64 + 32 * self.n_maps)
 
     def counts(self, folds: IntArray) -> FloatArray:
         """The weight of the rows on which each psi is not 0."""
@@ -103,11 +130,10 @@ class ProductMoments:
     def centring(self, centre: FloatArray) -> sp.csr_array:
         """The linear map from these columns to those of other anchors: of features, and of y as the last one."""
         Q, V = self.columns.n_functions, len(self.columns.pairs)
-        move = np.where(np.isnan(self.anchor), 0.0, self.anchor - centre)
+        move = self.anchor - centre
+        move[np.isnan(move)] = 0.0  # nothing was observed
         values = sp.diags_array(move[self.columns.pairs[:, 0]]) @ self.columns.of_observed
         of_y = sp.csr_array(([move[-1]], ([0], [0])), shape=(1, Q))
         change = sp.vstack([sp.csr_array((Q, Q)), values, of_y], format="csr")
+        change.eliminate_zeros()
         return sp.csr_array(sp.eye_array(Q + V + 1) + sp.hstack([change, sp.csr_array((Q + V + 1, V + 1))]))
-
-    def _to_anchor(self, anchor: FloatArray) -> FloatArray:
-        return np.asarray(self.centring(np.where(np.isnan(anchor), 0.0, anchor)).toarray())

@@ -33,6 +33,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
 )
+from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
 from admiss.streaming.missing_sets import MissingSets
@@ -200,12 +201,22 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         """Number of folds, 1 if there are none."""
         return 1 if self.folds is None else self.folds.n_splits
 
-    def summary(self, folds: IntArray | None = None) -> FeatureSummary:
-        """Counts, means, deviations and ranges of the rows, or of those of some folds."""
+    @property
+    def features(self) -> FeatureSums:
+        """Sums of the features and of the target."""
         part = self.parts.get(FEATURES)
         if not isinstance(part, FeatureSums):
             raise ValueError("These statistics have no rows yet: update them first.")
-        return part.summary(np.arange(self.n_folds) if folds is None else folds)
+        return part
+
+    def pattern_table(self) -> PatternTable:
+        """The patterns of the rows; empty if they are not kept."""
+        no_patterns, no_rows = np.zeros((0, self.n_features_in_), dtype=bool), np.zeros(0, dtype=np.int64)
+        return PatternTable(no_patterns, no_rows, no_rows, np.zeros(0))
+
+    def summary(self, folds: IntArray | None = None) -> FeatureSummary:
+        """Counts, means, deviations and ranges of the rows, or of those of some folds."""
+        return self.features.summary(np.arange(self.n_folds) if folds is None else folds)
 
     def moments_for(self, adaptivity: Adaptivity) -> ProductMoments:
         """The moments from which a class can be fitted, with the fewest columns."""
