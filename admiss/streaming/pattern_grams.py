@@ -14,6 +14,7 @@ from admiss.streaming.rows import Arrays, Rows, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.row_products import HEIGHT
+from formulations.leaves.set_moments import MAPS, U
 from formulations.leaves.set_sums import RUN, add_moments, sorted_rows
 
 MOST_PATTERNS = 20_000
@@ -92,7 +93,7 @@ class PatternGrams:
         additions = other.additions
         if shift.any():
             found.moved = np.maximum(self.moved, other.moved + np.abs(shift))
-            grams, additions = _packed(moved(other.patterns, other.square(), shift)), additions + REBASED
+            grams, additions = _moved(other.patterns, grams, shift), additions + REBASED
         found.counts[index] += other.counts
         found.grams[index] += grams
         found.additions = max(self.additions, additions) + 1.0
@@ -109,13 +110,15 @@ class PatternGrams:
             setattr(self, name, arrays[name])
         self.additions = float(arrays["additions"])
 
-    def square(self) -> FloatArray:
-        """The moments as matrices, of shape (P, folds, d + 2, d + 2)."""
-        size = self.patterns.shape[1] + 2
-        low = np.tril_indices(size)
-        G = np.empty((*self.counts.shape, size, size))
-        G[..., low[0], low[1]] = G[..., low[1], low[0]] = self.grams
-        return G
+    def table(self) -> PatternTable:
+        """The patterns, without the codes of rows."""
+        weights = self.grams[:, :, 0].sum(axis=1)
+        return PatternTable(self.patterns, np.zeros(0, dtype=np.int64), self.counts.sum(axis=1), weights)
+
+    @property
+    def error(self) -> float:
+        """Relative error of the moments of a pattern; see :mod:`formulations.leaves.pattern_costs`."""
+        return U * (self.additions + self.counts.shape[1] + MAPS)
 
     @property
     def origin(self) -> FloatArray:
@@ -123,18 +126,25 @@ class PatternGrams:
         return np.nan_to_num(self.anchor)
 
 
-def moved(patterns: BoolArray, moments: FloatArray, shift: FloatArray) -> FloatArray:
-    """Moments of (1, x, y) with ``shift`` added to x, where observed, and to y; of shape (P, .., d + 2, d + 2)."""
+def squared(packed: FloatArray) -> FloatArray:
+    """Packed matrices, along the last axis, as square ones."""
+    size = int(np.sqrt(2 * packed.shape[-1]))
+    low = np.tril_indices(size)
+    G = np.empty((*packed.shape[:-1], size, size))
+    G[..., low[0], low[1]] = G[..., low[1], low[0]] = packed
+    return G
+
+
+def _moved(patterns: BoolArray, grams: FloatArray, shift: FloatArray) -> FloatArray:
+    """Moments of (1, x, y) with ``shift`` added to x, where observed, and to y."""
     d = patterns.shape[1]
-    S = np.tile(np.eye(d + 2), (len(patterns), 1, 1))
-    S[:, 1:-1, 0], S[:, -1, 0] = np.where(patterns, 0.0, shift[:-1]), shift[-1]
-    S = S.reshape(len(patterns), *[1] * (moments.ndim - 3), d + 2, d + 2)
-    return S @ moments @ S.swapaxes(-1, -2)
-
-
-def _packed(moments: FloatArray) -> FloatArray:
-    low = np.tril_indices(moments.shape[-1])
-    return moments[..., low[0], low[1]]
+    low = np.tril_indices(d + 2)
+    found = np.empty_like(grams)
+    for p, m in enumerate(patterns):
+        S = np.eye(d + 2)
+        S[1:-1, 0], S[-1, 0] = np.where(m, 0.0, shift[:-1]), shift[-1]
+        found[p] = (S @ squared(grams[p]) @ S.T)[:, low[0], low[1]]
+    return found
 
 
 @compiled

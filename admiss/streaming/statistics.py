@@ -211,6 +211,9 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def pattern_table(self) -> PatternTable:
         """The patterns of the rows; empty if they are not kept."""
+        part = self.parts.get(PATTERN_GRAMS)
+        if isinstance(part, PatternGrams):
+            return part.table()
         no_patterns, no_rows = np.zeros((0, self.n_features_in_), dtype=bool), np.zeros(0, dtype=np.int64)
         return PatternTable(no_patterns, no_rows, no_rows, np.zeros(0))
 

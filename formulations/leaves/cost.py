@@ -57,6 +57,11 @@ class PatternRows:
     s: FloatArray
     ridge_weights: FloatArray | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are the patterns of the rows."""
+        return True
+
     @classmethod
     def of(
         cls,
@@ -115,10 +120,13 @@ class PatternTotals(PatternRows):
         Rows and weight of each pattern.
     rarest : int, optional
         See :attr:`PatternRows.rarest_class`.
+    complete : bool
+        Whether these are the patterns of the rows. If not, numbers of rows are right for boxes only.
     """
 
     totals: tuple[IntArray, FloatArray] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64), np.zeros(0)))
     rarest: int | None = None
+    complete: bool = True
 
     @classmethod
     def of_totals(
@@ -128,11 +136,13 @@ class PatternTotals(PatternRows):
         weights: FloatArray,
         ridge_weights: FloatArray,
         rarest: int | None = None,
+        complete: bool = True,
     ) -> "PatternTotals":
         """Totals of patterns with one leaf feature for each ridge weight."""
         empty, k = np.zeros(0), len(ridge_weights)
         start = np.zeros(1 + len(patterns), dtype=np.int64)
-        return cls(patterns, start, np.zeros((0, k)), empty[:, None], empty, ridge_weights, (counts, weights), rarest)
+        given = (counts, weights), rarest, complete
+        return cls(patterns, start, np.zeros((0, k)), empty[:, None], empty, ridge_weights, *given)
 
     @cached_property
     def counts(self) -> IntArray:

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.cholesky import GRID, U, gram_of_patterns, share_of_error
 from formulations.leaves.cost import PatternTotals
 from formulations.leaves.summed import SummedLeafCost
@@ -22,9 +22,10 @@ class PatternGramsCost(SummedLeafCost):
     Parameters
     ----------
     rows : PatternTotals
-    moments : array of shape (patterns, k + 2, k + 2)
-    free : bool array of shape (k,)
-        Leaf features that are never missing.
+    grams : array of shape (patterns, (k + 2) (k + 3) / 2)
+        Second moments of (1, a, y) - ``shift``, packed by rows of the lower triangle.
+    shift : array of shape (k + 2,)
+        Shifts that the intercept of a leaf absorbs: 0 for features with structural zeros, and for 1.
     indicators : bool array of shape (k,)
         Leaf features that are m_j of some feature.
     moved : array of shape (k + 2,)
@@ -36,30 +37,24 @@ class PatternGramsCost(SummedLeafCost):
     def __init__(
         self,
         rows: PatternTotals,
-        moments: FloatArray,
-        free: FloatArray,
-        indicators: FloatArray,
+        grams: FloatArray,
+        shift: FloatArray,
+        indicators: BoolArray,
         moved: FloatArray,
         error: float,
         ridge: float,
         ridge_scale: str = "leaf",
     ) -> None:
-        root = moments.sum(axis=0)
-        shift = np.where(np.concatenate([[False], free, [True]]), root[0] / root[0, 0], 0.0)
-        self.centre, self.level = shift[1:-1], float(shift[-1])
-        S = np.eye(len(shift))
-        S[:, 0] -= shift
-        moments = S @ moments @ S.T
-        super().__init__(rows, ridge, ridge_scale, moments.sum(axis=0))
+        diagonal = np.cumsum(np.arange(1, len(shift) + 1)) - 1
+        super().__init__(rows, ridge, ridge_scale, grams[:, diagonal].sum(axis=0), shift)
         low = np.tril_indices(self.size)
-        grams = (moments / np.outer(self.unit, self.unit))[:, low[0], low[1]]
+        grams = grams / np.outer(self.unit, self.unit)[low]
         rounded = np.rint(grams * GRID) / GRID
-        diagonal = np.cumsum(np.arange(1, self.size + 1)) - 1
         positive = (rounded[:, diagonal] == 0.0) & (grams[:, diagonal] != 0.0)
         rounded[:, diagonal] = np.where(positive, 1.0 / GRID, rounded[:, diagonal])
         self._grams = [np.ascontiguousarray(rounded)]
         self.error, self.indicators = error, indicators
-        self.moved = (moved + np.abs(shift)) * self.unit[0] / self.unit
+        self.moved = moved * self.unit[0] / self.unit
         heaviest = float(rounded[:, 0].max())
         # N_i <= 2 G_ii + 2 k_i^2 G_00: a share of the diagonal, and an error of every pattern
         self.pattern_error = 1.0 + error * float((self.moved**2).max()) * heaviest / U
@@ -77,17 +72,18 @@ class PatternGramsCost(SummedLeafCost):
         varies = ~self.indicators & (squares > 0.0)
         return np.where(varies, -np.inf, known), np.where(varies, np.inf, known)
 
+    def holds(self, members: IntArray, M: BoolArray) -> BoolArray:
+        keys = {self.rows.patterns[p].tobytes() for p in members}
+        return np.fromiter((row.tobytes() in keys for row in np.ascontiguousarray(M)), dtype=bool, count=len(M))
+
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
         G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)[0]
-        square = np.zeros((self.size, self.size))
-        square[np.tril_indices(self.size)] = G
-        square += np.tril(square, -1).T
+        square = self.square(G)
         sizes = (np.sqrt(np.diag(square)) + self.moved * np.sqrt(square[0, 0])) ** 2
         return square, self.size * (self.error * sizes + 2.0 * U * len(members))
 
     def pattern_grams(self) -> FloatArray:
-        grams, unit, low = np.zeros((len(self.grams), self.size, self.size)), self.unit.copy(), np.tril_indices(self.size)
+        unit = self.unit.copy()
         if self.rows.ridge_weights is not None:
             unit[1:-1] /= np.sqrt(self.rows.ridge_weights)
-        grams[:, low[0], low[1]] = grams[:, low[1], low[0]] = self.grams
-        return np.asarray(grams * np.outer(unit, unit))
+        return np.asarray(self.square(self.grams) * np.outer(unit, unit))

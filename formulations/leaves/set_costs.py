@@ -22,7 +22,9 @@ class SetSumsCost(SummedLeafCost):
     ----------
     moments : SetMoments
     columns : array of shape (k + 2, 2 d + 2)
-        The rows (1, a, y) are ``columns`` times (1, x, m, y).
+        The rows (1, a, y) - ``shift`` are ``columns`` times (1, x, m, y).
+    shift : array of shape (k + 2,)
+        Shifts that the intercept of a leaf absorbs: 0 for features with structural zeros, and for 1.
     sources : int array of shape (k,)
         What each leaf feature is made of: j for x_j, d + j for m_j.
     ridge_weights, ridge, ridge_scale
@@ -37,6 +39,7 @@ class SetSumsCost(SummedLeafCost):
         self,
         moments: SetMoments,
         columns: FloatArray,
+        shift: FloatArray,
         sources: IntArray,
         ridge_weights: FloatArray,
         ridge: float,
@@ -45,21 +48,13 @@ class SetSumsCost(SummedLeafCost):
     ) -> None:
         d, n = moments.sums.n_features, moments.rows([])
         missing = np.array([moments.rows([(j, True)]) for j in range(d)])
-        root, _ = moments.box([], columns)
-        # y, and features that are never missing, are shifted by their means; the intercept absorbs it
-        free = np.concatenate([[False], np.append(missing == 0, np.zeros(d, dtype=bool))[sources], [True]])
-        shift = np.where(free, root[0] / root[0, 0], 0.0)
-        self.centre, self.level = shift[1:-1], float(shift[-1])
-        columns = columns.copy()
-        columns[:, 0] -= shift
         root, sizes = moments.box([], columns)
         patterns, counts = atoms(moments, np.flatnonzero((missing > 0) & (missing < n)))
         held = np.tile(missing == n, (len(patterns), 1))
         held[:, (missing > 0) & (missing < n)] = patterns
         weights = counts.astype(float)
-        super().__init__(
-            PatternTotals.of_totals(held, counts, weights, ridge_weights, rarest), ridge, ridge_scale, root
-        )
+        rows = PatternTotals.of_totals(held, counts, weights, ridge_weights, rarest, complete=False)
+        super().__init__(rows, ridge, ridge_scale, np.diag(root), shift)
         self.moments, self.sources, self.columns = moments, sources, columns / self.unit[:, None]
         self.pattern_error = 1.0 + moments.error * float((sizes / self.unit**2).max()) / (2 * U)
 
@@ -79,6 +74,12 @@ class SetSumsCost(SummedLeafCost):
         missing = self._features[inside.all(axis=0)]
         observed = self._features[~inside.any(axis=0)] if len(missing) < self.moments.sums.depth else missing[:0]
         return [(int(j), True) for j in missing] + [(int(j), False) for j in observed]
+
+    def holds(self, members: IntArray, M: BoolArray) -> BoolArray:
+        inside = np.ones(len(M), dtype=bool)
+        for j, missing in self.literals(members):
+            inside &= M[:, j] == missing
+        return inside
 
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
         G, sizes = self.moments.box(self.literals(members), self.columns)

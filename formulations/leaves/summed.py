@@ -37,12 +37,13 @@ class SummedLeafCost(SquaredLeafCost):
 
     rows: PatternTotals
 
-    def __init__(self, rows: PatternTotals, ridge: float, ridge_scale: str, root: FloatArray) -> None:
-        """Rows of second moments ``root`` over all of them."""
+    def __init__(self, rows: PatternTotals, ridge: float, ridge_scale: str, squares: FloatArray, shift: FloatArray) -> None:
+        """Sums of squares of (1, a, y) - ``shift`` over all rows."""
         LeafCost.__init__(self, rows, Squared(), ridge, ridge_scale)
-        self.size = len(root)
+        self.size = len(squares)
+        self.centre, self.level = shift[1:-1], float(shift[-1])
         self.length = self.size * (self.size + 1) // 2
-        self.unit = powers_of_two(np.sqrt(np.maximum(np.diag(root), 0.0)))
+        self.unit = powers_of_two(np.sqrt(np.maximum(squares, 0.0)))
         self.Z = np.empty((0, self.size))
         self._grams = [np.empty((0, self.length))]
         self.settled: dict[bytes, Settled] = {}
@@ -55,12 +56,19 @@ class SummedLeafCost(SquaredLeafCost):
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
         """Gram matrix of a leaf in the columns of the solver, and the error e m N_i of its diagonal."""
 
-    @abstractmethod
-    def constant(self, members: IntArray) -> BoolArray:
-        """Columns that are known to have a single value in a leaf."""
-
     def gram(self, members: IntArray) -> FloatArray:
         return self.matrix(members)[0][np.tril_indices(self.size)][None, :]
+
+    @abstractmethod
+    def holds(self, members: IntArray, M: BoolArray) -> BoolArray:
+        """Whether the pattern of each row lies in a leaf."""
+
+    def square(self, packed: FloatArray) -> FloatArray:
+        """Packed matrices as square ones."""
+        low = np.tril_indices(self.size)
+        full = np.zeros((*packed.shape[:-1], self.size, self.size))
+        full[..., low[0], low[1]] = full[..., low[1], low[0]] = packed
+        return full
 
     def settle(self, matrices: Mapping[bytes, Settled]) -> None:
         """Take over matrices of leaves that were computed from their rows in pairs of doubles."""
@@ -89,10 +97,7 @@ class SummedLeafCost(SquaredLeafCost):
         return G.copy(), ridge, self.size * (steps + 4 * self.size + 32) * double_double.UNIT, slack
 
     def _fit(self, members: IntArray) -> LeafModel:
-        G = self._precise(members)[0].sum(axis=0)
-        square = np.zeros((self.size, self.size))
-        square[np.tril_indices(self.size)] = G
-        square += np.tril(square, -1).T
+        square = self.square(self._precise(members)[0].sum(axis=0))
         weight, first = square[0, 0], square[0, 1:]
         r = self.scaled_ridge[1:-1] * (weight if self.ridge_scale == "sample" else 1.0)
         C = square[1:, 1:] - np.outer(first, first) / weight
