@@ -55,10 +55,10 @@ class HeldOut:
     ----------
     table : Table
         One row per cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
-    losses : float32 array of shape (cells, rows)
-        Loss of every held-out row, in units of a typical one.
+    losses : array of shape (cells, rows)
+        Loss of every held-out row, in units of a typical one; or the mean of every fold.
     share : array of shape (rows,)
-        Share of each row in the mean.
+        Share of each in the mean.
     """
 
     table: Table
