@@ -10,6 +10,8 @@ exactly to rounding. Models are fitted from them as from the rows: ``fit_statist
 ``feature_sums``     counts, means, squares and ranges of features and target
 ``product_columns``  the columns whose moments suffice for an adaptivity class
 ``product_moments``  their second moments
+``missing_sets``     sums over sets of missing features, for trees
+``pattern_grams``    second moments of each pattern, for boxes and groups
 ``saved``            one file, with a digest
 ==================== ===============================================================================
 """
@@ -34,6 +36,8 @@ from admiss.estimator.validation import (
 from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
+from admiss.streaming.missing_sets import MissingSets
+from admiss.streaming.pattern_grams import PatternGrams
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Part, Rows, Shape
 from admiss.streaming.saved import load_arrays, save_arrays
@@ -207,6 +211,9 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def pattern_table(self) -> PatternTable:
         """The patterns of the rows; empty if they are not kept."""
+        part = self.parts.get(PATTERN_GRAMS)
+        if isinstance(part, PatternGrams):
+            return part.table()
         no_patterns, no_rows = np.zeros((0, self.n_features_in_), dtype=bool), np.zeros(0, dtype=np.int64)
         return PatternTable(no_patterns, no_rows, no_rows, np.zeros(0))
 
@@ -260,11 +267,15 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         }
 
     def _new_parts(self) -> dict[str, Part]:
-        """Parts without rows. The parts of trees (``tree_depth``) and of patterns (``patterns``) belong here too."""
+        """Parts without rows."""
         shape = Shape(self.n_features_in_, self.n_folds)
         parts: dict[str, Part] = {FEATURES: FeatureSums(shape)}
         for i, adaptivity in enumerate(self._classes()):
             parts[f"{MOMENTS}_{i}"] = ProductMoments(shape, adaptivity)
+        if self.tree_depth is not None:
+            parts[MISSING_SETS] = MissingSets(shape, int(self.tree_depth))
+        if self.patterns:
+            parts[PATTERN_GRAMS] = PatternGrams(shape)
         return parts
 
     def _folds_of(self, n: int, keys: Any, place: Place) -> IntArray:

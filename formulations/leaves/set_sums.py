@@ -1,0 +1,267 @@
+"""Sums over the rows in which all of U is missing, for all sets U of at most D features, from one pass over rows.
+
+Data        rows z = (1, x, y) with weights s and x_j = 0 if it is missing
+Sums        second moments   Q(U) = sum s z z'     |U| <= D,       with the number of rows
+            first moments    L(U) = sum s z        |U| = D + 1,    with the number of rows
+            weights          W(U) = sum s          |U| = D + 2
+
+For smaller sets, L(U) is the first column of Q(U), and W(U) the first entry. As m_j z summed over U is z summed over
+U + j, these are the moments up to degree 2 of (1, x, m, y) over the rows of every U, |U| <= D.
+
+*Algorithm.* A row with missing set m belongs to every U <= m: with 6 of 20 features missing, 57 sets of up to 4. The
+features are divided into the first h and the last t. The sets of the first are visited depth first, with the list of
+their rows, which are sorted by their pattern of the last t features: the moments of each run of equal patterns, at most
+2^t, are computed by products of blocks of rows, and then summed over supersets. So a row is multiplied once for every
+set of the first features only, at the speed of matrix products, and the other sets cost additions of matrices.
+
+*Error.* Every sum is a tree of additions. With c the largest number of additions that an entry passes, the error of an
+entry of Q(U) is at most u (c + 8) sqrt(Q(U)_ii Q(U)_jj), u = 2^-53: additions, the root of the weight, the product. The
+bound holds for merged sums with c the larger one plus 1.
+
+Sets are numbered by size, then in colexicographic order (:mod:`formulations.leaves.subset_sums`). Q is packed by rows
+of its lower triangle; the number of rows follows its last entry.
+"""
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.jit import compiled
+from formulations.leaves.row_products import HEIGHT, multiply_rows
+from formulations.leaves.subset_sums import binomials
+
+# Rows that are multiplied before their moments are added to a sum.
+RUN = 256
+# Most rows that are sorted at once, which bounds the number of additions and the memory.
+MOST_ROWS = 2**18
+# Rows of a fold for each pattern of the last t features, and the largest t.
+ROWS_PER_PATTERN, MOST_LAST = 512, 6
+
+
+@dataclass
+class SetSums:
+    """Sums over sets of missing features, see the module.
+
+    Attributes
+    ----------
+    second : array of shape (sets of at most D, (d + 2) (d + 3) / 2 + 1)
+    first : array of shape (sets of D + 1, d + 3)
+    weights : array of shape (sets of D + 2,)
+    """
+
+    n_features: int
+    depth: int
+    second: FloatArray
+    first: FloatArray
+    weights: FloatArray
+
+    @classmethod
+    def zero(cls, n_features: int, depth: int) -> "SetSums":
+        """Sums over no rows."""
+        size, depth = n_features + 2, min(depth, n_features)
+        return cls(
+            n_features,
+            depth,
+            np.zeros((count_sets(n_features, depth), size * (size + 1) // 2 + 1)),
+            np.zeros((comb(n_features, depth + 1), size + 1)),
+            np.zeros(comb(n_features, depth + 2)),
+        )
+
+    def add(self, X: FloatArray, y: FloatArray, s: FloatArray) -> float:
+        """Add rows, NaN if missing, with positive weights; returns the number c of additions of these rows."""
+        longest = 0.0
+        for begin in range(0, len(y), MOST_ROWS):
+            part = slice(begin, begin + MOST_ROWS)
+            longest = max(longest, self._add(X[part], y[part], s[part])) + 1.0
+        return longest
+
+    def _add(self, X: FloatArray, y: FloatArray, s: FloatArray) -> float:
+        n, d = X.shape
+        last = int(np.clip(np.log2(max(n / ROWS_PER_PATTERN, 1.0)), 0, min(MOST_LAST, d)))
+        M = np.isnan(X)
+        keys = M[:, d - last :] @ (1 << np.arange(last))
+        keys = keys.astype(np.uint8)
+        order = np.argsort(keys, kind="stable")
+        width = -(-(d + 2) // HEIGHT) * HEIGHT
+        Z = np.empty((n, width))
+        sorted_rows(X, y, s, order, Z)
+        others = M[order, : d - last]
+        start = np.append(0, np.cumsum(others.sum(axis=1)))
+        columns = (np.flatnonzero(others) % max(1, d - last)).astype(np.int16)
+        sets = (self.second, self.first, self.weights)
+        add_sorted(Z, keys[order], columns, start, d, last, self.depth, set_offsets(d, self.depth + 2), binomials(d), sets)
+        most = int(np.bincount(keys).max(initial=0))
+        return float(min(RUN, most) + most // RUN + 1 + last + 1)
+
+    def plus(self, other: "SetSums") -> "SetSums":
+        """The sums over the rows of both."""
+        parts = ("second", "first", "weights")
+        return SetSums(self.n_features, self.depth, *(getattr(self, part) + getattr(other, part) for part in parts))
+
+
+def count_sets(n_features: int, depth: int) -> int:
+    """Number of sets of at most ``depth`` features."""
+    return sum(comb(n_features, k) for k in range(depth + 1))
+
+
+def set_offsets(n_features: int, depth: int) -> IntArray:
+    """Number of smaller sets, for each size up to ``depth`` + 1."""
+    return np.array([count_sets(n_features, k - 1) for k in range(depth + 2)], dtype=np.int64)
+
+
+@compiled
+def sorted_rows(X, y, s, order, Z):  # type: ignore[no-untyped-def]
+    """Write the weighted rows (1, x, y) in this order, 0 if missing, and 0 in columns beyond the last."""
+    d = X.shape[1]
+    for i in range(len(order)):
+        row = order[i]
+        root = np.sqrt(s[row])
+        Z[i, 0] = root
+        for j in range(d):
+            x = X[row, j]
+            Z[i, j + 1] = 0.0 if np.isnan(x) else x * root
+        Z[i, d + 1] = y[row] * root
+        for j in range(d + 2, Z.shape[1]):
+            Z[i, j] = 0.0
+
+
+@compiled
+def add_moments(Z, rows, begin, end, W, totals, at, length):  # type: ignore[no-untyped-def]
+    """Add the packed second moments of some rows to ``totals[at]``; W is workspace."""
+    for first in range(begin, end, RUN):
+        multiply_rows(Z, rows, first, min(first + RUN, end), W)
+        entry, i = 0, 0
+        while entry < length:
+            for j in range(i + 1):
+                totals[at, entry + j] += W[i, j]
+            i += 1
+            entry += i
+
+
+@compiled
+def add_over_supersets(table, filled, last, length):  # type: ignore[no-untyped-def]
+    """table[v] = the sum of table[u] over all u that contain v; rows that are not filled count as 0."""
+    for bit in range(last):
+        for v in range(1 << last):
+            u = v | (1 << bit)
+            if u != v and filled[u]:
+                if filled[v]:
+                    for entry in range(length):
+                        table[v, entry] += table[u, entry]
+                else:
+                    for entry in range(length):
+                        table[v, entry] = table[u, entry]
+                    filled[v] = True
+
+
+@compiled
+def last_rank(v, size, first_last, last, binom):  # type: ignore[no-untyped-def]
+    """Part of the rank of a set of ``size`` first features and the last ones in v that is due to these."""
+    rank, held = 0, size
+    for i in range(last):
+        if v >> i & 1:
+            held += 1
+            rank += binom[first_last + i, held]
+    return rank, held
+
+
+@compiled
+def add_node(Z, keys, rows, n_rows, size, rank, last, depth, offsets, binom, work, sets):  # type: ignore[no-untyped-def]
+    """Add the sums of a set of ``size`` first features, with all sets of last ones; ``rows`` hold its rows."""
+    second, first, weights = sets
+    table, filled, W = work
+    d, length = first.shape[1] - 3, second.shape[1]
+    filled[:] = False
+    many = length if size < depth else d + 3 if size <= depth + 1 else 1
+    run = 0
+    while run < n_rows:
+        stop, key = run + 1, keys[rows[run]]
+        while stop < n_rows and keys[rows[stop]] == key:
+            stop += 1
+        if not filled[key]:
+            filled[key] = True
+            for entry in range(many):
+                table[key, entry] = 0.0
+        if size < depth:
+            add_moments(Z, rows, run, stop, W, table, key, length - 1)
+        elif size <= depth + 1:
+            for r in range(run, stop):
+                row = rows[r]
+                for j in range(d + 2):
+                    table[key, j] += Z[row, 0] * Z[row, j]
+        else:
+            for r in range(run, stop):
+                table[key, 0] += Z[rows[r], 0] ** 2
+        if size <= depth + 1:
+            table[key, many - 1] += stop - run
+        run = stop
+    if size == depth:
+        at = offsets[depth] + rank
+        add_moments(Z, rows, 0, n_rows, W, second, at, length - 1)
+        second[at, length - 1] += n_rows
+    add_over_supersets(table, filled, last, many)
+    for v in range(1 << last):
+        more, held = last_rank(v, size, d - last, last, binom)
+        if not filled[v] or held > depth + 2:
+            continue
+        at = rank + more
+        if held <= depth:
+            if size < depth:
+                for entry in range(length):
+                    second[offsets[held] + at, entry] += table[v, entry]
+        elif held == depth + 1 and size < depth:
+            for j in range(d + 2):
+                first[at, j] += table[v, j * (j + 1) // 2]
+            first[at, d + 2] += table[v, length - 1]
+        elif held == depth + 1:
+            for j in range(d + 3):
+                first[at, j] += table[v, j]
+        else:
+            weights[at] += table[v, 0]
+
+
+@compiled
+def add_sorted(Z, keys, missing, start, d, last, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
+    """Add rows that are sorted by their pattern of the last features; ``missing`` lists their other missing ones."""
+    n, h, length = len(Z), d - last, sets[0].shape[1]
+    work = (np.empty((1 << last, length)), np.empty(1 << last, dtype=np.bool_), np.empty((Z.shape[1], Z.shape[1])))
+    levels = min(depth + 2, h)
+    # on each level, the rows of every child of a node
+    lists, counts = np.empty((levels, h, n), dtype=np.int32), np.zeros((levels, h), dtype=np.int64)
+    chosen, ranks, level = np.full(levels + 1, -1), np.zeros(levels + 1, dtype=np.int64), 0
+    everything = np.arange(n).astype(np.int32)
+    add_node(Z, keys, everything, n, 0, 0, last, depth, offsets, binom, work, sets)
+    if levels == 0:
+        return
+    divide(everything, n, missing, start, -1, lists[0], counts[0])
+    while level >= 0:
+        chosen[level] += 1
+        j = chosen[level]
+        if j == h:
+            level -= 1
+            continue
+        n_rows = counts[level, j]
+        if n_rows == 0:
+            continue
+        rank, rows = ranks[level] + binom[j, level + 1], lists[level, j]
+        add_node(Z, keys, rows, n_rows, level + 1, rank, last, depth, offsets, binom, work, sets)
+        if level + 1 < levels:
+            divide(rows, n_rows, missing, start, j, lists[level + 1], counts[level + 1])
+            level += 1
+            ranks[level], chosen[level] = rank, j
+
+
+@compiled
+def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[no-untyped-def]
+    """For each feature j > ``above`` the rows in which it is missing, and their number."""
+    counts[:] = 0
+    for r in range(n_rows):
+        row = rows[r]
+        at, first = start[row + 1] - 1, start[row]
+        while at >= first and missing[at] > above:
+            j = missing[at]
+            lists[j, counts[j]] = row
+            counts[j] += 1
+            at -= 1
