@@ -140,8 +140,7 @@ class AdaptiveRegressor(RegressorMixin, StreamedFit):
             X = read_features(self, X, reset=True)
             y, s = read_regression_target(self, y, len(X)), read_weights(sample_weight, X)
             self._forget()
-            self._fit_targets(X, [y], s, adaptivity, loss)
-            self.target_range_ = float(y[s > 0].min()), float(y[s > 0].max())
+            self._fit_rows(X, y, s, adaptivity, loss)
         return self
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:

@@ -12,7 +12,7 @@ from admiss.estimator.observed import power_of_two
 from admiss.linear.fold_paths import check_narrow, class_folds, squared_fold
 from admiss.linear.from_statistics import TrainingSums
 from admiss.linear.grid_paths import ClassFolds, GridOptions
-from admiss.linear.moments import eliminate, error_by_moments, linear_term
+from admiss.linear.moments import curvature, eliminate, error_by_moments, linear_term
 
 
 def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
@@ -32,8 +32,6 @@ def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptio
         paths.append(squared_fold(quadratic, options.weights(own), error, unit))
     design = check_narrow(options.in_units(sums.design(adaptivity, **options.of_design)), adaptivity)
     moments = sums.column_map(design, unit).moments(sums)
-    gradient, curvature = unit * linear_term(moments, design.free), 2.0 * np.diag(moments.G)[~design.free] / moments.S
+    slope = unit * linear_term(moments, design.free), curvature(moments, design.free)
     rows = summary.n_rows, summary.weight
-    return class_folds(
-        adaptivity, design, *rows, options.weights(design), gradient, curvature, paths, options, exact=True
-    )  # fmt: skip
+    return class_folds(adaptivity, design, *rows, options.weights(design), *slope, paths, options, exact=True)

@@ -8,7 +8,7 @@ The columns of a design are a linear map of the columns u whose moments were col
 A column of values is 0 on all rows if its sum of squares is below the accuracy of the moments.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from admiss.linear.weighted_rows import Shift
 from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.product_moments import ProductMoments
+from admiss.streaming.rows import Rows, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
@@ -46,6 +47,19 @@ class TrainingSums:
     folds: IntArray
     patterns: PatternTable
 
+    @classmethod
+    def of_rows(
+        cls, X: FloatArray, y: FloatArray, s: FloatArray, fold: IntArray | None, adaptivity: Adaptivity
+    ) -> "TrainingSums":
+        """The statistics of rows in memory."""
+        fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
+        shape = Shape(X.shape[1], int(fold.max()) + 1)
+        features, products = FeatureSums(shape), ProductMoments(shape, adaptivity)
+        rows = Rows(np.ascontiguousarray(X), y, s, fold)
+        features.update(rows)
+        products.update(rows)
+        return cls(features, products, np.arange(shape.n_folds), PatternTable.of_missing(X, s))
+
     def within(self, folds: IntArray) -> "TrainingSums":
         """The statistics of the rows of other folds."""
         return TrainingSums(self.features, self.products, folds, self.patterns)
@@ -64,7 +78,8 @@ class TrainingSums:
         )
         spread, _ = observed_scale(deviation, size)
         centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
-        observed = Observed(features, missable, mean, spread, centre, self.patterns, found.weight)
+        patterns = replace(self.patterns, patterns=self.patterns.patterns[:, features])  # others are always missing
+        observed = Observed(features, missable, mean, spread, centre, patterns, found.weight)
         fitted = self._fitted(adaptivity, features, missable)
         functions, values = _places(self.products, fitted, features)
         constant = self._constant(functions)

@@ -168,6 +168,14 @@ def linear_term(moments: Moments, free: BoolArray) -> FloatArray:
     return np.asarray(2.0 * (moments.c[k] - at_zero @ moments.G[f][:, k]) / moments.S)
 
 
+def curvature(moments: Moments, free: BoolArray) -> FloatArray:
+    """The diagonal of H alone, which does not depend on the shift."""
+    f, k = np.flatnonzero(free), np.flatnonzero(~free)
+    G_fk = moments.G[f][:, k]
+    explained = np.sum(G_fk * (_pseudo_inverse(moments.G[np.ix_(f, f)]) @ G_fk), axis=0)
+    return np.asarray(2.0 * np.maximum(np.diag(moments.G)[k] - explained, 0.0) / moments.S)
+
+
 def _pseudo_inverse(G: FloatArray) -> FloatArray:
     diagonal = np.diag(G)
     if np.count_nonzero(G) <= np.count_nonzero(diagonal):  # one intercept, or cells

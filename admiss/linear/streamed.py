@@ -1,19 +1,26 @@
 """Fits from statistics of one pass instead of rows, for adaptive regression with the squared loss."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.notices import warn_never_observed
+from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.validation import feature_names, refuse_extreme_sizes, unchanged_on_error
 from admiss.linear.base import AdaptiveModel
+from admiss.linear.design import Design
 from admiss.linear.from_statistics import TrainingSums
-from admiss.linear.penalty import Penalty, penalty_weights
+from admiss.linear.stated_program import Fit
 from admiss.linear.statistics_fit import solve_sums
+from admiss.streaming.feature_sums import FeatureSummary
+from admiss.streaming.product_columns import degree_of
 from admiss.streaming.statistics import RowStatistics
+from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
 
+# Rows, and rows for each feature, from which a fit in memory uses their statistics.
+MANY_ROWS, ROWS_PER_FEATURE = 1000, 8
 # What partial_fit leaves to be computed.
 SOLVED = ("design_", "coefficients_", "certificate_", "target_range_")
 
@@ -35,8 +42,7 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
         vars(estimator).pop(name, None)
         if hasattr(statistics, name):
             setattr(estimator, name, getattr(statistics, name))
-    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
-    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), feature_names(estimator))
+    _refuse_extremes(found, feature_names(estimator))
     if estimator.on_unseen_pattern != "nearest" and not len(statistics.pattern_table().patterns):
         raise ValueError(
             f"on_unseen_pattern={estimator.on_unseen_pattern!r} needs the patterns of the training rows: collect them "
@@ -101,28 +107,48 @@ class StreamedFit(AdaptiveModel):
         self._fit_sums(training_sums(statistics, adaptivity), adaptivity)
         return vars(self)[name]
 
+    def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
+        """Fit from rows: by their statistics if there are many, else by the rows."""
+        used = s > 0
+        if not used.all():
+            X, y, s = X[used], y[used], s[used]
+        by_count = self.solver == "auto" and self.penalty_weights == "count" and self.lam > 0
+        if isinstance(loss, Squared) and by_count and _are_many(X, adaptivity):
+            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
+            _refuse_extremes(sums.summary(), feature_names(self))
+            design = sums.design(adaptivity, **self._design_options())
+            fit = solve_sums(sums, design, self._penalty(design))
+            if fit is not None and fit[1].status == "optimal":
+                self._keep(sums, design, fit)
+                dual = 2.0 * (s / s.sum()) * (design.predictor(X, fit[0]) - y)
+                certificate = replace(self.certificate_, dual=dual)
+                self.certificate_ = with_evidence(certificate, evidence_of(self), X, y[:, None], s)
+                return
+        self._fit_targets(X, [y], s, adaptivity, loss)
+        self.target_range_ = float(y.min()), float(y.max())
+
     def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
-        options = {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
-        design = sums.design(adaptivity, **options)
-        names = feature_names(self)
-        warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
-        weights = penalty_weights(
-            design,
-            None,
-            None,
-            kind=self.penalty_weights,
-            adaptive_penalty=self.adaptive_penalty,
-            standardise=self.scale,
-        )
-        lam, alpha = float(self.lam), float(self.l1_ratio)
-        fit = solve_sums(sums, design, Penalty(alpha * lam, (1.0 - alpha) * lam, *weights))
+        design = sums.design(adaptivity, **self._design_options())
+        fit = solve_sums(sums, design, self._penalty(design))
         if fit is None:
             raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
+        self._keep(sums, design, fit)
+
+    def _keep(self, sums: TrainingSums, design: Design, fit: Fit) -> None:
+        self._warn_never_observed(design)
         found = sums.summary()
-        self.coefficients_ = fit[0] / design.column_scale
-        self.certificate_ = fit[1]
-        self.design_ = design
+        self.design_, self.coefficients_, self.certificate_ = design, fit[0] / design.column_scale, fit[1]
         self.target_range_ = float(found.low[-1]), float(found.high[-1])
+
+
+def _are_many(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether rows are many enough for their moments to save time, and a class has no more of these than columns."""
+    return degree_of(adaptivity) == 0 and len(X) >= max(MANY_ROWS, ROWS_PER_FEATURE * X.shape[1])
+
+
+def _refuse_extremes(found: FeatureSummary, names: list[str]) -> None:
+    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
+    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), names)
 
 
 def _require_squared(loss: Loss) -> None:

@@ -160,6 +160,19 @@ class FeatureSums:
         )
 
 
+def observed_summary(X: FloatArray, s: FloatArray) -> FeatureSummary:
+    """The summary of rows in memory, without a target.
+
+    Examples
+    --------
+    >>> observed_summary(np.array([[1.0], [3.0], [np.nan]]), np.ones(3)).mean.tolist()
+    [2.0, 0.0]
+    """
+    sums = FeatureSums(Shape(X.shape[1], 1))
+    sums.update(Rows(np.ascontiguousarray(X), np.zeros(len(X)), s, np.zeros(len(X), dtype=np.int64)))
+    return sums.summary(np.zeros(1, dtype=np.int64))
+
+
 def _moved(sums: FloatArray, move: FloatArray) -> FloatArray:
     """Sums of x - b from those of x - a, with ``move`` = a - b."""
     weight, total, squares = sums.transpose(1, 0, 2)
@@ -170,15 +183,23 @@ def _moved(sums: FloatArray, move: FloatArray) -> FloatArray:
 def _add_rows(X, y, s, fold, anchor, sums, n_observed, low, high, largest_weight):  # type: ignore[no-untyped-def]
     n, d = X.shape
     for i in range(n):
-        f = fold[i]
-        for j in range(d + 1):
-            x = X[i, j] if j < d else y[i]
-            if not np.isnan(x):
-                z = x - anchor[j]
-                n_observed[f, j] += 1
-                sums[f, 0, j] += s[i]
-                sums[f, 1, j] += s[i] * z
-                sums[f, 2, j] += s[i] * z * z
-                low[f, j] = min(low[f, j], x)
-                high[f, j] = max(high[f, j], x)
-        largest_weight[f] = max(largest_weight[f], s[i])
+        f, weight = fold[i], s[i]
+        for j in range(d):  # two loops without branches, which are vectorised
+            x = X[i, j]
+            z = 0.0 if np.isnan(x) else x - anchor[j]
+            sums[f, 0, j] += 0.0 if np.isnan(x) else weight
+            sums[f, 1, j] += weight * z
+            sums[f, 2, j] += weight * z * z
+        for j in range(d):
+            x = X[i, j]
+            n_observed[f, j] += 0 if np.isnan(x) else 1
+            low[f, j] = x if x < low[f, j] else low[f, j]
+            high[f, j] = x if x > high[f, j] else high[f, j]
+        z = y[i] - anchor[d]
+        n_observed[f, d] += 1
+        sums[f, 0, d] += weight
+        sums[f, 1, d] += weight * z
+        sums[f, 2, d] += weight * z * z
+        low[f, d] = min(low[f, d], y[i])
+        high[f, d] = max(high[f, d], y[i])
+        largest_weight[f] = max(largest_weight[f], weight)

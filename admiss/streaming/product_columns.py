@@ -82,6 +82,9 @@ class ProductColumns:
         feature, factor = np.ascontiguousarray(self.pairs.T)
         if self.sets is not None:
             width = max(map(len, self.sets))
+            if width <= 1:
+                _fill_indicators(rows.X, rows.y, rows.s, order, anchor, U)
+                return None
             members = np.array([[*J, *[-1] * (width - len(J))] for J in self.sets]).reshape(len(self.sets), width)
             _fill_monomials(rows.X, rows.y, rows.s, order, anchor, members, feature, factor, U)
             return None
@@ -170,6 +173,21 @@ def _dense_basis(adaptivity: Adaptivity, M: BoolArray) -> FloatArray:
         name = type(adaptivity).__name__
         raise ValueError(f"{name}.basis must give a row of finite numbers for each of {len(M)} patterns.")
     return phi
+
+
+@compiled
+def _fill_indicators(X, y, s, order, anchor, U):  # type: ignore[no-untyped-def]
+    """The monomials up to degree 1, without branches: this loop is vectorised."""
+    d = X.shape[1]
+    for r in range(len(order)):
+        i = order[r]
+        root = np.sqrt(s[i])
+        U[r, 0] = root
+        for j in range(d):
+            x = X[i, j]
+            U[r, 1 + j] = root if np.isnan(x) else 0.0
+            U[r, 1 + d + j] = 0.0 if np.isnan(x) else root * (x - anchor[j])
+        U[r, 1 + 2 * d] = root * (y[i] - anchor[d])
 
 
 @compiled

@@ -223,7 +223,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def moments_for(self, adaptivity: Adaptivity) -> ProductMoments:
         """The moments from which a class can be fitted, with the fewest columns."""
-        held = [part for part in self.parts.values() if isinstance(part, ProductMoments)]
+        held = self._moments()
         fitting = [part for part in held if part.columns.serves(adaptivity)]
         if not fitting:
             names = ", ".join(repr(part.columns.adaptivity) for part in held) or "no class"
@@ -232,6 +232,13 @@ class RowStatistics(AllowsMissing, BaseEstimator):
                 f"RowStatistics(adaptivity={adaptivity!r})."
             )
         return min(fitting, key=lambda part: part.columns.n_columns)
+
+    def serves(self, adaptivity: Adaptivity) -> bool:
+        """Whether there are moments from which a class can be fitted."""
+        return any(part.columns.serves(adaptivity) for part in self._moments())
+
+    def _moments(self) -> list[ProductMoments]:
+        return [part for part in self.parts.values() if isinstance(part, ProductMoments)]
 
     def _check_parameters(self) -> None:
         self._classes()
