@@ -1,12 +1,11 @@
 """Finite regression from row statistics: the fit, and one more pass over rows for leaves that they do not settle."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
-from admiss.estimator.notices import warn_never_observed
+from admiss.estimator.notices import warn, warn_never_observed
 from admiss.estimator.validation import (
     feature_names,
     read_features,
@@ -18,16 +17,16 @@ from admiss.estimator.validation import (
 from admiss.finite.base import FiniteModel
 from admiss.finite.from_statistics import LeafSums, leaf_sums
 from admiss.partition.base import Partitioner
+from admiss.partition.partition import Partition
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import IntArray
 from formulations.leaves import double_double
 from formulations.leaves.summed import Settled, SummedLeafCost
 from formulations.losses import Loss, Squared
+from formulations.trees.proven_tree import tolerance_of
 
 # Passes over the rows after which leaves keep their intervals.
 MOST_PASSES = 20
-# Rows whose products are added in pairs of doubles at once.
-BLOCK_ROWS = 2**16
 
 Chunks = Iterable[tuple[Any, ...]]
 
@@ -64,22 +63,28 @@ class StatisticsFit(FiniteModel):
         leaf_cost = sums.leaf_cost(self.leaf_features_, float(self.ridge), self.ridge_scale)
         partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
         for _ in range(MOST_PASSES if settle is not None else 0):
-            doubtful = leaf_cost.doubtful(partition.certificate.tolerance / partition.n_leaves)
-            if partition.certificate.status == "optimal" or not doubtful or settle is None:
+            doubtful = _doubtful(leaf_cost, partition)
+            if not doubtful or settle is None:
                 break
             leaf_cost.settle(self._settled(leaf_cost, doubtful, settle))
             partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
+        if settle is None and _doubtful(leaf_cost, partition):
+            warn(
+                "Some leaves are too ill-conditioned for sums, and their weights are inaccurate: give the rows once "
+                "more as settle, use a larger ridge, or leave out features that nearly depend on others."
+            )
         self._adopt(leaf_cost, partition)
 
     def _settled(self, leaf_cost: SummedLeafCost, leaves: list[IntArray], chunks: Chunks) -> dict[bytes, Settled]:
         """Gram matrices of leaves in pairs of doubles, from one pass over the rows."""
-        features, size = self.leaf_features_, leaf_cost.size
+        features = self.leaf_features_
         found = [np.zeros((2, leaf_cost.length)) for _ in leaves]
         rows = np.zeros(len(leaves), dtype=np.int64)
         n_rows = 0
         for X, y, *weight in chunks:
             array = read_features(self, X, reset=False)
-            target, s = read_regression_target(self, y, len(array)), read_weights(*(weight or [None]), array, True)
+            target = read_regression_target(self, y, len(array))
+            s = read_weights(*(weight or [None]), array, allow_zero=True)
             array, target, s = array[s > 0], target[s > 0], s[s > 0]
             n_rows += len(s)
             filled, M = features.split(array)
@@ -97,6 +102,16 @@ class StatisticsFit(FiniteModel):
         return {
             members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)
         }
+
+
+def _doubtful(leaf_cost: SummedLeafCost, partition: Partition) -> list[IntArray]:
+    """Leaves that rows would settle, if the partition is not proven optimal."""
+    if partition.certificate.status == "optimal":
+        return []
+    for leaf in range(partition.n_leaves):
+        leaf_cost.interval(partition.members(leaf))
+    tolerance = tolerance_of(leaf_cost, partition.certificate.objective)
+    return leaf_cost.doubtful(tolerance / partition.n_leaves)
 
 
 def read_statistics(estimator: Any, statistics: Any) -> None:

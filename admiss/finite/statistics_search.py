@@ -13,6 +13,7 @@ from admiss.finite.from_statistics import leaf_sums, residual
 from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
+from formulations.arrays import IntArray
 
 
 def statistics_losses(grid: FiniteGrid, statistics: RowStatistics, names: list[str], n_jobs: int | None) -> HeldOut:
@@ -33,8 +34,16 @@ def statistics_losses(grid: FiniteGrid, statistics: RowStatistics, names: list[s
 
 
 def _fold(grid: FiniteGrid, leaf_model: str, statistics: RowStatistics, names: list[str], fold: int) -> FoldLosses:
-    everything, held = np.arange(statistics.n_folds), np.array([fold])
-    training = leaf_sums(statistics, grid.partitioners.values(), everything[everything != fold])
+    everything = np.arange(statistics.n_folds)
+    return fold_losses(grid, leaf_model, statistics, names, everything[everything != fold], fold)
+
+
+def fold_losses(
+    grid: FiniteGrid, leaf_model: str, statistics: RowStatistics, names: list[str], folds: IntArray, fold: int
+) -> FoldLosses:
+    """Losses of every cell on the rows of a fold, fitted to the rows of other folds."""
+    held = np.array([fold])
+    training = leaf_sums(statistics, grid.partitioners.values(), folds)
     held_out = leaf_sums(statistics, grid.partitioners.values(), held)
     features = training.features(leaf_model, grid.center, grid.scale)
     C, shift = training.columns(features)

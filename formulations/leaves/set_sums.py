@@ -9,10 +9,11 @@ For smaller sets, L(U) is the first column of Q(U), and W(U) the first entry. As
 U + j, these are the moments up to degree 2 of (1, x, m, y) over the rows of every U, |U| <= D.
 
 *Algorithm.* A row with missing set m belongs to every U <= m: with 6 of 20 features missing, 57 sets of up to 4. The
-features are divided into the first h and the last t. The sets of the first are visited depth first, with the list of
-their rows, which are sorted by their pattern of the last t features: the moments of each run of equal patterns, at most
-2^t, are computed by products of blocks of rows, and then summed over supersets. So a row is multiplied once for every
-set of the first features only, at the speed of matrix products, and the other sets cost additions of matrices.
+features are divided into the first h and the last t. Rows are grouped by their pattern of the last t features; in each
+group, which fits in the cache, the sets of the first h are visited depth first, with the lists of their rows, whose
+moments are products of blocks of rows. These, by set and pattern of the last features, are then summed over the
+supersets of the last features. So a row is multiplied once for every set of the first features only, at the speed of
+matrix products, and the other sets cost additions of matrices.
 
 *Error.* Every sum is a tree of additions. With c the largest number of additions that an entry passes, the error of an
 entry of Q(U) is at most u (c + 8) sqrt(Q(U)_ii Q(U)_jj), u = 2^-53: additions, the root of the weight, the product. The
@@ -27,17 +28,17 @@ from math import comb
 
 import numpy as np
 
-from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.row_products import HEIGHT, multiply_rows
 from formulations.leaves.subset_sums import binomials
 
 # Rows that are multiplied before their moments are added to a sum.
-RUN = 256
+RUN = 128
 # Most rows that are sorted at once, which bounds the number of additions and the memory.
 MOST_ROWS = 2**18
-# Rows of a fold for each pattern of the last t features, and the largest t.
-ROWS_PER_PATTERN, MOST_LAST = 512, 6
+# Rows for each pattern of the last t features, the largest t, and the bytes of the tables of their sums.
+ROWS_PER_PATTERN, MOST_LAST, MOST_BYTES = 512, 7, 2 * 10**8
 
 
 @dataclass
@@ -78,22 +79,40 @@ class SetSums:
         return longest
 
     def _add(self, X: FloatArray, y: FloatArray, s: FloatArray) -> float:
-        n, d = X.shape
-        last = int(np.clip(np.log2(max(n / ROWS_PER_PATTERN, 1.0)), 0, min(MOST_LAST, d)))
+        (n, d), depth = X.shape, self.depth
+        last = self._last(n)
         M = np.isnan(X)
-        keys = M[:, d - last :] @ (1 << np.arange(last))
-        keys = keys.astype(np.uint8)
+        keys = (M[:, d - last :] @ (1 << np.arange(last))).astype(np.uint8)
         order = np.argsort(keys, kind="stable")
-        width = -(-(d + 2) // HEIGHT) * HEIGHT
-        Z = np.empty((n, width))
+        Z = np.empty((n, -(-(d + 2) // HEIGHT) * HEIGHT))
         sorted_rows(X, y, s, order, Z)
         others = M[order, : d - last]
         start = np.append(0, np.cumsum(others.sum(axis=1)))
         columns = (np.flatnonzero(others) % max(1, d - last)).astype(np.int16)
+        groups = np.append(0, np.cumsum(np.bincount(keys, minlength=1 << last)))
+        offsets = np.array([set_offsets(d - last, depth + 2), set_offsets(d, depth + 2)])
+        h, patterns = d - last, 1 << last
+        tables = (
+            np.empty((count_sets(h, depth - 1), patterns, self.second.shape[1])),
+            np.empty((comb(h, depth), patterns, d + 3)),
+            np.empty((comb(h, depth + 1), patterns, 2)),
+            np.empty((count_sets(h, depth + 1), patterns), dtype=bool),
+            np.zeros((3, max(comb(h, depth + k) for k in range(3))), dtype=np.int64),
+        )
         sets = (self.second, self.first, self.weights)
-        add_sorted(Z, keys[order], columns, start, d, last, self.depth, set_offsets(d, self.depth + 2), binomials(d), sets)
-        most = int(np.bincount(keys).max(initial=0))
-        return float(min(RUN, most) + most // RUN + 1 + last + 1)
+        add_sorted(Z, groups, columns, start, last, depth, offsets, binomials(d), tables, sets)
+        most = int(np.diff(groups).max(initial=0))
+        return float(min(RUN, most) + max(most // RUN + 1, int(tables[-1].max(initial=0))) + last + 1)
+
+    def _last(self, n: int) -> int:
+        """t: as large as the rows and the memory for the tables allow."""
+        d, last = self.n_features, 0
+        while last < min(MOST_LAST, d) and n >= ROWS_PER_PATTERN << last:
+            entries = count_sets(d - last - 1, self.depth - 1) * self.second.shape[1] << (last + 1)
+            if 8 * entries > MOST_BYTES:
+                break
+            last += 1
+        return last
 
     def plus(self, other: "SetSums") -> "SetSums":
         """The sums over the rows of both."""
@@ -141,6 +160,98 @@ def add_moments(Z, rows, begin, end, W, totals, at, length):  # type: ignore[no-
 
 
 @compiled
+def add_node(Z, rows, n_rows, size, rank, v, depth, offsets, tables, sets, W):  # type: ignore[no-untyped-def]
+    """Add the rows of a set of ``size`` first features, which have the pattern v of the last ones, to its sums."""
+    second, first, weights = sets
+    matrices, vectors, numbers, filled, terms = tables
+    d, length = first.shape[1] - 3, second.shape[1]
+    node = offsets[0, size] + rank
+    if size <= depth + 1:
+        filled[node, v] = True
+    if size >= depth:
+        terms[size - depth, rank] += (n_rows - 1) // RUN + 1
+    if size < depth:
+        for entry in range(length):
+            matrices[node, v, entry] = 0.0
+        add_moments(Z, rows, 0, n_rows, W, matrices[node], v, length - 1)
+        matrices[node, v, length - 1] = n_rows
+    elif size == depth:
+        add_moments(Z, rows, 0, n_rows, W, second, offsets[1, size] + rank, length - 1)
+        second[offsets[1, size] + rank, length - 1] += n_rows
+        for j in range(d + 3):
+            vectors[rank, v, j] = 0.0
+        add_first(Z, rows, n_rows, d + 2, W, vectors[rank], v)
+    elif size == depth + 1:
+        numbers[rank, v, 0] = 0.0
+        add_first(Z, rows, n_rows, 1, W, numbers[rank], v)
+        add_first(Z, rows, n_rows, d + 2, W, first, rank)
+    else:
+        for run in range(0, n_rows, RUN):
+            weight = 0.0
+            for r in range(run, min(run + RUN, n_rows)):
+                weight += Z[rows[r], 0] * Z[rows[r], 0]
+            weights[rank] += weight
+
+
+@compiled
+def add_first(Z, rows, n_rows, width, W, totals, at):  # type: ignore[no-untyped-def]
+    """Add the first moments of some rows, and their number, to ``totals[at]``; W is workspace."""
+    for run in range(0, n_rows, RUN):
+        for j in range(width):
+            W[0, j] = 0.0
+        for r in range(run, min(run + RUN, n_rows)):
+            row = rows[r]
+            for j in range(width):
+                W[0, j] += Z[row, 0] * Z[row, j]
+        for j in range(width):
+            totals[at, j] += W[0, j]
+    totals[at, width] += n_rows
+
+
+@compiled
+def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[no-untyped-def]
+    """For each feature j > ``above`` the rows in which it is missing, and their number."""
+    counts[:] = 0
+    for r in range(n_rows):
+        row = rows[r]
+        at, first = start[row + 1] - 1, start[row]
+        while at >= first and missing[at] > above:
+            j = missing[at]
+            lists[j, counts[j]] = row
+            counts[j] += 1
+            at -= 1
+
+
+@compiled
+def add_group(Z, begin, end, v, missing, start, h, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
+    """Add consecutive rows with the pattern v of the last features to all sets of the first h features."""
+    n, levels, W = end - begin, min(depth + 2, h), np.empty((Z.shape[1], Z.shape[1]))
+    everything = np.arange(begin, end).astype(np.int32)
+    add_node(Z, everything, n, 0, 0, v, depth, offsets, tables, sets, W)
+    if levels == 0:
+        return
+    # on each level, the rows of every child of a node
+    lists, counts = np.empty((levels, h, n), dtype=np.int32), np.zeros((levels, h), dtype=np.int64)
+    chosen, ranks, level = np.full(levels, -1), np.zeros(levels, dtype=np.int64), 0
+    divide(everything, n, missing, start, -1, lists[0], counts[0])
+    while level >= 0:
+        chosen[level] += 1
+        j = chosen[level]
+        if j == h:
+            level -= 1
+            continue
+        n_rows = counts[level, j]
+        if n_rows == 0:
+            continue
+        rank, rows = ranks[level] + binom[j, level + 1], lists[level, j]
+        add_node(Z, rows, n_rows, level + 1, rank, v, depth, offsets, tables, sets, W)
+        if level + 1 < levels:
+            divide(rows, n_rows, missing, start, j, lists[level + 1], counts[level + 1])
+            level += 1
+            ranks[level], chosen[level] = rank, j
+
+
+@compiled
 def add_over_supersets(table, filled, last, length):  # type: ignore[no-untyped-def]
     """table[v] = the sum of table[u] over all u that contain v; rows that are not filled count as 0."""
     for bit in range(last):
@@ -158,7 +269,7 @@ def add_over_supersets(table, filled, last, length):  # type: ignore[no-untyped-
 
 @compiled
 def last_rank(v, size, first_last, last, binom):  # type: ignore[no-untyped-def]
-    """Part of the rank of a set of ``size`` first features and the last ones in v that is due to these."""
+    """The share of the last features in v in the rank of a set with ``size`` first ones, and the size of the set."""
     rank, held = 0, size
     for i in range(last):
         if v >> i & 1:
@@ -168,100 +279,49 @@ def last_rank(v, size, first_last, last, binom):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_node(Z, keys, rows, n_rows, size, rank, last, depth, offsets, binom, work, sets):  # type: ignore[no-untyped-def]
-    """Add the sums of a set of ``size`` first features, with all sets of last ones; ``rows`` hold its rows."""
+def add_tables(size, rank, table, filled, last, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
+    """Add the sums of a set of first features, by the pattern of the last ones, to those of all sets with these."""
     second, first, weights = sets
-    table, filled, W = work
-    d, length = first.shape[1] - 3, second.shape[1]
-    filled[:] = False
-    many = length if size < depth else d + 3 if size <= depth + 1 else 1
-    run = 0
-    while run < n_rows:
-        stop, key = run + 1, keys[rows[run]]
-        while stop < n_rows and keys[rows[stop]] == key:
-            stop += 1
-        if not filled[key]:
-            filled[key] = True
-            for entry in range(many):
-                table[key, entry] = 0.0
-        if size < depth:
-            add_moments(Z, rows, run, stop, W, table, key, length - 1)
-        elif size <= depth + 1:
-            for r in range(run, stop):
-                row = rows[r]
-                for j in range(d + 2):
-                    table[key, j] += Z[row, 0] * Z[row, j]
-        else:
-            for r in range(run, stop):
-                table[key, 0] += Z[rows[r], 0] ** 2
-        if size <= depth + 1:
-            table[key, many - 1] += stop - run
-        run = stop
-    if size == depth:
-        at = offsets[depth] + rank
-        add_moments(Z, rows, 0, n_rows, W, second, at, length - 1)
-        second[at, length - 1] += n_rows
-    add_over_supersets(table, filled, last, many)
+    d = first.shape[1] - 3
+    add_over_supersets(table, filled, last, table.shape[1])
     for v in range(1 << last):
-        more, held = last_rank(v, size, d - last, last, binom)
-        if not filled[v] or held > depth + 2:
+        if not filled[v]:
             continue
+        more, held = last_rank(v, size, d - last, last, binom)
         at = rank + more
-        if held <= depth:
-            if size < depth:
-                for entry in range(length):
-                    second[offsets[held] + at, entry] += table[v, entry]
+        if held <= depth and size < depth:
+            for entry in range(table.shape[1]):
+                second[offsets[1, held] + at, entry] += table[v, entry]
         elif held == depth + 1 and size < depth:
             for j in range(d + 2):
                 first[at, j] += table[v, j * (j + 1) // 2]
-            first[at, d + 2] += table[v, length - 1]
-        elif held == depth + 1:
+            first[at, d + 2] += table[v, table.shape[1] - 1]
+        elif held == depth + 1 and size == depth:
             for j in range(d + 3):
                 first[at, j] += table[v, j]
-        else:
+        elif held == depth + 2:
             weights[at] += table[v, 0]
 
 
 @compiled
-def add_sorted(Z, keys, missing, start, d, last, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
-    """Add rows that are sorted by their pattern of the last features; ``missing`` lists their other missing ones."""
-    n, h, length = len(Z), d - last, sets[0].shape[1]
-    work = (np.empty((1 << last, length)), np.empty(1 << last, dtype=np.bool_), np.empty((Z.shape[1], Z.shape[1])))
-    levels = min(depth + 2, h)
-    # on each level, the rows of every child of a node
-    lists, counts = np.empty((levels, h, n), dtype=np.int32), np.zeros((levels, h), dtype=np.int64)
-    chosen, ranks, level = np.full(levels + 1, -1), np.zeros(levels + 1, dtype=np.int64), 0
-    everything = np.arange(n).astype(np.int32)
-    add_node(Z, keys, everything, n, 0, 0, last, depth, offsets, binom, work, sets)
-    if levels == 0:
-        return
-    divide(everything, n, missing, start, -1, lists[0], counts[0])
-    while level >= 0:
-        chosen[level] += 1
-        j = chosen[level]
-        if j == h:
-            level -= 1
-            continue
-        n_rows = counts[level, j]
-        if n_rows == 0:
-            continue
-        rank, rows = ranks[level] + binom[j, level + 1], lists[level, j]
-        add_node(Z, keys, rows, n_rows, level + 1, rank, last, depth, offsets, binom, work, sets)
-        if level + 1 < levels:
-            divide(rows, n_rows, missing, start, j, lists[level + 1], counts[level + 1])
-            level += 1
-            ranks[level], chosen[level] = rank, j
+def add_sorted(Z, groups, missing, start, last, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
+    """Add rows that are sorted by their pattern v of the last features, from groups[v] to groups[v + 1].
 
-
-@compiled
-def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[no-untyped-def]
-    """For each feature j > ``above`` the rows in which it is missing, and their number."""
-    counts[:] = 0
-    for r in range(n_rows):
-        row = rows[r]
-        at, first = start[row + 1] - 1, start[row]
-        while at >= first and missing[at] > above:
-            j = missing[at]
-            lists[j, counts[j]] = row
-            counts[j] += 1
-            at -= 1
+    ``missing`` lists their other missing features, from start[row] to start[row + 1]; ``tables`` are workspace, and
+    ``offsets`` the numbers of smaller sets of the first features, and of all.
+    """
+    h = sets[1].shape[1] - 3 - last
+    matrices, vectors, numbers, filled, _ = tables
+    filled[:] = False
+    for v in range(1 << last):
+        if groups[v] < groups[v + 1]:
+            add_group(Z, groups[v], groups[v + 1], v, missing, start, h, depth, offsets, binom, tables, sets)
+    for size in range(min(depth + 1, h) + 1):
+        for rank in range(binom[h, size]):
+            node = offsets[0, size] + rank
+            if size < depth:
+                add_tables(size, rank, matrices[node], filled[node], last, depth, offsets, binom, sets)
+            elif size == depth:
+                add_tables(size, rank, vectors[rank], filled[node], last, depth, offsets, binom, sets)
+            else:
+                add_tables(size, rank, numbers[rank], filled[node], last, depth, offsets, binom, sets)
