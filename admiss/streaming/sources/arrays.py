@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admiss.streaming.sources.schema import Schema, SourceError
-from admiss.streaming.sources.source import BATCH_ROWS, Batch, Chunk, Place, Source
+from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 
 # Rows of a chunk.
-CHUNK_ROWS = 8 * BATCH_ROWS
+CHUNK_ROWS = 2**20
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ class Slice(Chunk):
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         if columns:
             raise SourceError(f"An array has no column {columns[0]!r}: its only columns are the features.")
-        for start in range(self.start, self.stop, BATCH_ROWS):
-            rows = slice(start, min(start + BATCH_ROWS, self.stop))
+        matrix, keys = self.arrays[0], self.arrays[3]
+        assert matrix is not None
+        size = batch_rows(matrix.shape[1])
+        for start in range(self.start, self.stop, size):
+            rows = slice(start, min(start + size, self.stop))
             X, y, weight = (None if array is None else _floats(array[rows]) for array in self.arrays[:3])
-            keys = self.arrays[3]
             assert X is not None
             yield Batch(X, y, weight, None if keys is None else np.asarray(keys[rows]), Place(row=start))
 

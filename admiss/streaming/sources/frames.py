@@ -14,7 +14,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from admiss.streaming.sources.schema import Schema, SourceError, kind_of, make_schema
-from admiss.streaming.sources.source import BATCH_ROWS, Batch, Chunk, Place, Source
+from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
+
+# Rows of the frames into which a lazy frame is collected.
+LAZY_ROWS = 2**18
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class Frame(Chunk):
         return found.hexdigest()
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        for row in range(0, len(self.frame), BATCH_ROWS):
-            frame, schema = self.frame[row : row + BATCH_ROWS], self.schema
+        schema, size = self.schema, batch_rows(len(self.schema.names))
+        for row in range(0, len(self.frame), size):
+            frame = self.frame[row : row + size]
             yield Batch(
                 schema.features(frame, self.name),
                 schema.target_of(frame, self.name),
@@ -125,7 +129,7 @@ def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
             raise SourceError(
                 "This lazy frame cannot be collected in batches: upgrade polars, or name the files themselves."
             )
-        return lambda: frames.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True)
+        return lambda: frames.collect_batches(chunk_size=LAZY_ROWS, maintain_order=True)
     if isinstance(nw.from_native(frames, pass_through=True), nw.DataFrame):
         return lambda: [frames]
     if callable(frames):

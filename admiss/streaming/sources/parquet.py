@@ -18,7 +18,7 @@ import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
 from admiss.streaming.sources.schema import MOST_LEVELS, Kind, Schema, SourceError, kind_of, make_schema
-from admiss.streaming.sources.source import BATCH_ROWS, Batch, Chunk, Place, Source
+from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 from admiss.terminal.progress import progress
 from admiss.user_table.notation import plain_number
 
@@ -53,7 +53,7 @@ class ParquetFile:
             if _file_status(self.path) != self.status or _metadata(self.path, self.status)[1] != self.digest:
                 raise SourceError(f"{where}: the file has changed since the pass started: start again.")
             with pq.ParquetFile(self.path, metadata=_metadata(self.path, self.status)[0]) as file:
-                for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=stored):
+                for batch in file.iter_batches(batch_rows(len(columns)), row_groups=[group], columns=stored):
                     table = pa.table(batch)
                     for column in columns:
                         if column in constants:

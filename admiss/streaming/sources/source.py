@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from admiss.streaming.sources.schema import Schema
 from formulations.arrays import FloatArray
 
-# Rows read at once.
-BATCH_ROWS = 2**17
+# Rows and entries that are read at once: sums over sets of missing features want many rows, memory bounds the entries.
+BATCH_ROWS, BATCH_ENTRIES = 2**19, 2**24
 
 
 class Place(NamedTuple):
@@ -54,6 +54,11 @@ class Batch:
     keys: NDArray[Any] | None
     place: Place
     table: Any = None
+
+
+def batch_rows(n_features: int) -> int:
+    """Rows of a batch."""
+    return max(1, min(BATCH_ROWS, BATCH_ENTRIES // n_features))
 
 
 class Chunk(ABC):

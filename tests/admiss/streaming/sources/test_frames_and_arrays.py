@@ -65,7 +65,7 @@ def test_frames_that_differ_are_named() -> None:
 
 def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("admiss.streaming.sources.arrays.CHUNK_ROWS", 4)
-    monkeypatch.setattr("admiss.streaming.sources.arrays.BATCH_ROWS", 3)
+    monkeypatch.setattr("admiss.streaming.sources.source.BATCH_ROWS", 3)
     X = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     y = X.sum(axis=1)
