@@ -8,7 +8,7 @@ is written in LLVM's vector instructions: compilers keep its sums in memory.
 from llvmlite import ir
 from numba.core import types
 
-from formulations.jit import compiled
+from formulations.jit import inlined
 from formulations.leaves.tiles import CONTRACT, INDEX, LANES, VECTOR, _intrinsic, _load, _store
 
 HEIGHT = 8
@@ -59,7 +59,7 @@ def _broadcast(builder, number):  # type: ignore[no-untyped-def]
     return builder.shuffle_vector(single, ir.Constant(VECTOR, ir.Undefined), zeros)
 
 
-@compiled
+@inlined
 def multiply_rows(Z, rows, begin, end, W):  # type: ignore[no-untyped-def]
     """The lower triangle of W = sum of z_r z_r'; the width of Z and W is a multiple of HEIGHT."""
     for i in range(0, Z.shape[1], HEIGHT):

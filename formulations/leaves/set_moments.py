@@ -19,6 +19,7 @@ with e = u (c + 32), c the number of additions.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from math import comb
 
@@ -64,9 +65,15 @@ class SetMoments:
         """M(U) for sets of one size, by their ranks."""
         sums, d = self.sums, self.sums.n_features
         M = np.zeros((len(ranks), 2 * d + 2, 2 * d + 2))
-        data = (sums.second, sums.first, sums.weights, sums.depth)
-        fill_moments(data, np.asarray(ranks), size, d, set_offsets(d, sums.depth), binomials(d + 1), M)
+        fill_moments(*self._data, count_sets(d, size - 1) + np.asarray(ranks), unions(d, sums.depth), M)
         return M
+
+    @property
+    def _data(self) -> tuple[tuple[FloatArray, FloatArray, FloatArray], IntArray]:
+        """The sums, and the numbers of sets with at most D, and D + 1, features."""
+        sums = self.sums
+        limits = np.array([count_sets(sums.n_features, sums.depth + k) for k in range(2)])
+        return (sums.second, sums.first, sums.weights), limits
 
     def counts(self, ranks: IntArray, size: int) -> FloatArray:
         """Rows with all of U missing."""
@@ -124,16 +131,10 @@ class SetMoments:
     def rebased(self, shift: FloatArray) -> "SetMoments":
         """The same for x and y plus ``shift``, where observed."""
         sums, d = self.sums, self.sums.n_features
-        T = np.zeros((d + 2, 2 * d + 2))
-        T[0, 0] = 1.0
-        T[1:-1, 0], T[1:-1, 1 + d : -1] = shift[:-1], -np.diag(shift[:-1])
-        T[1:-1, 1 : 1 + d] = np.eye(d)
-        T[-1, 0], T[-1, -1] = shift[-1], 1.0
-        found = SetSums.zero(d, sums.depth)
-        found.second[:, :-1] = self.packed(np.arange(d), sums.depth, T)[:, :-2]
-        found.second[:, -1], found.weights[:] = sums.second[:, -1], sums.weights
-        found.first[:] = sums.first
-        move_first(sums.first, sums.weights, d, sums.depth + 1, binomials(d + 1), shift, found.first)
+        found, union = SetSums.zero(d, sums.depth), unions(d, sums.depth)
+        found.second[:, -1], found.first[:], found.weights[:] = sums.second[:, -1], sums.first, sums.weights
+        move_second(*self._data, union, shift, found.second)
+        move_first(*self._data, union, shift, found.first)
         return SetMoments(found, self.moved + np.abs(shift), self.additions + MAPS)
 
 
@@ -182,82 +183,92 @@ def atoms(moments: SetMoments, features: IntArray) -> tuple[BoolArray, IntArray]
     return np.concatenate(patterns), numbers
 
 
-@compiled
-def set_sum(data, k, rank, offsets, column):  # type: ignore[no-untyped-def]
-    """L(U)_column, for a set of k features."""
-    second, first, _, depth = data
-    if k <= depth:
-        return second[offsets[k] + rank, column * (column + 1) // 2]
-    return first[rank, column]
+@cache
+def unions(d: int, depth: int) -> IntArray:
+    """The number of U + j, for every set U of at most ``depth`` + 1 features and every j; sets by size, then rank."""
+    table = np.empty((count_sets(d, depth + 1), d), dtype=np.int64)
+    fill_unions(d, depth + 1, set_offsets(d, depth + 2), binomials(d + 1), table)
+    return table
 
 
 @compiled
-def set_weight(data, k, rank, offsets):  # type: ignore[no-untyped-def]
-    """W(U), for a set of k features."""
-    return data[2][rank] if k == data[3] + 2 else set_sum(data, k, rank, offsets, 0)
+def fill_unions(d, depth, offsets, binom, table):  # type: ignore[no-untyped-def]
+    """Write the numbers of U + j."""
+    at = 0
+    for k in range(min(depth, d) + 1):
+        S, more = np.arange(k), True
+        while more:
+            for j in range(d):
+                position, rank = with_element(S, k, j, binom)
+                table[at, j] = at if position < 0 else offsets[k + 1] + rank
+            at += 1
+            more = next_subset(S, k, d)
 
 
 @compiled
-def set_of_rank(rank, k, binom, S):  # type: ignore[no-untyped-def]
-    """Write the k-subset with this rank."""
-    for i in range(k, 0, -1):
-        j = i - 1
-        while binom[j + 1, i] <= rank:
-            j += 1
-        S[i - 1] = j
-        rank -= binom[j, i]
+def set_sum(sums, limits, at, column):  # type: ignore[no-untyped-def]
+    """L(U)_column of the set with this number, or W(U) if it has D + 2 features."""
+    if at < limits[0]:
+        return sums[0][at, column * (column + 1) // 2]
+    return sums[1][at - limits[0], column] if at < limits[1] else sums[2][at - limits[1]]
 
 
 @compiled
-def insert(S, k, j, position):  # type: ignore[no-untyped-def]
-    """Insert j into the k elements of S."""
-    for i in range(k, position, -1):
-        S[i] = S[i - 1]
-    S[position] = j
-
-
-@compiled
-def fill_moments(data, ranks, k, d, offsets, binom, M):  # type: ignore[no-untyped-def]
-    """Write M(U) of sets of k features."""
-    second, S, y = data[0], np.empty(k + 2, dtype=np.int64), 2 * d + 1
-    for r in range(len(ranks)):
-        at = offsets[k] + ranks[r]
+def fill_moments(sums, limits, numbers, union, M):  # type: ignore[no-untyped-def]
+    """Write M(U) of the sets with these numbers."""
+    d = union.shape[1]
+    y = 2 * d + 1
+    for r in range(len(numbers)):
+        at = numbers[r]
         for i in range(d + 2):
             for j in range(i + 1):
                 row, column = i if i <= d else y, j if j <= d else y
-                M[r, row, column] = M[r, column, row] = second[at, i * (i + 1) // 2 + j]
+                M[r, row, column] = M[r, column, row] = sums[0][at, i * (i + 1) // 2 + j]
         for j in range(d):
-            set_of_rank(ranks[r], k, binom, S)
-            position, rank = with_element(S, k, j, binom)
-            size = k
-            if position < 0:
-                rank = ranks[r]
-            else:
-                insert(S, k, j, position)
-                size = k + 1
-            m = 1 + d + j
+            other, m = union[at, j], 1 + d + j
             for i in range(d + 2):
                 row = i if i <= d else y
-                M[r, row, m] = M[r, m, row] = set_sum(data, size, rank, offsets, i)
+                M[r, row, m] = M[r, m, row] = set_sum(sums, limits, other, i)
             M[r, m, m] = M[r, 0, m]
             for i in range(j):
-                position, both = with_element(S, size, i, binom)
-                more = size
-                if position < 0:
-                    both = rank
-                else:
-                    more = size + 1
-                M[r, m, 1 + d + i] = M[r, 1 + d + i, m] = set_weight(data, more, both, offsets)
+                M[r, m, 1 + d + i] = M[r, 1 + d + i, m] = set_sum(sums, limits, union[other, i], 0)
 
 
 @compiled
-def move_first(first, weights, d, k, binom, shift, out):  # type: ignore[no-untyped-def]
-    """First moments of sets of k features for x and y plus a shift, where observed."""
-    S = np.arange(k)
+def move_second(sums, limits, union, shift, out):  # type: ignore[no-untyped-def]
+    """Second moments for x and y plus a shift, where observed."""
+    d = union.shape[1]
+    observed = np.empty(d + 1)
+    for at in range(len(out)):
+        weight = sums[0][at, 0]
+        out[at, 0] = weight
+        for j in range(d):
+            observed[j] = weight - set_sum(sums, limits, union[at, j], 0)
+        observed[d] = weight
+        for i in range(1, d + 2):
+            row, a = i * (i + 1) // 2, shift[i - 1]
+            own = sums[0][at, row]
+            other = union[at, i - 1] if i <= d else at
+            out[at, row] = own + a * observed[i - 1]
+            for j in range(1, i + 1):
+                b = shift[j - 1]
+                # sums of x_j where x_i is observed, of x_i where x_j is, and the weight where both are
+                first, second, both = sums[0][at, j * (j + 1) // 2], own, observed[j - 1]
+                if i <= d:
+                    first -= set_sum(sums, limits, other, j)
+                    second -= set_sum(sums, limits, union[at, j - 1], i)
+                    both -= set_sum(sums, limits, other, 0) - set_sum(sums, limits, union[other, j - 1], 0)
+                elif j <= d:
+                    second -= set_sum(sums, limits, union[at, j - 1], i)
+                out[at, row + j] = sums[0][at, row + j] + a * first + b * second + a * b * both
+
+
+@compiled
+def move_first(sums, limits, union, shift, out):  # type: ignore[no-untyped-def]
+    """First moments of sets of D + 1 features for x and y plus a shift, where observed."""
+    first, d = sums[1], union.shape[1]
     for rank in range(len(first)):
         for j in range(d):
-            position, both = with_element(S, k, j, binom)
-            if position >= 0:
-                out[rank, j + 1] = first[rank, j + 1] + shift[j] * (first[rank, 0] - weights[both])
+            observed = first[rank, 0] - set_sum(sums, limits, union[limits[0] + rank, j], 0)
+            out[rank, j + 1] = first[rank, j + 1] + shift[j] * observed
         out[rank, d + 1] = first[rank, d + 1] + shift[d] * first[rank, 0]
-        next_subset(S, k, d)

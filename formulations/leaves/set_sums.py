@@ -29,7 +29,7 @@ from math import comb
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.jit import compiled
+from formulations.jit import compiled, inlined
 from formulations.leaves.row_products import HEIGHT, multiply_rows
 from formulations.leaves.subset_sums import binomials
 
@@ -93,9 +93,9 @@ class SetSums:
         offsets = np.array([set_offsets(d - last, depth + 2), set_offsets(d, depth + 2)])
         h, patterns = d - last, 1 << last
         tables = (
-            np.empty((count_sets(h, depth - 1), patterns, self.second.shape[1])),
-            np.empty((comb(h, depth), patterns, d + 3)),
-            np.empty((comb(h, depth + 1), patterns, 2)),
+            np.empty((count_sets(h, depth - 1) * patterns, self.second.shape[1])),
+            np.empty((comb(h, depth) * patterns, d + 3)),
+            np.empty((comb(h, depth + 1) * patterns, 2)),
             np.empty((count_sets(h, depth + 1), patterns), dtype=bool),
             np.zeros((3, max(comb(h, depth + k) for k in range(3))), dtype=np.int64),
         )
@@ -146,7 +146,7 @@ def sorted_rows(X, y, s, order, Z):  # type: ignore[no-untyped-def]
             Z[i, j] = 0.0
 
 
-@compiled
+@inlined
 def add_moments(Z, rows, begin, end, W, totals, at, length):  # type: ignore[no-untyped-def]
     """Add the packed second moments of some rows to ``totals[at]``; W is workspace."""
     for first in range(begin, end, RUN):
@@ -159,41 +159,7 @@ def add_moments(Z, rows, begin, end, W, totals, at, length):  # type: ignore[no-
             entry += i
 
 
-@compiled
-def add_node(Z, rows, n_rows, size, rank, v, depth, offsets, tables, sets, W):  # type: ignore[no-untyped-def]
-    """Add the rows of a set of ``size`` first features, which have the pattern v of the last ones, to its sums."""
-    second, first, weights = sets
-    matrices, vectors, numbers, filled, terms = tables
-    d, length = first.shape[1] - 3, second.shape[1]
-    node = offsets[0, size] + rank
-    if size <= depth + 1:
-        filled[node, v] = True
-    if size >= depth:
-        terms[size - depth, rank] += (n_rows - 1) // RUN + 1
-    if size < depth:
-        for entry in range(length):
-            matrices[node, v, entry] = 0.0
-        add_moments(Z, rows, 0, n_rows, W, matrices[node], v, length - 1)
-        matrices[node, v, length - 1] = n_rows
-    elif size == depth:
-        add_moments(Z, rows, 0, n_rows, W, second, offsets[1, size] + rank, length - 1)
-        second[offsets[1, size] + rank, length - 1] += n_rows
-        for j in range(d + 3):
-            vectors[rank, v, j] = 0.0
-        add_first(Z, rows, n_rows, d + 2, W, vectors[rank], v)
-    elif size == depth + 1:
-        numbers[rank, v, 0] = 0.0
-        add_first(Z, rows, n_rows, 1, W, numbers[rank], v)
-        add_first(Z, rows, n_rows, d + 2, W, first, rank)
-    else:
-        for run in range(0, n_rows, RUN):
-            weight = 0.0
-            for r in range(run, min(run + RUN, n_rows)):
-                weight += Z[rows[r], 0] * Z[rows[r], 0]
-            weights[rank] += weight
-
-
-@compiled
+@inlined
 def add_first(Z, rows, n_rows, width, W, totals, at):  # type: ignore[no-untyped-def]
     """Add the first moments of some rows, and their number, to ``totals[at]``; W is workspace."""
     for run in range(0, n_rows, RUN):
@@ -206,6 +172,40 @@ def add_first(Z, rows, n_rows, width, W, totals, at):  # type: ignore[no-untyped
         for j in range(width):
             totals[at, j] += W[0, j]
     totals[at, width] += n_rows
+
+
+@compiled
+def add_node(Z, rows, n_rows, size, rank, v, n_patterns, depth, offsets, tables, sets, W):  # type: ignore[no-untyped-def]
+    """Add the rows of a set of ``size`` first features, which have the pattern v of the last ones, to its sums."""
+    second, first, weights = sets
+    matrices, vectors, numbers, filled, terms = tables
+    d, length = first.shape[1] - 3, second.shape[1]
+    if size <= depth + 1:
+        filled[offsets[0, size] + rank, v] = True
+    at = n_patterns * (rank if size >= depth else offsets[0, size] + rank) + v
+    if size >= depth:
+        terms[size - depth, rank] += (n_rows - 1) // RUN + 1
+    if size < depth:
+        for entry in range(length):
+            matrices[at, entry] = 0.0
+        add_moments(Z, rows, 0, n_rows, W, matrices, at, length - 1)
+        matrices[at, length - 1] = n_rows
+    elif size == depth:
+        add_moments(Z, rows, 0, n_rows, W, second, offsets[1, size] + rank, length - 1)
+        second[offsets[1, size] + rank, length - 1] += n_rows
+        for j in range(d + 3):
+            vectors[at, j] = 0.0
+        add_first(Z, rows, n_rows, d + 2, W, vectors, at)
+    elif size == depth + 1:
+        numbers[at, 0] = 0.0
+        add_first(Z, rows, n_rows, 1, W, numbers, at)
+        add_first(Z, rows, n_rows, d + 2, W, first, rank)
+    else:
+        for run in range(0, n_rows, RUN):
+            weight = 0.0
+            for r in range(run, min(run + RUN, n_rows)):
+                weight += Z[rows[r], 0] * Z[rows[r], 0]
+            weights[rank] += weight
 
 
 @compiled
@@ -223,11 +223,11 @@ def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[
 
 
 @compiled
-def add_group(Z, begin, end, v, missing, start, h, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
+def add_group(Z, begin, end, v, n_patterns, missing, start, h, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
     """Add consecutive rows with the pattern v of the last features to all sets of the first h features."""
     n, levels, W = end - begin, min(depth + 2, h), np.empty((Z.shape[1], Z.shape[1]))
     everything = np.arange(begin, end).astype(np.int32)
-    add_node(Z, everything, n, 0, 0, v, depth, offsets, tables, sets, W)
+    add_node(Z, everything, n, 0, 0, v, n_patterns, depth, offsets, tables, sets, W)
     if levels == 0:
         return
     # on each level, the rows of every child of a node
@@ -244,7 +244,7 @@ def add_group(Z, begin, end, v, missing, start, h, depth, offsets, binom, tables
         if n_rows == 0:
             continue
         rank, rows = ranks[level] + binom[j, level + 1], lists[level, j]
-        add_node(Z, rows, n_rows, level + 1, rank, v, depth, offsets, tables, sets, W)
+        add_node(Z, rows, n_rows, level + 1, rank, v, n_patterns, depth, offsets, tables, sets, W)
         if level + 1 < levels:
             divide(rows, n_rows, missing, start, j, lists[level + 1], counts[level + 1])
             level += 1
@@ -252,19 +252,19 @@ def add_group(Z, begin, end, v, missing, start, h, depth, offsets, binom, tables
 
 
 @compiled
-def add_over_supersets(table, filled, last, length):  # type: ignore[no-untyped-def]
-    """table[v] = the sum of table[u] over all u that contain v; rows that are not filled count as 0."""
+def add_over_supersets(table, base, filled, node, last, length):  # type: ignore[no-untyped-def]
+    """Row base + v of the table = the sum of rows base + u over all u that contain v; rows not filled count as 0."""
     for bit in range(last):
         for v in range(1 << last):
             u = v | (1 << bit)
-            if u != v and filled[u]:
-                if filled[v]:
+            if u != v and filled[node, u]:
+                if filled[node, v]:
                     for entry in range(length):
-                        table[v, entry] += table[u, entry]
+                        table[base + v, entry] += table[base + u, entry]
                 else:
                     for entry in range(length):
-                        table[v, entry] = table[u, entry]
-                    filled[v] = True
+                        table[base + v, entry] = table[base + u, entry]
+                    filled[node, v] = True
 
 
 @compiled
@@ -279,28 +279,28 @@ def last_rank(v, size, first_last, last, binom):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def add_tables(size, rank, table, filled, last, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
+def add_tables(size, rank, table, base, filled, node, last, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
     """Add the sums of a set of first features, by the pattern of the last ones, to those of all sets with these."""
     second, first, weights = sets
     d = first.shape[1] - 3
-    add_over_supersets(table, filled, last, table.shape[1])
+    add_over_supersets(table, base, filled, node, last, table.shape[1])
     for v in range(1 << last):
-        if not filled[v]:
+        if not filled[node, v]:
             continue
         more, held = last_rank(v, size, d - last, last, binom)
         at = rank + more
         if held <= depth and size < depth:
             for entry in range(table.shape[1]):
-                second[offsets[1, held] + at, entry] += table[v, entry]
+                second[offsets[1, held] + at, entry] += table[base + v, entry]
         elif held == depth + 1 and size < depth:
             for j in range(d + 2):
-                first[at, j] += table[v, j * (j + 1) // 2]
-            first[at, d + 2] += table[v, table.shape[1] - 1]
+                first[at, j] += table[base + v, j * (j + 1) // 2]
+            first[at, d + 2] += table[base + v, table.shape[1] - 1]
         elif held == depth + 1 and size == depth:
             for j in range(d + 3):
-                first[at, j] += table[v, j]
+                first[at, j] += table[base + v, j]
         elif held == depth + 2:
-            weights[at] += table[v, 0]
+            weights[at] += table[base + v, 0]
 
 
 @compiled
@@ -315,13 +315,13 @@ def add_sorted(Z, groups, missing, start, last, depth, offsets, binom, tables, s
     filled[:] = False
     for v in range(1 << last):
         if groups[v] < groups[v + 1]:
-            add_group(Z, groups[v], groups[v + 1], v, missing, start, h, depth, offsets, binom, tables, sets)
+            add_group(Z, groups[v], groups[v + 1], v, 1 << last, missing, start, h, depth, offsets, binom, tables, sets)
     for size in range(min(depth + 1, h) + 1):
         for rank in range(binom[h, size]):
             node = offsets[0, size] + rank
             if size < depth:
-                add_tables(size, rank, matrices[node], filled[node], last, depth, offsets, binom, sets)
+                add_tables(size, rank, matrices, node << last, filled, node, last, depth, offsets, binom, sets)
             elif size == depth:
-                add_tables(size, rank, vectors[rank], filled[node], last, depth, offsets, binom, sets)
+                add_tables(size, rank, vectors, rank << last, filled, node, last, depth, offsets, binom, sets)
             else:
-                add_tables(size, rank, numbers[rank], filled[node], last, depth, offsets, binom, sets)
+                add_tables(size, rank, numbers, rank << last, filled, node, last, depth, offsets, binom, sets)
