@@ -12,9 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.jit import compiled
 
 # Number of rows packed into keys at once.
 KEY_BLOCK = 2**16
+# Number of features up to which the rows of all possible patterns are counted, if these are not many more than rows.
+FEW_FEATURES = 20
 # Entries of the distance matrix between patterns computed at once.
 DISTANCE_BLOCK = 2**24
 
@@ -61,15 +64,34 @@ class PatternTable:
         if X.shape[1] > 64 or np.ptp(sample_weight) > 0:
             table = cls.of(np.isnan(X), sample_weight)
             return cls(table.patterns, np.empty(0, dtype=np.int64), table.counts, table.weights)
-        keys = np.empty(len(X), dtype=np.uint64)
-        for start in range(0, len(X), KEY_BLOCK):
-            keys[start : start + KEY_BLOCK] = _keys(np.isnan(X[start : start + KEY_BLOCK]))[:, 0]
-        keys.sort()
-        first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-        counts = np.diff(np.append(first, len(keys)))
-        packed = keys[first].astype(">u8").view(np.uint8).reshape(-1, 8)
-        patterns = np.unpackbits(packed, axis=1, count=X.shape[1]).view(bool)
+        d = X.shape[1]
+        if 0 < d <= FEW_FEATURES and 1 << d <= 2 * len(X):
+            tally = _tally(np.ascontiguousarray(X))
+            found = np.flatnonzero(tally)
+            counts, keys = tally[found], found.astype(np.uint64) << np.uint64(64 - d)
+        else:
+            packed = np.empty(len(X), dtype=np.uint64)
+            for start in range(0, len(X), KEY_BLOCK):
+                packed[start : start + KEY_BLOCK] = _keys(np.isnan(X[start : start + KEY_BLOCK]))[:, 0]
+            packed.sort()
+            first = np.flatnonzero(np.append(True, packed[1:] != packed[:-1]))
+            counts, keys = np.diff(np.append(first, len(packed))), packed[first]
+        words = keys.astype(">u8").view(np.uint8).reshape(-1, 8)
+        patterns = np.unpackbits(words, axis=1, count=d).view(bool)
         return cls(patterns, np.empty(0, dtype=np.int64), counts, counts * sample_weight[0])
+
+
+@compiled
+def _tally(X):  # type: ignore[no-untyped-def]
+    """Rows with each pattern, by its number in binary, the first feature first."""
+    n, d = X.shape
+    counts = np.zeros(1 << d, dtype=np.int64)
+    for i in range(n):
+        number = 0
+        for j in range(d):
+            number += (1 << (d - 1 - j)) if np.isnan(X[i, j]) else 0
+        counts[number] += 1
+    return counts
 
 
 def _keys(M: BoolArray) -> NDArray[np.uint64]:

@@ -27,6 +27,7 @@ TOPICS = {
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
     "intervals": "thresholds of 400 patterns against the stated program",
+    "streaming-files": "models of Parquet files larger than memory beside a plain scan, SGD and glum",
 }
 
 
@@ -46,6 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
         options = topics.add_parser(topic, help=words, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         options.add_argument("--out", type=Path, default=Path(f"bench-{topic}"), help="folder of finished measurements")
         options.add_argument("--quick", action="store_true", help="small workloads, for a look")
+        if topic == "streaming-files":
+            options.add_argument("--rows", type=int, default=10**8, help="generated rows, 84 bytes each on disk")
+            options.add_argument("--scratch", type=Path, help="folder of the generated files, which are deleted")
         options.set_defaults(handler=run_bench)
     return parser
 
@@ -67,7 +71,8 @@ def compare_paper(options: argparse.Namespace) -> str:
 def run_bench(options: argparse.Namespace) -> str:
     """Run the benchmarks of a topic."""
     topic = import_module(f"experiments.bench.{options.topic.replace('-', '_')}")
-    return str(topic.run(options.out, quick=options.quick))
+    own = {name: getattr(options, name) for name in ("rows", "scratch") if hasattr(options, name)}
+    return str(topic.run(options.out, quick=options.quick, **own))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,6 @@ the certificates.
 
 import time
 from dataclasses import replace
-from typing import Any
 
 from admiss.compare.near_optimal import NearOptimal, near_optimal
 from admiss.compare.setting import Setting
@@ -16,6 +15,7 @@ from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.proof import enumerated_boxes
 from admiss.terminal.progress import progress
 from formulations.leaves.cholesky import LOWER, UPPER
+from formulations.leaves.cost import LeafCost
 from formulations.trees.dynamic_program import best_costs
 
 
@@ -33,23 +33,20 @@ class Curves:
         self.costs: dict[str, list[float]] = {}
         self.near: NearOptimal | None = None
 
-    def compute(self, setting: Setting, model: Any, X: Any, y: Any, is_exact: bool, seconds: float | None) -> str:
+    def compute(self, setting: Setting, leaf_cost: LeafCost, is_exact: bool, seconds: float | None) -> str:
         """Compute the curves, and with an exact tree the trees close to it; return why some are unknown, if so.
 
         Parameters
         ----------
         setting : Setting
-        model : FiniteRegressor or FiniteClassifier
-            Any model fitted to the training rows at these settings.
-        X, y : arrays or frames
-            Training rows.
+        leaf_cost : LeafCost
+            Costs of the training rows at these settings.
         is_exact : bool
             Whether there is an exact tree.
         seconds : float, optional
             Time limit.
         """
         start = time.perf_counter()
-        leaf_cost = model.leaf_cost(X, y)
         limits = setting.partitioner("tree").limits(leaf_cost.rows)
         numbers = progress(range(1, limits.leaves + 1), limits.leaves, "greedy trees")
         trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in numbers]

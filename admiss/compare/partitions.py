@@ -66,7 +66,7 @@ def compare_partitions(
     setting = replace(setting, task=task_of(y, task, setting.task))
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)
-    _compile(setting, methods)
+    compile_kernels(setting, methods)
     run, interrupted = Run(ComparedRows.of(X, y, X_test, y_test, setting), setting, methods, notes), False
     try:
         run.take_steps(title, verify)
@@ -77,7 +77,7 @@ def compare_partitions(
     return run.comparison(title, interrupted)
 
 
-def _compile(setting: Setting, methods: tuple[str, ...]) -> None:
+def compile_kernels(setting: Setting, methods: tuple[str, ...]) -> None:
     """Compile the kernels on a few rows before the clock starts."""
     small = replace(setting, max_depth=2, max_leaves=4, min_rows=5, ridge=1.0)
     data = make_interacting(n=60, d=4, n_test=1, random_state=0)

@@ -26,6 +26,7 @@ from admiss.terminal.progress import counter, progress
 from admiss.terminal.table import Table
 from admiss.verification.check import verify as prove_again
 from formulations.certificate import SolverError
+from formulations.leaves.cost import LeafCost
 
 LATE, FAILED = "time limit", "failed"
 # Weights of the steps, of heuristics and references or of exact methods.
@@ -177,11 +178,15 @@ class Run:
             raise TimeIsUpError
         exact = {"tree", "tree-mio"} & set(self.models)
         left = None if seconds is None else STOPPED * seconds
-        reason = self.curves.compute(self.setting, model, *self.data.given, bool(exact), left)
+        reason = self.curves.compute(self.setting, self._leaf_cost(model), bool(exact), left)
         if reason == "interrupted":
             raise KeyboardInterrupt
         if reason == LATE:
             raise TimeIsUpError
+
+    def _leaf_cost(self, model: Any) -> LeafCost:
+        cost: LeafCost = model.leaf_cost(*self.data.given)
+        return cost
 
     def _verify(self, name: str, seconds: float | None) -> None:
         """Prove a certificate again on the training rows."""

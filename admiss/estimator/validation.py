@@ -195,14 +195,14 @@ def _require_target(estimator: Any, y: Any) -> None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
 
 
-def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
-    """Sample weights, ones by default; non-negative and not all 0."""
+def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False) -> FloatArray:
+    """Sample weights, ones by default; non-negative and not all 0, unless ``allow_zero``."""
     if sample_weight is not None and not isinstance(sample_weight, Real):
         sample_weight = _one_column(sample_weight, "sample_weight")
         if sample_weight.dtype.kind in "OUSV":
             sample_weight = _numbers(sample_weight, "sample_weight")
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.sum() > 0:
+    if not allow_zero and not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
     return np.asarray(weights)
 
@@ -220,11 +220,15 @@ def _largest_sizes(X):  # type: ignore[no-untyped-def]
 
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
     """Raise an error if squares of y, weights or features would leave the range of floating-point numbers."""
-    root = float(np.sqrt(s.max()))
-    sizes = [("sample_weight", root), ("y", float(np.abs(y[s > 0]).max()))]
-    if X is not None:
-        largest = _largest_sizes(X).tolist()
-        sizes += [(f"Feature {name!r}", size) for name, size in zip(names, largest, strict=True)]
+    largest = [] if X is None else _largest_sizes(X).tolist()
+    refuse_extreme_sizes(float(np.abs(y[s > 0]).max()), float(s.max()), largest, names)
+
+
+def refuse_extreme_sizes(y: float, s: float, X: Sequence[float], names: Sequence[str]) -> None:
+    """The same, given the largest absolute values."""
+    root = float(np.sqrt(s))
+    sizes = [("sample_weight", root), ("y", y)]
+    sizes += [(f"Feature {name!r}", size) for name, size in zip(names, X, strict=True)]
     for name, size in sizes:
         if size > 0 and not SMALLEST <= root * size <= LARGEST:
             extreme = "large" if root * size > 1 else "small"

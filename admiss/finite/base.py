@@ -104,7 +104,7 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
         self.leaf_weights_ = np.array([model.weights for model in models]) / self.leaf_features_.column_unit
         self.leaf_costs_ = np.array([model.cost for model in models])
         self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts, partition.n_leaves).astype(int)
-        self.pattern_rows_ = leaf_cost.rows.counts
+        self.pattern_rows_ = leaf_cost.rows.counts if partition.complete else np.zeros(0, dtype=np.int64)
         self.certificate_ = replace(partition.certificate, objective=objective)
         self.partition_ = replace(partition, certificate=self.certificate_)
         self.n_leaves_ = partition.n_leaves

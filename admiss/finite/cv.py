@@ -5,18 +5,22 @@ fitted on all rows.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
 from admiss.estimator.folds import FoldedRows
 from admiss.estimator.searched import SearchedClassifier, SearchedModel, SearchedRegressor
+from admiss.estimator.validation import feature_names, unchanged_on_error
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.finite.search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
+from admiss.finite.statistics_fit import Chunks, read_statistics, require_squared
+from admiss.finite.statistics_search import statistics_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
+from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.table import Table
 from formulations.losses import Loss
 
@@ -73,7 +77,10 @@ class _FiniteCV(SearchedModel):
 
     def search(self, rows: FoldedRows, loss: Loss) -> HeldOut:
         """Held-out losses of every cell of the grid."""
-        grid = FiniteGrid(
+        return held_out_losses(self._grid(loss), rows, self.n_jobs)
+
+    def _grid(self, loss: Loss) -> FiniteGrid:
+        return FiniteGrid(
             partitioners={size: self._partitioner(size) for size in self._sizes()},
             ridges=[float(ridge) for ridge in self.ridges],
             leaf_models=list(self.leaf_models),
@@ -83,7 +90,6 @@ class _FiniteCV(SearchedModel):
             scale=bool(self.scale),
             truncate=bool(getattr(self, "truncate", False)),
         )
-        return held_out_losses(grid, rows, self.n_jobs)
 
     def cells(self, held_out: HeldOut) -> dict[str, Any]:
         """The cells as columns of a table of adaptive models."""
@@ -114,7 +120,10 @@ class _FiniteCV(SearchedModel):
         return "max_depth" if self.max_leaves is None else "max_leaves"
 
     def _select(self, rows: FoldedRows, grid: Loss) -> Any:
-        held_out = self.search(rows, grid)
+        return self._selected(self.search(rows, grid))
+
+    def _selected(self, held_out: HeldOut) -> Any:
+        """Record the losses, and return the selected estimator, not yet fitted."""
         results = held_out.table
         table = Table(
             **{"leaf_model": results["leaf_model"], self._size_name(): results["size"]},
@@ -223,6 +232,25 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
         self.cv = cv
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def fit_statistics(self, statistics: RowStatistics, settle: Chunks | None = None) -> Self:
+        """Select a model by cross-validation and fit it, from statistics of the rows with folds.
+
+        The folds are those of the statistics; ``cv`` is not used. Held-out losses are those of predictions that are not
+        truncated, and the rule of one standard error takes its error from the means of the folds.
+
+        Parameters
+        ----------
+        statistics, settle
+            As in :meth:`FiniteRegressor.fit_statistics`; ``settle`` is for the selected model.
+        """
+        loss = self._read_grid()
+        require_squared(loss)
+        with unchanged_on_error(self):
+            read_statistics(self, statistics)
+            held_out = statistics_losses(self._grid(loss), statistics, feature_names(self), self.n_jobs)
+            self.best_estimator_ = self._selected(held_out).fit_statistics(statistics, settle)
+        return self
 
 
 class FiniteClassifierCV(SearchedClassifier, _FiniteCV):

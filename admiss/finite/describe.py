@@ -86,25 +86,29 @@ class FiniteDescription(ModelAtPattern):
         check_is_fitted(self)
         M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
         table = PatternTable.of(M)
-        known = lookup(self.partition_.patterns, table.patterns)
+        if self.partition_.complete:
+            known = lookup(self.partition_.patterns, table.patterns)
+            seen, training_rows = known >= 0, np.where(known >= 0, self.pattern_rows_[known], 0)
+        else:
+            seen, training_rows = self.partition_.seen(table.patterns), np.full(len(table.patterns), np.nan)
         order = np.argsort(-table.counts, kind="stable")
         names = feature_names(self)
         return Table(
             pattern=[pattern_name(table.patterns[i], names) for i in order],
             rows=table.counts[order],
-            training_rows=np.where(known >= 0, self.pattern_rows_[known], 0)[order],
-            seen=(known >= 0)[order],
+            training_rows=training_rows[order],
+            seen=seen[order],
             leaf=self.partition_.assign(table.patterns)[order],
         )
 
     def leaf_table(self) -> Table:
         """The leaves in words, with their patterns, rows and cost."""
         check_is_fitted(self)
-        leaves = range(self.partition_.n_leaves)
+        leaves, complete = range(self.partition_.n_leaves), self.partition_.complete
         return Table(
             leaf=list(leaves),
             holds=[self.leaf_name(leaf) for leaf in leaves],
-            patterns=np.bincount(self.partition_.leaf),
+            patterns=np.bincount(self.partition_.leaf) if complete else np.full(len(leaves), np.nan),
             rows=self.leaf_rows_,
             cost=self.leaf_costs_,
         )

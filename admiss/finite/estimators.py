@@ -20,12 +20,13 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.finite.base import FiniteModel
+from admiss.finite.statistics_fit import StatisticsFit
 from admiss.partition.base import Partitioner
 from formulations.arrays import FloatArray
 from formulations.losses import Loss
 
 
-class FiniteRegressor(RegressorMixin, FiniteModel):
+class FiniteRegressor(RegressorMixin, StatisticsFit):
     """Linear regression with one model per leaf of a partition of the missingness patterns.
 
     Parameters

@@ -56,9 +56,22 @@ class LeafFeatures:
         """Means, scales and features with missing values, from the training rows."""
         M = np.isnan(X)
         missable, observed = np.asarray(M.any(axis=0)), np.flatnonzero(~M.all(axis=0))
-        mean, middle, spread = np.full(X.shape[1], np.nan), np.zeros(X.shape[1]), np.ones(X.shape[1])
         part = X if len(observed) == X.shape[1] else X[:, observed]
-        means, deviation, size, _ = observed_moments(part, s)
+        return cls.of_moments(missable, observed, observed_moments(part, s)[:3], leaf_model, centre, scale)
+
+    @classmethod
+    def of_moments(
+        cls,
+        missable: BoolArray,
+        observed: IntArray,
+        moments: tuple[FloatArray, FloatArray, FloatArray],
+        leaf_model: str,
+        centre: bool,
+        scale: bool,
+    ) -> "LeafFeatures":
+        """The map for features with these means, deviations and largest sizes of their observed values."""
+        means, deviation, size = moments
+        mean, middle, spread = np.full(len(missable), np.nan), np.zeros(len(missable)), np.ones(len(missable))
         mean[~missable] = means[~missable[observed]]
         spread[observed] = observed_scale(deviation, size)[0]
         if centre:
@@ -102,11 +115,14 @@ class LeafFeatures:
         A[:, k:] = M[:, self.indicators]
         return A
 
+    @property
+    def ridge_weights(self) -> FloatArray:
+        """d_j of every leaf feature in units of the solvers."""
+        return np.append((self.scale[self.observed] / self.unit[self.observed]) ** 2, np.ones(len(self.indicators)))
+
     def pattern_rows(self, X: FloatArray, y: FloatArray, s: FloatArray) -> PatternRows:
         """Training rows grouped by pattern, their leaf features in units of the solvers."""
         filled, M = self.split(X)
-        table, unit, k = PatternTable.of(M), self.column_unit, len(self.observed)
-        A, weights = self.columns(filled, M), np.ones(len(unit))
-        A /= unit
-        weights[:k] = (self.scale[self.observed] / unit[:k]) ** 2
-        return PatternRows.of(table.patterns, table.codes, A, y, s, weights)
+        table, A = PatternTable.of(M), self.columns(filled, M)
+        A /= self.column_unit
+        return PatternRows.of(table.patterns, table.codes, A, y, s, self.ridge_weights)

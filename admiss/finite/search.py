@@ -55,10 +55,10 @@ class HeldOut:
     ----------
     table : Table
         One row per cell: leaf model, size, ridge, mean leaves, mean coefficients, mean loss.
-    losses : float32 array of shape (cells, rows)
-        Loss of every held-out row, in units of a typical one.
+    losses : array of shape (cells, rows)
+        Loss of every held-out row, in units of a typical one; or the mean of every fold.
     share : array of shape (rows,)
-        Share of each row in the mean.
+        Share of each in the mean.
     """
 
     table: Table
@@ -94,14 +94,19 @@ def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> H
         delayed(_fold)(grid, leaf_model, rows, y, fold) for leaf_model, fold in tasks
     )
     folds = list(progress(runs, len(tasks), "cross-validation: folds"))
-    shares = np.concatenate([rows.weights_in(fold)[held] for fold, (_, held) in enumerate(splits)])
+    return compared(grid, folds, [rows.weights_in(fold)[held] for fold, (_, held) in enumerate(splits)])
+
+
+def compared(grid: FiniteGrid, folds: "list[FoldLosses]", weights: list[FloatArray]) -> HeldOut:
+    """Losses of all cells, from those of each leaf model in each fold, with the weights of what was held out."""
+    shares, n_folds = np.concatenate(weights), len(weights)
     weight = shares.sum()
     columns: dict[str, list[Any]] = {
         name: [] for name in ("leaf_model", "size", "ridge", "leaves", "columns", "mean_loss")
     }
     by_model = []
     for m, leaf_model in enumerate(grid.leaf_models):
-        of_model = folds[m * len(splits) : (m + 1) * len(splits)]
+        of_model = folds[m * n_folds : (m + 1) * n_folds]
         by_model.append(np.concatenate([fold.losses for fold in of_model], axis=2).reshape(-1, len(shares)))
         leaves = np.mean([fold.leaves for fold in of_model], axis=0)
         width = np.mean([fold.leaves * fold.width for fold in of_model], axis=0)
@@ -115,8 +120,11 @@ def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> H
 
 
 @dataclass(frozen=True)
-class _Fold:
-    """One leaf model in one fold: arrays of shape (sizes, ridges); the last axis of ``losses`` are the rows."""
+class FoldLosses:
+    """One leaf model in one fold: arrays of shape (sizes, ridges).
+
+    The last axis of ``losses`` are the rows held out, or a single one for the mean over them.
+    """
 
     losses: Any
     total: FloatArray
@@ -124,7 +132,7 @@ class _Fold:
     width: int
 
 
-def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> _Fold:
+def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> FoldLosses:
     (train, held), X, s = rows.splits[fold], rows.X, rows.weights_in(fold)
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
     training = features.pattern_rows(X[train], y[train], s[train])
@@ -145,7 +153,7 @@ def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fo
                 scores = np.clip(scores, y[train].min(), y[train].max())
             by_row = grid.loss.value(targets, scores).sum(axis=1)
             losses[z, r], total[z, r] = np.minimum(by_row / unit, LARGEST_LOSS), s[held] @ by_row
-    return _Fold(losses, total, leaves, A.shape[1] + 1)
+    return FoldLosses(losses, total, leaves, A.shape[1] + 1)
 
 
 def _predicted(

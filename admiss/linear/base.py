@@ -18,7 +18,7 @@ from admiss.estimator.validation import (
     refuse_extremes,
 )
 from admiss.linear.describe import AdaptiveDescription
-from admiss.linear.design import fit_design
+from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import solve_program
 from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, Penalty, penalty_weights
 from admiss.patterns import lookup
@@ -90,12 +90,26 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             X, s, targets = X[used], s[used], [y[used] for y in targets]
         for y in targets:
             refuse_extremes(y, s, X, feature_names(self))
-        options = {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
-        design = fit_design(X, s, adaptivity, **options)
+        design = fit_design(X, s, adaptivity, **self._design_options())
+        self._warn_never_observed(design)
+        penalty = self._penalty(design, X, s)
+        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
+        coefficients = np.array([w / design.column_scale for w, _ in fits])
+        self.design_ = design
+        self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
+        self.certificate_ = total([certificate for _, certificate in fits])
+        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
+
+    def _design_options(self) -> dict[str, bool]:
+        return {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
+
+    def _warn_never_observed(self, design: Design) -> None:
         names = feature_names(self)
         warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
-        lam, alpha = float(self.lam), float(self.l1_ratio)
-        u1, u2 = penalty_weights(
+
+    def _penalty(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Penalty:
+        """The penalty of the columns; rows matter only for the authors' weights."""
+        weights = penalty_weights(
             design,
             X,
             s,
@@ -103,13 +117,8 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             adaptive_penalty=self.adaptive_penalty,
             standardise=self.scale,
         )
-        penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
-        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
-        coefficients = np.array([w / design.column_scale for w, _ in fits])
-        self.design_ = design
-        self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
-        self.certificate_ = total([certificate for _, certificate in fits])
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
+        lam, alpha = float(self.lam), float(self.l1_ratio)
+        return Penalty(alpha * lam, (1.0 - alpha) * lam, *weights)
 
     def _scores(self, X: Any) -> FloatArray:
         """f(x, m), of shape (n,) or (n, classes)."""

@@ -8,15 +8,32 @@ Finite models can be candidates on the same folds: this is "Adaptive LR - best" 
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from admiss.estimator.folds import FoldedRows
 from admiss.estimator.searched import SearchedClassifier, SearchedRegressor
+from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
-from admiss.linear.cv_base import AUTO, DEFAULT_ADAPTIVE_PENALTIES, DEFAULT_L1_RATIOS, AdaptiveSearch, Grid
+from admiss.linear.cv_base import (
+    AUTO,
+    DEFAULT_ADAPTIVE_PENALTIES,
+    DEFAULT_L1_RATIOS,
+    AdaptiveSearch,
+    Grid,
+    few_affine_columns,
+)
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
 from admiss.linear.fold_paths import logistic_folds, squared_folds
+from admiss.linear.fold_sums import folds_of_sums
+from admiss.linear.grid_paths import path_cells
+from admiss.linear.streamed import read_statistics, training_sums
+from admiss.streaming.statistics import RowStatistics
 from formulations.losses import Logistic, Squared
+
+# Squared errors below this share of the mean square of y are rounding.
+ROUNDING = 1e-14
 
 
 class AdaptiveRegressorCV(SearchedRegressor, AdaptiveSearch):
@@ -107,8 +124,35 @@ class AdaptiveRegressorCV(SearchedRegressor, AdaptiveSearch):
         )  # fmt: skip
         self.max_extrapolation = max_extrapolation
 
+    def fit_statistics(self, statistics: RowStatistics) -> Self:
+        """Select a model by cross-validation and fit it, from statistics with folds, as :meth:`fit` does from rows.
+
+        Parameters
+        ----------
+        statistics : RowStatistics
+            With moments of the classes and with folds, which take the place of ``cv``. Of the classes of "auto", those
+            whose moments are there are searched.
+        """
+        classes, finite, options = self._read_grid()
+        if finite:
+            raise ValueError("Finite candidates need the rows: search them with FiniteRegressorCV, or fit in memory.")
+        with unchanged_on_error(self):
+            read_statistics(self, statistics)
+            if statistics.folds is None:
+                raise ValueError("Cross-validation needs folds: collect with RowStatistics(folds=HashFolds(5)).")
+            found = statistics.summary()
+            missable = int(np.sum(found.n_observed < found.n_rows))
+            if self._is_auto():
+                many = not few_affine_columns(len(found.n_observed), missable, found.n_rows)
+                classes = [c for c in (classes[:1] if many else classes) if statistics.serves(c)] or classes[:1]
+            folds = [folds_of_sums(training_sums(statistics, c), c, options) for c in classes]
+            rounding = ROUNDING * float(found.mean[-1] ** 2 + found.deviation[-1] ** 2)
+            chosen = self._chosen(classes, *self._best(path_cells(folds, options, self.n_jobs), rounding))
+            self.best_estimator_ = chosen.fit_statistics(statistics)
+        return self
+
     def _rounding(self, rows: FoldedRows) -> float:
-        return 1e-14 * float(rows.s @ rows.targets[0] ** 2 / rows.s.sum())
+        return ROUNDING * float(rows.s @ rows.targets[0] ** 2 / rows.s.sum())
 
 
 class AdaptiveClassifierCV(SearchedClassifier, AdaptiveSearch):

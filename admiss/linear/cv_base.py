@@ -10,6 +10,7 @@ from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.estimator.folds import FoldedRows
 from admiss.estimator.searched import SearchedModel
 from admiss.linear.grid_paths import EPS_RULES, ClassFolds, GridOptions, best_cell, joined, path_cells
+from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
 from formulations.losses import Logistic, Loss, Squared
 
@@ -128,23 +129,32 @@ class AdaptiveSearch(SearchedModel):
         held_out = [candidate.search(rows, self._loss) for candidate in finite]
         for k, (candidate, found) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
             parts.append({"class_index": k, **candidate.cells(found)})
+        results, best = self._best(parts, self._rounding(rows))
+        k = int(results["class_index"][best])
+        if k < len(classes):
+            return self._chosen(classes, results, best)
+        candidate, found = finite[k - len(classes)], held_out[k - len(classes)]
+        cell, parameters = candidate.best_parameters(found)  # by its own rule for the choice among its cells
+        self._record(results, int(np.flatnonzero(results["class_index"] == k)[cell]), parameters)
+        return candidate._estimator().set_params(**parameters)
+
+    def _best(self, parts: list[dict[str, Any]], rounding: float) -> tuple[Table, int]:
+        """All cells, and the one that is selected."""
         results = joined(parts)
         if not np.isfinite(results["mean_loss"]).any():
             raise ValueError(
                 "No cell of the grid has a best fit: the classes are linearly separable by columns without penalty, so "
                 "use adaptive_penalties > 0."
             )
-        best = best_cell(results, self._rounding(rows))
-        k = int(results["class_index"][best])
-        if k < len(classes):
-            searched = ("adaptive_penalty", "l1_ratio", "lam")
-            parameters = {"adaptivity": classes[k], **{name: float(results[name][best]) for name in searched}}
-            self._record(results, best, parameters)
-            return self._estimator("adaptivity").set_params(**parameters)
-        candidate, found = finite[k - len(classes)], held_out[k - len(classes)]
-        cell, parameters = candidate.best_parameters(found)  # by its own rule for the choice among its cells
-        self._record(results, int(np.flatnonzero(results["class_index"] == k)[cell]), parameters)
-        return candidate._estimator().set_params(**parameters)
+        return results, best_cell(results, rounding)
+
+    def _chosen(self, classes: list[Adaptivity], results: Table, best: int) -> Any:
+        """The adaptive model of a cell, not yet fitted."""
+        searched = ("adaptive_penalty", "l1_ratio", "lam")
+        chosen = classes[int(results["class_index"][best])]
+        parameters = {"adaptivity": chosen, **{name: float(results[name][best]) for name in searched}}
+        self._record(results, best, parameters)
+        return self._estimator("adaptivity").set_params(**parameters)
 
     def _rounding(self, rows: FoldedRows) -> float:
         """Losses below this are rounding."""

@@ -17,10 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
-from admiss.adaptivity import Adaptivity
-from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
+from admiss.adaptivity import Adaptivity, AffineIntercept, Static
+from admiss.estimator.observed import centre_of, observed_scale, power_of_two
 from admiss.patterns import PatternTable
+from admiss.streaming.feature_sums import observed_summary
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.jit import compiled
 
 # Entries of the design in a block of rows, and the smallest number of rows (wide designs are sparse).
 BLOCK_ENTRIES = 2**18
@@ -138,7 +140,25 @@ class Design:
 
     def predictor(self, X: FloatArray, w: FloatArray) -> FloatArray:
         """The columns times the coefficients ``w`` of shape (p,) or (p, outputs)."""
+        if w.ndim == 1 and type(self.adaptivity) in (Static, AffineIntercept) and len(self.features):
+            return self._after_imputation(X, w)
         return np.concatenate([A @ w for _, A in self.blocks(X)])
+
+    def _after_imputation(self, X: FloatArray, w: FloatArray) -> FloatArray:
+        """The same for constant weights and affine intercepts: a feature adds w_j (x_j - c_j), or b_j if it is missing."""
+        slope, if_missing, constant = np.zeros(len(self.features)), np.zeros(len(self.features)), 0.0
+        of_column, member = w / self.column_scale, vars(self.adaptivity)["monomials_"]
+        for value, (j, k) in zip(of_column, self.pairs, strict=True):
+            if j > 0:
+                slope[j - 1] = value
+            elif k < self.n_basis and member[k].any():
+                if_missing[np.flatnonzero(member[k])[0]] = value
+            else:
+                constant += value
+        at_mean = np.where(self.missable, if_missing, slope * (self.mean - self.centre))
+        part = X if len(self.features) == X.shape[1] else X[:, self.features]
+        values: FloatArray = _imputed_sums(np.ascontiguousarray(part), self.centre, slope, at_mean, constant)
+        return values
 
     def scatter(self) -> sp.csr_array:
         """The matrix that maps the coefficients to the entries of W of shape (d + 1, K), row by row."""
@@ -146,6 +166,19 @@ class Design:
         entries = self.pairs[columns, 0] * self.n_basis + self.pairs[columns, 1]
         shape = ((len(self.features) + 1) * self.n_basis, len(self.pairs))
         return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
+
+
+@compiled
+def _imputed_sums(X, centre, slope, if_missing, constant):  # type: ignore[no-untyped-def]
+    n, d = X.shape
+    sums = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for j in range(d):
+            x = X[i, j]
+            total += if_missing[j] if np.isnan(x) else slope[j] * (x - centre[j])
+        sums[i] = total + constant
+    return sums
 
 
 def _moved(X: FloatArray, centre: FloatArray) -> FloatArray:
@@ -175,12 +208,11 @@ def fit_design(
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
-    mean, deviation, size, has_zero = observed_moments(part, sample_weight)
+    found = observed_summary(part, sample_weight)
+    mean, deviation, size = (values[:-1] for values in (found.mean, found.deviation, found.size))
     spread, is_constant = observed_scale(deviation, size)
-    centre = np.zeros(len(features))
-    if center and fit_intercept:
-        centre = centre_of(mean, deviation)
-        has_zero = _attained(part, centre)
+    centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
+    has_zero = _attained(part, centre)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     reads_values = not hasattr(type(adaptivity).fit, "from_patterns")
     fitted = copy.copy(adaptivity).fit(_moved(part, centre) if reads_values else part, M, **weighted)
@@ -188,9 +220,53 @@ def fit_design(
     del M  # an eighth of X
     table = PatternTable.of_missing(part, sample_weight)
     constant, counts = _basis_on_patterns(fitted, table)
-    n_basis = len(constant)
+    n_columns = int(fitted.mask(len(features)).sum())
+    low, high = -np.ones(n_columns), np.ones(n_columns)
+    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
+        # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
+        low, high = _extremes(fitted, part, centre, n_columns)
+    observed = Observed(features, missable, mean, spread, centre, table, float(table.weights.sum()))
+    return assembled(fitted, observed, constant, counts, (low, high), scale=scale, fit_intercept=fit_intercept)
 
-    pairs = np.argwhere(fitted.mask(len(features)))
+
+@dataclass(frozen=True)
+class Observed:
+    """Training rows as far as a design depends on them: attributes of :class:`Design`, and the weight of the rows."""
+
+    features: IntArray
+    missable: BoolArray
+    mean: FloatArray
+    spread: FloatArray
+    centre: FloatArray
+    patterns: PatternTable
+    weight: float
+
+
+def assembled(
+    fitted: Adaptivity,
+    observed: Observed,
+    constant: BoolArray,
+    counts: FloatArray,
+    extremes: tuple[FloatArray, FloatArray],
+    *,
+    scale: bool,
+    fit_intercept: bool,
+) -> Design:
+    """The design of a fitted class, without columns that are 0 or, next to a free intercept, constant.
+
+    Parameters
+    ----------
+    fitted : Adaptivity
+    observed : Observed
+    constant : bool array of shape (K,)
+        Whether each basis function is constant and not 0.
+    counts : array of shape (d + 1, K)
+        n_k.
+    extremes : two arrays
+        Smallest and largest value of each column of the class; only whether they are equal, and 0, matters.
+    """
+    n_basis, (low, high) = len(constant), extremes
+    pairs = np.argwhere(fitted.mask(len(observed.features)))
     position = np.arange(len(pairs))
     counts = counts[pairs[:, 0], pairs[:, 1]]
     adaptive = ~constant[pairs[:, 1]]
@@ -200,10 +276,6 @@ def fit_design(
         free[np.flatnonzero(is_intercept & ~adaptive)[1:]] = False
         free &= ~adaptive
     keep = counts > 0
-    low, high = np.full(len(pairs), -1.0), np.ones(len(pairs))
-    if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
-        # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
-        low, high = _extremes(fitted, part, centre, len(pairs))
     if not fitted.has_structure():  # a structure may determine the coefficient of a column that is 0 on every row
         keep &= (low != 0) | (high != 0)
     if fit_intercept:
@@ -212,18 +284,18 @@ def fit_design(
             pairs = np.vstack([pairs, [[0, n_basis]]])
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
-            counts = np.append(counts, table.weights.sum())
+            counts = np.append(counts, observed.weight)
     else:
         keep &= ~free
     return Design(
         adaptivity=fitted,
-        features=features,
-        missable=missable,
-        mean=mean,
-        spread=spread,
-        centre=centre,
-        scale=spread if scale else np.ones(len(features)),
-        patterns=table,
+        features=observed.features,
+        missable=observed.missable,
+        mean=observed.mean,
+        spread=observed.spread,
+        centre=observed.centre,
+        scale=observed.spread if scale else np.ones(len(observed.features)),
+        patterns=observed.patterns,
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],

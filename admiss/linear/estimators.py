@@ -24,11 +24,12 @@ from admiss.estimator.validation import (
 )
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.penalty import AUTO
+from admiss.linear.streamed import StreamedFit
 from formulations.arrays import FloatArray
 from formulations.losses import Loss
 
 
-class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
+class AdaptiveRegressor(RegressorMixin, StreamedFit):
     """Linear regression whose weights adapt to the missingness pattern.
 
     Parameters
@@ -138,8 +139,8 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             y, s = read_regression_target(self, y, len(X)), read_weights(sample_weight, X)
-            self._fit_targets(X, [y], s, adaptivity, loss)
-            self.target_range_ = float(y[s > 0].min()), float(y[s > 0].max())
+            self._forget()
+            self._fit_rows(X, y, s, adaptivity, loss)
         return self
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:

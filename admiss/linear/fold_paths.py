@@ -23,6 +23,7 @@ from admiss.linear.moments import (
     MAX_OFFSET,
     Moments,
     Quadratic,
+    curvature,
     eliminate,
     far_from_origin,
     held_out_error,
@@ -39,7 +40,11 @@ from formulations.losses import Logistic
 
 def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options: GridOptions) -> Design:
     """The design of all rows, if fast paths apply to it."""
-    design = options.design(X, s, adaptivity)
+    return check_narrow(options.design(X, s, adaptivity), adaptivity)
+
+
+def check_narrow(design: Design, adaptivity: Adaptivity) -> Design:
+    """The design, if fast paths apply to it."""
     if len(design.pairs) > MAX_COLUMNS:
         raise ValueError(
             f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
@@ -55,25 +60,42 @@ def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options
     return design
 
 
+def class_folds(
+    adaptivity: Adaptivity,
+    design: Design,
+    n_rows: int,
+    weight: float,
+    weights: Weights,
+    gradient: FloatArray,
+    curvatures: FloatArray,
+    paths: list[FoldPath],
+    options: GridOptions,
+    exact: bool,
+) -> ClassFolds:
+    """The folds, given gradient and curvatures on all rows in the penalised columns if all their coefficients are 0."""
+    largest = [_largest_ratio(np.abs(gradient), u1[~design.free]) for u1, _ in weights]
+    balanced = [_largest_ratio(curvatures, u2[~design.free]) for _, u2 in weights]
+    by_rule = 1e-2 if n_rows < len(design.pairs) else 1e-4
+    eps = by_rule if isinstance(options.eps, str) else options.eps
+    return ClassFolds(
+        repr(adaptivity), len(design.pairs), np.array(largest), np.array(balanced), eps, paths, weight, exact
+    )  # fmt: skip
+
+
 def _class_folds(
     adaptivity: Adaptivity,
     design: Design,
     rows: FoldedRows,
     gradient: FloatArray,
-    curvature: FloatArray,
+    curvatures: FloatArray,
     paths: list[FoldPath],
     options: GridOptions,
     exact: bool,
 ) -> ClassFolds:
-    """The folds, given gradient and curvature on all rows in the penalised columns if all their coefficients are 0."""
     weights = options.weights(design, rows.X, rows.s)
-    largest = [_largest_ratio(np.abs(gradient), u1[~design.free]) for u1, _ in weights]
-    balanced = [_largest_ratio(curvature, u2[~design.free]) for _, u2 in weights]
-    by_rule = 1e-2 if len(rows.X) < len(design.pairs) else 1e-4
-    eps = by_rule if isinstance(options.eps, str) else options.eps
     weight = sum(float(rows.weights_in(f)[test].sum()) for f, (_, test) in enumerate(rows.splits))
-    return ClassFolds(
-        repr(adaptivity), len(design.pairs), np.array(largest), np.array(balanced), eps, paths, weight, exact
+    return class_folds(
+        adaptivity, design, len(rows.X), weight, weights, gradient, curvatures, paths, options, exact
     )  # fmt: skip
 
 
@@ -104,10 +126,10 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
             fold = X[train], y[train], s[train]
             quadratic = squared_quadratic(WeightedRows(own, *fold, shift_of(own, *fold)))
         error = held_out_error(own, quadratic, X[test], y[test], s[test])
-        paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
+        paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
     moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
-    gradient, curvature = unit * linear_term(moments, design.free), 2.0 * np.diag(moments.G)[~design.free] / moments.S
-    return _class_folds(adaptivity, design, rows, gradient, curvature, paths, options, exact=True)
+    slope = unit * linear_term(moments, design.free), curvature(moments, design.free)
+    return _class_folds(adaptivity, design, rows, *slope, paths, options, exact=True)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -123,9 +145,11 @@ def _same_columns(own: Design, design: Design) -> bool:
     )
 
 
-def _squared_fold(
+def squared_fold(
     quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray], unit: float
 ) -> FoldPath:
+    """The path on the quadratic of a fold, given the squared error on its held-out rows, for y in units."""
+
     def path(
         penalty: int, alpha: float, lambdas: FloatArray, state: Any, _: float
     ) -> tuple[FloatArray, FloatArray, Any]:
@@ -159,8 +183,8 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
-    curvature = Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
-    return _class_folds(adaptivity, design, rows, np.max(gradients, axis=0), curvature, paths, options, exact=False)
+    slope = np.max(gradients, axis=0), Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
+    return _class_folds(adaptivity, design, rows, *slope, paths, options, exact=False)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:

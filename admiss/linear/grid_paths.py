@@ -65,12 +65,19 @@ class GridOptions:
 
     def design(self, X: FloatArray, s: FloatArray, adaptivity: Adaptivity) -> Design:
         """The design of an adaptivity class on some rows; features that are not scaled are so inside, see `weights`."""
-        options = {"center": self.center, "scale": self.scale, "fit_intercept": self.fit_intercept}
-        design = fit_design(X, s, adaptivity, **options)
+        return self.in_units(fit_design(X, s, adaptivity, **self.of_design))
+
+    def in_units(self, design: Design) -> Design:
+        """The design in the units of the paths."""
         return design if self.scale else design.in_powers_of_two()[0]
 
-    def weights(self, design: Design, X: FloatArray, s: FloatArray) -> Weights:
-        """u1 and u2 of the columns, for each adaptive penalty."""
+    @property
+    def of_design(self) -> dict[str, bool]:
+        """The options of a design."""
+        return {"center": self.center, "scale": self.scale, "fit_intercept": self.fit_intercept}
+
+    def weights(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Weights:
+        """u1 and u2 of the columns, for each adaptive penalty; rows matter only for the authors' weights."""
         kind, standardise = self.penalty_weights, self.scale
         divisor = np.ones(len(design.pairs)) if self.scale else design.column_scale
         parts = [

@@ -168,11 +168,33 @@ def linear_term(moments: Moments, free: BoolArray) -> FloatArray:
     return np.asarray(2.0 * (moments.c[k] - at_zero @ moments.G[f][:, k]) / moments.S)
 
 
+def curvature(moments: Moments, free: BoolArray) -> FloatArray:
+    """The diagonal of H alone, which does not depend on the shift."""
+    f, k = np.flatnonzero(free), np.flatnonzero(~free)
+    G_fk = moments.G[f][:, k]
+    explained = np.sum(G_fk * (_pseudo_inverse(moments.G[np.ix_(f, f)]) @ G_fk), axis=0)
+    return np.asarray(2.0 * np.maximum(np.diag(moments.G)[k] - explained, 0.0) / moments.S)
+
+
 def _pseudo_inverse(G: FloatArray) -> FloatArray:
     diagonal = np.diag(G)
     if np.count_nonzero(G) <= np.count_nonzero(diagonal):  # one intercept, or cells
         return np.diag(np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0))
     return np.asarray(np.linalg.pinv(G, hermitian=True))
+
+
+def error_by_moments(moments: Moments, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+    """The summed squared error on rows with these moments as a function of rows of penalised coefficients."""
+    f, k = np.flatnonzero(quadratic.free), np.flatnonzero(~quadratic.free)
+
+    def by_moments(W: FloatArray) -> FloatArray:
+        used = np.flatnonzero(W.any(axis=0))
+        columns = np.concatenate([k[used], f])
+        full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
+        order = np.argsort(columns)
+        return moments.selected(columns[order]).squared_errors(full[:, order])
+
+    return by_moments
 
 
 def held_out_error(
@@ -181,17 +203,7 @@ def held_out_error(
     """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
     f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
     if len(X) > len(design.pairs):
-        moments = moments_of(WeightedRows(design, X, y, s, quadratic.shift))
-
-        def by_moments(W: FloatArray) -> FloatArray:
-            used = np.flatnonzero(W.any(axis=0))
-            columns = np.concatenate([k[used], f])
-            full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
-            order = np.argsort(columns)
-            return moments.selected(columns[order]).squared_errors(full[:, order])
-
-        return by_moments
-
+        return error_by_moments(moments_of(WeightedRows(design, X, y, s, quadratic.shift)), quadratic)
     A = design.whole(X)
     A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
 

@@ -57,6 +57,11 @@ class Penalty:
         with np.errstate(over="ignore"):
             return self.a2 * self.u2
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether any column has a penalty."""
+        return bool(np.any(self.l1) or np.any(self.l2))
+
     def in_units(self, change: FloatArray) -> "Penalty":
         """The same penalty for columns divided, and coefficients multiplied, by ``change``."""
         with np.errstate(over="ignore"):
@@ -78,17 +83,19 @@ class Penalty:
 
 def penalty_weights(
     design: Design,
-    X: FloatArray,
-    sample_weight: FloatArray,
+    X: FloatArray | None,
+    sample_weight: FloatArray | None,
     *,
     kind: str,
     adaptive_penalty: float | str,
     standardise: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """u1 and u2 of each column of the design; ``standardise`` matters only for the authors' weights."""
+    """u1 and u2 of each column of the design; rows and ``standardise`` matter only for the authors' weights."""
     multiplier = _multipliers(design, adaptive_penalty)
     if kind == "count":
         u1 = u2 = multiplier / np.where(design.counts > 0, design.counts, 1.0)
+    elif X is None or sample_weight is None:
+        raise ValueError("penalty_weights='authors' needs the rows, not only their statistics: use 'count'.")
     else:
         zero_share, deviation = _column_statistics(design, X, sample_weight)
         size = deviation if standardise else np.ones_like(deviation)

@@ -6,11 +6,11 @@ import numpy as np
 
 from admiss._version import __version__
 from admiss.linear.design import Design
-from admiss.linear.moments import Quadratic, eliminate, moments_of
+from admiss.linear.moments import Moments, Quadratic, eliminate, moments_of
 from admiss.linear.penalty import Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, risk_of, solve_stated
-from admiss.linear.weighted_rows import WeightedRows, shift_of
-from formulations.arrays import FloatArray
+from admiss.linear.weighted_rows import Shift, WeightedRows, shift_of
+from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import certify
 from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove, risk_of_rounding
 from formulations.erm.quadratic_path import Path, quadratic_path
@@ -70,15 +70,20 @@ def _fit_squared(
     rows: WeightedRows, penalty: Penalty, change: FloatArray
 ) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
     """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
-    k, l1, l2 = ~rows.design.free, penalty.l1, penalty.l2
-    if not np.any(l1) and not np.any(l2):
+    if not penalty.is_positive:
         return _minimum_norm(rows, change)
     moments = moments_of(rows)
-    quadratic = eliminate(moments, rows.design.free, rows.shift)
-    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), l1[k], STEPS))
+    found = fit_moments(moments, rows.design.free, rows.shift, penalty)
+    return None if found is None else (*found, {"squares": np.diag(moments.G)})
+
+
+def fit_moments(moments: Moments, free: BoolArray, shift: Shift, penalty: Penalty) -> tuple[FloatArray, float] | None:
+    """Coefficients and risk of the null model from moments; None if the conditions are not met."""
+    quadratic = eliminate(moments, free, shift)
+    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), penalty.l1[~free], STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
-    return quadratic.restore(path.w[-1]), quadratic.rho, {"squares": np.diag(moments.G)}
+    return quadratic.restore(path.w[-1]), quadratic.rho
 
 
 def _certified_squared(

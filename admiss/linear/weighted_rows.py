@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.linear.design import Design
-from formulations.arrays import FloatArray, IntArray, Matrix
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.dual_bound import Rows
 from formulations.erm.rounding import exact_sum
 from formulations.losses import Squared
@@ -34,6 +34,14 @@ class Shift:
     def selected(self, columns: IntArray) -> "Shift":
         """The shift of some of the columns."""
         return Shift(self.C[:, columns], self.y)
+
+    def applied(self, w: FloatArray, free: BoolArray) -> FloatArray:
+        """The coefficients of the shifted columns, each rounded once."""
+        v, C = w.copy(), self.C
+        for i, f in enumerate(np.flatnonzero(free)):
+            part = slice(C.indptr[i], C.indptr[i + 1])
+            v[f] = exact_sum(np.array([w[f], -self.y]), C.data[part], w[C.indices[part]])
+        return v
 
 
 def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
@@ -102,11 +110,7 @@ class WeightedRows:
 
     def shifted(self, w: FloatArray) -> FloatArray:
         """The coefficients v of the shifted columns, each rounded once."""
-        v, C = w.copy(), self.shift.C
-        for i, f in enumerate(np.flatnonzero(self.design.free)):
-            part = slice(C.indptr[i], C.indptr[i + 1])
-            v[f] = exact_sum(np.array([w[f], -self.shift.y]), C.data[part], w[C.indices[part]])
-        return v
+        return self.shift.applied(w, self.design.free)
 
     def for_proof(
         self, squares: FloatArray | None = None, triangle: FloatArray | None = None

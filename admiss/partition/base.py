@@ -90,7 +90,7 @@ class Partitioner(BaseEstimator):
     def limits(self, statistics: PatternRows, feature_names: Sequence[str] | None = None) -> Limits:
         """The limits on this data."""
         self.check_limits()
-        n, (n_patterns, d) = len(statistics.s), statistics.patterns.shape
+        n, (n_patterns, d) = statistics.n_rows, statistics.patterns.shape
         if self.min_rows is not None and self.min_rows > n:
             raise ValueError(f"min_rows={self.min_rows} is more than the {n} rows of the data: use a smaller number.")
         rows = _default_rows(statistics) if self.min_rows is None else int(self.min_rows)
@@ -124,9 +124,5 @@ class Partitioner(BaseEstimator):
 
 def _default_rows(statistics: PatternRows) -> int:
     """The default least number of rows of a leaf; targets of -1 and 1 are classes."""
-    rows, y = ROWS_PER_COEFFICIENT * (statistics.patterns.shape[1] + 1), statistics.y
-    if not (np.abs(y) == 1.0).all():
-        return rows
-    positive = (y > 0).sum(axis=0)
-    rarest = max(1, int(np.minimum(positive, len(y) - positive).min()))
-    return math.ceil(rows * len(y) / (2 * rarest))
+    rows, rarest = ROWS_PER_COEFFICIENT * (statistics.patterns.shape[1] + 1), statistics.rarest_class
+    return rows if rarest is None else math.ceil(rows * statistics.n_rows / (2 * max(1, rarest)))

@@ -64,7 +64,7 @@ class BoxPartition(Partitioner):
         compile_loops()
         start = time.perf_counter()
         limits = self.limits(statistics, feature_names)
-        most = min(len(statistics.patterns), max(1, len(statistics.s) // limits.rows))
+        most = min(len(statistics.patterns), max(1, statistics.n_rows // limits.rows))
         # boxes can be more than the leaves of a tree of that depth
         limits = replace(limits, leaves=min(most, self.max_leaves or most))
         if limits.leaves < 2:

@@ -40,6 +40,9 @@ class Partition:
         ``(feature, where observed, where missing)``, None for a leaf.
     is_tree : bool
         Whether the leaves are those of ``tree``.
+    complete : bool
+        Whether ``patterns`` are those of the training rows. If not, they are examples of the patterns of each leaf, with
+        weights that count rows together with others.
     """
 
     patterns: BoolArray
@@ -49,6 +52,7 @@ class Partition:
     boxes: list[Literals] | None = None
     tree: Tree = None
     is_tree: bool = False
+    complete: bool = True
 
     @property
     def n_leaves(self) -> int:
@@ -93,7 +97,8 @@ class Partition:
 def tree_partition(rows: PatternRows, tree: Tree, certificate: Certificate) -> Partition:
     """The partition by the leaves of a tree."""
     boxes = leaves_of(tree)
-    return Partition(rows.patterns, rows.weights, box_labels(rows, boxes), certificate, boxes, tree, True)
+    labels = box_labels(rows, boxes)
+    return Partition(rows.patterns, rows.weights, labels, certificate, boxes, tree, True, rows.complete)
 
 
 def box_partition(rows: PatternRows, boxes: list[Literals], certificate: Certificate) -> Partition:

@@ -77,7 +77,7 @@ def run_on_dask(
     """
     local = scheduler is None
     processes = CellProcesses(seconds, gigabytes, local=local)
-    with _connection(workers, scheduler) as client, _registered(processes, client) as name:
+    with connection(workers, scheduler) as client, _registered(processes, client) as name:
         # On this machine sources that change during the run show in the digest of each row, as without Dask.
         coordinator = Coordinator(client, name, finished, None if local else Sources())
         try:
@@ -91,7 +91,8 @@ def run_on_dask(
 
 
 @contextlib.contextmanager
-def _connection(workers: int, scheduler: str | None) -> Iterator[Any]:
+def connection(workers: int, scheduler: str | None) -> Iterator[Any]:
+    """A client of a scheduler, or of a local cluster of so many workers that lives as long."""
     with contextlib.ExitStack() as stack:
         # Dask keeps recent messages, events and transitions, and in a local cluster those of the scheduler are here.
         stack.enter_context(dask.config.set({"distributed.admin.low-level-log-length": LOG_LENGTH}))

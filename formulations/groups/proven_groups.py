@@ -78,8 +78,8 @@ def _lower_ends(leaf_cost: SquaredLeafCost, min_rows: int) -> FloatArray:
         G[half : 2 * half] = G[:half] + leaf_cost.grams[p]
         rows[half : 2 * half] = rows[:half] + counts[p]
     by_weight = leaf_cost.ridge_scale == "sample"
-    share = leaf_cost.share_of_error
-    ends = leaf_costs(G, leaf_cost.size, leaf_cost.scaled_ridge, by_weight, P, LOWER, share)
+    error, share = leaf_cost.pattern_error * P, leaf_cost.share_of_error
+    ends = leaf_costs(G, leaf_cost.size, leaf_cost.scaled_ridge, by_weight, error, LOWER, share)
     ends *= leaf_cost.unit[-1] ** 2
     ends[rows < min(max(min_rows, 1), rows[-1])] = np.inf
     ends[0] = 0.0

@@ -18,10 +18,10 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.box_grams import costs_with_largest
-from formulations.leaves.cholesky import LOWER, constant_columns
+from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.leaves.subset_sums import all_sums, binomials
+from formulations.leaves.subset_sums import binomials
 
 Progress = Callable[[int, int], None]
 # A box as pairs (feature, whether it is missing).
@@ -139,17 +139,16 @@ def _squared_chunks(
     leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int, end: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
     """Level, first index and costs of consecutive boxes."""
-    rows, size, length = leaf_cost.rows, leaf_cost.size, leaf_cost.length + 2
+    rows, size = leaf_cost.rows, leaf_cost.size
     patterns, binom = np.ascontiguousarray(rows.patterns[:, features]), binomials(len(features))
     if depth == 0:
         return
     data = (*leaf_cost.statistics, rows.counts, patterns)
     offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
-    A = np.zeros((offsets[depth], length))  # allocated by numpy, which uses large pages of memory
-    all_sums(data, depth, binom, A)
+    A = leaf_cost.sums_of_sets(features, data, depth, offsets)
     options = (
         size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
-        end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features),
+        end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features), leaf_cost.pattern_error,
     )  # fmt: skip
     for k in range(1, depth + 1):
         for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
@@ -159,7 +158,7 @@ def _squared_chunks(
 
 def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArray:
     """For each feature f and m_f = 0 or 1, the columns of the Gram matrix that are constant there, ended by -1."""
-    constant = constant_columns(*leaf_cost.ranges, leaf_cost.rows.patterns[:, features])
+    constant = leaf_cost.constant_sides(features)
     columns = np.full((len(features), 2, 1 + constant.sum(axis=2).max(initial=0)), -1)
     for f, side in np.ndindex(columns.shape[:2]):
         held = np.flatnonzero(constant[f, side])

@@ -163,14 +163,14 @@ def leave_out(constant, box, count, held, columns, lane, size):  # type: ignore[
 def write_costs(G, n_boxes, n_values, lowest, R, n_upper, options, buffers, out, first):  # type: ignore[no-untyped-def]
     """Write the costs of the boxes in the rows of G, by j starting at ``lowest``, then v."""
     constant, held, numbers, _, order, rows, columns, patterns, costs, T = buffers
-    size, ridge, by_weight, _, end, share, _ = options
+    size, ridge, by_weight, _, end, share, _, pattern_error = options
     count = sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers)
     for begin in range(0, count, LANES):
         used = min(LANES, count - begin)
         left_out = numbers[order[begin + used - 1]]
         for lane in range(LANES):
             box = order[begin + min(lane, used - 1)]
-            rows[lane], patterns[lane] = box, G[box, G.shape[1] - 2]
+            rows[lane], patterns[lane] = box, pattern_error * G[box, G.shape[1] - 2]
             leave_out(constant, box, left_out, held, columns, lane, size)
             for c in range(left_out, numbers[box]):
                 G[box, constant[box, c] * (constant[box, c] + 3) // 2] += 1.0
@@ -206,7 +206,8 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
 
     ``A`` holds A(U) of all smaller sets, and those of the k-subsets unless these are the largest. ``options``: order,
     ridges, whether these are times the weight, fewest rows, end of the interval and its share of the diagonal
-    (:mod:`formulations.leaves.cholesky`), and the columns that are constant for either value of m_f, ended by -1.
+    (:mod:`formulations.leaves.cholesky`), the columns that are constant for either value of m_f, ended by -1, and the
+    error of a pattern.
     """
     length, size, width, patterns = A.shape[1], options[0], 2 ** (k - 1), data[4]
     n_boxes = max(1, BOXES // (2 * width)) * 2 * width

@@ -18,7 +18,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -57,6 +57,11 @@ class PatternRows:
     s: FloatArray
     ridge_weights: FloatArray | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are the patterns of the rows."""
+        return True
+
     @classmethod
     def of(
         cls,
@@ -85,11 +90,71 @@ class PatternRows:
         """Weight of each pattern."""
         return np.add.reduceat(self.s, self.start[:-1])
 
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def rarest_class(self) -> int | None:
+        """Rows of the rarest class, or of the rest if they are fewer, if all targets are -1 or 1; else None."""
+        if not (np.abs(self.y) == 1.0).all():
+            return None
+        positive = (self.y > 0).sum(axis=0)
+        return int(np.minimum(positive, len(self.y) - positive).min())
+
     def of_patterns(self, members: IntArray) -> IntArray:
         """Indices of the rows of some patterns."""
         inside = np.zeros(len(self.patterns), dtype=bool)
         inside[members] = True
         return np.flatnonzero(np.repeat(inside, self.counts))
+
+
+@dataclass(frozen=True)
+class PatternTotals(PatternRows):
+    """Patterns with the numbers and weights of their rows, which are not held themselves.
+
+    Attributes
+    ----------
+    totals : (int array, float array)
+        Rows and weight of each pattern.
+    rarest : int, optional
+        See :attr:`PatternRows.rarest_class`.
+    complete : bool
+        Whether these are the patterns of the rows. If not, numbers of rows are right for boxes only.
+    """
+
+    totals: tuple[IntArray, FloatArray] = field(default_factory=lambda: (np.zeros(0, dtype=np.int64), np.zeros(0)))
+    rarest: int | None = None
+    complete: bool = True
+
+    @classmethod
+    def of_totals(
+        cls,
+        patterns: BoolArray,
+        counts: IntArray,
+        weights: FloatArray,
+        ridge_weights: FloatArray,
+        rarest: int | None = None,
+        complete: bool = True,
+    ) -> "PatternTotals":
+        """Totals of patterns with one leaf feature for each ridge weight."""
+        empty, k = np.zeros(0), len(ridge_weights)
+        start = np.zeros(1 + len(patterns), dtype=np.int64)
+        given = (counts, weights), rarest, complete
+        return cls(patterns, start, np.zeros((0, k)), empty[:, None], empty, ridge_weights, *given)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        return self.totals[0]
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        return self.totals[1]
+
+    @cached_property
+    def rarest_class(self) -> int | None:
+        return self.rarest
 
 
 class LeafModel(NamedTuple):

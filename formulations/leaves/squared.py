@@ -26,6 +26,7 @@ import math
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -36,6 +37,7 @@ from formulations.leaves.cholesky import (
     ESTIMATE,
     LOWER,
     all_grams,
+    constant_columns,
     gram_of_patterns,
     leaf_costs,
     ranges_of_patterns,
@@ -44,6 +46,7 @@ from formulations.leaves.cholesky import (
     split_grams,
 )
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.leaves.subset_sums import all_sums, binomials
 from formulations.losses import Squared
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
@@ -77,9 +80,14 @@ class SquaredLeafCost(LeafCost):
         self.centre, self.level = shift[1:-1], float(shift[-1])
         if not (np.isfinite(norms).all() and (norms[norms > 0] > 1e-140).all()):  # squares overflow or underflow
             norms = np.abs(self.Z).max(axis=0) * np.sqrt(n)
-        self.unit = _powers_of_two(norms)
+        self.unit = powers_of_two(norms)
         self.Z /= self.unit
         self._grams: list[FloatArray] = []  # shared by all ridges
+
+    # Error of the matrix of a pattern that does not shrink with it, in units of 2^-52.
+    pattern_error = 1.0
+    # Whether single patterns can be leaves.
+    knows_patterns = True
 
     @property
     def grams(self) -> FloatArray:
@@ -131,13 +139,26 @@ class SquaredLeafCost(LeafCost):
         """Columns of the Gram matrix without those that are constant in a leaf."""
         return np.concatenate([[True], ~self.constant(members), [True]])
 
+    def gram(self, members: IntArray) -> FloatArray:
+        """Packed Gram matrix of a leaf, of shape (1, entries)."""
+        return np.asarray(gram_of_patterns(*self.statistics, np.asarray(members), self.length))
+
+    def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
+        """A(U) of :mod:`formulations.leaves.subset_sums` for all |U| < depth, at least."""
+        A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
+        all_sums(data, depth, binomials(len(features)), A)
+        return A
+
+    def constant_sides(self, features: IntArray) -> BoolArray:
+        """Whether each column has a single value where m_f is 0, and 1, for each feature f."""
+        return np.asarray(constant_columns(*self.ranges, self.rows.patterns[:, features]))
+
     def cost(self, members: IntArray) -> float:
-        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
-        return float(self.costs_of_grams(G)[0])
+        return float(self.costs_of_grams(self.gram(members))[0])
 
     def costs_of_grams(self, G: FloatArray) -> FloatArray:
         """Costs from packed Gram matrices, one per row, in floating point."""
-        costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample", 0, ESTIMATE, 0.0)
+        costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample", 0.0, ESTIMATE, 0.0)
         return np.asarray(costs * self.unit[-1] ** 2)
 
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
@@ -190,8 +211,8 @@ class SquaredLeafCost(LeafCost):
         data = (rows.A, rows.y[:, 0], rows.s, self.centre, self.level, self.unit)
         return np.asarray(double_double.precise_grams(*data, rows.start))
 
-    def _precise(self, members: IntArray) -> tuple[FloatArray, FloatArray, float]:
-        """Gram matrix of a leaf as pairs of doubles, its ridges, and its error m e."""
+    def _precise(self, members: IntArray) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+        """Gram matrix of a leaf as pairs of doubles, its ridges, its error m e, and a further error of its diagonal."""
         rows = self.rows
         if len(self._precise_grams):
             G = double_double.sum_of_patterns(self._precise_grams, np.asarray(members))
@@ -201,11 +222,11 @@ class SquaredLeafCost(LeafCost):
             G = double_double.precise_grams(*data, np.array([0, len(inside)]))[0]
         ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
         steps = int(rows.counts[members].sum()) + len(members) + 4 * self.size + 32
-        return G, ridge, self.size * steps * double_double.UNIT
+        return G, ridge, self.size * steps * double_double.UNIT, np.zeros(self.size)
 
     def _precise_fit(self, members: IntArray, w: FloatArray) -> tuple[FloatArray, float]:
         """Weights at least as good as w, and their value with the best intercept, rounded up."""
-        G, ridge, share = self._precise(members)
+        G, ridge, share, slack = self._precise(members)
         used = self._used(members)
         v = np.concatenate([[0.0], -w, [1.0]])
         candidates = [np.where(np.arange(len(v)) == len(v) - 1, 1.0, 0.0), v]
@@ -214,14 +235,18 @@ class SquaredLeafCost(LeafCost):
             candidates.append(v.copy())
             double_double.refined_minimiser(G, ridge, candidates[-1], L, pivots, used)
         values = [double_double.quadratic_value(G, ridge * (1.0 + 8 * U), v) for v in candidates]
-        uppers = [float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight) for value, weight in values]
+        slacks = [float(slack[1:] @ v[1:] ** 2) + slack[0] * _intercept(G, v) ** 2 for v in candidates]
+        uppers = [
+            float(max(value, 0.0) * (1.0 + 4 * U) + 4.0 * share * weight + more * (1.0 + 8 * U))
+            for (value, weight), more in zip(values, slacks, strict=True)
+        ]
         best = int(np.argmin(np.nan_to_num(uppers, nan=np.inf)))
         return -candidates[best][1:-1], uppers[best]
 
     def quick_end(self, members: IntArray, end: int) -> float:
-        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)
-        by_weight = self.ridge_scale == "sample"
-        ends = leaf_costs(G, self.size, self.scaled_ridge, by_weight, len(members), end, self.share_of_error)
+        by_weight, error = self.ridge_scale == "sample", self.pattern_error * len(members)
+        options = self.size, self.scaled_ridge, by_weight, error, end, self.share_of_error
+        ends = leaf_costs(self.gram(members), *options)
         return float(ends[0]) * float(self.unit[-1]) ** 2
 
     def _lower_end(self, members: IntArray) -> float:
@@ -229,7 +254,8 @@ class SquaredLeafCost(LeafCost):
         return lower if upper - lower <= CLOSE * upper else max(lower, self._precise_lower_end(members))
 
     def _precise_lower_end(self, members: IntArray) -> float:
-        G, ridge, share = self._precise(members)
+        G, ridge, share, slack = self._precise(members)
+        G[0, np.cumsum(np.arange(1, self.size + 1)) - 1] -= slack * (1.0 + 8 * U)
         ridge *= 1.0 - 8 * U
         used = self._used(members)
         while True:
@@ -258,12 +284,18 @@ class SquaredLeafCost(LeafCost):
         return len({_exact_sum(row, factors) for row in rows}) == 1
 
 
+def _intercept(G: FloatArray, v: FloatArray) -> float:
+    """The best first entry of v for the matrix G, rounded up in size."""
+    first = np.arange(1, len(v)) * np.arange(2, len(v) + 1) // 2
+    return float(np.abs(G[0, first] @ v[1:]) / G[0, 0] + 8 * U * len(v) * (np.abs(G[0, first]) @ np.abs(v[1:])) / G[0, 0])
+
+
 def _exact_sum(values: FloatArray, factors: list[int]) -> Fraction:
     """Sum of products of doubles and whole numbers."""
     return sum((Fraction(float(value)) * c for value, c in zip(values, factors, strict=True)), Fraction(0))
 
 
-def _powers_of_two(sizes: FloatArray) -> FloatArray:
+def powers_of_two(sizes: FloatArray) -> FloatArray:
     """The next power of 2 above each number; 1 for 0."""
     return np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
 

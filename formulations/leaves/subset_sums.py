@@ -39,6 +39,21 @@ def next_subset(c, k, n):  # type: ignore[no-untyped-def]
     return False
 
 
+@compiled
+def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
+    """Position of j in S + j, and the rank of S + j; position -1 if j is in S."""
+    position, rank = 0, 0
+    for i in range(k):
+        if S[i] == j:
+            return -1, 0
+        if S[i] < j:
+            position += 1
+            rank += binom[S[i], i + 1]
+        else:
+            rank += binom[S[i], i + 2]
+    return position, rank + binom[j, position + 1]
+
+
 @inlined
 def add_part(grams, p, sums, at, begin, end):  # type: ignore[no-untyped-def]
     """Add entries of the matrix of a pattern to a sum."""

@@ -17,25 +17,10 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
-from formulations.leaves.subset_sums import binomials, next_subset
+from formulations.leaves.subset_sums import binomials, next_subset, with_element
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None
-
-
-@compiled
-def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
-    """Position of j in S + j, and the rank of S + j; position -1 if j is in S."""
-    position, rank = 0, 0
-    for i in range(k):
-        if S[i] == j:
-            return -1, 0
-        if S[i] < j:
-            position += 1
-            rank += binom[S[i], i + 1]
-        else:
-            rank += binom[S[i], i + 2]
-    return position, rank + binom[j, position + 1]
 
 
 @compiled

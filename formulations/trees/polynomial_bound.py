@@ -43,8 +43,11 @@ DEPENDENT, NEARLY_DEPENDENT = 1e-16, 1e-6
 
 
 def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> float:
-    """Lower bound on the cost of every tree of this depth; the trivial bound 0 for losses other than squared."""
-    if not isinstance(leaf_cost, SquaredLeafCost):
+    """Lower bound on the cost of every tree of this depth; the trivial bound 0 for losses other than squared.
+
+    It is 0 too if the rows of single patterns are not known.
+    """
+    if not isinstance(leaf_cost, SquaredLeafCost) or not leaf_cost.knows_patterns:
         return 0.0
     rows, depth = leaf_cost.rows, min(depth, len(features))
     if _too_large(leaf_cost, sum(comb(len(features), k) for k in range(depth + 1))):

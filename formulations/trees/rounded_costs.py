@@ -27,8 +27,8 @@ import numpy as np
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
-from formulations.leaves.subset_sums import binomials, next_subset
-from formulations.trees.dynamic_program import best_values, with_element
+from formulations.leaves.subset_sums import binomials, next_subset, with_element
+from formulations.trees.dynamic_program import best_values
 
 # Costs that count are below 2^UNITS units.
 UNITS = 48

@@ -1,0 +1,190 @@
+"""Comparison of partitioners from row statistics: one pass over data that need not fit in memory.
+
+It is that of :mod:`admiss.compare.partitions`, with these differences. Folds are those of the statistics, and the scores
+of cross-validation those of predictions that are not truncated, weighted by the sample weights. The linear reference,
+with mean imputation and indicators, has its ridge selected by the other folds. Gradient boosting needs rows: it is left
+out.
+"""
+
+import time
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from admiss.compare.comparison import Comparison
+from admiss.compare.partitions import compile_kernels
+from admiss.compare.references import LINEAR, PENALTIES
+from admiss.compare.run import LATE, STOPPED, Run
+from admiss.compare.setting import DEFAULT_METHODS, Setting
+from admiss.compare.time_budget import TimeIsUpError
+from admiss.estimator.notices import silence
+from admiss.finite.estimators import FiniteRegressor
+from admiss.finite.from_statistics import leaf_sums
+from admiss.finite.search import FiniteGrid
+from admiss.finite.statistics_fit import Chunks, read_statistics
+from admiss.finite.statistics_search import fold_losses
+from admiss.partition.base import Partitioner
+from admiss.partition.greedy import Greedy
+from admiss.streaming.statistics import RowStatistics
+from admiss.terminal.progress import progress
+from formulations.arrays import FloatArray
+from formulations.leaves.cost import LeafCost
+from formulations.losses import Squared
+
+REFERENCE = LINEAR["regression"][0]
+NOT_TRUNCATED = "Scores of cross-validation are those of predictions that are not truncated to the range of y."
+
+
+def compare_statistics(
+    statistics: RowStatistics,
+    *,
+    methods: tuple[str, ...] = DEFAULT_METHODS,
+    setting: Setting | None = None,
+    title: str = "data",
+    notes: tuple[str, ...] = (),
+    settle: Chunks | None = None,
+) -> Comparison:
+    """Fit every method from the same statistics, at the same leaf cost.
+
+    Parameters
+    ----------
+    statistics : RowStatistics
+        With ``tree_depth`` at least ``setting.max_depth``, or ``patterns=True``; with folds for scores.
+    methods, setting, title, notes
+        As in :func:`~admiss.compare.partitions.compare_partitions`, for regression with the squared loss; the folds of
+        ``setting`` are not used.
+    settle : iterable of chunks, optional
+        As in :meth:`~admiss.FiniteRegressor.fit_statistics`.
+
+    Examples
+    --------
+    >>> from admiss.datasets import make_interacting
+    >>> from admiss.streaming import HashFolds, RowStatistics
+    >>> data = make_interacting(n=400, d=5, random_state=0)
+    >>> statistics = RowStatistics.of(data.X_train, data.y_train, tree_depth=2, folds=HashFolds(5))
+    >>> setting = Setting(max_depth=2, min_rows=20)
+    >>> compare_statistics(statistics, setting=setting).table["leaves"].tolist()[:3]
+    [1.0, 3.0, 4.0]
+    """
+    setting = replace(setting or Setting(), folds=0 if statistics.folds is None else statistics.n_folds)
+    if setting.task != "regression" or setting.loss_name != "squared":
+        raise ValueError("Row statistics suffice for regression with the squared loss only: compare other losses in memory.")
+    setting = replace(setting, loss=setting.loss_name)
+    setting.check(methods)
+    read_statistics(setting.estimator("none"), statistics)
+    leaf_sums(statistics, [setting.partitioner(method) for method in methods], np.arange(statistics.n_folds))
+    compile_kernels(setting, methods)
+    run, interrupted = _StatisticsRun(statistics, setting, methods, notes, settle), False
+    try:
+        run.take_steps(title, verify=False)
+    except KeyboardInterrupt:  # report the methods that are done
+        interrupted = True
+        if not run.models:
+            raise
+    return run.comparison(title, interrupted)
+
+
+class _Summary:
+    """Row statistics in place of the rows of a comparison."""
+
+    def __init__(self, statistics: RowStatistics) -> None:
+        self.folds = [] if statistics.folds is None else list(range(statistics.n_folds))
+        self.test, self.classes, self.X = None, None, np.zeros((0, statistics.n_features_in_))
+        self.summary = statistics.summary()
+
+    def notes(self) -> list[str]:
+        return [NOT_TRUNCATED] if self.folds else []
+
+    def description(self) -> str:
+        """Their size in words."""
+        n, d = self.summary.n_rows, len(self.summary.n_observed)
+        missing = 1.0 - self.summary.n_observed.sum() / (n * d)
+        return f"{n:,} training rows, {d} feature{'s' * (d != 1)}, {missing:.0%} missing"
+
+
+class _StatisticsRun(Run):
+    """The steps of a comparison, from statistics."""
+
+    def __init__(
+        self,
+        statistics: RowStatistics,
+        setting: Setting,
+        methods: tuple[str, ...],
+        notes: tuple[str, ...],
+        settle: Chunks | None,
+    ) -> None:
+        data: Any = _Summary(statistics)
+        super().__init__(data, setting, methods, notes)
+        self.statistics, self.settle = statistics, settle
+        self.references = [REFERENCE] if setting.references and data.folds else []
+
+    def _fit(self, name: str, seconds: float | None) -> None:
+        start = time.perf_counter()
+        if name in self.references:
+            model = self._linear(self._ridge(np.arange(self.statistics.n_folds)))
+            self.status[name] = "-"
+        else:
+            model = self.setting.estimator(name, None if seconds is None else STOPPED * seconds)
+        with warnings.catch_warnings(record=True) as issued:
+            warnings.simplefilter("always")
+            model.fit_statistics(self.statistics, self.settle)
+        sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
+        self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
+        self.scores[name], self.seconds[name], self.models[name] = {}, time.perf_counter() - start, model
+        status = self.status.setdefault(name, model.certificate_.status)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        if status == LATE:
+            raise TimeIsUpError
+
+    def _validate(self, name: str, seconds: float | None) -> None:
+        if name not in self.models or self.status[name] == LATE:
+            raise TimeIsUpError
+        start, total, everything = time.perf_counter(), 0.0, np.arange(self.statistics.n_folds)
+        with silence():  # the fit to all rows has issued them
+            for fold in progress(self.data.folds, len(everything), f"cross-validation of {name}: folds"):
+                training = everything[everything != fold]
+                ridge, partitioner = self.setting.ridge, self.setting.partitioner(name)
+                if name in self.references:
+                    ridge, partitioner = self._ridge(training), Greedy(max_leaves=1)
+                total += float(self._losses(partitioner, [ridge], name, training, fold)[0])
+                if seconds is not None and time.perf_counter() - start > seconds:
+                    raise TimeIsUpError
+        found = self.statistics.summary()
+        spread = found.weight * found.deviation[-1] ** 2
+        self.scores[name]["cv_R2"] = 1.0 - total / spread if spread > 0 else np.nan
+
+    def _losses(self, partitioner: Partitioner, ridges: list[float], name: str, folds: Any, fold: int) -> FloatArray:
+        """Held-out losses on a fold for each ridge."""
+        is_reference, setting = name in self.references, self.setting
+        grid = FiniteGrid(
+            {0: partitioner},
+            ridges,
+            ["affine_intercept" if is_reference else setting.leaf_model],
+            Squared(),
+            "leaf" if is_reference else setting.ridge_scale,
+            is_reference or setting.center,
+            is_reference or setting.scale,
+            truncate=False,
+        )
+        names = [f"x{j}" for j in range(self.statistics.n_features_in_)]
+        names = list(getattr(self.statistics, "feature_names_in_", names))
+        return fold_losses(grid, grid.leaf_models[0], self.statistics, names, folds, fold).total[0]
+
+    def _ridge(self, folds: Any) -> float:
+        """The ridge of the linear reference with the smallest loss when each of these folds is held out."""
+        if len(folds) < 2:
+            return float(np.median(PENALTIES))
+        ridges = PENALTIES.tolist()
+        losses = [self._losses(Greedy(max_leaves=1), ridges, REFERENCE, folds[folds != f], int(f)) for f in folds]
+        return float(ridges[int(np.sum(losses, axis=0).argmin())])
+
+    def _linear(self, ridge: float) -> FiniteRegressor:
+        """The linear reference: one leaf."""
+        return FiniteRegressor(Greedy(max_leaves=1), ridge=ridge)
+
+    def _leaf_cost(self, model: Any) -> LeafCost:
+        sums = leaf_sums(self.statistics, [self.setting.partitioner("tree")], np.arange(self.statistics.n_folds))
+        return sums.leaf_cost(model.leaf_features_, self.setting.ridge, self.setting.ridge_scale)

@@ -1,0 +1,156 @@
+"""Fits from statistics of one pass instead of rows, for adaptive regression with the squared loss."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from admiss.adaptivity import Adaptivity
+from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.validation import feature_names, refuse_extreme_sizes, unchanged_on_error
+from admiss.linear.base import AdaptiveModel
+from admiss.linear.design import Design
+from admiss.linear.from_statistics import TrainingSums
+from admiss.linear.stated_program import Fit
+from admiss.linear.statistics_fit import solve_sums
+from admiss.streaming.feature_sums import FeatureSummary
+from admiss.streaming.product_columns import degree_of
+from admiss.streaming.statistics import RowStatistics
+from formulations.arrays import FloatArray
+from formulations.losses import Loss, Squared
+
+# Rows, and rows for each feature, from which a fit in memory uses their statistics.
+MANY_ROWS, ROWS_PER_FEATURE = 1000, 8
+# What partial_fit leaves to be computed.
+SOLVED = ("design_", "coefficients_", "certificate_", "target_range_")
+
+
+def training_sums(statistics: RowStatistics, adaptivity: Adaptivity) -> TrainingSums:
+    """The statistics of all rows for one class."""
+    products = statistics.moments_for(adaptivity)
+    return TrainingSums(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
+
+
+def read_statistics(estimator: Any, statistics: Any) -> None:
+    """Store number and names of the features, or raise an error if there is nothing to fit."""
+    if not isinstance(statistics, RowStatistics):
+        raise TypeError(f"fit_statistics takes RowStatistics, not {type(statistics).__name__}: fit takes rows.")
+    found = statistics.summary()
+    if not found.n_rows:
+        raise ValueError("These statistics have no rows of positive weight: there is nothing to learn from.")
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(estimator).pop(name, None)
+        if hasattr(statistics, name):
+            setattr(estimator, name, getattr(statistics, name))
+    _refuse_extremes(found, feature_names(estimator))
+    if estimator.on_unseen_pattern != "nearest" and not len(statistics.pattern_table().patterns):
+        raise ValueError(
+            f"on_unseen_pattern={estimator.on_unseen_pattern!r} needs the patterns of the training rows: collect them "
+            "with RowStatistics(patterns=True)."
+        )
+    if estimator.solver != "auto":
+        raise ValueError(f"solver={estimator.solver!r} needs the rows, not only their statistics: use solver='auto'.")
+
+
+class StreamedFit(AdaptiveModel):
+    """``fit_statistics`` and ``partial_fit``."""
+
+    target_range_: tuple[float, float]
+
+    def fit_statistics(self, statistics: RowStatistics) -> Self:
+        """Fit the model from statistics of the rows, as :meth:`fit` does from the rows.
+
+        Parameters
+        ----------
+        statistics : RowStatistics
+            With the moments of this adaptivity class. The certificate is proven from them alone, and has no dual point.
+        """
+        adaptivity, loss = self._check_parameters()
+        _require_squared(loss)
+        with unchanged_on_error(self):
+            self._forget()
+            read_statistics(self, statistics)
+            self._fit_sums(training_sums(statistics, adaptivity), adaptivity)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows; the model of all rows so far is fitted when it is used first.
+
+        The fit is that of :meth:`fit_statistics`, whatever the order and size of the blocks. ``fit`` starts anew.
+        """
+        adaptivity, loss = self._check_parameters()
+        _require_squared(loss)
+        with unchanged_on_error(self):
+            statistics = vars(self).get("_statistics")
+            if statistics is None:
+                if "coefficients_" in vars(self):
+                    raise ValueError(
+                        "fit has not kept its rows, so partial_fit cannot add to them: start with partial_fit."
+                    )
+                statistics = RowStatistics(adaptivity, tree_depth=None)
+            block = RowStatistics(adaptivity, tree_depth=None)
+            statistics = statistics.merge(block.update(X, y, sample_weight))
+            self._forget()
+            self._statistics = statistics
+            read_statistics(self, statistics)
+        return self
+
+    def _forget(self) -> None:
+        for name in (*SOLVED, "_statistics"):
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        statistics = vars(self).get("_statistics")
+        if name not in SOLVED or statistics is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        adaptivity, _ = self._check_parameters()
+        self._fit_sums(training_sums(statistics, adaptivity), adaptivity)
+        return vars(self)[name]
+
+    def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
+        """Fit from rows: by their statistics if there are many, else by the rows."""
+        used = s > 0
+        if not used.all():
+            X, y, s = X[used], y[used], s[used]
+        by_count = self.solver == "auto" and self.penalty_weights == "count" and self.lam > 0
+        if isinstance(loss, Squared) and by_count and _are_many(X, adaptivity):
+            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
+            _refuse_extremes(sums.summary(), feature_names(self))
+            design = sums.design(adaptivity, **self._design_options())
+            fit = solve_sums(sums, design, self._penalty(design))
+            if fit is not None and fit[1].status == "optimal":
+                self._keep(sums, design, fit)
+                dual = 2.0 * (s / s.sum()) * (design.predictor(X, fit[0]) - y)
+                certificate = replace(self.certificate_, dual=dual)
+                self.certificate_ = with_evidence(certificate, evidence_of(self), X, y[:, None], s)
+                return
+        self._fit_targets(X, [y], s, adaptivity, loss)
+        self.target_range_ = float(y.min()), float(y.max())
+
+    def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
+        design = sums.design(adaptivity, **self._design_options())
+        fit = solve_sums(sums, design, self._penalty(design))
+        if fit is None:
+            raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
+        self._keep(sums, design, fit)
+
+    def _keep(self, sums: TrainingSums, design: Design, fit: Fit) -> None:
+        self._warn_never_observed(design)
+        found = sums.summary()
+        self.design_, self.coefficients_, self.certificate_ = design, fit[0] / design.column_scale, fit[1]
+        self.target_range_ = float(found.low[-1]), float(found.high[-1])
+
+
+def _are_many(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether rows are many enough for their moments to save time, and a class has no more of these than columns."""
+    return degree_of(adaptivity) == 0 and len(X) >= max(MANY_ROWS, ROWS_PER_FEATURE * X.shape[1])
+
+
+def _refuse_extremes(found: FeatureSummary, names: list[str]) -> None:
+    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
+    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), names)
+
+
+def _require_squared(loss: Loss) -> None:
+    if not isinstance(loss, Squared):
+        raise ValueError(f"Statistics suffice for the squared loss only, not for {loss!r}: use loss='squared', or fit.")

@@ -1,0 +1,205 @@
+"""Counts, means, squares and ranges of the features and of the target, for each fold.
+
+With anchors a_j near the data, and o_ij = 1 if x_ij is observed,
+
+    sum_i s_i o_ij,   sum_i s_i o_ij (x_ij - a_j),   sum_i s_i o_ij (x_ij - a_j)^2,
+
+and the same for y. An anchor is the mean of the first observed values, so that no digits are lost wherever the data
+lie; sums around another anchor b follow by  x - b = (x - a) + (a - b).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from admiss.estimator.observed import centre_of, observed_moments
+from admiss.streaming.rows import Arrays, Rows, Shape
+from admiss.streaming.sums import CompensatedSum
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.jit import compiled
+
+# Rows whose means become anchors.
+ANCHOR_ROWS = 256
+# Rows whose sums are formed before they are added to the running sums.
+BLOCK_ROWS = 4096
+
+
+def anchored(anchor: FloatArray, X: FloatArray) -> FloatArray:
+    """The anchors, with the mean of the first observed values for columns that have none (NaN) yet.
+
+    Examples
+    --------
+    >>> anchored(np.array([np.nan, 5.0]), np.array([[1.0, 2.0], [2.0, 2.0]])).tolist()
+    [1.5, 5.0]
+    """
+    found = anchor.copy()
+    for start in range(0, len(X), ANCHOR_ROWS):
+        unknown = np.flatnonzero(np.isnan(found))
+        if not len(unknown):
+            break
+        mean, deviation, *_ = observed_moments(X[start : start + ANCHOR_ROWS, unknown], np.ones(ANCHOR_ROWS))
+        found[unknown] = centre_of(mean, deviation)  # NaN if nothing is observed
+    return found
+
+
+@dataclass(frozen=True)
+class FeatureSummary:
+    """Features and target of the rows of some folds.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows of positive weight.
+    weight : float
+        Sum of their weights.
+    n_observed : int array of shape (d,)
+        Rows in which each feature is observed.
+    mean, deviation, low, high : arrays of shape (d + 1,)
+        Mean, standard deviation and range of the observed values of each feature, and of y as the last entry; NaN for a
+        feature that is never observed.
+    largest_weight : float
+        Largest weight of a row.
+    """
+
+    n_rows: int
+    weight: float
+    n_observed: IntArray
+    mean: FloatArray
+    deviation: FloatArray
+    low: FloatArray
+    high: FloatArray
+    largest_weight: float
+
+    @property
+    def is_constant(self) -> BoolArray:
+        """Whether all values of a feature are equal."""
+        return self.low == self.high
+
+    @property
+    def size(self) -> FloatArray:
+        """Largest absolute value of each feature and of y."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+
+class FeatureSums:
+    """The sums of the module, with y as the last feature."""
+
+    def __init__(self, shape: Shape) -> None:
+        d, n_folds = shape.n_features + 1, shape.n_folds
+        self.anchor = np.full(d, np.nan)
+        self.sums = CompensatedSum((n_folds, 3, d))
+        self.n_observed = np.zeros((n_folds, d), dtype=np.int64)
+        self.low, self.high = np.full((n_folds, d), np.inf), np.full((n_folds, d), -np.inf)
+        self.largest_weight = np.zeros(n_folds)
+
+    def update(self, rows: Rows) -> None:
+        """Add a block of rows."""
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        for start in range(0, len(rows), BLOCK_ROWS):
+            part = rows.block(slice(start, start + BLOCK_ROWS))
+            sums = np.zeros(self.sums.high.shape)
+            _add_rows(
+                part.X, part.y, part.s, part.fold, self.anchor, sums, self.n_observed, self.low, self.high,
+                self.largest_weight,
+            )  # fmt: skip
+            for f, values in enumerate(sums):
+                self.sums.add(f, values)
+
+    def merged(self, other: "FeatureSums") -> "FeatureSums":
+        """The sums of the rows of both."""
+        n_folds, d = self.n_observed.shape
+        found = FeatureSums(Shape(d - 1, n_folds))
+        found.anchor = np.where(np.isnan(self.anchor), other.anchor, self.anchor)
+        for part in (self, other):
+            move = np.where(np.isnan(part.anchor), 0.0, part.anchor - found.anchor)
+            found.sums = found.sums.plus(_moved(part.sums.high, move), _moved(part.sums.low, move))
+        found.n_observed = self.n_observed + other.n_observed
+        found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        found.largest_weight = np.maximum(self.largest_weight, other.largest_weight)
+        return found
+
+    def arrays(self) -> Arrays:
+        """All sums, by name."""
+        return {
+            "anchor": self.anchor,
+            "high_sums": self.sums.high,
+            "low_sums": self.sums.low,
+            "n_observed": self.n_observed,
+            "low": self.low,
+            "high": self.high,
+            "largest_weight": self.largest_weight,
+        }
+
+    def read(self, arrays: Arrays) -> None:
+        """Take over saved sums."""
+        self.sums.high, self.sums.low = arrays["high_sums"], arrays["low_sums"]
+        for name in ("anchor", "n_observed", "low", "high", "largest_weight"):
+            setattr(self, name, arrays[name])
+
+    def summary(self, folds: IntArray) -> FeatureSummary:
+        """What is known of the rows of some folds."""
+        weight, total, squares = self.sums.value[folds].sum(axis=0)
+        low, high = self.low[folds].min(axis=0), self.high[folds].max(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shift = total / weight
+            variance = np.maximum(squares / weight - shift**2, 0.0)
+            same = low == high
+            mean = np.where(same, low, np.clip(self.anchor + shift, low, high))
+            deviation = np.where(same, 0.0, np.sqrt(variance))
+        n_observed = self.n_observed[folds].sum(axis=0)
+        return FeatureSummary(
+            n_rows=int(n_observed[-1]),
+            weight=float(weight[-1]),
+            n_observed=n_observed[:-1],
+            mean=mean,
+            deviation=deviation,
+            low=low,
+            high=high,
+            largest_weight=float(self.largest_weight[folds].max(initial=0.0)),
+        )
+
+
+def observed_summary(X: FloatArray, s: FloatArray) -> FeatureSummary:
+    """The summary of rows in memory, without a target.
+
+    Examples
+    --------
+    >>> observed_summary(np.array([[1.0], [3.0], [np.nan]]), np.ones(3)).mean.tolist()
+    [2.0, 0.0]
+    """
+    sums = FeatureSums(Shape(X.shape[1], 1))
+    sums.update(Rows(np.ascontiguousarray(X), np.zeros(len(X)), s, np.zeros(len(X), dtype=np.int64)))
+    return sums.summary(np.zeros(1, dtype=np.int64))
+
+
+def _moved(sums: FloatArray, move: FloatArray) -> FloatArray:
+    """Sums of x - b from those of x - a, with ``move`` = a - b."""
+    weight, total, squares = sums.transpose(1, 0, 2)
+    return np.stack([weight, total + move * weight, squares + move * (2.0 * total + move * weight)], axis=1)
+
+
+@compiled
+def _add_rows(X, y, s, fold, anchor, sums, n_observed, low, high, largest_weight):  # type: ignore[no-untyped-def]
+    n, d = X.shape
+    for i in range(n):
+        f, weight = fold[i], s[i]
+        for j in range(d):  # two loops without branches, which are vectorised
+            x = X[i, j]
+            z = 0.0 if np.isnan(x) else x - anchor[j]
+            sums[f, 0, j] += 0.0 if np.isnan(x) else weight
+            sums[f, 1, j] += weight * z
+            sums[f, 2, j] += weight * z * z
+        for j in range(d):
+            x = X[i, j]
+            n_observed[f, j] += 0 if np.isnan(x) else 1
+            low[f, j] = x if x < low[f, j] else low[f, j]
+            high[f, j] = x if x > high[f, j] else high[f, j]
+        z = y[i] - anchor[d]
+        n_observed[f, d] += 1
+        sums[f, 0, d] += weight
+        sums[f, 1, d] += weight * z
+        sums[f, 2, d] += weight * z * z
+        low[f, d] = min(low[f, d], y[i])
+        high[f, d] = max(high[f, d], y[i])
+        largest_weight[f] = max(largest_weight[f], weight)

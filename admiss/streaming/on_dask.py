@@ -1,0 +1,100 @@
+"""Units of a pass on the workers of Dask.
+
+A task is a unit: a worker reads its chunks and adds up their statistics. The coordinator fetches these as soon as they
+are finished, adds up those of all units in their order, and keeps the sum in the checkpoint. So a worker that dies
+costs the unit that it was computing, which Dask gives to another one.
+
+Partitions of a Dask data frame and delayed frames are computed where their statistics are.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Any
+
+from admiss.extras import optional_import
+from admiss.streaming.sources.partitions import Partition
+from admiss.streaming.sources.schema import SourceError
+from admiss.streaming.sources.source import Chunk
+from admiss.streaming.statistics import RowStatistics
+from admiss.streaming.units import unit_statistics
+from admiss.study.plan import EngineError
+
+with optional_import("A pass on Dask", "dask"):
+    import distributed
+    from distributed.scheduler import KilledWorker
+
+    from admiss.study.dask_cluster import connection
+
+# Units per thread of Dask: one that is computed, one that waits.
+UNITS_PER_THREAD = 2
+
+
+def computed_on_dask(
+    units: Iterator[list[Chunk]],
+    empty: RowStatistics,
+    names: Sequence[str],
+    workers: int | None,
+    scheduler: str | None,
+) -> Iterator[tuple[list[Chunk], RowStatistics]]:
+    """Units with their statistics, in order; without a scheduler, a local cluster of so many workers lives as long."""
+    with ExitStack() as stack:
+        try:
+            client = stack.enter_context(connection(workers or 1, scheduler))
+        except RuntimeError as error:
+            raise EngineError(
+                "Workers on this machine could not start: a script must call this under if __name__ == '__main__'."
+            ) from error
+        running: dict[str, tuple[int, list[Chunk]]] = {}
+        finished: dict[int, tuple[list[Chunk], RowStatistics]] = {}
+        numbered, following = enumerate(units), 0
+        tasks = distributed.as_completed([], loop=client.loop, with_results=True, raise_errors=False)
+        try:
+            while True:
+                most = UNITS_PER_THREAD * max(1, sum(client.nthreads().values()))
+                for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
+                    future = _submitted(client, unit, empty, names)
+                    running[future.key] = number, unit
+                    tasks.add(future)
+                if not running:
+                    return
+                future, result = next(tasks)
+                if future.status != "finished":
+                    raise _explained(future, result, client)
+                number, unit = running.pop(future.key)
+                finished[number] = unit, result
+                while following in finished:
+                    yield finished.pop(following)
+                    following += 1
+        finally:
+            if running and client.status == "running":
+                client.cancel(list(tasks.futures))
+
+
+def _submitted(client: Any, unit: list[Chunk], empty: RowStatistics, names: Sequence[str]) -> Any:
+    """The future of the statistics of a unit; Dask replaces those of frames by the frames, where they are needed."""
+    frames = [client.compute(chunk.delayed) if isinstance(chunk, Partition) else None for chunk in unit]
+    chunks = [chunk.without_task() if isinstance(chunk, Partition) else chunk for chunk in unit]
+    return client.submit(_on_worker, chunks, frames, empty, names, pure=False)
+
+
+def _on_worker(
+    chunks: Sequence[Chunk], frames: Sequence[Any], empty: RowStatistics, names: Sequence[str]
+) -> RowStatistics:
+    pairs = zip(chunks, frames, strict=True)
+    return unit_statistics([c.of_frame(f) if isinstance(c, Partition) else c for c, f in pairs], empty, names)
+
+
+def _explained(future: Any, result: Any, client: Any) -> Exception:
+    """The error of a unit that was not computed."""
+    error = future.exception() if future.status == "error" else None
+    if isinstance(error, SourceError):
+        return error
+    if isinstance(error, KilledWorker):
+        return EngineError(
+            f"All Dask workers that computed some chunks died ({error.allowed_failures + 1}): give them more memory."
+        )
+    if error is None:
+        return EngineError(f"The Dask scheduler at {client.scheduler.address} was lost: start it and the pass again.")
+    words = " ".join(f"{type(error).__name__} {error}".split()).rstrip(".")
+    return EngineError(f"A Dask worker could not compute ({words[:300]}): it must find admiss and the files.")

@@ -1,0 +1,158 @@
+"""One pass over a source.
+
+The chunks of a source, in their order, are divided into units of equally many chunks, at most :data:`MOST_UNITS` if
+their number is known. The statistics of a unit are accumulated from its rows, here or on a Dask worker, and added to
+those of the units before it, in this order: the result does not depend on the number of workers, to the last bit.
+
+With a checkpoint the sum is on disk every half minute, and at the end, however the pass ends. The next pass compares
+the digests of the finished chunks with those of the source, refuses a source that has changed, and continues behind
+them.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from admiss.streaming.checkpoint import Checkpoint, CheckpointError, opened
+from admiss.streaming.sources.schema import SourceError
+from admiss.streaming.sources.source import Chunk, Source
+from admiss.streaming.statistics import RowStatistics
+from admiss.streaming.units import unit_statistics
+from admiss.terminal.progress import counter, waiting
+
+# Units of a source whose number of chunks is known.
+MOST_UNITS = 256
+# Seconds between two writes of a checkpoint.
+SAVE_SECONDS = 30.0
+
+
+def accumulate(
+    source: Source,
+    empty: RowStatistics,
+    *,
+    checkpoint: str | Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> RowStatistics:
+    """Accumulate statistics of all rows of a source.
+
+    Parameters
+    ----------
+    source : Source
+        With a target. Rows without one are left out.
+    empty : RowStatistics
+        Statistics of no rows, which determine what is accumulated.
+    checkpoint : path, optional
+        Folder that keeps what is finished; the same call continues after an interruption.
+    workers : int, optional
+        Processes on this machine, which need Dask; by default this process.
+    scheduler : str, optional
+        Address of a Dask scheduler, on whose workers the files must be found under the same names.
+    """
+    if source.schema.target is None:
+        raise SourceError("The source has no target: name the column to predict.")
+    with ExitStack() as stack:
+        kept = None if checkpoint is None else stack.enter_context(opened(Path(checkpoint), _settings(source, empty)))
+        if kept is not None and kept.complete:
+            _skip(source.chunks(), kept, whole=True)
+        return _Pass(source, empty, kept).run(workers, scheduler)
+
+
+class _Pass:
+    """The sum of the finished units, and the chunks in it."""
+
+    def __init__(self, source: Source, empty: RowStatistics, kept: Checkpoint | None) -> None:
+        self.source, self.empty, self.kept = source, empty, kept
+        self.total: RowStatistics | None = None if kept is None else kept.loaded(empty.adaptivity)
+        self.done: list[str] = [] if kept is None else list(kept.chunks)
+        self.n_done = len(self.done)
+        self.saved = time.monotonic()
+
+    def run(self, workers: int | None, scheduler: str | None) -> RowStatistics:
+        """Accumulate the units that are left."""
+        if self.kept is None or not self.kept.complete:
+            try:
+                self._add_units(workers, scheduler)
+            except BaseException as error:
+                self._save()
+                if isinstance(error, SourceError) and self.kept is not None:
+                    kept = f"{self.n_done:,} chunks before it are in {self.kept.folder}, where the same call continues"
+                    raise SourceError(f"{str(error).rstrip('.')}; the {kept}.") from error
+                raise
+            self._save(complete=True)
+        if self.total is None or not self.total.n_rows:
+            raise SourceError("The source has no rows with a target.")
+        return self.total
+
+    def _add_units(self, workers: int | None, scheduler: str | None) -> None:
+        chunks = self.source.chunks()
+        if self.kept is not None:
+            _skip(chunks, self.kept)
+        size = self.source.size
+        units = _units(chunks, 1 if size is None else -(-size // MOST_UNITS))
+        with _reporter(size) as report:
+            for unit, statistics in self._computed(units, workers, scheduler):
+                self.total = statistics if self.total is None else self.total.merge(statistics)
+                self.n_done += len(unit)
+                if self.kept is not None:  # digests of arrays and frames read all of their rows
+                    self.done += [chunk.digest for chunk in unit]
+                    if time.monotonic() - self.saved > SAVE_SECONDS:
+                        self._save()
+                report(self.n_done)
+
+    def _computed(
+        self, units: Iterator[list[Chunk]], workers: int | None, scheduler: str | None
+    ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
+        """Units with their statistics, in order."""
+        names = self.source.schema.names
+        if workers is None and scheduler is None:
+            for unit in units:
+                yield unit, unit_statistics(unit, self.empty, names)
+            return
+        from admiss.streaming.on_dask import computed_on_dask
+
+        yield from computed_on_dask(units, self.empty, names, workers, scheduler)
+
+    def _save(self, *, complete: bool = False) -> None:
+        if self.kept is not None and self.total is not None and (complete or len(self.done) > len(self.kept.chunks)):
+            self.kept = self.kept.saved(self.total, self.done, complete=complete)
+            self.saved = time.monotonic()
+
+
+def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
+    while unit := list(islice(chunks, size)):
+        yield unit
+
+
+def _skip(chunks: Iterator[Chunk], kept: Checkpoint, *, whole: bool = False) -> None:
+    """Take the finished chunks off an iterator, or raise an error if they are others."""
+    advice = f"delete {kept.folder} to start again"
+    for number, digest in enumerate(kept.chunks):
+        chunk = next(chunks, None)
+        if chunk is None:
+            raise CheckpointError(
+                f"The source has {number:,} chunks, and {len(kept.chunks):,} were finished: {advice}."
+            )
+        if chunk.digest != digest:
+            raise CheckpointError(f"{chunk.name} has changed since it was finished: {advice}.")
+    if whole and (chunk := next(chunks, None)) is not None:
+        raise CheckpointError(f"{chunk.name} is new since the pass was complete: {advice}.")
+
+
+def _settings(source: Source, empty: RowStatistics) -> str:
+    return blake2b(f"{source.schema} {empty.get_params(deep=False)}".encode(), digest_size=12).hexdigest()
+
+
+@contextmanager
+def _reporter(size: int | None) -> Iterator[Any]:
+    """A function to report how many chunks are done."""
+    if size is None:
+        with waiting("reading frames"):
+            yield lambda done: None
+    else:
+        with counter("reading chunks") as report:
+            yield lambda done: report(done, size)

@@ -1,0 +1,105 @@
+"""Predictions and patterns of a source, chunk by chunk."""
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from admiss.extras import optional_import
+from admiss.streaming.sources.schema import SourceError
+from admiss.streaming.sources.source import Batch, Source
+from admiss.terminal.progress import progress
+from admiss.terminal.table import Table
+
+with optional_import("Writing Parquet files", "files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+PREDICTION = "prediction"
+# Distinct patterns that are counted.
+MOST_PATTERNS = 2_000_000
+
+
+def predict_to_parquet(
+    model: Any, source: Source, path: str | Path, *, keep: Sequence[str] = (), method: str = "predict"
+) -> int:
+    """Write the predictions of all rows of a source, in its order, and return their number.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted on the features of the source.
+    source : Source
+    path : path
+        A Parquet file, which appears under its name once it is complete.
+    keep : sequence of str
+        Columns of the source to write before the column ``prediction``, unchanged.
+    method : {"predict", "predict_proba"}
+        With "predict_proba" there is a column per class: ``prediction_CLASS``.
+    """
+    path = Path(path)
+    if PREDICTION in keep:
+        raise ValueError(f"A column {PREDICTION!r} cannot be kept, since it is written: rename it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} for {path.name}.")
+    unfinished, writer, n_rows = path.with_name(f".{uuid.uuid4().hex}.part"), None, 0
+    try:
+        for batch in _batches(source, "predicting", keep):
+            table = _predicted(model, source, batch, keep, method)
+            writer = pq.ParquetWriter(unfinished, table.schema) if writer is None else writer
+            writer.write_table(table)
+            n_rows += len(table)
+        if writer is None:
+            raise SourceError("The source has no rows.")
+        writer.close()
+        os.replace(unfinished, path)
+    finally:
+        if writer is not None:
+            writer.close()
+        unfinished.unlink(missing_ok=True)
+    return n_rows
+
+
+def _predicted(model: Any, source: Source, batch: Batch, keep: Sequence[str], method: str) -> Any:
+    found = np.asarray(getattr(model, method)(named_frame(batch.X, source.schema.names)))
+    columns = {name: batch.table[name] for name in keep}
+    if found.ndim == 1:
+        columns[PREDICTION] = pa.array(found)
+    else:
+        columns |= {f"{PREDICTION}_{label}": pa.array(p) for label, p in zip(model.classes_, found.T, strict=True)}
+    return pa.table(columns)
+
+
+def pattern_report(model: Any, source: Source) -> Table:
+    """The ``pattern_report`` of a model for all rows of a source.
+
+    Memory depends on the number of patterns, which is limited, and not on that of rows.
+    """
+    packed, counts = np.empty((0, -(-len(source.schema.names) // 8)), dtype=np.uint8), np.empty(0, dtype=np.int64)
+    for batch in _batches(source, "counting patterns"):
+        packed = np.vstack([packed, np.packbits(np.isnan(batch.X), axis=1)])
+        counts = np.append(counts, np.ones(len(batch.X), dtype=np.int64))
+        rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel()
+        _, first, code = np.unique(rows, return_index=True, return_inverse=True)
+        packed, counts = packed[first], np.bincount(code, counts).astype(np.int64)
+        if len(counts) > MOST_PATTERNS:
+            raise SourceError(f"The source has more than {MOST_PATTERNS:,} patterns: report on fewer features or rows.")
+    M = np.unpackbits(packed, axis=1, count=len(source.schema.names))
+    X = np.where(M, np.nan, 0.0)
+    return model.pattern_report(named_frame(X, source.schema.names), rows=counts)
+
+
+def _batches(source: Source, label: str, columns: Sequence[str] = ()) -> Iterator[Batch]:
+    size = source.size
+    chunks = source.chunks() if size is None else progress(source.chunks(), size, label)
+    for chunk in chunks:
+        yield from chunk.batches(columns)
+
+
+def named_frame(X: Any, names: Sequence[str]) -> Any:
+    """Features as a data frame of pyarrow."""
+    return nw.from_dict({name: X[:, j] for j, name in enumerate(names)}, backend="pyarrow").to_native()

@@ -1,0 +1,139 @@
+"""Second moments of the product columns of an adaptivity class, for each fold.
+
+    G_f = sum_{i in fold f} s_i u_i u_i',        u = (psi(m), o_j (x_j - a_j) phi_k(m), y - a_y)
+
+Rows are processed in blocks, sorted by fold: the matrix of a fold in a block is one product of BLAS. Sums of different
+anchors are added after a linear map T of one of them, G -> T G T'.
+
+*Accuracy.* |G_computed - G|_ij <= e D_i D_j  with D_i^2 the sum of squares of column i, and e = gamma(rows of a block):
+the sums of blocks are compensated. A map takes D to |T| D and adds a few roundings to e; the sizes of sums that are
+added are sqrt(D^2 + D'^2).
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from admiss.adaptivity import Adaptivity
+from admiss.streaming.feature_sums import anchored
+from admiss.streaming.product_columns import ProductColumns, product_columns
+from admiss.streaming.rows import Arrays, Rows, Shape
+from admiss.streaming.sums import CompensatedSum
+from formulations.arrays import FloatArray, IntArray
+from formulations.erm.rounding import gamma
+
+# Entries of a block, and rows at least and at most.
+BLOCK_ENTRIES, FEWEST_ROWS, MOST_ROWS = 2**18, 512, 4096
+
+
+class ProductMoments:
+    """The moments of the module."""
+
+    def __init__(self, shape: Shape, adaptivity: Adaptivity) -> None:
+        self.shape = shape
+        self.columns: ProductColumns = product_columns(adaptivity, shape.n_features)
+        p = self.columns.n_columns
+        self.anchor = np.full(shape.n_features + 1, np.nan)
+        self.sums = CompensatedSum((shape.n_folds, p, p))
+        self.squares = np.zeros((shape.n_folds, p))
+        self.n_maps = 0
+        # of functions that are not indicators: the weight of the rows on which they are not 0, and their range
+        Q = self.columns.n_functions if self.columns.sets is None else 0
+        self.n_used = CompensatedSum((shape.n_folds, Q))
+        self.low, self.high = np.full((shape.n_folds, Q), np.inf), np.full((shape.n_folds, Q), -np.inf)
+
+    def update(self, rows: Rows) -> None:
+        """Add a block of rows."""
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        p = self.columns.n_columns
+        size = min(MOST_ROWS, max(FEWEST_ROWS, BLOCK_ENTRIES // p))
+        U = np.empty((min(size, len(rows)), p))
+        for start in range(0, len(rows), size):
+            block = rows.block(slice(start, start + size))
+            order = np.argsort(block.fold.astype(np.int16), kind="stable")
+            ends = np.cumsum(np.bincount(block.fold, minlength=self.shape.n_folds))
+            filled = U[: len(block)]
+            psi = self.columns.fill(block, order, self.anchor, filled)
+            for f, (first, end) in enumerate(zip(np.append(0, ends), ends, strict=False)):
+                if end > first:
+                    part = filled[first:end]
+                    G = part.T @ part
+                    self.sums.add(f, G)
+                    self.squares[f] += np.diag(G)
+                    if psi is not None:
+                        self._count(f, psi[first:end], block.s[order[first:end]])
+
+    def _count(self, f: int, psi: FloatArray, s: FloatArray) -> None:
+        self.n_used.add(f, s @ (psi != 0))
+        self.low[f], self.high[f] = np.minimum(self.low[f], psi.min(axis=0)), np.maximum(self.high[f], psi.max(axis=0))
+
+    def merged(self, other: "ProductMoments") -> "ProductMoments":
+        """The moments of the rows of both, with the anchors of the larger part: sizes grow with every map."""
+        found = ProductMoments(self.shape, self.columns.adaptivity)
+        first, second = (self, other) if self.squares[:, 0].sum() >= other.squares[:, 0].sum() else (other, self)
+        found.anchor = np.where(np.isnan(first.anchor), second.anchor, first.anchor)
+        for part in (self, other):
+            T = part.centring(found.anchor)
+            is_same = T.nnz == len(part.squares[0])
+            high, low = (
+                G if is_same else np.stack([T @ (T @ M).T for M in G]) for G in (part.sums.high, part.sums.low)
+            )
+            found.sums = found.sums.plus(high, low)
+            found.squares += part.squares if is_same else (np.abs(T) @ np.sqrt(part.squares.T)).T ** 2
+            found.n_maps = max(found.n_maps, part.n_maps + (not is_same))
+            found.n_used = found.n_used.plus(part.n_used.high, part.n_used.low)
+        found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return found
+
+    def arrays(self) -> Arrays:
+        """All sums, by name."""
+        return {
+            "anchor": self.anchor,
+            "high_sums": self.sums.high,
+            "low_sums": self.sums.low,
+            "squares": self.squares,
+            "n_maps": np.array(self.n_maps),
+            "high_used": self.n_used.high,
+            "low_used": self.n_used.low,
+            "low": self.low,
+            "high": self.high,
+        }
+
+    def read(self, arrays: Arrays) -> None:
+        """Take over saved sums."""
+        self.sums.high, self.sums.low = arrays["high_sums"], arrays["low_sums"]
+        self.n_used.high, self.n_used.low = arrays["high_used"], arrays["low_used"]
+        self.n_maps = int(arrays["n_maps"])
+        for name in ("anchor", "squares", "low", "high"):
+            setattr(self, name, arrays[name])
+
+    def moments(self, folds: IntArray) -> FloatArray:
+        """The matrix G of the rows of some folds."""
+        total = self.sums.high[folds].sum(axis=0)
+        return np.asarray(total + self.sums.low[folds].sum(axis=0))
+
+    def sizes(self, folds: IntArray) -> FloatArray:
+        """D of these rows, rounded up."""
+        return np.sqrt(self.squares[folds].sum(axis=0)) * (1.0 + self.accuracy)
+
+    @property
+    def accuracy(self) -> float:
+        """e of the module."""
+        return gamma(MOST_ROWS + 64 + 32 * self.n_maps)
+
+    def counts(self, folds: IntArray) -> FloatArray:
+        """The weight of the rows on which each psi is not 0."""
+        if self.columns.sets is None:
+            return np.asarray(self.n_used.value[folds].sum(axis=0))
+        return np.asarray(self.sums.value[folds, 0, : self.columns.n_functions].sum(axis=0))
+
+    def centring(self, centre: FloatArray) -> sp.csr_array:
+        """The linear map from these columns to those of other anchors: of features, and of y as the last one."""
+        Q, V = self.columns.n_functions, len(self.columns.pairs)
+        move = self.anchor - centre
+        move[np.isnan(move)] = 0.0  # nothing was observed
+        values = sp.diags_array(move[self.columns.pairs[:, 0]]) @ self.columns.of_observed
+        of_y = sp.csr_array(([move[-1]], ([0], [0])), shape=(1, Q))
+        change = sp.vstack([sp.csr_array((Q, Q)), values, of_y], format="csr")
+        change.eliminate_zeros()
+        return sp.csr_array(sp.eye_array(Q + V + 1) + sp.hstack([change, sp.csr_array((Q + V + 1, V + 1))]))

@@ -1,0 +1,58 @@
+"""One file of arrays with a header: versioned, with a digest, and without pickle, so that reading it runs nothing."""
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from admiss.atomic_write import write_atomically
+from admiss.streaming.rows import Arrays
+
+# Version of the format, and the name of the header among the arrays.
+FORMAT, HEADER = 1, "header"
+
+
+def save_arrays(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a file, which appears under its name only once it is complete."""
+    stated = {"kind": kind, "format": FORMAT, **header}
+    stated["digest"] = _digest(stated, arrays)
+    content = io.BytesIO()
+    text = np.frombuffer(json.dumps(stated).encode(), dtype=np.uint8)
+    np.savez(content, allow_pickle=False, **{HEADER: text}, **arrays)
+    write_atomically(Path(path), content.getvalue())
+
+
+def load_arrays(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file, or an error in one sentence if it is not what was written."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        header = json.loads(arrays.pop(HEADER).tobytes())
+        digest, found = header.pop("digest"), header.get("format")
+        is_kind = header.get("kind") == kind
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not a file of {kind}, or it is damaged.") from error
+    if not is_kind:
+        raise ValueError(f"{path} is not a file of {kind}.")
+    if found != FORMAT:
+        raise ValueError(
+            f"{path} has format {found}, and this version of admiss reads format {FORMAT}: collect it again."
+        )
+    if digest != _digest(header, arrays):
+        raise ValueError(f"{path} is damaged: its content does not match its digest.")
+    return header, arrays
+
+
+def _digest(header: dict[str, Any], arrays: Arrays) -> str:
+    found = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()

@@ -1,0 +1,282 @@
+"""Parquet files, row group by row group.
+
+All footers are read first: a file that is truncated, lacks a column, or has another type in it is named before any work
+starts. The values of text are collected from the columns of text alone, unless they are given. In folders such as
+``year=2024`` the part after the name is a column.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from glob import glob
+from hashlib import blake2b
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from admiss.extras import optional_import
+from admiss.streaming.sources.schema import MOST_LEVELS, Kind, Schema, SourceError, kind_of, make_schema
+from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
+from admiss.terminal.progress import progress
+from admiss.user_table.notation import plain_number
+
+with optional_import("Reading Parquet files in chunks", "files"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+SUFFIXES = (".parquet", ".pq")
+# A hive folder without a value.
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A file with its number and name in the source, its columns from folders, and what changes with its content."""
+
+    number: int
+    path: Path
+    name: str
+    constants: tuple[tuple[str, str | float | None], ...]
+    group_rows: tuple[int, ...]
+    kinds: tuple[tuple[str, Kind], ...]
+    status: tuple[int, int]
+    digest: str
+
+    def tables(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Read columns of a row group in batches."""
+        constants = dict(self.constants)
+        stored = [column for column in columns if column not in constants]
+        where = self.group_name(group)
+        try:
+            if _file_status(self.path) != self.status or _metadata(self.path, self.status)[1] != self.digest:
+                raise SourceError(f"{where}: the file has changed since the pass started: start again.")
+            with pq.ParquetFile(self.path, metadata=_metadata(self.path, self.status)[0]) as file:
+                for batch in file.iter_batches(batch_rows(len(columns)), row_groups=[group], columns=stored):
+                    table = pa.table(batch)
+                    for column in columns:
+                        if column in constants:
+                            table = table.append_column(column, pa.repeat(constants[column], len(batch)))
+                    yield table.select(list(columns))
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(f"{where} could not be read ({_words(error)}): write the file again.") from error
+
+    def group_name(self, group: int) -> str:
+        """The name of a row group in messages."""
+        return f"{self.name}, row group {group}"
+
+
+@dataclass(frozen=True)
+class RowGroup(Chunk):
+    """A row group."""
+
+    file: ParquetFile
+    group: int
+    schema: Schema
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.file.group_name(self.group)
+
+    @property
+    def digest(self) -> str:  # type: ignore[override]
+        return f"{self.file.digest}-{self.group}"
+
+    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
+        schema, row = self.schema, 0
+        for table in self.file.tables(self.group, list(dict.fromkeys([*schema.used, *columns]))):
+            frame = nw.from_native(table, eager_only=True)
+            yield Batch(
+                schema.features(frame, self.name),
+                schema.target_of(frame, self.name),
+                schema.weight_of(frame, self.name),
+                schema.keys_of(frame, self.name),
+                Place(self.file.number, self.group, row),
+                table,
+            )
+            row += len(table)
+
+
+class ParquetSource(Source):
+    """The row groups of Parquet files.
+
+    Parameters
+    ----------
+    data : str, Path or sequence of these
+        Files, folders (searched in depth), or patterns such as ``folder/*.parquet``.
+    target : str, optional
+        Column to predict.
+    weight, key : str, optional
+        Columns with sample weights, and with values that identify rows for folds.
+    features : sequence of str, optional
+        Columns to use; by default all that have no other part.
+    drop : sequence of str
+        Columns to leave out.
+    categories : dict of str to sequence, optional
+        Values of columns of text; the others are collected from the files.
+    unknown : {"error", "missing"}
+        Treatment of values of text that are not among them.
+    schema : Schema, optional
+        That of another source, instead of the parameters above.
+    """
+
+    def __init__(
+        self,
+        data: str | Path | Sequence[str | Path],
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        key: str | None = None,
+        features: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        categories: Mapping[str, Iterable[Any]] | None = None,
+        unknown: str = "error",
+        schema: Schema | None = None,
+    ) -> None:
+        self.files = _opened(parquet_paths(data))
+        if schema is None:
+            kinds = _common_kinds(self.files)
+            levels = dict(categories or {})
+            text = [name for name, kind in kinds.items() if kind == "text" and name not in (*drop, key, *levels)]
+            text = [name for name in text if features is None or name in features]
+            for name in text:  # an error about other columns comes before the files are searched
+                levels[name] = ()
+            first = self.files[0].name
+            roles: dict[str, Any] = {"target": target, "weight": weight, "key": key}
+            make_schema(kinds, levels, where=first, features=features, drop=drop, unknown=unknown, **roles)
+            levels |= _collected(self.files, text)
+            schema = make_schema(kinds, levels, where=first, features=features, drop=drop, unknown=unknown, **roles)
+        self.schema = schema
+        for file in self.files:
+            _check_columns(file, schema)
+        self.size = sum(len(file.group_rows) for file in self.files)
+        self.n_rows = sum(sum(file.group_rows) for file in self.files)
+
+    def chunks(self) -> Iterator[Chunk]:
+        for file in self.files:
+            for group in range(len(file.group_rows)):
+                yield RowGroup(file, group, self.schema)
+
+
+def parquet_paths(data: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files that paths, folders and patterns stand for, sorted, each once."""
+    given = [data] if isinstance(data, str | Path) else list(data)
+    found: list[Path] = []
+    for each in given:
+        path = Path(each).expanduser()
+        if path.is_dir():
+            files = [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and not _hidden(file, path)]
+        elif path.is_file():
+            files = [path]
+        else:
+            files = [file for file in map(Path, glob(str(path), recursive=True)) if file.is_file()]
+        if not files:
+            raise SourceError(f"There are no Parquet files at {each}: name a file, a folder, or a pattern in quotes.")
+        found += files
+    return sorted({file.resolve() for file in found})
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
+    """The footers of all files."""
+    root = Path(commonpath([path.parent for path in paths]))
+    pairs = [[part.partition("=")[::2] for part in path.relative_to(root).parts[:-1] if "=" in part] for path in paths]
+    values: dict[str, set[str]] = {}
+    for name, value in (pair for each in pairs for pair in each):
+        values.setdefault(name, set()).add(value)
+    numeric = {name for name, texts in values.items() if all(plain_number(t) is not None for t in texts - {HIVE_NULL})}
+    files: list[ParquetFile] = []
+    for path, each in progress(list(zip(paths, pairs, strict=True)), len(paths), "reading footers"):
+        name = path.relative_to(root).as_posix()
+        try:
+            status = _file_status(path)
+            metadata, digest = _metadata(path, status)
+            schema = metadata.schema.to_arrow_schema()
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(f"{path} is not a complete Parquet file ({_words(error)}): write it again.") from error
+        constants = {n: None if v == HIVE_NULL else plain_number(v) if n in numeric else v for n, v in each}
+        types = nw.from_native(schema.empty_table(), eager_only=True).schema if _unique(schema.names, path) else {}
+        kinds = {column: kind_of(dtype) for column, dtype in types.items()}
+        kinds |= {n: "numbers" if n in numeric else "text" for n in constants}
+        groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        files.append(
+            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), status, digest)
+        )
+    if not any(sum(file.group_rows) for file in files):
+        raise SourceError(f"{paths[0]} has no rows." if len(paths) == 1 else f"The {len(paths):,} files have no rows.")
+    return files
+
+
+def _file_status(path: Path) -> tuple[int, int]:
+    """Size of a file and time of writing."""
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(8)
+def _metadata(path: Path, status: tuple[int, int]) -> tuple[Any, str]:
+    """The footer of a file, and a digest of footer, size and time of writing; files may have thousands of groups."""
+    with path.open("rb") as file:
+        file.seek(max(0, status[0] - 8))
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, status[0] - 8 - length))
+        footer = file.read()
+    return pq.read_metadata(path), blake2b(footer + repr(status).encode(), digest_size=12).hexdigest()
+
+
+def _unique(names: Sequence[str], path: Path) -> bool:
+    twice = next((name for name in names if list(names).count(name) > 1), None)
+    if twice is not None:
+        raise SourceError(f"{path} has two columns {twice!r}: give them different names.")
+    return True
+
+
+def _common_kinds(files: Sequence[ParquetFile]) -> dict[str, Kind]:
+    """The kind of each column of the first file; a later file tells that of a column that is empty there."""
+    kinds = dict(files[0].kinds)
+    for file in files[1:]:
+        for name, kind in file.kinds:
+            if kinds.get(name) == "empty":
+                kinds[name] = kind
+    return kinds
+
+
+def _check_columns(file: ParquetFile, schema: Schema) -> None:
+    """Refuse a file that lacks columns or has others."""
+    kinds, needed = dict(file.kinds), dict(schema.columns)
+    lacking = [name for name in schema.used if name not in kinds]
+    if lacking:
+        raise SourceError(
+            f"{file.name} has no column {lacking[0]!r}, which other files have: add it, or leave it out with drop."
+        )
+    for name, levels in needed.items():
+        expected = "numbers" if levels is None else "text"
+        if kinds[name] not in (expected, "empty"):
+            raise SourceError(
+                f"{file.name}: column {name!r} does not hold {expected}, as it does in other files: write it with the "
+                "same type, or leave it out with drop."
+            )
+    for name in filter(None, (schema.target, schema.weight)):
+        if kinds[name] not in ("numbers", "empty"):
+            raise SourceError(f"{file.name}: column {name!r} does not hold numbers, as it does in other files.")
+
+
+def _collected(files: Sequence[ParquetFile], columns: Sequence[str]) -> dict[str, set[Any]]:
+    """The distinct values of columns of text, up to one more than are allowed."""
+    found: dict[str, set[Any]] = {name: set() for name in columns}
+    groups = [(file, group) for file in files for group in range(len(file.group_rows))] if columns else []
+    for file, group in progress(groups, len(groups), "collecting values of text"):
+        kinds = dict(file.kinds)
+        wanted = [n for n in columns if kinds.get(n) == "text" and len(found[n]) <= 2 * MOST_LEVELS]
+        for table in file.tables(group, wanted) if wanted else ():
+            for name in wanted:
+                found[name].update(table[name].combine_chunks().unique().to_pylist())
+    return found
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:200]

@@ -1,0 +1,193 @@
+"""Models of Parquet files that are larger than memory, beside a plain scan of the files and scikit-learn's SGD.
+
+Rows have 20 features, of which each is missing with probability 0.3 completely at random (about a million patterns),
+and are written as float32 with nulls. Every measurement is a process of its own with one thread: CPU seconds, and the
+peak memory.
+
+    scan    pyarrow reads all columns of all row groups
+    pass    row statistics for affine intercepts with 5 folds and for trees of depth 4, kept in a checkpoint, and from
+            them the cross-validated affine intercept and the exact tree
+    SGD     ``SGDRegressor.partial_fit``, one pass over the same batches, on standardised (x, m) with 0 for missing
+    glum    ridge in memory, on (x, m) of as many rows as are given
+
+R2 is that of a million rows in another file.
+"""
+
+import shutil
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sklearn.linear_model import SGDRegressor
+from sklearn.metrics import r2_score
+
+from admiss import AdaptiveRegressorCV, FiniteRegressor
+from admiss.atomic_write import write_atomically
+from admiss.partition import OptimalTree
+from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
+from admiss.streaming.prediction import named_frame
+from admiss.streaming.sources.source import Source
+from admiss.study.sections import markdown
+from experiments.bench.records import cached, footer, in_new_process
+
+D, SHARE, FOLDS, DEPTH = 20, 0.3, 5, 4
+GROUP_ROWS, FILE_ROWS = 2**20, 10**7
+TEST_ROWS, GLUM_ROWS = 10**6, 10**6
+
+
+def run(folder: Path, *, quick: bool = False, rows: int = 10**8, scratch: Path | None = None) -> str:
+    """Run the missing measurements, and return the report; the generated files are deleted at the end."""
+    rows = 2 * 10**5 if quick else rows
+    folder.mkdir(parents=True, exist_ok=True)
+    data = (folder if scratch is None else scratch) / f"rows-{rows}"
+    measured = {"scan": scan, "pass": fit, "SGD": sgd, "glum": glum}
+    paths = {name: folder / f"{name}-{rows}.json" for name in measured}
+    if not all(path.exists() for path in paths.values()):
+        generate(data, rows)
+    records = {name: cached(paths[name], partial(in_new_process, measured[name], data)) for name in measured}
+    shutil.rmtree(data, ignore_errors=True)
+    return report(records)
+
+
+def report(records: dict[str, dict[str, Any]]) -> str:
+    """The table."""
+    scanned, fitted, sgd, glum = (records[name] for name in ("scan", "pass", "SGD", "glum"))
+    n = scanned["rows"]
+    lines = [
+        ["plain scan", n, scanned["seconds"], "", scanned["memory"]],
+        ["one pass of statistics", n, fitted["pass"], "", fitted["memory"]],
+        ["affine intercept, 5 folds, from them", n, fitted["affine"], fitted["affine R2"], fitted["memory"]],
+        [f"exact tree of depth {DEPTH}, from them: {fitted['status']}", n, fitted["tree"], fitted["tree R2"],
+         fitted["memory"]],
+        ["SGDRegressor.partial_fit", n, sgd["seconds"], sgd["R2"], sgd["memory"]],
+        ["glum in memory", glum["rows"], glum["seconds"], glum["R2"], glum["memory"]],
+    ]  # fmt: skip
+    shown = [
+        [name, f"{count:,}", f"{seconds:.1f}", f"{seconds / count * 1e9:.0f}", r2 and f"{r2:.5f}", f"{memory:.2f}"]
+        for name, count, seconds, r2, memory in lines
+    ]
+    size = f"{scanned['gigabytes']:.1f} GB of Parquet files; CPU seconds; peak memory of the process"
+    header = ["", "rows", "seconds", "ns a row", "test R2", "memory, GB"]
+    return "\n".join([*markdown(header, shown), "", f"{size}; {footer('admiss', 'numpy', 'scikit-learn')}"])
+
+
+def generate(folder: Path, n: int) -> None:
+    """Write the files that do not exist yet, each completely or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = [min(FILE_ROWS, n - start) for start in range(0, n, FILE_ROWS)]
+    for number, size in enumerate([*sizes, min(TEST_ROWS, n)]):
+        path = folder / (f"{number:03}.parquet" if number < len(sizes) else "test/rows.parquet")
+        if not path.exists():
+            print(f"writing {path} ..", flush=True)
+            path.parent.mkdir(exist_ok=True)
+            unfinished = path.with_suffix(".part")
+            with pq.ParquetWriter(unfinished, _table(1, number, 0).schema, compression="none") as writer:
+                for start in range(0, size, GROUP_ROWS):
+                    writer.write_table(_table(min(GROUP_ROWS, size - start), number, start), row_group_size=GROUP_ROWS)
+            unfinished.replace(path)
+    write_atomically(folder / "complete", b"")
+
+
+def _table(n: int, number: int, start: int) -> Any:
+    """Rows with y = x'w + noise, of features with different means, of which some are missing."""
+    rng = np.random.default_rng([number, start])
+    w = np.linspace(1.0, -1.0, D, dtype=np.float32)
+    X = rng.standard_normal((D, n), dtype=np.float32)
+    y = w @ X + rng.standard_normal(n, dtype=np.float32)
+    M = rng.integers(0, 256, (D, n), dtype=np.uint8) < round(SHARE * 256)
+    columns = {f"x{j}": pa.array(X[j] + np.float32(j), mask=M[j]) for j in range(D)}
+    return pa.table({**columns, "y": y})
+
+
+def _sources(folder: Path) -> tuple[Source, Source]:
+    """Training and test rows."""
+    return open_source(str(folder / "*.parquet"), "y"), open_source(folder / "test", "y")
+
+
+def scan(folder: Path) -> dict[str, Any]:
+    """Read all columns."""
+    pa.set_cpu_count(1)
+    paths, n, start = sorted(folder.glob("*.parquet")), 0, time.process_time()
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            n += sum(len(batch) for batch in file.iter_batches(2**17))
+    seconds = time.process_time() - start
+    return {"rows": n, "seconds": seconds, "gigabytes": sum(path.stat().st_size for path in paths) / 1e9}
+
+
+def fit(folder: Path) -> dict[str, Any]:
+    """One pass, and both models."""
+    pa.set_cpu_count(1)
+    source, test = _sources(folder)
+    X, y = _rows(source, 2000)
+    settings: dict[str, Any] = {"adaptivity": "affine_intercept", "tree_depth": DEPTH, "folds": HashFolds(FOLDS)}
+    linear, tree = AdaptiveRegressorCV("affine_intercept"), FiniteRegressor(OptimalTree(max_depth=DEPTH))
+    few = RowStatistics.of(X, y, **settings | {"tree_depth": 1})
+    linear.fit_statistics(few)  # compiles
+    FiniteRegressor(OptimalTree(max_depth=1)).fit_statistics(few)
+    start = time.process_time()
+    statistics = accumulate(source, RowStatistics(**settings), checkpoint=folder / "statistics")
+    passed = time.process_time()
+    linear.fit_statistics(statistics)
+    fitted = time.process_time()
+    tree.fit_statistics(statistics)
+    end = time.process_time()
+    X, y = _rows(test, TEST_ROWS)
+    frame = named_frame(X, source.schema.names)
+    return {
+        "rows": statistics.n_rows, "pass": passed - start, "affine": fitted - passed, "tree": end - fitted,
+        "affine R2": r2_score(y, linear.predict(frame)), "tree R2": r2_score(y, tree.predict(frame)),
+        "status": str(tree.certificate_.status), "gap": float(tree.certificate_.gap),
+    }  # fmt: skip
+
+
+def sgd(folder: Path) -> dict[str, Any]:
+    """One pass of stochastic gradient descent; means and deviations are those of the first batch."""
+    pa.set_cpu_count(1)
+    source, test = _sources(folder)
+    model, scaling, start = SGDRegressor(random_state=0), None, time.process_time()
+    for chunk in source.chunks():
+        for batch in chunk.batches():
+            if scaling is None:
+                scaling = np.nanmean(batch.X, axis=0), np.nanstd(batch.X, axis=0)
+            model.partial_fit(_standardised(batch.X, *scaling), batch.y)
+    seconds = time.process_time() - start
+    assert scaling is not None
+    X, y = _rows(test, TEST_ROWS)
+    return {"seconds": seconds, "R2": r2_score(y, model.predict(_standardised(X, *scaling)))}
+
+
+def glum(folder: Path) -> dict[str, Any]:
+    """Ridge in memory."""
+    from glum import GeneralizedLinearRegressor
+
+    source, test = _sources(folder)
+    X, y = _rows(source, GLUM_ROWS)
+    scaling = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    start = time.process_time()
+    model = GeneralizedLinearRegressor(alpha=1e-6, l1_ratio=0).fit(_standardised(X, *scaling), y)
+    seconds = time.process_time() - start
+    held_out, target = _rows(test, TEST_ROWS)
+    score = r2_score(target, model.predict(_standardised(held_out, *scaling)))
+    return {"rows": len(y), "seconds": seconds, "R2": score}
+
+
+def _standardised(X: Any, mean: Any, deviation: Any) -> Any:
+    M = np.isnan(X)
+    return np.hstack([np.where(M, 0.0, (X - mean) / deviation), M])
+
+
+def _rows(source: Source, most: int) -> tuple[Any, Any]:
+    """The first rows, in memory."""
+    X, y = [], []
+    for chunk in source.chunks():
+        for batch in chunk.batches():
+            X.append(batch.X)
+            y.append(batch.y)
+            if sum(map(len, X)) >= most:
+                return np.vstack(X)[:most], np.concatenate(y)[:most]
+    return np.vstack(X), np.concatenate(y)

@@ -1,0 +1,137 @@
+"""The cost of a leaf under squared loss from sums over rows that are not held, with its interval.
+
+The Gram matrix of a leaf is known up to rounding: with |E_ij| <= e sqrt(N_i N_j), |v'E v| <= e m sum_i N_i v_i^2. So
+the last pivot of the matrix with its diagonal lowered by e m N_i is below the cost, and the value at any weights v,
+raised by e m sum_i N_i v_i^2, is above it. Both are computed in pairs of doubles. Leaf features that are nearly
+collinear make the interval wide; it is settled by the rows of the leaf, if they can be read again: its matrix is then
+one of pairs of doubles, as in memory.
+
+Two kinds of sums serve: those over sets of missing features, for trees (:mod:`formulations.leaves.set_costs`), and a
+Gram matrix for every pattern, for any partition (:mod:`formulations.leaves.pattern_costs`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.linalg
+
+from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.leaves import double_double
+from formulations.leaves.cholesky import share_of_error
+from formulations.leaves.cost import LeafCost, LeafModel, PatternTotals
+from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost, powers_of_two
+from formulations.losses import Squared
+
+# A column whose variance in a leaf is below this share of its square does not vary there.
+CONSTANT = 1e-12
+# Directions with an eigenvalue below this share of the largest are left out of a leaf's model.
+COLLINEAR = 1e-11
+
+# The matrix of a settled leaf as pairs of doubles, and its number of rows.
+Settled = tuple[FloatArray, int]
+
+
+class SummedLeafCost(SquaredLeafCost):
+    """Squared loss, from sums over rows."""
+
+    rows: PatternTotals
+
+    def __init__(self, rows: PatternTotals, ridge: float, ridge_scale: str, squares: FloatArray, shift: FloatArray) -> None:
+        """Sums of squares of (1, a, y) - ``shift`` over all rows."""
+        LeafCost.__init__(self, rows, Squared(), ridge, ridge_scale)
+        self.size = len(squares)
+        self.centre, self.level = shift[1:-1], float(shift[-1])
+        self.length = self.size * (self.size + 1) // 2
+        self.unit = powers_of_two(np.sqrt(np.maximum(squares, 0.0)))
+        self.Z = np.empty((0, self.size))
+        self._grams = [np.empty((0, self.length))]
+        self.settled: dict[bytes, Settled] = {}
+
+    @property
+    def share_of_error(self) -> float:
+        return share_of_error(self.size, 0)
+
+    @abstractmethod
+    def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Gram matrix of a leaf in the columns of the solver, and the error e m N_i of its diagonal."""
+
+    def gram(self, members: IntArray) -> FloatArray:
+        return self.matrix(members)[0][np.tril_indices(self.size)][None, :]
+
+    @abstractmethod
+    def holds(self, members: IntArray, M: BoolArray) -> BoolArray:
+        """Whether the pattern of each row lies in a leaf."""
+
+    def square(self, packed: FloatArray) -> FloatArray:
+        """Packed matrices as square ones."""
+        low = np.tril_indices(self.size)
+        full = np.zeros((*packed.shape[:-1], self.size, self.size))
+        full[..., low[0], low[1]] = full[..., low[1], low[0]] = packed
+        return full
+
+    def settle(self, matrices: Mapping[bytes, Settled]) -> None:
+        """Take over matrices of leaves that were computed from their rows in pairs of doubles."""
+        self.settled.update(matrices)
+        for key in matrices:
+            self._known.pop(key, None)
+            self._lower_ends.pop(key, None)
+
+    def doubtful(self, tolerance: float) -> list[IntArray]:
+        """Leaves whose intervals were asked for and are wider than the tolerance, and that are not settled."""
+        wide = [key for key, lower in self._lower_ends.items() if not self._known[key].cost - lower <= tolerance]
+        return [np.frombuffer(key, dtype=np.int64) for key in wide if key not in self.settled]
+
+    def _precise(self, members: IntArray) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+        key = np.asarray(members).tobytes()
+        if key in self.settled:
+            G, steps = self.settled[key]
+            slack = np.zeros(self.size)
+        else:
+            matrix, slack = self.matrix(members)
+            G, steps = np.zeros((2, self.length)), 0
+            G[0] = matrix[np.tril_indices(self.size)]
+        ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
+        if self.ridge_scale == "sample":  # the weight of the leaf is off by as much as its share in the slack
+            slack = slack + self.scaled_ridge * slack[0]
+        return G.copy(), ridge, self.size * (steps + 4 * self.size + 32) * double_double.UNIT, slack
+
+    def _fit(self, members: IntArray) -> LeafModel:
+        square = self.square(self._precise(members)[0].sum(axis=0))
+        weight, first = square[0, 0], square[0, 1:]
+        r = self.scaled_ridge[1:-1] * (weight if self.ridge_scale == "sample" else 1.0)
+        C = square[1:, 1:] - np.outer(first, first) / weight
+        size = np.diag(C)[:-1]
+        varies = (size > CONSTANT * np.diag(square)[1:-1]) & ~self.constant(members) & (r < OVERWHELMING)
+        w = np.zeros(len(size))
+        if varies.any():
+            used = np.flatnonzero(varies)
+            w[varies] = _weights(C[np.ix_(used, used)], C[used, -1], r[varies])
+            w[~np.isfinite(w)] = 0.0
+        w, upper = self._precise_fit(members, w)
+        scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
+        b = scale / self.unit[0] * (first[-1] - first[:-1] @ w) / weight
+        return LeafModel(
+            np.array([self.level + b - self.centre @ coefficients]), coefficients[None, :], upper * scale**2
+        )
+
+    def _lower_end(self, members: IntArray) -> float:
+        return self._precise_lower_end(members)
+
+    def _depends(self, members: IntArray, L: FloatArray, column: int, used: BoolArray) -> bool:
+        return False  # shown by rows only
+
+
+def _weights(C: FloatArray, c: FloatArray, r: FloatArray) -> FloatArray:
+    """Minimiser of w'C w - 2 c'w + sum_j r_j w_j^2: by Cholesky if that is accurate, else by eigenvalues.
+
+    Columns are divided by their norms: their units do not matter.
+    """
+    size = np.sqrt(np.diag(C))
+    H = C / np.outer(size, size) + np.diag(r / size**2)
+    L, failed = scipy.linalg.lapack.dpotrf(H, lower=1)
+    if not failed and np.min(np.diag(L)) ** 2 > WELL_CONDITIONED:
+        return np.asarray(scipy.linalg.lapack.dpotrs(L, c / size, lower=1)[0]) / size
+    values, V = np.linalg.eigh(H)
+    kept = values > COLLINEAR * values[-1]
+    return np.asarray(V[:, kept] @ ((V[:, kept].T @ (c / size)) / values[kept]) / size)
