@@ -68,6 +68,9 @@ class Adaptivity(BaseEstimator):
 
     # Whether the basis functions are the indicators of cells: every cell then has its own free intercept.
     cells: ClassVar[bool] = False
+    # Whether columns are linear in x, in its units. If not, ``fit`` and ``columns`` see the features as they are,
+    # neither centred nor scaled, columns must be free of units, and there is no ``coef_at``.
+    linear_in_x: ClassVar[bool] = True
     # Whether the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
     # inherited: a subclass with another basis is another model.
     constant_imputation: ClassVar[bool] = False
@@ -113,7 +116,8 @@ class Adaptivity(BaseEstimator):
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 
         A replacement must be affine in x, for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j,
-        for features to be scaled correctly. x_j is a centred feature: 0 is its mean in training.
+        for features to be scaled correctly. x_j is a centred feature: 0 is its mean in training. A class with
+        ``linear_in_x = False`` need not be affine in x; its columns are free of units.
 
         Parameters
         ----------
@@ -173,7 +177,14 @@ class Adaptivity(BaseEstimator):
 
     def linear_at_patterns(self) -> bool:
         """Whether predictions are affine in x at every pattern, as ``coef_at`` requires."""
-        return True
+        return self.linear_in_x
+
+    def n_coefficients(self, d: int, n: float) -> int | None:
+        """p(F) of Theorem 1 at most, for d features and n rows (which may be infinity).
+
+        For a class whose basis depends on the training rows. None by default: p(F) is the rank of the columns.
+        """
+        return None
 
     def imputes_constants(self) -> bool:
         """Whether this class itself is declared to be imputation by constants."""

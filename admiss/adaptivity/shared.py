@@ -2,7 +2,8 @@
 
 *Definition.* The weights at a pattern m are theta + Delta_m, with Delta_m = 0 at patterns that training has not seen:
 
-    minimise  (1/n) sum_i l(y_i, (theta + Delta_{m_i})'x_i) + (lambda_0 / n) |theta|_1 + sum_m (strength / n_m) |Delta_m|_1
+    minimise  (1/n) sum_i l(y_i, (theta + Delta_{m_i})'x_i)
+              + (lambda_0 / n) |theta|_1 + sum_m (strength / n_m) |Delta_m|_1
 
 where x holds the observed features and the constant 1, n_m is the number of rows with pattern m, and the intercept
 theta_0 has no penalty. The basis is (1, 1(m = m') for every pattern m' of the training rows), so that theta is column 0
@@ -34,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity.base import from_patterns
-from admiss.adaptivity.fully_adaptive import FullyAdaptive
+from admiss.adaptivity.fully_adaptive import FullyAdaptive, coefficients_at_patterns, n_frequent
 from admiss.estimator.validation import is_number
 from admiss.patterns import lookup
 from formulations.arrays import BoolArray, FloatArray
@@ -92,6 +93,11 @@ class SharedPatterns(FullyAdaptive):
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
         return ["1", *super().names(feature_names)]
+
+    def n_coefficients(self, d: int, n: float) -> int:
+        """Those of all patterns, or of as many as n rows can have, up to ``max_columns``, and of the shared model."""
+        deviations = coefficients_at_patterns(d, n_frequent(d, n, self.min_rows))
+        return min(min(deviations, int(self.max_columns)) + d + 1, coefficients_at_patterns(d, 2**d))
 
     def penalty_factors(self, counts: FloatArray) -> FloatArray:
         """n_j / n for the shared weights, 1 for deviations."""

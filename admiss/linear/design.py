@@ -2,6 +2,7 @@
 
 A row (x, m) becomes the columns  ((x_j - c_j) / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class, with c_j the mean
 of the observed training values, or 0. The difference x_j - c_j is rounded to a double: it is the data of the program.
+A class that is not linear in x makes its columns of the features as they are, and c_j = 0, scale_j = 1.
 Columns that are 0 on all training rows are dropped, and so are constant ones if there is a free intercept. Rows are
 processed in blocks, so the design need not be held as a whole.
 
@@ -92,6 +93,8 @@ class Design:
         Without an intercept that makes up for its mean, the size of a feature takes the place of its spread. The change
         is the new divisor of each column over the old one: coefficients are multiplied by it.
         """
+        if not self.adaptivity.linear_in_x:
+            return self, np.ones(len(self.pairs))
         offset = 0.0 if self.free.any() else np.abs(self.mean - self.centre)
         changed = replace(self, scale=power_of_two(np.maximum(self.spread, offset)))
         return changed, changed.column_scale / self.column_scale
@@ -181,7 +184,9 @@ def fit_design(
     mean, deviation, size, has_zero = observed_moments(part, sample_weight)
     spread, is_constant = observed_scale(deviation, size)
     centre = np.zeros(len(features))
-    if center and fit_intercept:
+    if not adaptivity.linear_in_x:
+        scale, spread = False, np.ones(len(features))
+    elif center and fit_intercept:
         centre = centre_of(mean, deviation)
         has_zero = _attained(part, centre)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}

@@ -6,9 +6,9 @@
 ``"count"``    lambda_k = c_k f_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
                not 0: a column that is 0 on most rows is penalised more. It depends on M only.
                u1_k = u2_k = c_k f_k / n_k.
-``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) f_k lambda / S with
-               z_k the share of rows in which the column is 0, up to rounding. In the units of column k, whose standard
-               deviation is t_k, that is u1_k = t_k (1 + c_k z_k) f_k / S and u2_k = t_k u1_k.
+``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) f_k lambda / S
+               with z_k the share of rows in which the column is 0, up to rounding. In the units of column k, whose
+               standard deviation is t_k, that is u1_k = t_k (1 + c_k z_k) f_k / S and u2_k = t_k u1_k.
 
 c_k is 1 for columns whose basis function is 1, and ``adaptive_penalty`` for others; f_k are the penalty factors of the
 class, mostly 1. Free columns have no penalty.

@@ -14,6 +14,7 @@ from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import dense
 from admiss.patterns import PatternTable
 from admiss.testing.rows import (
+    DRAWS_AT_RANDOM,
     PATTERN_ROWS,
     D,
     by_name,
@@ -66,7 +67,7 @@ def check_columns(adaptivity: Adaptivity) -> None:
         wrong = "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
         require(np.allclose(found, columns[part], rtol=1e-9, atol=1e-9), wrong)
     for start, wrong in (
-        (adaptivity, "two fits to the same rows give other columns: derive randomness from a parameter"),
+        (adaptivity, f"two fits to the same rows give other columns: {DRAWS_AT_RANDOM}"),
         (fitted_class(adaptivity, X[::2]), "a second fit gives other columns: fit must learn from the given rows only"),
     ):
         again = dense(fitted_class(start, X).columns(X, M))
@@ -83,13 +84,18 @@ def check_columns(adaptivity: Adaptivity) -> None:
 
 
 def _require_order(adaptivity: Adaptivity, fitted: Adaptivity, X: FloatArray, columns: FloatArray) -> None:
-    """Each column is in the units of the feature of its pair, which reveals a wrong order of the columns."""
+    """Each column is in the units of the feature of its pair, which reveals a wrong order; or free of units."""
     if not replaces_columns(adaptivity):
+        require(adaptivity.linear_in_x, "linear_in_x is False, but columns are x_j (1 - m_j) phi_k(m): replace columns")
         return
     units = np.array([1.0, 2.0, 3.0, 5.0, 7.0])  # primes: no product of units is the unit of another feature
     names = ["the intercept", *(f"feature {j}" for j in range(D))]
     scaled = X * units[1:]
     after = dense(fitted_class(adaptivity, scaled).columns(scaled, np.isnan(X)))
+    if not adaptivity.linear_in_x:
+        wrong = "linear_in_x is False, but columns change with the units of features: make them free of units"
+        require(np.allclose(after, columns, rtol=1e-9, atol=1e-9), wrong)
+        return
     for index, (j, k) in enumerate(np.argwhere(fitted.mask(D))):
         used = np.abs(columns[:, index]) > 1e-9
         ratio = after[used, index] / columns[used, index]
@@ -125,7 +131,7 @@ def check_affine(adaptivity: Adaptivity) -> None:
     require(
         np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7),
         "columns are not affine in x at a fixed pattern, so coef_at cannot describe them: make them affine, or let "
-        "linear_at_patterns return False",
+        "linear_at_patterns return False (if they are in the units of x) or set linear_in_x = False (if free of units)",
     )
 
 

@@ -58,7 +58,7 @@ def check_unseen_patterns(adaptivity: Adaptivity) -> None:
 def check_complete_data(adaptivity: Adaptivity) -> None:
     """Without missing values the class can be fitted, and without a penalty it is the static one."""
     rows = contract_rows()
-    if adaptivity.has_structure():  # may penalise the remaining weights
+    if adaptivity.has_structure() or not adaptivity.linear_in_x:  # other weights, or a penalty on the remaining ones
         predicted = fitted_model(adaptivity, rows.values, rows.y).predict(rows.values)
         wrong = "predictions without missing values are not finite: handle a single basis function"
         require(np.isfinite(predicted).all(), wrong)
@@ -76,7 +76,7 @@ def check_least_squares(adaptivity: Adaptivity) -> None:
     if adaptivity.has_structure():
         return
     rows = contract_rows()
-    X = centred(rows.X)
+    X = centred(rows.X) if adaptivity.linear_in_x else rows.X
     columns = dense(fitted_class(adaptivity, X).columns(X, rows.M))
     A = np.column_stack([np.ones(len(columns)), columns])
     expected = A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
@@ -184,7 +184,10 @@ def check_row_order(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     order = np.random.RandomState(7).permutation(len(rows.y))
     first, second = fitted_model(adaptivity, rows.X, rows.y), fitted_model(adaptivity, rows.X[order], rows.y[order])
-    wrong = "the order of the training rows matters: let fit learn from them as a set, for instance sorted"
+    wrong = (
+        "the order of the training rows matters: let fit learn from them as a set, for instance sorted; a randomised "
+        "learner draws rows by their positions, so sort them first or let it use all of them"
+    )
     require_close(adaptivity, second.predict(rows.X), first.predict(rows.X), wrong)
 
 

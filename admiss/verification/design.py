@@ -52,11 +52,14 @@ def rebuilt_columns(
     M = np.isnan(X)
     same = scale.shape == centre.shape == (X.shape[1],)
     require(same, "the number of features is not that of the model")
-    check_scale(X, rows.s, scale, program["scale"])
-    check_centre(X, rows.s, centre, program["center"] and program["fit_intercept"])
-    zero = np.append(2.0**-35, np.maximum(2.0**-35 * _spread(X, rows.s), 2.0**-42 * np.abs(centre)))
+    fresh = _unfitted(program, model)
+    check_scale(X, rows.s, scale, program["scale"] and fresh.linear_in_x)
+    check_centre(X, rows.s, centre, program["center"] and program["fit_intercept"] and fresh.linear_in_x)
+    spread = _spread(X, rows.s) if fresh.linear_in_x else np.ones(X.shape[1])
+    zero = np.append(2.0**-35, np.maximum(2.0**-35 * spread, 2.0**-42 * np.abs(centre)))
     X = X - centre
-    adaptivity = _fitted(program, X, M, rows.s, model)
+    weighted = {"sample_weight": rows.s} if has_fit_parameter(fresh, "sample_weight") else {}
+    adaptivity = fresh.fit(X, M, **weighted)
     phi = adaptivity.basis(M.astype(float))
     phi = phi.toarray() if sp.issparse(phi) else np.asarray(phi, dtype=float)
     pairs = np.argwhere(adaptivity.mask(X.shape[1]))
@@ -103,8 +106,8 @@ def rebuilt_columns(
     return Columns(A / power, power, l1 * change, l2 * change**2, free)
 
 
-def _fitted(program: Mapping[str, Any], X: FloatArray, M: BoolArray, s: FloatArray, model: Any) -> Adaptivity:
-    """The adaptivity class, fitted again."""
+def _unfitted(program: Mapping[str, Any], model: Any) -> Adaptivity:
+    """The adaptivity class, to be fitted again."""
     known = {kind.__name__: kind for kind in ADAPTIVITY_CLASSES.values()}
     if model is not None:
         fresh = type(model.design_.adaptivity)(**model.design_.adaptivity.get_params())
@@ -114,8 +117,7 @@ def _fitted(program: Mapping[str, Any], X: FloatArray, M: BoolArray, s: FloatArr
         raise NotCoveredError(f"{program['adaptivity']} is not a class of admiss: verify the model, not its file")
     if fresh.has_structure():
         raise NotCoveredError(f"models with the structure of {program['adaptivity']} are not verified")
-    weighted = {"sample_weight": s} if has_fit_parameter(fresh, "sample_weight") else {}
-    return fresh.fit(X, M, **weighted)
+    return fresh
 
 
 def _spread(X: FloatArray, s: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ from admiss import (
     PatternConformalClassifier,
     PatternConformalRegressor,
 )
-from admiss.adaptivity import Polynomial
+from admiss.adaptivity import FrequentPatterns, Polynomial
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups, SplitAssignTree
@@ -109,6 +109,9 @@ CASES = [
     Case(AdaptiveRegressor("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveRegressor("conditional_mean", lam=0.5), LAM),
     Case(AdaptiveRegressor("shared_patterns", lam=0.5), LAM),
+    Case(AdaptiveRegressor("frequent_patterns", lam=0.5), {"adaptivity": [FrequentPatterns(5), FrequentPatterns(20)]}),
+    Case(AdaptiveRegressor("missingness_avoiding", lam=0.5, l1_ratio=1.0), LAM),
+    Case(AdaptiveRegressor("binned_affine", lam=0.5, l1_ratio=1.0), LAM),
     Case(AdaptiveRegressor("low_rank_affine", lam=0.5), LAM, slow=True),
     Case(AdaptiveRegressor("fused_patterns", lam=0.5), LAM, slow=True),
     Case(AdaptiveClassifier("static", lam=0.5), LAM),
