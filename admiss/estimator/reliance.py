@@ -13,7 +13,8 @@ and the reliance of a model is the share of the rows whose prediction relies on 
     2025, arXiv 2505.03393.
 
 In an adaptive model with weights w_j(m) = sum_k W_jk phi_k(m) a coefficient W_jk of a missing x_j counts if phi_k(m) is
-not 0, and one of the intercept or of an observed feature if phi_k(m) changes when x_j becomes observed.
+not 0, and one of the intercept or of an observed feature if phi_k(m) changes when x_j, or all missing values at once,
+become observed.
 """
 
 from typing import Any
@@ -100,11 +101,12 @@ def _adaptive_at(design: Any, is_used: BoolArray, patterns: BoolArray) -> BoolAr
     phi = _basis(design, patterns)
     relies = ((patterns.astype(float) @ is_used[1:] > 0) & (phi != 0)).any(axis=1)
     seen = np.column_stack([np.ones(len(patterns)), ~patterns]) @ is_used > 0
+    relies |= ((_basis(design, np.zeros_like(patterns)) != phi) & seen).any(axis=1)
     for j in np.flatnonzero(patterns.any(axis=0)):
-        has_j = np.flatnonzero(patterns[:, j])
-        observed = patterns[has_j]
+        open_rows = np.flatnonzero(patterns[:, j] & ~relies)
+        observed = patterns[open_rows]
         observed[:, j] = False
-        relies[has_j] |= ((_basis(design, observed) != phi[has_j]) & seen[has_j]).any(axis=1)
+        relies[open_rows] |= ((_basis(design, observed) != phi[open_rows]) & seen[open_rows]).any(axis=1)
     return relies
 
 
