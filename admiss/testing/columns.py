@@ -28,7 +28,7 @@ from formulations.arrays import FloatArray
 
 
 def check_counts(adaptivity: Adaptivity) -> None:
-    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero."""
+    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero; factors are non-negative."""
     rows, s = contract_rows(), np.random.RandomState(2).uniform(0.5, 2.0, size=sum(PATTERN_ROWS.values()))
     fitted, K = fitted_with_size(adaptivity)
     table = PatternTable.of(rows.M, s)
@@ -47,6 +47,15 @@ def check_counts(adaptivity: Adaptivity) -> None:
         used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
         wrong = "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows"
         require((counts[j, k][used] > 0).all(), wrong)
+    given = np.where(fitted.mask(D), counts, 0.0)
+    factors = np.asarray(fitted.penalty_factors(given.copy()))
+    wrong = f"penalty_factors is an array of shape {factors.shape}: return {(D + 1, K)} finite non-negative numbers"
+    require(factors.shape == (D + 1, K) and np.all(np.isfinite(factors[given > 0]) & (factors[given > 0] >= 0)), wrong)
+    twice = np.asarray(fitted.penalty_factors(2.0 * given))
+    wrong = (
+        "penalty_factors changes if every row is counted twice: let factors depend on shares of counts, not on sizes"
+    )
+    require(np.allclose(twice[given > 0], factors[given > 0]), wrong)
 
 
 def check_columns(adaptivity: Adaptivity) -> None:
