@@ -12,7 +12,7 @@ from experiments.catalogue import CATALOGUE
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
-NEEDS_DATA = ("real-design", "partitions", "stack", "classes")
+NEEDS_DATA = ("real-design", "partitions", "stack")
 OTHERS = [name for name in CATALOGUE if name != "synthetic"]
 
 
