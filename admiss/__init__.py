@@ -19,6 +19,7 @@ from admiss._version import __version__
 
 if TYPE_CHECKING:
     from admiss.compare.classes import compare_classes as compare_classes
+    from admiss.estimator.reliance import reliance as reliance
     from admiss.finite.cv import FiniteClassifierCV as FiniteClassifierCV
     from admiss.finite.cv import FiniteRegressorCV as FiniteRegressorCV
     from admiss.finite.estimators import FiniteClassifier as FiniteClassifier
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 # Imported on first use: a worker or a command that needs none of them starts at once.
 _PUBLIC = {
     "admiss.compare.classes": ("compare_classes",),
+    "admiss.estimator.reliance": ("reliance",),
     "admiss.finite.cv": ("FiniteClassifierCV", "FiniteRegressorCV"),
     "admiss.finite.estimators": ("FiniteClassifier", "FiniteRegressor"),
     "admiss.intervals.estimators": ("PatternConformalClassifier", "PatternConformalRegressor"),

@@ -18,6 +18,8 @@ from experiments.paper.synthetic.tables import synthetic_comparison, synthetic_s
 from experiments.studies.bounds.figures import bounds_drawing, paper_data_drawing
 from experiments.studies.bounds.grid import STUDY as BOUNDS
 from experiments.studies.bounds.tables import bounds_sections
+from experiments.studies.classes.grid import STUDY as CLASSES
+from experiments.studies.classes.tables import classes_sections
 from experiments.studies.grids.grid import STUDY as GRIDS
 from experiments.studies.grids.tables import grids_sections
 from experiments.studies.indicators.figures import LABELS as INDICATOR_LABELS
@@ -90,6 +92,7 @@ CATALOGUE: Catalogue = {
             refine=by_draw,
             score_words=r2_words,
         ),
+        Presentation(CLASSES, classes_sections, drawings=_seconds, labels=LABELS, score_words=r2_words),
         Presentation(INTERVALS, interval_sections, drawings=interval_drawings, labels=INTERVAL_LABELS, compared=False),
     )
 }

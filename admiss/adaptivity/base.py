@@ -51,8 +51,9 @@ class Adaptivity(BaseEstimator):
 
     Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``
     (to leave out pairs of feature and basis function), ``names`` (for printing), ``columns`` (to replace the product
-    x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). ``fit`` stores what it learns in
-    attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
+    x_j (1 - m_j) phi_k(m)), ``penalty_factors`` (to penalise some coefficients more than others) and ``structure`` (a
+    convex penalty or constraints on W). ``fit`` stores what it learns in attributes whose names end in an underscore:
+    numpy arrays, or objects that are equal only to themselves.
     ``fit`` and ``columns`` see centred features x_j - c_j in the user's units.
 
     Examples
@@ -67,6 +68,9 @@ class Adaptivity(BaseEstimator):
 
     # Whether the basis functions are the indicators of cells: every cell then has its own free intercept.
     cells: ClassVar[bool] = False
+    # Whether columns are linear in x, in its units. If not, ``fit`` and ``columns`` see the features as they are,
+    # neither centred nor scaled, columns must be free of units, and there is no ``coef_at``.
+    linear_in_x: ClassVar[bool] = True
     # Whether the model is imputation by constants followed by one linear model (Section 3.1 of the paper). Not
     # inherited: a subclass with another basis is another model.
     constant_imputation: ClassVar[bool] = False
@@ -112,7 +116,8 @@ class Adaptivity(BaseEstimator):
         """The design: x_j (1 - m_j) phi_k(m) for every (j, k) of the mask, row by row of the mask.
 
         A replacement must be affine in x, for ``coef_at`` and ``intercept_at`` to describe it, and in the units of x_j,
-        for features to be scaled correctly. x_j is a centred feature: 0 is its mean in training.
+        for features to be scaled correctly. x_j is a centred feature: 0 is its mean in training. A class with
+        ``linear_in_x = False`` need not be affine in x; its columns are free of units.
 
         Parameters
         ----------
@@ -139,6 +144,22 @@ class Adaptivity(BaseEstimator):
         observed = weights[:, None] * np.column_stack([np.ones(len(patterns)), ~patterns])
         return np.asarray((used.astype(float).T @ observed).T)
 
+    def penalty_factors(self, counts: FloatArray) -> FloatArray:
+        """f_jk of shape (d + 1, K) in the penalties c_k f_jk lambda / n_jk; 1 by default.
+
+        Parameters
+        ----------
+        counts : array of shape (d + 1, K)
+            n_jk over all training rows; 0 for a column that is left out.
+
+        A class with factors of its own states all proportions: ``adaptive_penalty="auto"`` is then 1.
+        """
+        return np.ones_like(counts)
+
+    def has_penalty_factors(self) -> bool:
+        """Whether the class has penalty factors of its own."""
+        return type(self).penalty_factors is not Adaptivity.penalty_factors
+
     def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
         """A convex penalty and constraints on W, the cvxpy expression of shape (d + 1, K); none by default.
 
@@ -156,7 +177,14 @@ class Adaptivity(BaseEstimator):
 
     def linear_at_patterns(self) -> bool:
         """Whether predictions are affine in x at every pattern, as ``coef_at`` requires."""
-        return True
+        return self.linear_in_x
+
+    def n_coefficients(self, d: int, n: float) -> int | None:
+        """p(F) of Theorem 1 at most, for d features and n rows (which may be infinity).
+
+        For a class whose basis depends on the training rows. None by default: p(F) is the rank of the columns.
+        """
+        return None
 
     def imputes_constants(self) -> bool:
         """Whether this class itself is declared to be imputation by constants."""

@@ -5,6 +5,7 @@ linear model and its own free intercept. In the fully adaptive class every obser
 """
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
@@ -56,3 +57,29 @@ class FullyAdaptive(Adaptivity):
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
         return [pattern_name(pattern, feature_names) for pattern in self.patterns_]
+
+
+def coefficients_at_patterns(d: int, patterns: int) -> int:
+    """The largest number of coefficients of linear models at so many patterns of d features: those with fewest missing.
+
+    Examples
+    --------
+    >>> coefficients_at_patterns(2, 2), coefficients_at_patterns(2, 4)
+    (5, 8)
+    """
+    total = 0
+    for missing in range(d + 1):
+        taken = min(patterns, math.comb(d, missing))
+        total, patterns = total + taken * (1 + d - missing), patterns - taken
+    return total
+
+
+def n_frequent(d: int, n: float, min_rows: float) -> int:
+    """The largest number of patterns of d features that have at least ``min_rows`` of n rows each.
+
+    Examples
+    --------
+    >>> n_frequent(3, 100, 20), n_frequent(3, math.inf, 20)
+    (5, 8)
+    """
+    return 2**d if n >= 2**d * min_rows else int(n // min_rows)

@@ -21,9 +21,14 @@ order t           d sum_{s<=t} C(d, s)  d sum_{s<=t} C(d-1, s) + sum_{s<=t} C(d,
 fully adaptive    d 2^d                 d 2^(d-1) + 2^d
 ================= ===================== ===========================================
 
+The basis of other classes depends on the training rows, such as one model for each frequent pattern, or bins between
+quantiles. They state p(F) as a function of n (``Adaptivity.n_coefficients``), the largest over all data sets of n rows:
+given the patterns of the rows, or also their values for bins, the class is fixed.
+
 Counts are Python integers, which do not overflow.
 """
 
+import math
 from itertools import combinations
 from typing import Any
 
@@ -49,12 +54,14 @@ COUNTS = ("effective", "table")
 ALL_PATTERNS = 8
 # Number of patterns that represent all of them above that.
 SAMPLED_PATTERNS = 512
+# Rows per pattern at which a class that is not linear in x is evaluated.
+NONLINEAR_ROWS = 64
 
 # A class as an argument: a name, ("polynomial", t), or an object.
 ClassLike = str | tuple[str, int] | Adaptivity
 
 
-def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -> int:
+def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective", n: float = math.inf) -> int:
     """The number p(F) of coefficients of a class on d features, any of which can be missing.
 
     Parameters
@@ -66,11 +73,15 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -
         Features.
     count : {"effective", "table"}
         The dimension of the class including its intercept, or the count of Table 1.
+    n : float
+        Training rows, for a class whose basis depends on them; the count is then the largest for n rows.
 
     Examples
     --------
     >>> coefficient_count("affine", 10), coefficient_count("affine", 10, count="table")
     (111, 110)
+    >>> coefficient_count("frequent_patterns", 10, n=1000), coefficient_count("frequent_patterns", 10)
+    (428, 6144)
     >>> coefficient_count("fully_adaptive", 1000) == 1000 * 2**999 + 2**1000
     True
     """
@@ -89,7 +100,12 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective") -
     if kind in (Affine, Polynomial):
         t = 1 if kind is Affine else int(adaptivity.degree)
         return d * _subsets(d, t) if table else d * _subsets(d - 1, t) + _subsets(d, t)
-    return _count_of_basis(adaptivity, d, table)
+    own = adaptivity.n_coefficients(d, n)
+    if own is None:
+        return _count_of_basis(adaptivity, d, table)
+    if table:
+        raise ValueError(f"Table 1 has no count for {class_name(adaptivity)}: use count='effective'.")
+    return own
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
@@ -172,8 +188,8 @@ def rank_over_patterns(adaptivity: Adaptivity, d: int) -> int:
     M = all_patterns(d).astype(bool)
     fitted = _fit(adaptivity, M)
     if type(fitted).columns is not Adaptivity.columns:
-        # Affine in x on each pattern, hence determined by d + 1 rows per pattern.
-        rows = np.repeat(M, d + 1, axis=0)
+        # A class that is affine in x on each pattern is determined by d + 1 rows per pattern.
+        rows = np.repeat(M, d + 1 if fitted.linear_in_x else NONLINEAR_ROWS, axis=0)
         return int(np.linalg.matrix_rank(dense(fitted.columns(_features(rows), rows))))
     phi, mask = dense(fitted.basis(M.astype(float))), fitted.mask(d)
     observed = np.column_stack([np.ones(len(M)), ~M])

@@ -197,7 +197,7 @@ def generalization_bound(
     adaptivity = read_class(adaptivity, d)
     noise, L, c = not_negative("sigma2", sigma2), positive("L", L), positive("c", c)
     factor, constant_rule = read_constant(constant, noise, L)
-    p = coefficient_count(adaptivity, d, count)
+    p = coefficient_count(adaptivity, d, count, n)
     d = int(d)
     b, lower, rule = _bias(adaptivity, d, L, bias, missing, adaptive_intercept, moments, beta)
     estimation = exp_or_inf(math.log(c) + math.log(factor) + math.log1p(log_n) - log_n + math.log(p))

@@ -48,17 +48,17 @@ def theory_of(entry: Any, X: FloatArray, noise: float | None, L: float) -> tuple
         return math.nan, math.nan, "-"
     if isinstance(entry, Polynomial) and entry.degree > d:
         entry = Polynomial(d)  # the same space
-    p, bias = _count(entry, d), _bias(entry, X, L)
+    p, bias = _count(entry, d, n), _bias(entry, X, L)
     if noise is None or math.isnan(p + bias):
         return p, math.nan, "-"
     bound = generalization_bound(n, d, entry, noise, L, bias=bias)
     return p, bound.total, "yes" if bound.vacuous else "no"
 
 
-def _count(adaptivity: Adaptivity, d: int) -> float:
+def _count(adaptivity: Adaptivity, d: int, n: int) -> float:
     """p(F), infinite beyond the largest float, NaN if it needs all patterns of too many features."""
     try:
-        p = coefficient_count(adaptivity, d)
+        p = coefficient_count(adaptivity, d, n=n)
     except ValueError:
         if d <= ALL_PATTERNS:
             raise

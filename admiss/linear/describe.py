@@ -153,7 +153,7 @@ class AdaptiveDescription(ModelAtPattern):
                 f"{value:+.{precision}g}" + ("" if label == "1" else f" [{label}]")
                 for value, label in zip(w[own], labels, strict=True)
             ]
-            if terms and j == 0:
+            if terms and (j == 0 or not design.adaptivity.linear_in_x):
                 lines += [f"    {term}" for term in terms]
             elif len(terms) == 1 and labels == ["1"]:
                 lines.append(f"    {terms[0]} {names[j]}")

@@ -2,6 +2,7 @@
 
 A row (x, m) becomes the columns  ((x_j - c_j) / scale_j) (1 - m_j) phi_k(m)  of an adaptivity class, with c_j the mean
 of the observed training values, or 0. The difference x_j - c_j is rounded to a double: it is the data of the program.
+A class that is not linear in x makes its columns of the features as they are, and c_j = 0, scale_j = 1.
 Columns that are 0 on all training rows are dropped, and so are constant ones if there is a free intercept. Rows are
 processed in blocks, so the design need not be held as a whole.
 
@@ -57,6 +58,8 @@ class Design:
         function is then K).
     counts : float array of shape (p,)
         n_k, the weight of the rows on which it is not 0.
+    factors : float array of shape (p,)
+        Penalty factors of the class.
     free : bool array of shape (p,)
         Columns without penalty.
     adaptive : bool array of shape (p,)
@@ -76,6 +79,7 @@ class Design:
     pairs: IntArray
     position: IntArray
     counts: FloatArray
+    factors: FloatArray
     free: BoolArray
     adaptive: BoolArray
     n_basis: int
@@ -91,6 +95,8 @@ class Design:
         Without an intercept that makes up for its mean, the size of a feature takes the place of its spread. The change
         is the new divisor of each column over the old one: coefficients are multiplied by it.
         """
+        if not self.adaptivity.linear_in_x:
+            return self, np.ones(len(self.pairs))
         offset = 0.0 if self.free.any() else np.abs(self.mean - self.centre)
         changed = replace(self, scale=power_of_two(np.maximum(self.spread, offset)))
         return changed, changed.column_scale / self.column_scale
@@ -211,7 +217,11 @@ def fit_design(
     found = observed_summary(part, sample_weight)
     mean, deviation, size = (values[:-1] for values in (found.mean, found.deviation, found.size))
     spread, is_constant = observed_scale(deviation, size)
-    centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
+    centre = np.zeros(len(features))
+    if not adaptivity.linear_in_x:
+        scale, spread = False, np.ones(len(features))
+    elif center and fit_intercept:
+        centre = centre_of(mean, deviation)
     has_zero = _attained(part, centre)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     reads_values = not hasattr(type(adaptivity).fit, "from_patterns")
@@ -266,9 +276,11 @@ def assembled(
         Smallest and largest value of each column of the class; only whether they are equal, and 0, matters.
     """
     n_basis, (low, high) = len(constant), extremes
-    pairs = np.argwhere(fitted.mask(len(observed.features)))
+    mask = fitted.mask(len(observed.features))
+    pairs = np.argwhere(mask)
     position = np.arange(len(pairs))
-    counts = counts[pairs[:, 0], pairs[:, 1]]
+    factors = _penalty_factors(fitted, np.where(mask, counts, 0.0))[*pairs.T]
+    counts = counts[*pairs.T]
     adaptive = ~constant[pairs[:, 1]]
     is_intercept = pairs[:, 0] == 0
     free = is_intercept.copy()
@@ -284,7 +296,7 @@ def assembled(
             pairs = np.vstack([pairs, [[0, n_basis]]])
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
-            counts = np.append(counts, observed.weight)
+            counts, factors = np.append(counts, observed.weight), np.append(factors, 1.0)
     else:
         keep &= ~free
     return Design(
@@ -299,6 +311,7 @@ def assembled(
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],
+        factors=factors[keep],
         free=free[keep],
         adaptive=adaptive[keep],
         n_basis=n_basis,
@@ -326,6 +339,16 @@ def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[Boo
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
     return (low == high) & (low != 0), counts
+
+
+def _penalty_factors(adaptivity: Adaptivity, counts: FloatArray) -> FloatArray:
+    """The penalty factors of a class, checked."""
+    factors = np.asarray(adaptivity.penalty_factors(counts), dtype=float)
+    if factors.shape != counts.shape or not np.all((factors[counts > 0] >= 0) & np.isfinite(factors[counts > 0])):
+        raise ValueError(
+            f"{type(adaptivity).__name__}.penalty_factors must give {counts.shape} finite non-negative numbers."
+        )
+    return factors
 
 
 def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:

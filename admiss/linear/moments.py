@@ -106,7 +106,8 @@ def is_applicable(design: Design) -> bool:
 
 def far_from_origin(design: Design) -> IntArray:
     """Features, by number among those of the design, whose values are too far from 0 after centring."""
-    return np.flatnonzero(np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread)
+    far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
+    return np.flatnonzero(far & design.adaptivity.linear_in_x)
 
 
 def moments_of(rows: WeightedRows) -> Moments:

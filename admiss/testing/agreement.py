@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 
 from admiss.adaptivity import Adaptivity
 from admiss.bounds import bias_bound, coefficient_count, generalization_bound
-from admiss.bounds.counts import dense
+from admiss.bounds.counts import NONLINEAR_ROWS, dense
 from admiss.linear.cv import AdaptiveRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier
 from admiss.linear.penalty import penalty_weights
@@ -165,13 +165,17 @@ def _high_in_its_pattern(rows: Rows) -> BoolArray:
 
 def check_bounds(adaptivity: Adaptivity) -> None:
     """The count p(F) is the rank of the columns over all patterns, and enters the bound of Theorem 1."""
-    X, M = rows_of_all_patterns(each=8)
+    X, M = rows_of_all_patterns(each=8 if adaptivity.linear_in_x else NONLINEAR_ROWS)
     rank = int(np.linalg.matrix_rank(dense(fitted_class(adaptivity, X).columns(X, M))))
-    p = coefficient_count(adaptivity, X.shape[1])
-    wrong = f"p(F) is {p}, but the columns have rank {rank} over all patterns: the basis must not depend on values of X"
-    require(p == rank, wrong)
+    p = coefficient_count(adaptivity, X.shape[1], n=len(X))
+    wrong = f"p(F) is {p}, but the columns have rank {rank} over all patterns:"
+    if adaptivity.n_coefficients(X.shape[1], len(X)) is None:
+        advice = "the basis must not depend on values of X or on numbers of rows, or n_coefficients must give p(F)"
+        require(p == rank, f"{wrong} {advice}")
+    else:
+        require(p >= rank, f"{wrong} n_coefficients must be an upper bound of it")
     few, many = (generalization_bound(n, X.shape[1], adaptivity, sigma2=1.0, L=1.0, bias=0.5) for n in (1e3, 1e6))
-    expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * rank
+    expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * coefficient_count(adaptivity, X.shape[1], n=1e3)
     wrong = "the bound of Theorem 1 does not use p(F): leave it to the basis"
     require(np.isclose(few.total, expected) and many.total < few.total, wrong)
     if hasattr(adaptivity, "degree") and not adaptivity.has_structure() and not replaces_columns(adaptivity):

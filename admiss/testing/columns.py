@@ -14,6 +14,7 @@ from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import dense
 from admiss.patterns import PatternTable
 from admiss.testing.rows import (
+    DRAWS_AT_RANDOM,
     PATTERN_ROWS,
     D,
     by_name,
@@ -27,7 +28,7 @@ from formulations.arrays import FloatArray
 
 
 def check_counts(adaptivity: Adaptivity) -> None:
-    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero."""
+    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero; factors are non-negative."""
     rows, s = contract_rows(), np.random.RandomState(2).uniform(0.5, 2.0, size=sum(PATTERN_ROWS.values()))
     fitted, K = fitted_with_size(adaptivity)
     table = PatternTable.of(rows.M, s)
@@ -46,6 +47,15 @@ def check_counts(adaptivity: Adaptivity) -> None:
         used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
         wrong = "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows"
         require((counts[j, k][used] > 0).all(), wrong)
+    given = np.where(fitted.mask(D), counts, 0.0)
+    factors = np.asarray(fitted.penalty_factors(given.copy()))
+    wrong = f"penalty_factors is an array of shape {factors.shape}: return {(D + 1, K)} finite non-negative numbers"
+    require(factors.shape == (D + 1, K) and np.all(np.isfinite(factors[given > 0]) & (factors[given > 0] >= 0)), wrong)
+    twice = np.asarray(fitted.penalty_factors(2.0 * given))
+    wrong = (
+        "penalty_factors changes if every row is counted twice: let factors depend on shares of counts, not on sizes"
+    )
+    require(np.allclose(twice[given > 0], factors[given > 0]), wrong)
 
 
 def check_columns(adaptivity: Adaptivity) -> None:
@@ -66,7 +76,7 @@ def check_columns(adaptivity: Adaptivity) -> None:
         wrong = "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
         require(np.allclose(found, columns[part], rtol=1e-9, atol=1e-9), wrong)
     for start, wrong in (
-        (adaptivity, "two fits to the same rows give other columns: derive randomness from a parameter"),
+        (adaptivity, f"two fits to the same rows give other columns: {DRAWS_AT_RANDOM}"),
         (fitted_class(adaptivity, X[::2]), "a second fit gives other columns: fit must learn from the given rows only"),
     ):
         again = dense(fitted_class(start, X).columns(X, M))
@@ -83,13 +93,18 @@ def check_columns(adaptivity: Adaptivity) -> None:
 
 
 def _require_order(adaptivity: Adaptivity, fitted: Adaptivity, X: FloatArray, columns: FloatArray) -> None:
-    """Each column is in the units of the feature of its pair, which reveals a wrong order of the columns."""
+    """Each column is in the units of the feature of its pair, which reveals a wrong order; or free of units."""
     if not replaces_columns(adaptivity):
+        require(adaptivity.linear_in_x, "linear_in_x is False, but columns are x_j (1 - m_j) phi_k(m): replace columns")
         return
     units = np.array([1.0, 2.0, 3.0, 5.0, 7.0])  # primes: no product of units is the unit of another feature
     names = ["the intercept", *(f"feature {j}" for j in range(D))]
     scaled = X * units[1:]
     after = dense(fitted_class(adaptivity, scaled).columns(scaled, np.isnan(X)))
+    if not adaptivity.linear_in_x:
+        wrong = "linear_in_x is False, but columns change with the units of features: make them free of units"
+        require(np.allclose(after, columns, rtol=1e-9, atol=1e-9), wrong)
+        return
     for index, (j, k) in enumerate(np.argwhere(fitted.mask(D))):
         used = np.abs(columns[:, index]) > 1e-9
         ratio = after[used, index] / columns[used, index]
@@ -125,7 +140,7 @@ def check_affine(adaptivity: Adaptivity) -> None:
     require(
         np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7),
         "columns are not affine in x at a fixed pattern, so coef_at cannot describe them: make them affine, or let "
-        "linear_at_patterns return False",
+        "linear_at_patterns return False (if they are in the units of x) or set linear_in_x = False (if free of units)",
     )
 
 

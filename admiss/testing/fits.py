@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from admiss.adaptivity import Adaptivity
+from admiss.adaptivity import Adaptivity, Static
 from admiss.bounds.counts import all_patterns, dense
 from admiss.patterns import PatternTable
 from admiss.testing.rows import (
@@ -28,6 +28,7 @@ from admiss.testing.rows import (
     require_close,
     rows_of_all_patterns,
 )
+from formulations.arrays import FloatArray
 
 
 def check_unseen_patterns(adaptivity: Adaptivity) -> None:
@@ -57,7 +58,7 @@ def check_unseen_patterns(adaptivity: Adaptivity) -> None:
 def check_complete_data(adaptivity: Adaptivity) -> None:
     """Without missing values the class can be fitted, and without a penalty it is the static one."""
     rows = contract_rows()
-    if adaptivity.has_structure():  # may penalise the remaining weights
+    if adaptivity.has_structure() or not adaptivity.linear_in_x:  # other weights, or a penalty on the remaining ones
         predicted = fitted_model(adaptivity, rows.values, rows.y).predict(rows.values)
         wrong = "predictions without missing values are not finite: handle a single basis function"
         require(np.isfinite(predicted).all(), wrong)
@@ -75,7 +76,7 @@ def check_least_squares(adaptivity: Adaptivity) -> None:
     if adaptivity.has_structure():
         return
     rows = contract_rows()
-    X = centred(rows.X)
+    X = centred(rows.X) if adaptivity.linear_in_x else rows.X
     columns = dense(fitted_class(adaptivity, X).columns(X, rows.M))
     A = np.column_stack([np.ones(len(columns)), columns])
     expected = A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
@@ -122,9 +123,21 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
     expected = means_of(rows.y, cells_of(adaptivity, rows))
     if len(constant):
         X = np.where(mask[1:, constant[0]], rows.X, 0.0)  # features outside of the mask have no weight
-        expected = fitted_model("static", X, rows.y, l1_ratio=1.0).predict(X)
+        n_k = np.where(mask, fitted.counts(rows.M, np.ones(len(X))), 0.0)
+        static = _StaticWithFactors(np.asarray(fitted.penalty_factors(n_k))[:, constant])
+        expected = fitted_model(static, X, rows.y, l1_ratio=1.0).predict(X)
     wrong = "under a huge adaptive_penalty the model is not the static one: let a basis function that is 1 be exactly 1"
     require_close(adaptivity, found, expected, wrong)
+
+
+class _StaticWithFactors(Static):
+    """Static weights with given penalty factors."""
+
+    def __init__(self, factors: FloatArray) -> None:
+        self.factors = factors
+
+    def penalty_factors(self, counts: FloatArray) -> FloatArray:
+        return self.factors
 
 
 def check_shifted_target(adaptivity: Adaptivity) -> None:
@@ -171,7 +184,10 @@ def check_row_order(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     order = np.random.RandomState(7).permutation(len(rows.y))
     first, second = fitted_model(adaptivity, rows.X, rows.y), fitted_model(adaptivity, rows.X[order], rows.y[order])
-    wrong = "the order of the training rows matters: let fit learn from them as a set, for instance sorted"
+    wrong = (
+        "the order of the training rows matters: let fit learn from them as a set, for instance sorted; a randomised "
+        "learner draws rows by their positions, so sort them first or let it use all of them"
+    )
     require_close(adaptivity, second.predict(rows.X), first.predict(rows.X), wrong)
 
 

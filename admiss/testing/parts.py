@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import all_patterns, dense
-from admiss.testing.rows import D, by_name, contract_rows, fitted_class, fitted_with_size, require
+from admiss.testing.rows import DRAWS_AT_RANDOM, D, by_name, contract_rows, fitted_class, fitted_with_size, require
 
 
 def check_parameters(adaptivity: Adaptivity) -> None:
@@ -82,8 +82,7 @@ def check_fit(adaptivity: Adaptivity) -> None:
     again = adaptivity.fit(rows.X, rows.M)
     for name in sorted(vars(fitted).keys() - state.keys()):
         _require_learned(name, vars(fitted)[name], vars(again).get(name))
-    random = "two fits to the same rows differ: derive randomness from a parameter random_state"
-    require(_equal(vars(again), vars(fitted)), random)
+    require(_equal(vars(again), vars(fitted)), f"two fits to the same rows differ: {DRAWS_AT_RANDOM}")
     few = rows.X[: len(rows.X) // 2]
     same = _equal(vars(fitted_class(fitted, few)), vars(fitted_class(adaptivity, few)))
     require(same, "a second fit depends on the first: fit must learn from the given rows only")

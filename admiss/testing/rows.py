@@ -25,6 +25,11 @@ PATTERN_ROWS = {
 }  # fmt: skip
 D = 4
 LAM = 0.5
+# What to do about a learner in fit that draws random numbers.
+DRAWS_AT_RANDOM = (
+    "a randomised learner in fit (a forest, k-means, an imputer that samples) needs a random_state, a parameter of the "
+    "class with a number as its default"
+)
 # A penalty that leaves nothing but the free intercept.
 HUGE = 1e6
 

@@ -25,7 +25,7 @@ from admiss import (
     PatternConformalClassifier,
     PatternConformalRegressor,
 )
-from admiss.adaptivity import Polynomial
+from admiss.adaptivity import FrequentPatterns, Polynomial
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups, SplitAssignTree
@@ -54,6 +54,7 @@ TUNED = {
 }
 
 # Reasons why a check is not promised.
+NOT_LINEAR = {"coefficients_give_the_prediction": "not linear in x"}
 MIXED = {"units_of_features": "a finite candidate has its own scale"}
 ORDER = {"permuted_columns": "the search moves features in turn, and may end in another local optimum"}
 OWN_FOLDS = {"weights_are_copies": "the closed form makes its own folds: copies of a row fall into different ones"}
@@ -108,6 +109,10 @@ CASES = [
     Case(AdaptiveRegressor(Polynomial(2), lam=0.5), {"adaptivity__degree": [0, 2]}),
     Case(AdaptiveRegressor("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveRegressor("conditional_mean", lam=0.5), LAM),
+    Case(AdaptiveRegressor("shared_patterns", lam=0.5), LAM),
+    Case(AdaptiveRegressor("frequent_patterns", lam=0.5), {"adaptivity": [FrequentPatterns(5), FrequentPatterns(20)]}),
+    Case(AdaptiveRegressor("missingness_avoiding", lam=0.5, l1_ratio=1.0), LAM),
+    Case(AdaptiveRegressor("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR),
     Case(AdaptiveRegressor("low_rank_affine", lam=0.5), LAM, slow=True),
     Case(AdaptiveRegressor("fused_patterns", lam=0.5), LAM, slow=True),
     Case(AdaptiveClassifier("static", lam=0.5), LAM),

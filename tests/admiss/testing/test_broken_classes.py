@@ -9,6 +9,8 @@ import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.ensemble import RandomForestRegressor
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive
 from admiss.testing import adaptivity_checks, check_adaptivity
@@ -362,7 +364,73 @@ class DrawsInside(Adaptivity):
         return np.column_stack([np.ones(len(M)), np.exp(slope * M.sum(axis=1))])
 
 
+class NegativeFactors(CountAdaptive):
+    """counts: rewards large coefficients."""
+
+    def penalty_factors(self, counts):
+        return -np.ones_like(counts)
+
+
+class FactorsBySize(CountAdaptive):
+    """counts: factors that depend on the number of rows, which lam should."""
+
+    def penalty_factors(self, counts):
+        return counts + 1.0
+
+
+class UnitsOfSquares(AffineIntercept):
+    """columns: not linear in x, but with units."""
+
+    linear_in_x = False
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, X**2)])
+
+
+class NothingReplaced(CountAdaptive):
+    """columns: the products, which are linear in x."""
+
+    linear_in_x = False
+
+
+class FewCoefficients(CountAdaptive):
+    """bounds: fewer coefficients than there are."""
+
+    def n_coefficients(self, d, n):
+        return 2
+
+
+class RandomGroups(AffineIntercept):
+    """columns: the clusters of k-means differ between fits."""
+
+    def fit(self, X, M):
+        fitted = super().fit(X, M)
+        fitted.clusters_ = KMeans(3, n_init=1).fit(np.nan_to_num(X))
+        return fitted
+
+    def columns(self, X, M):
+        near = self.clusters_.predict(np.nan_to_num(X)) == 1
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, X) * near[:, None]])
+
+    def linear_at_patterns(self):
+        return False
+
+
+class ForestOfRows(RandomGroups):
+    """row_order: a forest with a seed draws rows by their positions."""
+
+    def fit(self, X, M):
+        fitted = AffineIntercept.fit(self, X, M)
+        forest = RandomForestRegressor(3, max_depth=3, random_state=0)
+        fitted.clusters_ = forest.fit(M, np.nanmean(np.where(M, 0.0, X) ** 2, axis=1))
+        return fitted
+
+    def columns(self, X, M):
+        return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, X) * self.clusters_.predict(M)[:, None]])
+
+
 BROKEN = [
+    NegativeFactors, FactorsBySize, UnitsOfSquares, NothingReplaced, FewCoefficients, RandomGroups,
     SeenCellsOnly, ShrunkenIntercept, NoneFeasible, OutsideOfTheMask, NeverApplied, NeverHeld, FeaturesFirst,
     SwappedFeatures, Frame, FourFeatures, Clipped, OddNames, KeepsLambda, KeepsDictOfArrays, DrawsInside,
     Centred, RowNumbers, FlatBasis, WrongMask, WrongNames, WrongCounts, LearnsInPlace, Remembers, Scribbles,
@@ -397,6 +465,12 @@ def test_the_contract_names_what_is_broken(broken):
         (Clipped(5), "the parameter k is not stored unchanged"),
         (KeepsLambda(), "cannot be pickled"),
         (NuclearNorm(), "without missing values the class can be fitted"),
+        (
+            RandomGroups(),
+            "a randomised learner in fit (a forest, k-means, an imputer that samples) needs a random_state",
+        ),
+        (UnitsOfSquares(), "linear_in_x is False, but columns change with the units of features"),
+        (FewCoefficients(), "n_coefficients must be an upper bound of it"),
     ],
 )
 def test_the_contract_says_what_to_do(broken, words):
@@ -404,6 +478,11 @@ def test_the_contract_says_what_to_do(broken, words):
         check_adaptivity(broken)
     assert words in str(failure.value)
     assert "tol_gap" not in str(failure.value)
+
+
+def test_a_learner_that_draws_rows_is_named():
+    with pytest.raises(AssertionError, match="a randomised learner draws rows by their positions"):
+        dict(adaptivity_checks(ForestOfRows()))["row_order"]()
 
 
 def test_a_shifted_target_is_checked_on_unseen_patterns():

@@ -11,7 +11,19 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 import admiss
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, LowRankAffine, Polynomial, Static
+from admiss.adaptivity import (
+    Adaptivity,
+    Affine,
+    AffineIntercept,
+    BinnedAffine,
+    FrequentPatterns,
+    FullyAdaptive,
+    LowRankAffine,
+    MissingnessAvoiding,
+    Polynomial,
+    SharedPatterns,
+    Static,
+)
 from admiss.testing import CHECKS, adaptivity_checks, check_adaptivity, parametrize_with_checks
 
 
@@ -106,6 +118,7 @@ class Dialled(Affine):
 
 
 SOUND = [
+    SharedPatterns(), FrequentPatterns(), FrequentPatterns(3), MissingnessAvoiding(), BinnedAffine(),
     Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive(), CountAdaptive(), SparseCount(), LowRank(),
     NearPatterns(), ConditionalExpectation(), Clustered(), SumToOne(), Dialled(), Dialled(0.1), LowRankAffine(0.0),
 ]  # fmt: skip
@@ -149,6 +162,30 @@ def test_a_class_need_not_be_linear_at_patterns():
     with pytest.raises(AssertionError, match="Sizes fails 'affine': .* or let linear_at_patterns return False"):
         check_adaptivity(Sizes(), except_for=reason)
     check_adaptivity(Declared(), except_for=reason)
+
+
+def test_a_class_need_not_be_linear_in_x():
+    class Ranks(AffineIntercept):
+        """The share of training values below x_j, which has no units."""
+
+        linear_in_x = False
+
+        def fit(self, X, M, sample_weight=None):
+            fitted, s = super().fit(X, M), np.ones(len(X)) if sample_weight is None else sample_weight
+            fitted.values_ = np.where(M, np.inf, X)
+            fitted.shares_ = np.where(M, 0.0, s[:, None]) / np.where(M, 0.0, s[:, None]).sum(axis=0)
+            return fitted
+
+        def columns(self, X, M):
+            below = np.nan_to_num(X)[:, None] > self.values_ + 1e-9 * np.abs(self.values_)
+            return np.hstack([self.basis(M.astype(float)), np.where(M, 0.0, (below * self.shares_).sum(axis=1))])
+
+    check_adaptivity(Ranks())
+    X = np.random.default_rng(0).normal(loc=1e5, size=(50, 2))
+    model = admiss.AdaptiveRegressor(Ranks(), lam=0.1).fit(X, X[:, 0])
+    assert model.certificate_.status == "optimal"
+    assert model.score(X, X[:, 0]) > 0.9
+    assert not hasattr(model, "imputation_")
 
 
 def test_the_contract_does_not_change_the_random_state():
