@@ -55,7 +55,7 @@ def _narrow_design(X: FloatArray, s: FloatArray, adaptivity: Adaptivity, options
     return design
 
 
-def _class_folds(
+def class_folds(
     adaptivity: Adaptivity,
     design: Design,
     rows: FoldedRows,
@@ -104,10 +104,10 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
             fold = X[train], y[train], s[train]
             quadratic = squared_quadratic(WeightedRows(own, *fold, shift_of(own, *fold)))
         error = held_out_error(own, quadratic, X[test], y[test], s[test])
-        paths.append(_squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
+        paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
     moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
     gradient, curvature = unit * linear_term(moments, design.free), 2.0 * np.diag(moments.G)[~design.free] / moments.S
-    return _class_folds(adaptivity, design, rows, gradient, curvature, paths, options, exact=True)
+    return class_folds(adaptivity, design, rows, gradient, curvature, paths, options, exact=True)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -123,9 +123,11 @@ def _same_columns(own: Design, design: Design) -> bool:
     )
 
 
-def _squared_fold(
+def squared_fold(
     quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray], unit: float
 ) -> FoldPath:
+    """The path on the quadratic of a fold, with y divided by ``unit``, and its error on the held-out rows."""
+
     def path(
         penalty: int, alpha: float, lambdas: FloatArray, state: Any, _: float
     ) -> tuple[FloatArray, FloatArray, Any]:
@@ -160,7 +162,7 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
     curvature = Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
-    return _class_folds(adaptivity, design, rows, np.max(gradients, axis=0), curvature, paths, options, exact=False)
+    return class_folds(adaptivity, design, rows, np.max(gradients, axis=0), curvature, paths, options, exact=False)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:

@@ -181,16 +181,7 @@ def held_out_error(
     """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
     f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
     if len(X) > len(design.pairs):
-        moments = moments_of(WeightedRows(design, X, y, s, quadratic.shift))
-
-        def by_moments(W: FloatArray) -> FloatArray:
-            used = np.flatnonzero(W.any(axis=0))
-            columns = np.concatenate([k[used], f])
-            full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
-            order = np.argsort(columns)
-            return moments.selected(columns[order]).squared_errors(full[:, order])
-
-        return by_moments
+        return error_by_moments(moments_of(WeightedRows(design, X, y, s, quadratic.shift)), quadratic)
 
     A = design.whole(X)
     A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
@@ -202,3 +193,17 @@ def held_out_error(
         return np.asarray(s @ residuals**2)
 
     return by_rows
+
+
+def error_by_moments(moments: Moments, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+    """The summed squared error on the rows of some moments as a function of rows of penalised coefficients."""
+    f, k = np.flatnonzero(quadratic.free), np.flatnonzero(~quadratic.free)
+
+    def error(W: FloatArray) -> FloatArray:
+        used = np.flatnonzero(W.any(axis=0))
+        columns = np.concatenate([k[used], f])
+        full = np.hstack([W[:, used], quadratic.shifted_free_coefficients(W[:, used], used)])
+        order = np.argsort(columns)
+        return moments.selected(columns[order]).squared_errors(full[:, order])
+
+    return error
