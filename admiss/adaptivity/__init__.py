@@ -5,6 +5,7 @@
 ``polynomial``       static, affine intercept, affine and polynomial weights
 ``fully_adaptive``   one linear model per observed pattern
 ``fused``            one model per pattern, with a penalty on differences between neighbours
+``shared``           one shared model, with sparse deviations at each pattern
 ``low_rank``         affine weights with corrections of low rank
 ``conditional_mean`` a linear model of the conditional means of the features
 ==================== =======================================================================
@@ -18,6 +19,7 @@ from admiss.adaptivity.fully_adaptive import FullyAdaptive
 from admiss.adaptivity.fused import FusedPatterns
 from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.adaptivity.polynomial import Affine, AffineIntercept, Polynomial, Static
+from admiss.adaptivity.shared import SharedPatterns
 
 __all__ = [
     "Adaptivity",
@@ -28,6 +30,7 @@ __all__ = [
     "FusedPatterns",
     "LowRankAffine",
     "Polynomial",
+    "SharedPatterns",
     "Static",
     "resolve_adaptivity",
 ]
@@ -41,6 +44,7 @@ ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
     "conditional_mean": ConditionalMean,
     "low_rank_affine": LowRankAffine,
     "fused_patterns": FusedPatterns,
+    "shared_patterns": SharedPatterns,
 }
 
 

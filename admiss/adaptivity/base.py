@@ -51,8 +51,9 @@ class Adaptivity(BaseEstimator):
 
     Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``
     (to leave out pairs of feature and basis function), ``names`` (for printing), ``columns`` (to replace the product
-    x_j (1 - m_j) phi_k(m)) and ``structure`` (a convex penalty or constraints on W). ``fit`` stores what it learns in
-    attributes whose names end in an underscore: numpy arrays, or objects that are equal only to themselves.
+    x_j (1 - m_j) phi_k(m)), ``penalty_factors`` (to penalise some coefficients more than others) and ``structure`` (a
+    convex penalty or constraints on W). ``fit`` stores what it learns in attributes whose names end in an underscore:
+    numpy arrays, or objects that are equal only to themselves.
     ``fit`` and ``columns`` see centred features x_j - c_j in the user's units.
 
     Examples
@@ -138,6 +139,22 @@ class Adaptivity(BaseEstimator):
         used = self.basis(patterns.astype(float)) != 0
         observed = weights[:, None] * np.column_stack([np.ones(len(patterns)), ~patterns])
         return np.asarray((used.astype(float).T @ observed).T)
+
+    def penalty_factors(self, counts: FloatArray) -> FloatArray:
+        """f_jk of shape (d + 1, K) in the penalties c_k f_jk lambda / n_jk; 1 by default.
+
+        Parameters
+        ----------
+        counts : array of shape (d + 1, K)
+            n_jk over all training rows; 0 for a column that is left out.
+
+        A class with factors of its own states all proportions: ``adaptive_penalty="auto"`` is then 1.
+        """
+        return np.ones_like(counts)
+
+    def has_penalty_factors(self) -> bool:
+        """Whether the class has penalty factors of its own."""
+        return type(self).penalty_factors is not Adaptivity.penalty_factors
 
     def structure(self, W: "cp.Expression") -> "tuple[cp.Expression, list[cp.Constraint]]":
         """A convex penalty and constraints on W, the cvxpy expression of shape (d + 1, K); none by default.

@@ -55,6 +55,8 @@ class Design:
         function is then K).
     counts : float array of shape (p,)
         n_k, the weight of the rows on which it is not 0.
+    factors : float array of shape (p,)
+        Penalty factors of the class.
     free : bool array of shape (p,)
         Columns without penalty.
     adaptive : bool array of shape (p,)
@@ -74,6 +76,7 @@ class Design:
     pairs: IntArray
     position: IntArray
     counts: FloatArray
+    factors: FloatArray
     free: BoolArray
     adaptive: BoolArray
     n_basis: int
@@ -190,9 +193,11 @@ def fit_design(
     constant, counts = _basis_on_patterns(fitted, table)
     n_basis = len(constant)
 
-    pairs = np.argwhere(fitted.mask(len(features)))
+    mask = fitted.mask(len(features))
+    pairs = np.argwhere(mask)
     position = np.arange(len(pairs))
-    counts = counts[pairs[:, 0], pairs[:, 1]]
+    factors = _penalty_factors(fitted, np.where(mask, counts, 0.0))[*pairs.T]
+    counts = counts[*pairs.T]
     adaptive = ~constant[pairs[:, 1]]
     is_intercept = pairs[:, 0] == 0
     free = is_intercept.copy()
@@ -212,7 +217,7 @@ def fit_design(
             pairs = np.vstack([pairs, [[0, n_basis]]])
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
-            counts = np.append(counts, table.weights.sum())
+            counts, factors = np.append(counts, table.weights.sum()), np.append(factors, 1.0)
     else:
         keep &= ~free
     return Design(
@@ -227,6 +232,7 @@ def fit_design(
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],
+        factors=factors[keep],
         free=free[keep],
         adaptive=adaptive[keep],
         n_basis=n_basis,
@@ -254,6 +260,16 @@ def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[Boo
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
     return (low == high) & (low != 0), counts
+
+
+def _penalty_factors(adaptivity: Adaptivity, counts: FloatArray) -> FloatArray:
+    """The penalty factors of a class, checked."""
+    factors = np.asarray(adaptivity.penalty_factors(counts), dtype=float)
+    if factors.shape != counts.shape or not np.all((factors[counts > 0] >= 0) & np.isfinite(factors[counts > 0])):
+        raise ValueError(
+            f"{type(adaptivity).__name__}.penalty_factors must give {counts.shape} finite non-negative numbers."
+        )
+    return factors
 
 
 def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:

@@ -3,17 +3,19 @@
     sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ]
         =  lambda sum_k [ alpha u1_k |w_k| + (1 - alpha) u2_k w_k^2 / 2 ]
 
-``"count"``    lambda_k = c_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
-               not 0: a column that is 0 on most rows is penalised more. It depends on M only. u1_k = u2_k = c_k / n_k.
-``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) lambda / S with
+``"count"``    lambda_k = c_k f_k lambda / n_k, with n_k the weight of the rows in which x_j is observed and phi_k(m) is
+               not 0: a column that is 0 on most rows is penalised more. It depends on M only.
+               u1_k = u2_k = c_k f_k / n_k.
+``"authors"``  the weights of the authors' code: columns are standardised, and lambda_k = (1 + c_k z_k) f_k lambda / S with
                z_k the share of rows in which the column is 0, up to rounding. In the units of column k, whose standard
-               deviation is t_k, that is u1_k = t_k (1 + c_k z_k) / S and u2_k = t_k u1_k.
+               deviation is t_k, that is u1_k = t_k (1 + c_k z_k) f_k / S and u2_k = t_k u1_k.
 
-c_k is 1 for columns whose basis function is 1, and ``adaptive_penalty`` for others. Free columns have no penalty.
+c_k is 1 for columns whose basis function is 1, and ``adaptive_penalty`` for others; f_k are the penalty factors of the
+class, mostly 1. Free columns have no penalty.
 
 With ``adaptive_penalty="auto"`` c_k is 1 for intercepts, and 8 K_j for the K_j columns by which w_j departs from a
 constant weight of feature j: affine weights have d + 1 times as many columns as a static model, and their penalty grows
-with that number. In a class without constant weights all c_k are 1.
+with that number. In a class without constant weights, or with penalty factors of its own, all c_k are 1.
 """
 
 from dataclasses import dataclass
@@ -88,11 +90,11 @@ def penalty_weights(
     """u1 and u2 of each column of the design; ``standardise`` matters only for the authors' weights."""
     multiplier = _multipliers(design, adaptive_penalty)
     if kind == "count":
-        u1 = u2 = multiplier / np.where(design.counts > 0, design.counts, 1.0)
+        u1 = u2 = multiplier * design.factors / np.where(design.counts > 0, design.counts, 1.0)
     else:
         zero_share, deviation = _column_statistics(design, X, sample_weight)
         size = deviation if standardise else np.ones_like(deviation)
-        u1 = size * (1.0 + multiplier * zero_share) / sample_weight.sum()
+        u1 = size * (1.0 + multiplier * zero_share) * design.factors / sample_weight.sum()
         u2 = size * u1
     return np.where(design.free, 0.0, u1), np.where(design.free, 0.0, u2)
 
@@ -101,6 +103,8 @@ def _multipliers(design: Design, adaptive_penalty: float | str) -> FloatArray:
     """c_k of each column."""
     if adaptive_penalty != AUTO:
         return np.where(design.adaptive, float(adaptive_penalty), 1.0)
+    if design.adaptivity.has_penalty_factors():
+        return np.ones(len(design.pairs))
     feature, size = design.pairs[:, 0], len(design.features) + 1
     departures = np.bincount(feature[design.adaptive], minlength=size)[feature]
     is_constant = np.bincount(feature[~design.adaptive], minlength=size)[feature] > 0

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from admiss.adaptivity import Adaptivity
+from admiss.adaptivity import Adaptivity, Static
 from admiss.bounds.counts import all_patterns, dense
 from admiss.patterns import PatternTable
 from admiss.testing.rows import (
@@ -28,6 +28,7 @@ from admiss.testing.rows import (
     require_close,
     rows_of_all_patterns,
 )
+from formulations.arrays import FloatArray
 
 
 def check_unseen_patterns(adaptivity: Adaptivity) -> None:
@@ -122,9 +123,21 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
     expected = means_of(rows.y, cells_of(adaptivity, rows))
     if len(constant):
         X = np.where(mask[1:, constant[0]], rows.X, 0.0)  # features outside of the mask have no weight
-        expected = fitted_model("static", X, rows.y, l1_ratio=1.0).predict(X)
+        n_k = np.where(mask, fitted.counts(rows.M, np.ones(len(X))), 0.0)
+        static = _StaticWithFactors(np.asarray(fitted.penalty_factors(n_k))[:, constant])
+        expected = fitted_model(static, X, rows.y, l1_ratio=1.0).predict(X)
     wrong = "under a huge adaptive_penalty the model is not the static one: let a basis function that is 1 be exactly 1"
     require_close(adaptivity, found, expected, wrong)
+
+
+class _StaticWithFactors(Static):
+    """Static weights with given penalty factors."""
+
+    def __init__(self, factors: FloatArray) -> None:
+        self.factors = factors
+
+    def penalty_factors(self, counts: FloatArray) -> FloatArray:
+        return self.factors
 
 
 def check_shifted_target(adaptivity: Adaptivity) -> None:

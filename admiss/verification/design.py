@@ -7,11 +7,12 @@ free intercept. The penalties of coefficients of columns divided by the scales a
 
     l1_k = alpha lambda u1_k,   l2_k = (1 - alpha) lambda u2_k
 
-with u1_k = u2_k = c_k / n_k ("count") or u1_k = t_k (1 + c_k z_k) / S, u2_k = t_k u1_k ("authors"); n_k is the weight
-of the rows in which x_j is observed and phi_k is not 0, z_k the share of rows in which the column is 0 (below 2^-35 of
-the standard deviation of x_j, or 2^-42 of c_j: the accuracy of c_j), t_k its standard deviation (1 if features are not
-scaled), and c_k is ``adaptive_penalty`` if phi_k varies, else 1. With "auto" it is 8 times the number of columns of the
-feature whose phi varies, if another one does not, and 1 for intercepts.
+with u1_k = u2_k = c_k f_k / n_k ("count") or u1_k = t_k (1 + c_k z_k) f_k / S, u2_k = t_k u1_k ("authors"); n_k is the
+weight of the rows in which x_j is observed and phi_k is not 0, z_k the share of rows in which the column is 0 (below
+2^-35 of the standard deviation of x_j, or 2^-42 of c_j: the accuracy of c_j), t_k its standard deviation (1 if features
+are not scaled), f_k is the penalty factor of the class, and c_k is ``adaptive_penalty`` if phi_k varies, else 1. With
+"auto" it is 8 times the number of columns of the feature whose phi varies, if another one does not, and 1 for
+intercepts and for a class with penalty factors of its own.
 """
 
 from collections.abc import Mapping
@@ -74,6 +75,9 @@ def rebuilt_columns(
         patterns, codes = np.unique(M, axis=0, return_inverse=True)
         weights = np.asarray(np.bincount(codes.ravel(), rows.s, len(patterns)), dtype=float)
         counts = np.asarray(adaptivity.counts(patterns, weights))[j, k]
+    of_pairs = np.zeros((X.shape[1] + 1, phi.shape[1]))
+    of_pairs[j, k] = counts
+    factors = np.asarray(adaptivity.penalty_factors(of_pairs), dtype=float)[j, k]
     varies = ~((phi.min(axis=0) == phi.max(axis=0)) & (phi[0] != 0))[k]
     free = j == 0
     if not adaptivity.cells:
@@ -86,12 +90,14 @@ def rebuilt_columns(
     divisor = np.append(1.0, scale)[j]
     if program["fit_intercept"] and not free.any():
         values, divisor = np.column_stack([values, np.ones(len(X))]), np.append(divisor, 1.0)
-        counts, kept = np.append(counts, rows.s.sum()), np.append(kept, True)
+        counts, factors, kept = np.append(counts, rows.s.sum()), np.append(factors, 1.0), np.append(kept, True)
         free, varies, j = np.append(free, True), np.append(varies, False), np.append(j, 0)
     A, divisor, free, counts = values[:, kept], divisor[kept], free[kept], counts[kept]
-    c = _multipliers(program["adaptive_penalty"], j[kept], varies[kept])
+    of_class = 1.0 if adaptivity.has_penalty_factors() else "auto"
+    stated = of_class if program["adaptive_penalty"] == "auto" else program["adaptive_penalty"]
+    c = _multipliers(stated, j[kept], varies[kept])
     used = rows.s @ (np.abs(A) > zero[j[kept]]) / rows.s.sum()
-    l1, l2 = _penalties(program, A / divisor, rows.s, free, c, counts, used)
+    l1, l2 = _penalties(program, A / divisor, rows.s, free, c, counts, used, factors[kept])
     power = np.exp2(np.round(np.log2(divisor)))
     change = divisor / power
     return Columns(A / power, power, l1 * change, l2 * change**2, free)
@@ -142,13 +148,14 @@ def _penalties(
     c: FloatArray,
     counts: FloatArray,
     used: FloatArray,
+    factors: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     if program["penalty_weights"] == "count":
-        u1 = u2 = c / counts
+        u1 = u2 = c * factors / counts
     else:
         q = s / s.sum()
         deviation = np.sqrt(q @ (A - q @ A) ** 2) if program["scale"] else np.ones(len(c))
-        u1 = deviation * (1.0 + c * (1.0 - used)) / s.sum()
+        u1 = deviation * (1.0 + c * (1.0 - used)) * factors / s.sum()
         u2 = deviation * u1
     lam, alpha = program["lam"], program["l1_ratio"]
     return np.where(free, 0.0, alpha * lam * u1), np.where(free, 0.0, (1.0 - alpha) * lam * u2)

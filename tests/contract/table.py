@@ -112,6 +112,7 @@ CASES = [
     Case(AdaptiveRegressor(Polynomial(2), lam=0.5), {"adaptivity__degree": [0, 2]}),
     Case(AdaptiveRegressor("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveRegressor("conditional_mean", lam=0.5), LAM),
+    Case(AdaptiveRegressor("shared_patterns", lam=0.5), LAM),
     Case(AdaptiveRegressor("low_rank_affine", lam=0.5), LAM, slow=True),
     Case(AdaptiveRegressor("fused_patterns", lam=0.5), LAM, slow=True),
     Case(AdaptiveClassifier("static", lam=0.5), LAM),
