@@ -71,6 +71,7 @@ def expected_design(
         pairs=pairs,
         position=np.arange(len(pairs)),
         counts=np.empty(len(pairs)),
+        factors=np.ones(len(pairs)),
         free=(pairs[:, 0] == 0) & ~adaptive,
         adaptive=adaptive,
         n_basis=len(_sets(fitted)),
@@ -78,7 +79,7 @@ def expected_design(
     counts = _expectation(design) @ (law.kept(_atoms(design).sum(axis=1)) * _observed_weights(design, part, s))
     zero = np.append(False, is_constant & (mean == centre))[pairs[:, 0]]
     keep = ~zero & (counts > 0) & (fit_intercept | ~design.free)
-    kept = {name: getattr(design, name)[keep] for name in ("pairs", "position", "free", "adaptive")}
+    kept = {name: getattr(design, name)[keep] for name in ("pairs", "position", "factors", "free", "adaptive")}
     return Design(**{**vars(design), **kept, "counts": counts[keep]})
 
 
