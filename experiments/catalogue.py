@@ -35,6 +35,7 @@ from experiments.studies.partitions.tables import partition_sections
 from experiments.studies.real_design.grid import STUDY as REAL_DESIGN
 from experiments.studies.recommendation.grid import STUDY as RECOMMENDATION
 from experiments.studies.recommendation.tables import recommendation_sections
+from experiments.studies.shift.grid import STUDY as SHIFT
 from experiments.studies.stack.grid import STUDY as STACK
 from experiments.studies.stack.tables import stack_sections
 from experiments.studies.synthetic.grid import STUDY as SYNTHETIC
@@ -90,6 +91,7 @@ CATALOGUE: Catalogue = {
             refine=by_draw,
             score_words=r2_words,
         ),
+        Presentation(SHIFT, lambda table: [], labels=LABELS, score_words=r2_words),
         Presentation(INTERVALS, interval_sections, drawings=interval_drawings, labels=INTERVAL_LABELS, compared=False),
     )
 }

@@ -1,9 +1,9 @@
 """Missingness mechanisms with structure across rows or columns, as in panels, surveys and sensor networks.
 
-    Blocks             rectangles of adjacent rows and columns are missing together, each with probability p       (MCAR)
-    Dropout            columns are in the order of time; a row that drops out at column j lacks all later ones, and does
-                       so with the probability sigmoid(a + strength z_{i,j-1}), after the last value seen          (MAR)
-    PanelAttrition     rows are in the order of units and waves; a unit that leaves at a wave lacks all later ones (MCAR)
+    Blocks             rectangles of adjacent rows and columns are missing together, each with probability p      (MCAR)
+    Dropout            columns are in the order of time; a row that drops out at column j lacks all later ones, and
+                       does so with the probability sigmoid(a + strength z_{i,j-1}), after the last value seen     (MAR)
+    PanelAttrition     rows are in the order of units and waves; a unit that leaves lacks all later waves         (MCAR)
     QuantileAtRandom   missing only in the rows with the largest values of given columns, which are never missing  (MAR)
     LatentFactor       M_ij ~ Bernoulli(sigmoid(a_j + strength s_ij)), s_ij the factors of row i, which are the leading
                        principal components of the values, times loadings drawn for each column                   (NMAR)
