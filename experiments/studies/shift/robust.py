@@ -14,7 +14,9 @@ the mean loss of the worst patterns that make up the share 1 - beta of the rows.
     minimise  (1/n) sum_i max_{|D| <= k} (r_i + sum_{j in D} z_ij w_j)^2 + lam / (2 n) |w|^2
 
 The inner maximum is that of two sums of the k largest positive parts, of z_ij w_j added to r_i and of -z_ij w_j added
-to -r_i; by duality  sum of the k largest (v_j)_+  =  min { k theta + sum_j mu_j : theta, mu >= 0, mu_j >= v_j - theta }.
+to -r_i; by duality the sum of the k largest (v_j)_+ is
+
+    min { k theta + sum_j mu_j :  theta >= 0, mu >= 0, mu_j >= v_j - theta }.
 """
 
 from typing import Any, Self
