@@ -18,6 +18,8 @@ if getattr(formulations, "DISTRIBUTION", None) != "admiss":
 from admiss._version import __version__
 
 if TYPE_CHECKING:
+    from admiss.augmentation.estimators import DeletionAugmentedClassifier as DeletionAugmentedClassifier
+    from admiss.augmentation.estimators import DeletionAugmentedRegressor as DeletionAugmentedRegressor
     from admiss.compare.classes import compare_classes as compare_classes
     from admiss.estimator.reliance import reliance as reliance
     from admiss.finite.cv import FiniteClassifierCV as FiniteClassifierCV
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 # Imported on first use: a worker or a command that needs none of them starts at once.
 _PUBLIC = {
+    "admiss.augmentation.estimators": ("DeletionAugmentedClassifier", "DeletionAugmentedRegressor"),
     "admiss.compare.classes": ("compare_classes",),
     "admiss.estimator.reliance": ("reliance",),
     "admiss.finite.cv": ("FiniteClassifierCV", "FiniteRegressorCV"),

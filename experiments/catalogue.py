@@ -37,6 +37,10 @@ from experiments.studies.partitions.tables import partition_sections
 from experiments.studies.real_design.grid import STUDY as REAL_DESIGN
 from experiments.studies.recommendation.grid import STUDY as RECOMMENDATION
 from experiments.studies.recommendation.tables import recommendation_sections
+from experiments.studies.shift.figures import LABELS as SHIFT_LABELS
+from experiments.studies.shift.figures import shift_drawings
+from experiments.studies.shift.grid import STUDY as SHIFT
+from experiments.studies.shift.tables import shift_sections
 from experiments.studies.stack.grid import STUDY as STACK
 from experiments.studies.stack.tables import stack_sections
 from experiments.studies.synthetic.grid import STUDY as SYNTHETIC
@@ -93,6 +97,7 @@ CATALOGUE: Catalogue = {
             score_words=r2_words,
         ),
         Presentation(CLASSES, classes_sections, drawings=_seconds, labels=LABELS, score_words=r2_words),
+        Presentation(SHIFT, shift_sections, drawings=shift_drawings, labels=SHIFT_LABELS, score_words=r2_words),
         Presentation(INTERVALS, interval_sections, drawings=interval_drawings, labels=INTERVAL_LABELS, compared=False),
     )
 }

@@ -18,6 +18,7 @@ from admiss.datasets.generated.interacting import make_interacting
 from admiss.datasets.generated.synthetic import SyntheticData, make_synthetic
 from admiss.datasets.mechanisms.composed import Adversarial, Either, Only, Together
 from admiss.datasets.mechanisms.single import AtRandom, Censoring, CompletelyAtRandom, Mechanism, SelfMasking
+from admiss.datasets.mechanisms.structured import Blocks, Dropout, LatentFactor, PanelAttrition, QuantileAtRandom
 from admiss.datasets.paper.instances import paper_instance, paper_instances
 from admiss.datasets.real.authors_encoding import real_target_rows, summary
 from admiss.datasets.real.load import list_datasets, load_dataset
@@ -27,14 +28,19 @@ from admiss.datasets.semi_synthetic_designs import SemiSyntheticData, semi_synth
 __all__ = [
     "Adversarial",
     "AtRandom",
+    "Blocks",
     "Censoring",
     "CompletelyAtRandom",
     "DataUnavailableError",
     "Dataset",
+    "Dropout",
     "Either",
+    "LatentFactor",
     "Mechanism",
     "Only",
     "Origin",
+    "PanelAttrition",
+    "QuantileAtRandom",
     "SelfMasking",
     "SemiSyntheticData",
     "SyntheticData",

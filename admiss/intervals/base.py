@@ -7,12 +7,12 @@ no longer exchangeable with them, and the coverage falls below its level.
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from admiss.estimator.frames import GivesFrames
 from admiss.estimator.notices import warn
 from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import AllowsMissing, feature_names, is_number, read_features, unchanged_on_error
@@ -32,7 +32,7 @@ MDA_PROMISES = {
 }
 
 
-class PatternConformal(AllowsMissing, BaseEstimator):
+class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
     """Base of the two estimators, which provide models, outputs and scores."""
 
     # How the report calls the size of a set.
@@ -45,7 +45,6 @@ class PatternConformal(AllowsMissing, BaseEstimator):
     calibration_size: float
     randomize: bool
     basis_: PatternBasis
-    library_: Any
 
     def _check_parameters(self) -> None:
         levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
@@ -178,17 +177,6 @@ class PatternConformal(AllowsMissing, BaseEstimator):
         warn(
             f"The sets of {rows:,} of {len(table.codes):,} rows are infinite, for want of calibration rows ({reason})."
         )
-
-    def _remember_frame(self, X: Any) -> None:
-        """Remember the library of a data frame, in which the estimator is given its rows."""
-        frame = nw.from_native(X, pass_through=True)
-        self.library_ = str(frame.implementation) if isinstance(frame, nw.DataFrame) else ""
-
-    def _given(self, X: FloatArray) -> Any:
-        """Rows as the estimator sees them: with the names of the columns, if they had names."""
-        if self.library_ in ("pandas", "polars") and hasattr(self, "feature_names_in_"):
-            return nw.from_numpy(X, schema=list(self.feature_names_in_), backend=self.library_).to_native()
-        return X
 
     def coverage_report(self, X: Any, y: Any) -> CoverageReport:
         """Coverage on test rows: over all, by feature missing and observed, by number missing, by frequent pattern."""

@@ -23,6 +23,8 @@ DEFAULT_ADAPTIVE_PENALTIES = (0.25, 1.0, 4.0)
 FINITE = "finite"
 MOST_LAMBDAS = 10_000
 
+# Folds of a class, ready for paths.
+MakeFolds = Callable[[FoldedRows, Adaptivity, GridOptions], ClassFolds]
 # Adaptivity classes, finite candidates, and the grid of the classes.
 Grid = tuple[list[Adaptivity], list[Any], GridOptions]
 
@@ -32,7 +34,7 @@ class AdaptiveSearch(SearchedModel):
 
     _finite_type: type
     _loss: Loss
-    _class_folds: Callable[[FoldedRows, Adaptivity, GridOptions], ClassFolds]
+    _class_folds: MakeFolds
 
     def __init__(
         self,
@@ -120,11 +122,15 @@ class AdaptiveSearch(SearchedModel):
         return isinstance(item, self._finite_type) or (isinstance(item, str) and item == FINITE)
 
     def _select(self, rows: FoldedRows, grid: Grid) -> Any:
+        return self._select_on(self._class_folds, rows, grid)
+
+    def _select_on(self, class_folds: MakeFolds, rows: FoldedRows, grid: Grid) -> Any:
+        """Select on the folds that ``class_folds`` makes of each class."""
         classes, finite, options = grid
         (n, d), missable = rows.X.shape, int(np.isnan(rows.X).any(axis=0).sum())
         if self._is_auto() and not few_affine_columns(d, missable, n):
             classes = classes[:1]
-        folds = [self._class_folds(rows, adaptivity, options) for adaptivity in classes]
+        folds = [class_folds(rows, adaptivity, options) for adaptivity in classes]
         parts = path_cells(folds, options, self.n_jobs)
         held_out = [candidate.search(rows, self._loss) for candidate in finite]
         for k, (candidate, found) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):

@@ -13,6 +13,8 @@ from admiss import (
     AdaptiveRegressorCV,
     AdaptiveStackClassifier,
     AdaptiveStackRegressor,
+    DeletionAugmentedClassifier,
+    DeletionAugmentedRegressor,
     ExpectedFeatures,
     ExpectedFeaturesClassifier,
     ExpectedFeaturesRegressor,
@@ -62,6 +64,8 @@ DRAWN = {"permuted_columns": "random directions are drawn feature by feature"}
 LEAVE_ONE_OUT = {"weights_are_copies": "leave-one-out leaves out a row with its whole weight, but a single copy"}
 PROPAGATION = {"permuted_columns": "expectation propagation visits features in turn, to 1e-3 standard deviations"}
 SPLIT = {"missing_only_in_predict": "set to the mean of the rows to which the estimator is fitted, not of all rows"}
+DELETED = {"missing_only_in_predict": "every feature has been missing in some copies"}
+COPIES = DELETED | {"permuted_columns": "deletions are drawn feature by feature"}
 NO_RIDGE = {
     "units_of_features": "without a ridge the scale matters in rounding only",
     "check_sample_weight_equivalence_on_dense_data": "the absolute loss without a ridge may have several optima",
@@ -159,6 +163,11 @@ CASES = [
     Case(PatternConformalRegressor(AdaptiveRegressor(lam=0.5), random_state=0), INNER, SPLIT),
     Case(PatternConformalRegressor(QUANTILES, 0.8, "count", "quantile", random_state=0), SHARE, SPLIT, slow=True),
     Case(PatternConformalClassifier(AdaptiveClassifier(lam=0.5), [0.9, 0.8], random_state=0), INNER, SPLIT),
+    Case(DeletionAugmentedRegressor(AdaptiveRegressor(lam=0.5), random_state=0), INNER, DELETED),
+    Case(
+        DeletionAugmentedRegressor(AdaptiveRegressor("conditional_mean", lam=0.5), (0.1, 0.5), 2, 0.3, 0), INNER, COPIES
+    ),
+    Case(DeletionAugmentedClassifier(AdaptiveClassifier(lam=0.5), copies=2, random_state=0), INNER, COPIES),
     tuned(TunedRegressor, "linear", SimpleImputer(keep_empty_features=True)),
     tuned(TunedRegressor, "tree"),
     tuned(TunedRegressor, "forest", not_promised=BOOTSTRAP, slow=True),

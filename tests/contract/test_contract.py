@@ -73,7 +73,7 @@ def test_every_public_estimator_is_under_contract():
     """In the quick tier; partitioners and adaptivity classes as parts of an estimator, in any tier."""
     public = [getattr(module, name) for module in (admiss, admiss.joint, admiss.baselines) for name in module.__all__]
     estimators = {item for item in public if isinstance(item, type) and issubclass(item, BaseEstimator)}
-    assert len(estimators) == 21
+    assert len(estimators) == 23
     assert estimators == {type(case.model) for case in CASES if not case.slow}
     parts = {type(getattr(case.model, "partitioner", None)).__name__ for case in CASES}
     parts |= {

@@ -77,13 +77,9 @@ class AtRandom(Rule):
 
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
-        given = column_numbers(self.given, X.shape[1])
-        if not 0 < len(given) < X.shape[1]:
-            raise ValueError("AtRandom needs at least one given column, and one that is not given.")
-        if np.isnan(X[:, given]).any():
-            raise ValueError("AtRandom needs given columns without missing values.")
+        given = given_columns(type(self).__name__, self.given, X)
         score = standardise(standardise(X[:, given]).mean(axis=1, keepdims=True))
-        M = rng.uniform(size=X.shape) < _probabilities(score, self.fraction, self.strength)
+        M = rng.uniform(size=X.shape) < probabilities(score, self.fraction, self.strength)
         M[:, given] = False
         return M
 
@@ -105,7 +101,7 @@ class SelfMasking(Rule):
 
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
-        return rng.uniform(size=X.shape) < _probabilities(standardise(X), self.fraction, self.strength)
+        return rng.uniform(size=X.shape) < probabilities(standardise(X), self.fraction, self.strength)
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ class Censoring(Rule):
         for j in range(X.shape[1]):
             rows = np.flatnonzero(~np.isnan(X[:, j]))
             count = round(self.fraction * len(rows))
-            ordered = rows[_order(X[rows, j] if high[j] else -X[rows, j], rng)]
+            ordered = rows[order_of_values(X[rows, j] if high[j] else -X[rows, j], rng)]
             above = count - count // 2 if self.side == "both" else count
             M[ordered[len(rows) - above :], j] = True
             M[ordered[: count - above], j] = True
@@ -159,6 +155,16 @@ def column_numbers(columns: ArrayLike, d: int) -> IntArray:
     return numbers % d
 
 
+def given_columns(mechanism: str, columns: ArrayLike, X: FloatArray) -> IntArray:
+    """Indices of the columns on which a mechanism depends, after checks."""
+    given = column_numbers(columns, X.shape[1])
+    if not 0 < len(given) < X.shape[1]:
+        raise ValueError(f"{mechanism} needs at least one given column, and one that is not given.")
+    if np.isnan(X[:, given]).any():
+        raise ValueError(f"{mechanism} needs given columns without missing values.")
+    return given
+
+
 def standardise(X: FloatArray) -> FloatArray:
     """Columns with mean 0 and standard deviation 1 over their observed values; constant columns are 0."""
     # A column that is never observed has no mean and stays NaN.
@@ -169,7 +175,7 @@ def standardise(X: FloatArray) -> FloatArray:
     return np.where(is_constant & ~np.isnan(X), 0.0, Z)
 
 
-def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArray:
+def probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArray:
     """sigmoid(a_j + strength z_ij), with mean ``fraction`` over the observed rows of each column."""
     if not np.isfinite(strength):
         raise ValueError(f"strength must be a finite number, not {strength!r}.")
@@ -188,7 +194,7 @@ def _probabilities(Z: FloatArray, fraction: float, strength: float) -> FloatArra
     return chance
 
 
-def _order(x: FloatArray, rng: np.random.RandomState) -> IntArray:
+def order_of_values(x: FloatArray, rng: np.random.RandomState) -> IntArray:
     """Rows in increasing order of value, ties in random order."""
     if len(np.unique(x)) == len(x):
         return np.asarray(np.argsort(x), dtype=np.int64)

@@ -12,10 +12,15 @@ from scipy.stats import norm
 from admiss.datasets import (
     Adversarial,
     AtRandom,
+    Blocks,
     Censoring,
     CompletelyAtRandom,
+    Dropout,
     Either,
+    LatentFactor,
     Only,
+    PanelAttrition,
+    QuantileAtRandom,
     SelfMasking,
     Together,
 )
@@ -42,14 +47,16 @@ def X():
     )
 
 
-IN_EXPECTATION = [CompletelyAtRandom, SelfMasking, lambda p: SelfMasking(p, -5.0), lambda p: AtRandom(p, [0, 3])]
+IN_EXPECTATION = [CompletelyAtRandom, SelfMasking, lambda p: SelfMasking(p, -5.0), lambda p: AtRandom(p, [0, 3]),
+                  lambda p: QuantileAtRandom(p, [0, 3], 0.9), LatentFactor,
+                  lambda p: LatentFactor(p, 8, -4.0)]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", IN_EXPECTATION)
 @pytest.mark.parametrize("p", [0.05, 0.3, 0.8])
 def test_rates_in_expectation(X, make, p):
     mechanism = make(p)
-    columns = [1, 2, 4, 5, 6, 7] if isinstance(mechanism, AtRandom) else range(8)
+    columns = [1, 2, 4, 5, 6, 7] if isinstance(mechanism, AtRandom | QuantileAtRandom) else range(8)
     rates = draw(mechanism, X).mean(axis=0)[list(columns)]
     np.testing.assert_allclose(rates, p, atol=five_errors(p))
 
@@ -176,6 +183,77 @@ def test_nothing_is_written_into_the_matrix(X):
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.parametrize("p", [0.0, 0.05, 0.3, 0.8, 1.0])
+@pytest.mark.parametrize("strength", [0.0, 2.0, -5.0])
+def test_dropout_is_monotone_with_the_stated_rate(X, p, strength):
+    M = draw(Dropout(p, strength), X)
+    assert (M[:, 1:] >= M[:, :-1]).all()
+    # the shares of rows are independent, between 0 and 1
+    assert M.mean() == pytest.approx(p, abs=five_errors(p) + 1e-12)
+    holes = np.where(np.random.RandomState(2).uniform(size=X.shape) < 0.3, np.nan, X)
+    gone = np.isnan(holes)
+    assert draw(Dropout(p, strength), holes)[~gone].mean() == pytest.approx(p, abs=1.5 * five_errors(p) + 1e-12)
+
+
+def test_dropout_depends_on_the_last_value_seen():
+    X = np.random.RandomState(0).normal(size=(ROWS, 3))
+    M = draw(Dropout(0.4, strength=3.0), X)
+    left = M[:, 1] & ~M[:, 0]
+    stays = ~M[:, 0]
+    assert np.corrcoef(left[stays], X[stays, 0])[0, 1] > 0.3
+    assert abs(np.corrcoef(left[stays], X[stays, 1])[0, 1]) < 5 / np.sqrt(stays.sum())
+
+
+@pytest.mark.parametrize("p", [0.0, 0.05, 0.3, 0.8])
+def test_units_leave_a_panel_for_good(X, p):
+    M = draw(PanelAttrition(p, waves=5, kept=[0]), X)
+    assert not M[:, 0].any()
+    gone = M[:, 1].reshape(-1, 5)
+    np.testing.assert_array_equal(M[:, 1:], np.repeat(M[:, [1]], 7, axis=1))
+    assert not gone[:, 0].any()
+    assert (gone[:, 1:] >= gone[:, :-1]).all()
+    assert gone.mean() == pytest.approx(p, abs=five_errors(p, ROWS / 5))
+    rest = draw(PanelAttrition(0.3, waves=7), X[:100])  # the last unit has two waves
+    assert rest[::7].sum() == 0
+
+
+@pytest.mark.parametrize("p", [0.0, 0.05, 0.3, 1.0])
+def test_blocks_are_rectangles(X, p):
+    M = draw(Blocks(p, rows=10, columns=3), X)
+    cells = M.reshape(-1, 10, 8)
+    np.testing.assert_array_equal(cells, np.repeat(cells[:, :1], 10, axis=1))
+    for columns in ([0, 1, 2], [3, 4, 5], [6, 7]):
+        assert (M[:, columns] == M[:, columns[:1]]).all()
+        assert M[:, columns].mean() == pytest.approx(p, abs=five_errors(p, ROWS / 10))
+    assert p in (0.0, 1.0) or abs(np.corrcoef(M[::10, 0], M[::10, 3])[0, 1]) < 5 / np.sqrt(ROWS / 10)
+
+
+def test_quantiles_of_given_columns_decide():
+    X = np.random.RandomState(0).normal(size=(ROWS, 4))
+    M = draw(QuantileAtRandom(0.2, given=[0, 1], share=0.4), X)
+    score = X[:, :2].sum(axis=1)
+    low = score < np.quantile(score, 0.6) - 1e-2
+    assert not M[low].any()
+    assert not M[:, :2].any()
+    high = score > np.quantile(score, 0.6) + 1e-2
+    assert M[high, 2].mean() == pytest.approx(0.5, abs=five_errors(0.5, high.sum()))
+    assert abs(np.corrcoef(M[high, 2], score[high])[0, 1]) < 5 / np.sqrt(high.sum())
+    assert draw(QuantileAtRandom(0.4, share=0.4), np.ones((1000, 2))).sum() == 400
+
+
+def test_factors_behind_the_values_decide():
+    rng = np.random.RandomState(0)
+    factor = rng.normal(size=ROWS)
+    X = factor[:, None] * [1.0, 1.0, -1.0, 2.0] + 0.3 * rng.normal(size=(ROWS, 4))
+    M = draw(LatentFactor(0.3, rank=1, strength=3.0), X)
+    found = [np.corrcoef(M[:, j], factor)[0, 1] for j in range(4)]
+    assert min(np.abs(found)) > 0.4
+    assert np.corrcoef(M[:, 0], M[:, 3])[0, 1] * found[0] * found[3] > 0
+    # given the factor, columns are independent
+    thin = np.abs(factor) < 0.1
+    assert abs(np.corrcoef(M[thin, 0], M[thin, 1])[0, 1]) < 5 / np.sqrt(thin.sum()) + 0.05
+
+
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
@@ -190,6 +268,15 @@ def test_nothing_is_written_into_the_matrix(X):
         (Only(CompletelyAtRandom(0.3), [0.5]), "numbers from 0 to 7"),
         (Adversarial(CompletelyAtRandom(0.3)), "a mechanism with fewer patterns"),
         (Together(CompletelyAtRandom(0.3), 0), "at least 1"),
+        (Blocks(0.3, rows=0), "rows must be a positive whole number"),
+        (Blocks(0.3, columns=1.5), "columns must be a positive whole number"),
+        (Dropout(1.2), "between 0 and 1"),
+        (Dropout(0.3, strength=np.inf), "strength must be a finite number"),
+        (LatentFactor(0.3, rank=0), "rank must be a positive whole number"),
+        (LatentFactor(0.3, strength=np.nan), "strength must be a finite number"),
+        (PanelAttrition(0.9, waves=5), "At most the share 0.8 of 20000 rows can leave in 5 waves"),
+        (QuantileAtRandom(0.6, share=0.5), "fraction must be at most share=0.5"),
+        (QuantileAtRandom(0.3, given=range(8)), "one that is not given"),
     ],
 )
 def test_bad_mechanisms(X, mechanism, words):
@@ -203,7 +290,8 @@ def test_given_columns_must_be_observed(X):
 
 
 BASIC = [CompletelyAtRandom(0.3), AtRandom(0.3), SelfMasking(0.3), Censoring(0.3), Censoring(0.3, "below"),
-         Together(Censoring(0.3)), Either([Censoring(0.3), SelfMasking(0.1)]), Only(Censoring(0.3), [1])]  # fmt: skip
+         Together(Censoring(0.3)), Either([Censoring(0.3), SelfMasking(0.1)]), Only(Censoring(0.3), [1]),
+         Blocks(0.3, rows=2, columns=1), Dropout(0.3), LatentFactor(0.3, rank=1), QuantileAtRandom(0.3)]  # fmt: skip
 
 
 @pytest.mark.parametrize("mechanism", BASIC)
@@ -229,7 +317,9 @@ def test_infinities_are_refused(mechanism):
         draw(mechanism, np.array([[1.0, np.inf], [2.0, 3.0], [0.0, 1.0]]))
 
 
-@pytest.mark.parametrize("mechanism", [mechanism for mechanism in BASIC if not isinstance(mechanism, AtRandom)])
+@pytest.mark.parametrize(
+    "mechanism", [mechanism for mechanism in BASIC if not isinstance(mechanism, AtRandom | QuantileAtRandom)]
+)
 def test_one_row_and_empty_columns(mechanism):
     assert draw(mechanism, np.array([[1.0, 2.0]])).shape == (1, 2)
     M = draw(mechanism, np.column_stack([np.full(50, np.nan), np.arange(50.0)]))

@@ -1,0 +1,211 @@
+"""Any estimator that accepts missing values, trained on rows with further deletions.
+
+A model that is trained under one law of missingness and used under another (sensors fail, forms change) meets patterns
+that it has seen rarely or never. Here training rows also occur with further features deleted at random, at a rate drawn
+for each copy; ``deletions`` has the law. The folds of a search are made of whole rows, a row with its copies, so that
+hyper-parameters are selected under the same law.
+
+*Where it loses.* Without a shift the model spends effort on patterns that do not occur: its loss is small under
+missingness completely at random, and real if missingness depends on values (censoring), since deletions at random make
+an indicator m_j say less about x_j. The study ``shift`` measures both.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from admiss.augmentation.deletions import Deletions, with_copies
+from admiss.augmentation.expected_fit import fit_expected, is_exact
+from admiss.augmentation.whole_rows import with_whole_rows
+from admiss.estimator.frames import GivesFrames
+from admiss.estimator.seeds import read_random_state, seeded
+from admiss.estimator.validation import (
+    AllowsMissing,
+    read_classes,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from admiss.joint.predictor import weight_parameter
+from formulations.arrays import FloatArray, IntArray
+
+AUTO = "auto"
+# Copies of each row if the expectation over deletions is not computed exactly.
+COPIES = 4
+# Weights that differ by less than this share are equal.
+EQUAL = 1e-9
+
+
+class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
+    """Parameters and fit, for both tasks."""
+
+    def __init__(
+        self, estimator: Any, rate: Any = (0.0, 0.7), copies: Any = AUTO, keep: float = 0.5, random_state: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.rate = rate
+        self.copies = copies
+        self.keep = keep
+        self.random_state = random_state
+
+    def _check_parameters(self) -> Deletions:
+        is_auto = isinstance(self.copies, str) and self.copies == AUTO
+        is_whole = isinstance(self.copies, int | np.integer) and not isinstance(self.copies, bool) and self.copies >= 1
+        if not is_auto and not is_whole:
+            raise ValueError(f"copies must be 'auto' or a positive whole number, not {self.copies!r}.")
+        right = is_classifier if isinstance(self, ClassifierMixin) else is_regressor
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type) or not right(self.estimator):
+            task = "classifier" if isinstance(self, ClassifierMixin) else "regressor"
+            raise ValueError(f"estimator must be a {task} that accepts NaN, not {self.estimator!r}.")
+        return Deletions.of(self.rate, self.keep)
+
+    def _fit(self, X: Any, rows: FloatArray, y: Any, labels: IntArray | None, sample_weight: Any) -> None:
+        """Fit to the rows read from X, whose labels are codes of y in classification."""
+        law, random = self._check_parameters(), read_random_state(self.random_state)
+        model = seeded(self.estimator, int(random.randint(2**31 - 1)))
+        if self.copies == AUTO and is_exact(model):
+            self.estimator_, self.copies_ = fit_expected(model, X, y, sample_weight, law), np.inf
+            return
+        copies = COPIES if self.copies == AUTO else int(self.copies)
+        s = read_weights(sample_weight, rows)
+        used = s > 0
+        code = y[used] if labels is None else labels[used]
+        index, augmented, weights = with_copies(rows[used], code, s[used], law, copies, random)
+        arguments = self._weight_arguments(model, weights, copies)
+        model = with_whole_rows(model, rows, y, labels, s, index, random.randint(2**31 - 1))
+        self.estimator_ = model.fit(self._given(augmented), y[used][index], **arguments)
+        self.copies_ = copies
+
+    def _weight_arguments(self, model: Any, weights: FloatArray, copies: int) -> dict[str, FloatArray]:
+        name = weight_parameter(model)
+        if name is not None:
+            return {name: weights}
+        if np.ptp(weights) > EQUAL * weights.max():
+            raise ValueError(
+                f"{type(model).__name__} is not known to take sample_weight: pass no weights and use "
+                f"keep={1 / (1 + copies)!r}, with which a row weighs as much as each of its {copies} copies."
+            )
+        return {}
+
+    def _rows_to_predict(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._given(read_features(self, X, reset=False))
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the estimator."""
+        rows = self._rows_to_predict(X)
+        return self.estimator_.predict(rows)
+
+
+class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
+    """A regressor that is also trained on its rows with further values deleted, for use under other missingness.
+
+    Without a shift of the law of missingness it loses: about nothing to .02 of R2 under missingness completely at
+    random, and .02 to .05 under censoring. Use it if features will be missing more often, or in other combinations,
+    than in training.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any regressor that accepts NaN, pipelines and searches included. A search (with a parameter ``cv``), alone or at
+        the end of a pipeline, selects on folds of whole rows, a row with its copies; a search inside of another one,
+        and the candidates of a stack, make folds of their own. Searches of scikit-learn score held-out rows without
+        weights.
+    rate : (float, float) or float
+        The rate of deletions is uniform between these numbers, drawn for each copy.
+    copies : "auto" or int
+        Copies of each row with deletions. "auto" computes the expectation over all deletions instead, for
+        :class:`AdaptiveRegressor` and :class:`AdaptiveRegressorCV` with squared loss, penalties by counts and static,
+        affine-intercept, affine or polynomial classes; for all others it means 4.
+    keep : float
+        Share of its weight that a row keeps as it is; its copies share the rest. Estimators without ``sample_weight``
+        need keep = 1 / (1 + copies).
+    random_state : int, RandomState or None
+        Seed of deletions, folds, and estimators without a seed of their own.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted estimator. After an expectation its certificate is that of the expected program.
+    copies_ : int or inf
+        Copies of each row; infinity for the expectation.
+    n_features_in_, feature_names_in_
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor, DeletionAugmentedRegressor
+    >>> from admiss.datasets import CompletelyAtRandom, make_synthetic
+    >>> data = make_synthetic(n=500, missing_fraction=0.1, random_state=0)
+    >>> plain = AdaptiveRegressor("affine").fit(data.X_train, data.y_train)
+    >>> augmented = DeletionAugmentedRegressor(AdaptiveRegressor("affine")).fit(data.X_train, data.y_train)
+    >>> shifted = np.where(CompletelyAtRandom(0.5)(data.X_test, 0), np.nan, data.X_test)
+    >>> augmented.score(shifted, data.y_test) > plain.score(shifted, data.y_test)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator to the rows and their copies; a weight equals that many copies of the row."""
+        self._check_parameters()
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            self._remember_frame(X)
+            self._fit(X, rows, read_regression_target(self, y, len(rows)), None, sample_weight)
+        return self
+
+
+def _has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self.estimator, name))
+
+
+class DeletionAugmentedClassifier(ClassifierMixin, DeletionAugmented):
+    """A classifier that is also trained on its rows with further values deleted, for use under other missingness.
+
+    Parameters
+    ----------
+    estimator, rate, copies, keep, random_state
+        As in :class:`DeletionAugmentedRegressor`; copies are always drawn.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    estimator_, copies_, n_features_in_, feature_names_in_
+        As in :class:`DeletionAugmentedRegressor`.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveClassifier, DeletionAugmentedClassifier
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, missing_fraction=0.1, random_state=0)
+    >>> model = DeletionAugmentedClassifier(AdaptiveClassifier(), random_state=0)
+    >>> model.fit(data.X_train, data.y_train > 0).score(data.X_test, data.y_test > 0) > 0.7
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the estimator to the rows and their copies; a weight equals that many copies of the row."""
+        self._check_parameters()
+        with unchanged_on_error(self):
+            rows = read_features(self, X, reset=True)
+            self._remember_frame(X)
+            self.classes_, codes = read_classes(self, y, len(rows))
+            if len(self.classes_) < 2:
+                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            self._fit(X, rows, self.classes_[codes], codes, sample_weight)
+            self.classes_ = np.asarray(self.estimator_.classes_)
+        return self
+
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class."""
+        rows = self._rows_to_predict(X)
+        return np.asarray(self.estimator_.predict_proba(rows))
+
+    @_has("decision_function")  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> FloatArray:
+        """Decision function of the estimator."""
+        rows = self._rows_to_predict(X)
+        return np.asarray(self.estimator_.decision_function(rows))
