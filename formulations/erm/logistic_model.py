@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.erm.active_set import cholesky, cholesky_solve
+from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.erm.logistic_rows import add_products, set_curvatures
 from formulations.jit import compiled
 
@@ -100,7 +100,7 @@ def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
             for k in range(i + 1):
                 Lf[i, k] = B[m + i, m + k]
             Lf[i, i] += share * Lf[i, i] + 1e-100
-        if cholesky(Lf, f):
+        if cholesky(Lf, f, 0):
             return
         share = max(1e-9, 10.0 * share)
 

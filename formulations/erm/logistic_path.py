@@ -132,10 +132,11 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
     evaluate(rows, columns.work, m, point)
     _refresh(rows, point.slope, columns)
     build_model(rows, columns.work, m, point.z, model)
-    stale = False
+    stale, known, has_ridge = False, 0, np.any(v2 != 0.0)
     for step in range(len(lambdas)):
-        m, violation, stale, point, trial = _solve(
-            rows, columns, m, lambdas[step], tolerance, model, stale, point, trial, memory, free_gradient
+        known = 0 if has_ridge else known
+        m, violation, stale, known, point, trial = _solve(
+            rows, columns, m, lambdas[step], tolerance, model, stale, known, point, trial, memory, free_gradient
         )
         for k in range(m):
             solutions[step, columns.work[k]] = point.w[k]
@@ -145,24 +146,24 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
 
 
 @compiled
-def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
+def _solve(rows, columns, m, lam, tolerance, model, stale, known, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
     """Newton steps from the point to the solution at lambda.
 
     Returns the size of the working set, the violation of the conditions, whether the model is that of another point,
-    the solution, and memory for another point.
+    the rows of its factor that are known, the solution, and memory for another point.
     """
     b, product, before_step, L, F, x, before, q_before = memory
     work, l1, l2 = columns.work, columns.l1, columns.l2
     m, outside = _join(rows, lam, 0.0, columns, m, point, model)
     scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
     violation = _conditions(m, columns, point)
-    first = True
+    first, sweep = True, True
     for _ in range(MAX_STEPS):
         if violation <= tolerance:
             joined, outside = _join(rows, lam, tolerance, columns, m, point, model)
             if joined == m:
                 break
-            m = joined
+            m, sweep = joined, True
             scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
             violation = _conditions(m, columns, point)
         # the minimiser of the quadratic model
@@ -170,7 +171,10 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
         set_product(model.H, m, trial.w, product)
         copy(m, product, before_step)
         accuracy = CONDITION_TOLERANCE * linear_term(m, point, model, product, first, free_gradient, b)
-        solve_quadratic(model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy)
+        _, known = solve_quadratic(
+            model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy, known, sweep
+        )
+        sweep = False
         set_free(m, point, model, free_gradient, trial)
         evaluate(rows, work, m, trial)
         new_violation = _conditions(m, columns, trial)
@@ -181,7 +185,7 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
                 if not stale and not first:
                     break
                 build_model(rows, work, m, point.z, model)
-                stale, first = False, False
+                stale, first, known = False, False, 0
                 continue
             if share < 1.0:
                 evaluate(rows, work, m, trial)
@@ -191,9 +195,10 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
         stale = new_violation <= max(SLOW * violation, tolerance)
         if not stale:
             build_model(rows, work, m, trial.z, model)
+            known = 0
         point, trial = trial, point
         violation, first = new_violation, False
-    return m, max(violation, outside), stale, point, trial
+    return m, max(violation, outside), stale, known, point, trial
 
 
 @compiled
