@@ -224,35 +224,36 @@ def _join(rows, lam, tolerance, columns, m, point, model):  # type: ignore[no-un
 
     If the bound does not settle a condition, g_j is computed.
     """
-    start, slope, g_known, limit = m, point.slope, columns.g_known, columns.v1
-    if m == len(g_known):
+    slope, g_known, slope_known, inverse = point.slope, columns.g_known, columns.slope_known, columns.inverse
+    work, is_work, v1, norm = columns.work, columns.is_work, columns.v1, columns.norm
+    p, start, largest = len(g_known), m, 0.0
+    if m == p:
         return m, 0.0
     drift = 0.0
     for i in range(len(slope)):
-        change = slope[i] - columns.slope_known[i]
-        drift += change * change * columns.inverse[i]
+        change = slope[i] - slope_known[i]
+        drift += change * change * inverse[i]
     drift = np.sqrt(drift)
     unsettled = 0
-    for j in range(len(g_known)):
-        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+    for j in range(p):
+        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
             unsettled += 1
     if unsettled == 0:
         return m, 0.0
-    if unsettled > REFRESH_SHARE * len(g_known) and drift > 0.0:
+    if unsettled > REFRESH_SHARE * p and drift > 0.0:
         _refresh(rows, slope, columns)
         drift = 0.0
-    largest = 0.0
-    for j in range(len(g_known)):
-        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+    for j in range(p):
+        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
             gradient = g_known[j] if drift == 0.0 else _product(rows.A, j, slope)
-            over = (abs(gradient) - lam * limit[j]) / columns.size[j]
+            over = (abs(gradient) - lam * v1[j]) / columns.size[j]
             if over > tolerance:
-                columns.work[m], columns.is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
+                work[m], is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
                 m += 1
             else:
                 largest = max(largest, over)
     if m > start:
-        extend_model(rows, columns.work, start, m, model)
+        extend_model(rows, work, start, m, model)
     return m, largest
 
 
