@@ -7,7 +7,7 @@ with f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of :m
 b = H w - g_w + K'g_f. Its minimiser is the next point.
 
 * Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
-  corrects. The error of that prediction in the gradient is nearly the same at the next lambda, and is added to it.
+  corrects. The errors of such predictions in the gradient are extrapolated to the next one, and added to it.
 * The Hessian is reused as long as steps with it converge fast. A step that does not reduce the violation of the
   conditions must decrease the objective; otherwise it is repeated with a new Hessian, then halved.
 * A column joins the working set when its condition |g_j| <= lambda v1_j is violated. Most conditions are checked

@@ -95,9 +95,7 @@ def penalised_path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def
         while True:
             m = _join(H, b, v1, lam, w_all, q_all, work, is_work, m, HW, w, q, bW)
             scale_penalty(m, work, v1, v2, lam, l1, l2)
-            support, known = solve_quadratic(
-                HW, m, bW, l1, l2, w, q, L, F, x, before, q_before, tolerance, known, True
-            )
+            support, known = solve_quadratic(HW, m, bW, l1, l2, w, q, L, F, x, before, q_before, tolerance, known, True)
             _scatter(m, work, w, w_all)
             if m == p or not _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w, tolerance):
                 break
