@@ -7,8 +7,8 @@ glmnet by the CPU time of its fits alone. All peers solve the same problems:
 * glmnet receives its data in its own terms (:mod:`experiments.bench.glmnet`);
 * scikit-learn has no penalty factors; scaling the columns is equivalent only for the lasso, which is compared;
 * cvxpy solves the stated program, compiled once per fold and adaptive penalty; its objective is compared on 30 random
-  points of the grid, or on as many as it solves in CVXPY_SECONDS. Logistic programs of more than CVXPY_ENTRIES entries are
-  left out for their time.
+  points of the grid, or on as many as it solves in CVXPY_SECONDS. Logistic programs of more than CVXPY_ENTRIES
+  entries are left out for their time.
 
 glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. A random
 sample of its paths is measured and scaled (marked ~), and of ours if the grid takes more than OWN_SECONDS. Ratios are
@@ -53,9 +53,9 @@ N_FOLDS = 5
 N_PATHS = len(L1_RATIOS) * len(ADAPTIVE_PENALTIES) * N_FOLDS
 PAIRS = 3
 # CPU seconds above which our grid is sampled, those of glmnet on one sample, and the least and largest sample.
-OWN_SECONDS, SAMPLE_SECONDS, LEAST_SAMPLE, LARGEST_SAMPLE = 20.0, 4.0, 2, 30
+OWN_SECONDS, SAMPLE_SECONDS, LEAST_SAMPLE, LARGEST_SAMPLE = 8.0, 2.0, 2, 30
 # Points of the grid for cvxpy, the CPU seconds after which there are no more, and the largest logistic program.
-CVXPY_POINTS, CVXPY_SECONDS, CVXPY_ENTRIES = 30, 15.0, 2_000_000
+CVXPY_POINTS, CVXPY_SECONDS, CVXPY_ENTRIES = 30, 4.0, 2_000_000
 CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine": Affine(), "degree 2": Polynomial(2)}
 
 
