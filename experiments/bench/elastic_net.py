@@ -81,18 +81,22 @@ WORKLOADS = [
 ]
 
 
+# Grids that are summed path by path.
+SUMMED = [("affine", 100), ("affine intercept", 1000), ("affine", 1000), ("affine", 10_000), ("degree 2", 1000)]
+
+
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Run the missing measurements, and return the report."""
+    """Run the missing measurements, the longest first, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
-    logistic = [Workload("logistic", "affine", 100, 10)] if quick else [w for w in WORKLOADS if w.loss == "logistic"]
-    for workload in logistic:
+    summed = [Workload("logistic", name, n, 10) for name, n in (SUMMED[:1] if quick else SUMMED)]
+    for workload in summed:
         cached(folder / f"paths-{workload.key}.json", partial(measure_paths, workload))
-    for workload in workloads:
+    for workload in reversed(workloads):
         cached(folder / f"{workload.key}.json", partial(measure, workload))
     if not quick:
         cached(folder / "large.json", large_fit)
-    return "\n".join([report(folder, workloads), "", *paths_report(folder, logistic)])
+    return "\n".join([report(folder, workloads), "", *paths_report(folder, summed)])
 
 
 def measure_paths(workload: Workload) -> dict[str, Any]:
@@ -127,8 +131,7 @@ def measure(workload: Workload) -> dict[str, Any]:
         glmnet = Glmnet(Path(scratch), workload.loss) if shutil.which("Rscript") else None
         if glmnet:
             guides = [problems[i] for i in rng.choice(len(problems), LEAST_SAMPLE, replace=False)]
-            result["glmnet_threshold"], result["glmnet_error"] = glmnet.loosest(guides)
-            guess = float(np.mean(glmnet.seconds(guides, result["glmnet_threshold"])))
+            result["glmnet_threshold"], result["glmnet_error"], guess = glmnet.loosest(guides)
         count = int(np.clip(SAMPLE_SECONDS / max(guess, 1e-6), LEAST_SAMPLE, LARGEST_SAMPLE))
         result["admiss_paths"], result["glmnet_paths"] = count if sampled else N_PATHS, count
         ours, theirs = [], []
