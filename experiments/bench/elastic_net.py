@@ -7,11 +7,13 @@ glmnet by the CPU time of its fits alone. All peers solve the same problems:
 * glmnet receives its data in its own terms (:mod:`experiments.bench.glmnet`);
 * scikit-learn has no penalty factors; scaling the columns is equivalent only for the lasso, which is compared;
 * cvxpy solves the stated program, compiled once per fold and adaptive penalty; its objective is compared on 30 random
-  points of the grid (2 for large logistic programs).
+  points of the grid, or on as many as it solves in CVXPY_SECONDS. Logistic programs of more than CVXPY_ENTRIES
+  entries are left out for their time.
 
-glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. If a grid
-would take more than a minute, a random sample of its paths is measured and scaled (marked ~). Ratios are medians of 5
-interleaved pairs; the logistic grids are compared path by path too (:mod:`experiments.bench.logistic_paths`).
+glmnet runs at the loosest threshold that keeps its objective within 1e-6 of the optimum on sampled paths. A random
+sample of its paths is measured and scaled (marked ~), and of ours if the grid takes more than OWN_SECONDS. Ratios are
+medians of PAIRS interleaved pairs, on the same paths if both are sampled; the logistic grids are compared path by path
+too (:mod:`experiments.bench.logistic_paths`).
 """
 
 import json
@@ -49,9 +51,11 @@ ADAPTIVE_PENALTIES = (1.0, 2.0, 4.0, 6.0, 8.0, 12.0)
 N_LAMBDAS = 100
 N_FOLDS = 5
 N_PATHS = len(L1_RATIOS) * len(ADAPTIVE_PENALTIES) * N_FOLDS
-PAIRS = 5
-CVXPY_POINTS = 30
-OWN_SAMPLE = 3
+PAIRS = 3
+# CPU seconds above which our grid is sampled, those of glmnet on one sample, and the least and largest sample.
+OWN_SECONDS, SAMPLE_SECONDS, LEAST_SAMPLE, LARGEST_SAMPLE = 8.0, 2.0, 2, 30
+# Points of the grid for cvxpy, the CPU seconds after which there are no more, and the largest logistic program.
+CVXPY_POINTS, CVXPY_SECONDS, CVXPY_ENTRIES = 30, 4.0, 2_000_000
 CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine": Affine(), "degree 2": Polynomial(2)}
 
 
@@ -77,18 +81,22 @@ WORKLOADS = [
 ]
 
 
+# Grids that are summed path by path.
+SUMMED = [("affine", 100), ("affine intercept", 1000), ("affine", 1000), ("affine", 10_000), ("degree 2", 1000)]
+
+
 def run(folder: Path, *, quick: bool = False) -> str:
-    """Run the missing measurements, and return the report."""
+    """Run the missing measurements, the longest first, and return the report."""
     folder.mkdir(parents=True, exist_ok=True)
     workloads = [Workload("squared", "affine", 1000, 10)] if quick else WORKLOADS
-    logistic = [Workload("logistic", "affine", 100, 10)] if quick else [w for w in WORKLOADS if w.loss == "logistic"]
-    for workload in workloads:
-        cached(folder / f"{workload.key}.json", partial(measure, workload))
-    for workload in logistic:
+    summed = [Workload("logistic", name, n, 10) for name, n in (SUMMED[:1] if quick else SUMMED)]
+    for workload in summed:
         cached(folder / f"paths-{workload.key}.json", partial(measure_paths, workload))
+    for workload in reversed(workloads):
+        cached(folder / f"{workload.key}.json", partial(measure, workload))
     if not quick:
         cached(folder / "large.json", large_fit)
-    return "\n".join([report(folder, workloads), "", *paths_report(folder, logistic)])
+    return "\n".join([report(folder, workloads), "", *paths_report(folder, summed)])
 
 
 def measure_paths(workload: Workload) -> dict[str, Any]:
@@ -115,36 +123,33 @@ def measure(workload: Workload) -> dict[str, Any]:
     result: dict[str, Any] = {**asdict(workload), "columns": int(problems[0].A.shape[1])}
     fit(2)  # compiles
     start = time.process_time()
-    problems[rng.integers(len(problems))].fitted_by_engine(workload.loss)
-    sampled = (time.process_time() - start) * N_PATHS > 60
-    result["admiss_paths"] = OWN_SAMPLE if sampled else N_PATHS
+    for i in rng.choice(len(problems), LEAST_SAMPLE, replace=False):
+        problems[i].fitted_by_engine(workload.loss)
+    guess = (time.process_time() - start) / LEAST_SAMPLE
+    sampled = guess * N_PATHS > OWN_SECONDS
     with tempfile.TemporaryDirectory() as scratch:
         glmnet = Glmnet(Path(scratch), workload.loss) if shutil.which("Rscript") else None
         if glmnet:
-            sample = [problems[i] for i in rng.choice(len(problems), 3, replace=False)]
-            result["glmnet_threshold"], result["glmnet_error"] = glmnet.loosest(sample)
-            guess = np.mean(glmnet.seconds(sample, result["glmnet_threshold"]))
-            count = int(np.clip(6.0 / guess, 2, 30))
-            result["glmnet_paths"] = count
+            guides = [problems[i] for i in rng.choice(len(problems), LEAST_SAMPLE, replace=False)]
+            result["glmnet_threshold"], result["glmnet_error"], guess = glmnet.loosest(guides)
+        count = int(np.clip(SAMPLE_SECONDS / max(guess, 1e-6), LEAST_SAMPLE, LARGEST_SAMPLE))
+        result["admiss_paths"], result["glmnet_paths"] = count if sampled else N_PATHS, count
         ours, theirs = [], []
         for _ in range(PAIRS):
-            own_sample = [problems[i] for i in rng.choice(len(problems), OWN_SAMPLE, replace=False)]
+            sample = [problems[i] for i in rng.choice(len(problems), count, replace=False)]
             start = time.process_time()
             if sampled:
-                for problem in own_sample:
+                for problem in sample:
                     problem.fitted_by_engine(workload.loss)
             else:
                 fit(N_LAMBDAS)
-            ours.append((time.process_time() - start) * (N_PATHS / OWN_SAMPLE if sampled else 1))
+            ours.append((time.process_time() - start) * N_PATHS / result["admiss_paths"])
             if glmnet:
-                sample = (
-                    own_sample if sampled else [problems[i] for i in rng.choice(len(problems), count, replace=False)]
-                )
                 theirs.append(np.mean(glmnet.seconds(sample, result["glmnet_threshold"])) * N_PATHS)
     result["admiss"] = float(np.median(ours))
     if theirs:
         result["glmnet"] = float(np.median(theirs))
-        result["ratio"] = float(np.median(np.divide(theirs, ours[: len(theirs)])))
+        result["ratio"] = float(np.median(np.divide(theirs, ours)))
     if workload.loss == "squared":
         result["lasso_ratio"] = _scikit_learn_ratio(problems, rng)
     result.update(_against_cvxpy(workload, problems, rng))
@@ -218,10 +223,11 @@ def _scikit_learn_ratio(problems: list[PathProblem], rng: np.random.Generator) -
 
 def _against_cvxpy(workload: Workload, problems: list[PathProblem], rng: np.random.Generator) -> dict[str, Any]:
     """Largest relative difference of the objective on random points of the grid, and the seconds of a cvxpy grid."""
-    large = workload.loss == "logistic" and workload.n * problems[0].A.shape[1] > 200_000
-    points = 2 if large else CVXPY_POINTS
-    differences, seconds = [], []
-    for _ in range(points):
+    if workload.loss == "logistic" and workload.n * problems[0].A.shape[1] > CVXPY_ENTRIES:
+        return {"cvxpy_points": 0, "cvxpy_difference": None, "cvxpy": None}
+    differences: list[float] = []
+    seconds: list[float] = []
+    while len(seconds) < CVXPY_POINTS and sum(seconds) < CVXPY_SECONDS:
         problem = problems[rng.integers(len(problems))]
         at = rng.integers(N_LAMBDAS)
         objective = problem.objective(workload.loss, *problem.fitted_by_engine(workload.loss))[at]
@@ -237,7 +243,7 @@ def _against_cvxpy(workload: Workload, problems: list[PathProblem], rng: np.rand
         seconds.append(time.process_time() - start)
         differences.append(objective / certificate.objective - 1)
     return {
-        "cvxpy_points": points,
+        "cvxpy_points": len(seconds),
         "cvxpy_difference": float(np.max(np.abs(differences))),
         "cvxpy": float(np.median(seconds)) * N_PATHS * N_LAMBDAS,
     }
@@ -253,7 +259,8 @@ def report(folder: Path, workloads: list[Workload]) -> str:
     for row in rows:
         cells = [row["loss"], row["name"], f"{row['n']:,}", row["d"], row["columns"]]
         cells += [_seconds(row, "admiss"), _seconds(row, "glmnet"), _number(row.get("ratio"), ".1f")]
-        cells += [_number(row["cvxpy"] / row["admiss"], ",.0f"), _number(row.get("lasso_ratio"), ".1f")]
+        cells.append("-" if row["cvxpy"] is None else f"{row['cvxpy'] / row['admiss']:,.0f}")
+        cells.append(_number(row.get("lasso_ratio"), ".1f"))
         table.append([*map(str, cells), _number(row["cvxpy_difference"], ".0e")])
     lines = [
         f"CPU seconds of one thread for a grid of {N_PATHS} paths of {N_LAMBDAS} lambdas (~ scaled from a sample):",

@@ -4,14 +4,13 @@ Medians hide engines that explode on some paths: the sum over the paths of a gri
 data from a seed of their own. Every fit is timed alone, by CPU time, and the peers run at the loosest tolerance that
 keeps their objective within 1e-6 of the optimum on sampled paths. All of them centre the columns within that time.
 
-A grid of which the paths of a peer would take more than BUDGET seconds is sampled, the same paths for everybody. Paths
-that a peer does not finish are counted and left out of its ratio.
+If the paths of a grid would take the peers more than BUDGET seconds, a sample of them is taken, the same for everybody.
+Paths that a peer does not finish are counted and left out of its ratio.
 """
 
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,33 +21,37 @@ from experiments.bench.glmnet import Glmnet
 from experiments.bench.path_problem import PathProblem
 
 # Seed of the data; another one gives other problems.
-SEED = 20
-# CPU seconds of one peer on one grid.
-BUDGET = 120.0
-# Paths on which tolerances are found.
-TOLERANCE_PATHS = 3
+SEED = 31
+# CPU seconds of the peers on one grid.
+BUDGET = 36.0
+# Paths on which tolerances are found, and the CPU seconds of ours on them after which there are no more.
+TOLERANCE_PATHS, TOLERANCE_SECONDS = 3, 0.5
 
 
 def path_sums(problems: list[PathProblem], seed: int = SEED, budget: float = BUDGET) -> dict[str, Any]:
     """CPU seconds of the paths: sum and slowest of each engine, and how many times that of admiss the sum is."""
     rng = np.random.default_rng(seed)
     order = [problems[i] for i in rng.permutation(len(problems))]
-    guides = order[:TOLERANCE_PATHS]
-    for problem in guides:
-        problem.fitted_by_engine("logistic")  # compiles
+    order[0].fitted_by_engine("logistic")  # compiles
+    guides, spent = [order[0]], _seconds(order[0])
+    for problem in order[1:TOLERANCE_PATHS]:
+        if spent < TOLERANCE_SECONDS:
+            guides.append(problem)
+            spent += _seconds(problem)
     with tempfile.TemporaryDirectory() as scratch:
-        peers: dict[str, Callable[[list[PathProblem]], np.ndarray]] = {}
-        result: dict[str, Any] = {"seed": seed}
+        peers: dict[str, Glmnet | Adelie] = {}
         if shutil.which("Rscript"):
-            peers["glmnet"], result["glmnet_threshold"] = _at_loosest(Glmnet(Path(scratch), "logistic"), guides)
+            peers["glmnet"] = Glmnet(Path(scratch), "logistic")
         if python := adelie_python():
-            peers["adelie"], result["adelie_tolerance"] = _at_loosest(Adelie(Path(scratch), python), guides)
-        longest = max((float(np.nanmean(seconds(guides))) for seconds in peers.values()), default=0.0)
-        sample = order[: max(TOLERANCE_PATHS, int(min(len(order), budget / max(longest, 1e-6))))]
+            peers["adelie"] = Adelie(Path(scratch), python)
+        found = {name: peer.loosest(guides) for name, peer in peers.items()}
+        together = sum(seconds for _, _, seconds in found.values())
+        sample = order[: max(len(guides), int(min(len(order), budget / max(together, 1e-6))))]
+        result: dict[str, Any] = {"seed": seed, "tolerances": {name: found[name][0] for name in peers}}
         ours = np.array([_seconds(problem) for problem in sample])
         result |= {"paths": len(sample), "admiss": float(ours.sum()), "admiss_slowest": float(ours.max())}
-        for name, seconds in peers.items():
-            theirs = seconds(sample)
+        for name, peer in peers.items():
+            theirs = peer.seconds(sample, found[name][0])
             done = np.isfinite(theirs)
             result[name], result[f"{name}_slowest"] = (
                 float(theirs[done].sum()),
@@ -57,12 +60,6 @@ def path_sums(problems: list[PathProblem], seed: int = SEED, budget: float = BUD
             result[f"{name}_unfinished"] = int((~done).sum())
             result[f"{name}_ratio"] = float(theirs[done].sum() / ours[done].sum())
     return result
-
-
-def _at_loosest(peer: Glmnet | Adelie, guides: list[PathProblem]) -> tuple[Callable[..., np.ndarray], float]:
-    """The seconds of a peer at its loosest tolerance, and that tolerance."""
-    tolerance, _ = peer.loosest(guides)
-    return lambda sample: peer.seconds(sample, tolerance), tolerance
 
 
 def _seconds(problem: PathProblem) -> float:

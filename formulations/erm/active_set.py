@@ -9,12 +9,11 @@ with H positive semidefinite. From a start w with q = H w
    condition, w is optimal to rounding error. If a sign flips, the step is clipped at 0, or cut short if clipping would
    not decrease the objective, and 2 follows again on the smaller support; if a coordinate wants to enter, 1 follows.
 
-If K is singular, 2 is a proximal step. The compiled loops use the Cholesky factorisation below, since LAPACK raises on
-singular matrices. Arrays may be longer than m; entries past the first m are not touched.
+If K is singular, 2 is a proximal step. Rows of the Cholesky factor of K stay valid up to the first change of the
+support. Arrays may be longer than m; entries past the first m are not touched.
 """
 
-import numpy as np
-
+from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.jit import compiled
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
@@ -22,35 +21,39 @@ CONDITION_TOLERANCE = 1e-10
 # Sweeps between two direct solves, and rounds of both before giving up.
 SWEEPS = 2
 MAX_ROUNDS = 2000
+# A coordinate that falls to this share of its size is set to 0.
+NEGLIGIBLE = 1e-14
 # Proximal steps on a singular support before others may enter.
 PROXIMAL_STEPS = 3
-# A pivot below this share of its diagonal entry makes a matrix count as singular.
-PIVOT_TOLERANCE = 1e-11
 
 
 @compiled
-def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance):  # type: ignore[no-untyped-def]
-    """Steps 1 and 2 from w and q = H w, in place, until w is optimal; returns the size of its support."""
-    support, sweep, proximal = 0, True, 0
+def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance, known, sweep):  # type: ignore[no-untyped-def]
+    """Steps 1 (if ``sweep``) and 2 from w and q = H w, in place, until w is optimal.
+
+    The first ``known`` rows of L are those of the factor on the first entries of F, for the same H and l2. Returns the
+    size of the support, and of the factor that is now in L.
+    """
+    support, proximal, limit = 0, 0, tolerance
     for _ in range(MAX_ROUNDS):
         if sweep:
             for _ in range(SWEEPS):
                 _sweep(H, m, b, l1, l2, w, q)
-        support = _support(m, w, F)
+        support, known = _support(m, w, F, known)
         if support == 0 and sweep:
-            return 0
-        singular = _direct_solution(H, b, l1, l2, w, q, L, F, support, x)
+            return 0, 0
+        singular = _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x)
+        known = 0 if singular else support
         cut = _first_flip(w, F, support, x)
         # first find the minimum on this support, which can only shrink; then see which coordinates want to enter
         proximal = proximal + 1 if singular and cut == 1.0 else 0
         sweep = cut == 1.0 and proximal % PROXIMAL_STEPS == 0
         if cut == 1.0:
-            step_towards(H, m, F, support, x, 1.0, w, q)
-            if violation_of(m, b, l1, l2, w, q) <= tolerance:
-                # q is a sum of many updates: check again after recomputing it
-                set_product(H, m, w, q)
-                if violation_of(m, b, l1, l2, w, q) <= 10.0 * tolerance:
-                    return support
+            _move(F, support, x, w)
+            set_product(H, m, w, q)
+            if violation_of(m, b, l1, l2, w, q) <= limit:
+                return support, known
+            limit = 10.0 * tolerance  # rounding errors may keep it above
             continue
         old = _objective(m, b, l1, l2, w, q)
         _copy(m, w, before)
@@ -60,17 +63,20 @@ def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance)
             _copy(m, before, w)
             _copy(m, q_before, q)
             step_towards(H, m, F, support, x, cut, w, q)
-    return support
+    return support, known
 
 
 @compiled
-def _support(m, w, F):  # type: ignore[no-untyped-def]
+def _support(m, w, F, known):  # type: ignore[no-untyped-def]
+    """Write the support to F; its size, and how many of its first ``known`` entries are at the start as before."""
     support = 0
     for j in range(m):
         if w[j] != 0.0:
+            if support < known and F[support] != j:
+                known = support
             F[support] = j
             support += 1
-    return support
+    return support, min(known, support)
 
 
 @compiled
@@ -85,12 +91,20 @@ def _first_flip(w, F, support, x):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _move(F, support, x, w):  # type: ignore[no-untyped-def]
+    """Set w to x on the support, where no sign changes."""
+    for i in range(support):
+        f = F[i]
+        w[f] = x[i] if x[i] * w[f] > NEGLIGIBLE * w[f] * w[f] else 0.0
+
+
+@compiled
 def step_towards(H, m, F, support, x, share, w, q):  # type: ignore[no-untyped-def]
     """Take a share of the step from w to x on the support; coordinates that reach or cross 0 are set to 0."""
     for i in range(support):
         f = F[i]
         new = w[f] + share * (x[i] - w[f]) if share < 1.0 else x[i]
-        if not new * w[f] > 1e-14 * w[f] * w[f]:
+        if not new * w[f] > NEGLIGIBLE * w[f] * w[f]:
             new = 0.0
         change = new - w[f]
         w[f] = new
@@ -123,65 +137,33 @@ def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _direct_solution(H, b, l1, l2, w, q, L, F, support, x):  # type: ignore[no-untyped-def]
+def _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x):  # type: ignore[no-untyped-def]
     """Step 2: x with K x = b - l1 s on the support, or the proximal step from w (and True) if K is singular."""
     damping, factored = 0.0, False
     for _ in range(30):
-        for i in range(support):
+        for i in range(known, support):
             f = F[i]
             for k in range(i + 1):
                 L[i, k] = H[f, F[k]]
             L[i, i] += l2[f] + damping
-            x[i] = b[f] - (l1[f] if w[f] > 0.0 else -l1[f])
-            if damping > 0.0:
-                x[i] -= q[f] + l2[f] * w[f]
-        factored = cholesky(L, support)
+        factored = cholesky(L, support, known)
         if factored:
             break
         largest = 0.0
         for i in range(support):
             largest = max(largest, H[F[i], F[i]] + l2[F[i]])
-        damping = max(1e-9 * largest, 10.0 * damping)
+        damping, known = max(1e-9 * largest, 10.0 * damping), 0
+    for i in range(support):
+        f = F[i]
+        x[i] = b[f] - (l1[f] if w[f] > 0.0 else -l1[f])
+        if damping > 0.0:
+            x[i] -= q[f] + l2[f] * w[f]
     if factored:
         cholesky_solve(L, support, x)
     if damping > 0.0:
         for i in range(support):
             x[i] = w[F[i]] + (x[i] if factored else 0.0)
     return damping > 0.0
-
-
-@compiled
-def cholesky(L, m):  # type: ignore[no-untyped-def]
-    """Factor the lower triangle in place; False if a pivot vanishes."""
-    for i in range(m):
-        for j in range(i):
-            total = L[i, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = total / L[j, j]
-        diagonal = L[i, i]
-        total = diagonal
-        for k in range(i):
-            total -= L[i, k] * L[i, k]
-        if not total > PIVOT_TOLERANCE * diagonal:
-            return False
-        L[i, i] = np.sqrt(total)
-    return True
-
-
-@compiled
-def cholesky_solve(L, m, x):  # type: ignore[no-untyped-def]
-    """Solve L L'x = b in place, b in the first m entries of x."""
-    for i in range(m):
-        total = x[i]
-        for k in range(i):
-            total -= L[i, k] * x[k]
-        x[i] = total / L[i, i]
-    for i in range(m - 1, -1, -1):
-        x[i] /= L[i, i]
-        value = x[i]
-        for k in range(i):
-            x[k] -= L[i, k] * value
 
 
 @compiled

@@ -6,8 +6,9 @@ At predictions z with curvatures D = diag(d), the Hessian in the columns A_W of 
 
 is that of the risk minimised over f. A column that joins the working set adds a row and column to H, at the same z.
 
-With r the error that the model made in the gradient on the last step from one lambda to the next, it predicts for a
-step (dw, df) the gradient g + r + B (dw, df). It is 0 in the free columns for df = -K dw - B_ff^-1 (g_f + r_f), and
+The errors e that the model makes in the gradient on first steps from one lambda to the next change smoothly. With r the
+next one by linear extrapolation, 2 e - (e of the step before), it predicts for a step (dw, df) the gradient
+g + r + B (dw, df). It is 0 in the free columns for df = -K dw - B_ff^-1 (g_f + r_f), and
 then H dw + (g + r)_w - K'(g + r)_f in the others.
 """
 
@@ -15,17 +16,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formulations.arrays import FloatArray
-from formulations.erm.active_set import cholesky, cholesky_solve
+from formulations.arrays import BoolArray, FloatArray
+from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.erm.logistic_rows import add_products, set_curvatures
-from formulations.jit import compiled
+from formulations.jit import compiled, inlined
 
 # First regularisation of B_ff, as a share of its diagonal: it is singular if all rows of a cell are certain.
 REGULARISATION = 1e-12
 
 
 class Model(NamedTuple):
-    """The model of the module; Lf is the Cholesky factor of B_ff, ``error`` and ``error_free`` are r."""
+    """The model of the module; Lf is the Cholesky factor of B_ff.
+
+    ``error`` has e for the free columns, then for the working set, ``trend`` its last change, 0 unless ``measured``.
+    """
 
     d: FloatArray
     H: FloatArray
@@ -33,24 +37,26 @@ class Model(NamedTuple):
     K: FloatArray
     Lf: FloatArray
     error: FloatArray
-    error_free: FloatArray
+    trend: FloatArray
+    measured: BoolArray
 
 
 @compiled
 def empty_model(n, p, f):  # type: ignore[no-untyped-def]
     """Memory for a model of at most p columns."""
     return Model(
-        np.zeros(n), np.empty((p, p)), np.zeros((f, p)), np.zeros((f, p)), np.zeros((f, f)), np.zeros(p), np.zeros(f)
+        np.zeros(n), np.empty((p, p)), np.zeros((f, p)), np.zeros((f, p)), np.zeros((f, f)),
+        np.zeros(f + p), np.zeros(f + p), np.zeros(f + p, dtype=np.bool_),
     )  # fmt: skip
 
 
 @compiled
 def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
     """The model at predictions z on the whole working set."""
-    A, E, (d, H, Bf, K, Lf, error, error_free) = rows.A, rows.E, model
+    A, E, d, H, Bf, K, Lf = rows.A, rows.E, model.d, model.H, model.Bf, model.K, model.Lf
     n, f = len(d), len(E)
     set_curvatures(rows.q, z, d)
-    error[:m], error_free[:] = 0.0, 0.0
+    _forget_errors(0, f + m, model)
     scaled = np.empty((m + f, n))
     root = np.sqrt(d)
     for k in range(m):
@@ -73,9 +79,9 @@ def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
 @compiled
 def extend_model(rows, work, start, m, model):  # type: ignore[no-untyped-def]
     """The model with the columns from ``start`` on, which have joined the working set."""
-    A, E, (d, H, Bf, K, Lf, error, _) = rows.A, rows.E, model
+    A, E, d, H, Bf, K, Lf = rows.A, rows.E, model.d, model.H, model.Bf, model.K, model.Lf
     n, f = len(d), len(E)
-    error[start:m] = 0.0
+    _forget_errors(f + start, f + m, model)
     scaled, row, row_free = np.empty(n), np.zeros(m), np.zeros(f)
     for k in range(start, m):
         j = work[k]
@@ -93,6 +99,12 @@ def extend_model(rows, work, start, m, model):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _forget_errors(first, last, model):  # type: ignore[no-untyped-def]
+    for k in range(first, last):
+        model.error[k], model.trend[k], model.measured[k] = 0.0, 0.0, False
+
+
+@compiled
 def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
     share = REGULARISATION
     while True:
@@ -100,7 +112,7 @@ def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
             for k in range(i + 1):
                 Lf[i, k] = B[m + i, m + k]
             Lf[i, i] += share * Lf[i, i] + 1e-100
-        if cholesky(Lf, f):
+        if cholesky(Lf, f, 0):
             return
         share = max(1e-9, 10.0 * share)
 
@@ -127,13 +139,13 @@ def _eliminate(start, m, H, Bf, K, Lf):  # type: ignore[no-untyped-def]
 @compiled
 def linear_term(m, point, model, product, with_error, free_gradient, b):  # type: ignore[no-untyped-def]
     """Set b = H w - (g + r)_w + K'(g + r)_f and ``free_gradient`` = (g + r)_f, r = 0 without error; the largest |b|."""
-    share = 1.0 if with_error else 0.0
-    for c in range(len(free_gradient)):
-        free_gradient[c] = point.g_free[c] + share * model.error_free[c]
+    share, f = 1.0 if with_error else 0.0, len(free_gradient)
+    for c in range(f):
+        free_gradient[c] = point.g_free[c] + share * (model.error[c] + model.trend[c])
     largest = 0.0
     for k in range(m):
-        b[k] = product[k] - point.g[k] - share * model.error[k]
-        for c in range(len(free_gradient)):
+        b[k] = product[k] - point.g[k] - share * (model.error[f + k] + model.trend[f + k])
+        for c in range(f):
             b[k] += model.K[c, k] * free_gradient[c]
         largest = max(largest, abs(b[k]))
     return largest
@@ -154,13 +166,21 @@ def set_free(m, point, model, free_gradient, trial):  # type: ignore[no-untyped-
 
 @compiled
 def set_error(m, point, trial, product, before, free_gradient, model):  # type: ignore[no-untyped-def]
-    """Set r to what the model got wrong in the gradient at the trial point.
+    """Set e to what the model, without r, got wrong in the gradient at the trial point.
 
     ``product`` is H w at the trial point, ``before`` at the point.
     """
+    f = len(free_gradient)
+    for c in range(f):
+        _measure(c, trial.g_free[c] - point.g_free[c] + free_gradient[c], model)
     for k in range(m):
-        model.error[k] = trial.g[k] - point.g[k] - (product[k] - before[k])
-        for c in range(len(free_gradient)):
-            model.error[k] += model.K[c, k] * free_gradient[c]
-    for c in range(len(free_gradient)):
-        model.error_free[c] = trial.g_free[c] - point.g_free[c] + free_gradient[c]
+        error = trial.g[k] - point.g[k] - (product[k] - before[k])
+        for c in range(f):
+            error += model.K[c, k] * free_gradient[c]
+        _measure(f + k, error, model)
+
+
+@inlined
+def _measure(k, error, model):  # type: ignore[no-untyped-def]
+    model.trend[k] = error - model.error[k] if model.measured[k] else 0.0
+    model.error[k], model.measured[k] = error, True

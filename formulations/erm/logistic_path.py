@@ -7,7 +7,7 @@ with f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of :m
 b = H w - g_w + K'g_f. Its minimiser is the next point.
 
 * Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
-  corrects. The error of that prediction in the gradient is nearly the same at the next lambda, and is added to it.
+  corrects. The errors of such predictions in the gradient are extrapolated to the next one, and added to it.
 * The Hessian is reused as long as steps with it converge fast. A step that does not reduce the violation of the
   conditions must decrease the objective; otherwise it is repeated with a new Hessian, then halved.
 * A column joins the working set when its condition |g_j| <= lambda v1_j is violated. Most conditions are checked
@@ -132,10 +132,11 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
     evaluate(rows, columns.work, m, point)
     _refresh(rows, point.slope, columns)
     build_model(rows, columns.work, m, point.z, model)
-    stale = False
+    stale, known, has_ridge = False, 0, np.any(v2 != 0.0)
     for step in range(len(lambdas)):
-        m, violation, stale, point, trial = _solve(
-            rows, columns, m, lambdas[step], tolerance, model, stale, point, trial, memory, free_gradient
+        known = 0 if has_ridge else known
+        m, violation, stale, known, point, trial = _solve(
+            rows, columns, m, lambdas[step], tolerance, model, stale, known, point, trial, memory, free_gradient
         )
         for k in range(m):
             solutions[step, columns.work[k]] = point.w[k]
@@ -145,24 +146,24 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
 
 
 @compiled
-def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
+def _solve(rows, columns, m, lam, tolerance, model, stale, known, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
     """Newton steps from the point to the solution at lambda.
 
     Returns the size of the working set, the violation of the conditions, whether the model is that of another point,
-    the solution, and memory for another point.
+    the rows of its factor that are known, the solution, and memory for another point.
     """
     b, product, before_step, L, F, x, before, q_before = memory
     work, l1, l2 = columns.work, columns.l1, columns.l2
     m, outside = _join(rows, lam, 0.0, columns, m, point, model)
     scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
     violation = _conditions(m, columns, point)
-    first = True
+    first, sweep = True, True
     for _ in range(MAX_STEPS):
         if violation <= tolerance:
             joined, outside = _join(rows, lam, tolerance, columns, m, point, model)
             if joined == m:
                 break
-            m = joined
+            m, sweep = joined, True
             scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
             violation = _conditions(m, columns, point)
         # the minimiser of the quadratic model
@@ -170,7 +171,10 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
         set_product(model.H, m, trial.w, product)
         copy(m, product, before_step)
         accuracy = CONDITION_TOLERANCE * linear_term(m, point, model, product, first, free_gradient, b)
-        solve_quadratic(model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy)
+        _, known = solve_quadratic(
+            model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy, known, sweep
+        )
+        sweep = False
         set_free(m, point, model, free_gradient, trial)
         evaluate(rows, work, m, trial)
         new_violation = _conditions(m, columns, trial)
@@ -181,7 +185,7 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
                 if not stale and not first:
                     break
                 build_model(rows, work, m, point.z, model)
-                stale, first = False, False
+                stale, first, known = False, False, 0
                 continue
             if share < 1.0:
                 evaluate(rows, work, m, trial)
@@ -191,9 +195,10 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, point, trial, memory,
         stale = new_violation <= max(SLOW * violation, tolerance)
         if not stale:
             build_model(rows, work, m, trial.z, model)
+            known = 0
         point, trial = trial, point
         violation, first = new_violation, False
-    return m, max(violation, outside), stale, point, trial
+    return m, max(violation, outside), stale, known, point, trial
 
 
 @compiled
@@ -219,35 +224,36 @@ def _join(rows, lam, tolerance, columns, m, point, model):  # type: ignore[no-un
 
     If the bound does not settle a condition, g_j is computed.
     """
-    start, slope, g_known, limit = m, point.slope, columns.g_known, columns.v1
-    if m == len(g_known):
+    slope, g_known, slope_known, inverse = point.slope, columns.g_known, columns.slope_known, columns.inverse
+    work, is_work, v1, norm = columns.work, columns.is_work, columns.v1, columns.norm
+    p, start, largest = len(g_known), m, 0.0
+    if m == p:
         return m, 0.0
     drift = 0.0
     for i in range(len(slope)):
-        change = slope[i] - columns.slope_known[i]
-        drift += change * change * columns.inverse[i]
+        change = slope[i] - slope_known[i]
+        drift += change * change * inverse[i]
     drift = np.sqrt(drift)
     unsettled = 0
-    for j in range(len(g_known)):
-        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+    for j in range(p):
+        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
             unsettled += 1
     if unsettled == 0:
         return m, 0.0
-    if unsettled > REFRESH_SHARE * len(g_known) and drift > 0.0:
+    if unsettled > REFRESH_SHARE * p and drift > 0.0:
         _refresh(rows, slope, columns)
         drift = 0.0
-    largest = 0.0
-    for j in range(len(g_known)):
-        if not columns.is_work[j] and abs(g_known[j]) + columns.norm[j] * drift > lam * limit[j]:
+    for j in range(p):
+        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
             gradient = g_known[j] if drift == 0.0 else _product(rows.A, j, slope)
-            over = (abs(gradient) - lam * limit[j]) / columns.size[j]
+            over = (abs(gradient) - lam * v1[j]) / columns.size[j]
             if over > tolerance:
-                columns.work[m], columns.is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
+                work[m], is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
                 m += 1
             else:
                 largest = max(largest, over)
     if m > start:
-        extend_model(rows, columns.work, start, m, model)
+        extend_model(rows, work, start, m, model)
     return m, largest
 
 

@@ -22,13 +22,13 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.erm.active_set import (
     CONDITION_TOLERANCE,
-    cholesky_solve,
     largest_entry,
     set_product,
     solve_quadratic,
     step_towards,
     violation_of,
 )
+from formulations.erm.cholesky import cholesky_solve
 from formulations.jit import compiled
 
 # Problems up to this size work on all coordinates; above, on those that may be active.
@@ -91,10 +91,11 @@ def penalised_path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def
         lam = lambdas[step]
         if step > 0 and support > 0:
             _predict(HW, m, L, F, support, v1, v2, work, lam - lambdas[step - 1], w, q, x)
+        known = 0
         while True:
             m = _join(H, b, v1, lam, w_all, q_all, work, is_work, m, HW, w, q, bW)
             scale_penalty(m, work, v1, v2, lam, l1, l2)
-            support = solve_quadratic(HW, m, bW, l1, l2, w, q, L, F, x, before, q_before, tolerance)
+            support, known = solve_quadratic(HW, m, bW, l1, l2, w, q, L, F, x, before, q_before, tolerance, known, True)
             _scatter(m, work, w, w_all)
             if m == p or not _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w, tolerance):
                 break

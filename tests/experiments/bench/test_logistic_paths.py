@@ -35,7 +35,7 @@ def test_a_path_that_a_peer_does_not_finish_is_counted(monkeypatch):
             pass
 
         def loosest(self, guides):
-            return 1e-7, 0.0
+            return 1e-7, 0.0, 1.0
 
         def seconds(self, sample, tolerance):
             return np.array([np.nan] + [1.0] * (len(sample) - 1))
