@@ -25,8 +25,9 @@ shares are valid, so those of the parent's directions are used in the child's, w
 import numpy as np
 
 from formulations.groups.pricing.node import BLOCK, FREE, IN, LEAST_SHARE, OUT
-from formulations.groups.pricing.quadratics import shifted_minimum
+from formulations.groups.pricing.side_by_side import least_values, minimiser
 from formulations.jit import compiled
+from formulations.leaves.tiles import LANES
 
 # Steps along the supergradient per node, tuned on 20 to 40 patterns.
 STEPS = 2
@@ -100,27 +101,25 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
             must |= 1 << f
         elif status[p] == OUT:
             must_not |= 1 << f
-    lowest = np.inf
+    count, rows, lowest = 0, work.sub_allowed.shape[1], np.inf
     for subset in range(1 << size):
-        if subset & must != must or subset & must_not or not work.sub_allowed[block, subset]:
-            continue
-        value = work.sub_offset[block, subset] + shifted_minimum(
-            work.sub_matrix[block, subset],
-            work.sub_b[block, subset],
-            block_s,
-            share,
-            work.curved,
-            K,
-            work.factor,
-            trial,
-        )
-        for f in range(size):
-            p, side = free[first + f], subset >> f & 1
-            low[p, side] = min(low[p, side], value)
-        if value < lowest:
-            lowest = value
-            for i in range(K):
-                work.v[block, i] = trial[i]
+        if subset & must == must and not subset & must_not and work.sub_allowed[block, subset]:
+            work.subsets[count] = subset
+            count += 1
+    for begin in range(0, count, LANES):
+        for lane in range(LANES):
+            work.lanes[lane] = rows * block + work.subsets[min(begin + lane, count - 1)]
+        least_values(work.sub, work.lanes, share, block_s, work.curved, K, work.T, work.factor, work.values, trial)
+        best = -1
+        for lane in range(min(LANES, count - begin)):
+            value = work.values[lane]
+            for f in range(size):
+                p, side = free[first + f], work.subsets[begin + lane] >> f & 1
+                low[p, side] = min(low[p, side], value)
+            if value < lowest:
+                lowest, best = value, lane
+        if best >= 0:
+            minimiser(best, K, work.T, work.v[block])
     for i in range(K):
         work.mean[i] += share[i] * work.v[block, i]
     return lowest

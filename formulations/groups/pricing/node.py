@@ -22,8 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.groups.pricing.quadratics import add_quadratic, forward, minimise, set_quadratic, whiten
+from formulations.groups.pricing.quadratics import add_quadratic, forward, minimise, set_quadratic
+from formulations.groups.pricing.side_by_side import whiten
 from formulations.jit import compiled
+from formulations.leaves.tiles import LANES
 
 FREE, IN, OUT = 0, 1, 2
 # Most patterns per block, and the least share, tuned on 20 to 40 patterns.
@@ -31,15 +33,17 @@ BLOCK, LEAST_SHARE = 5, 1e-6
 
 
 class Workspace(NamedTuple):
-    """Arrays of one node; A, b, offset: quadratics of the free patterns in coordinates v; ``sub_``: of subsets."""
+    """Arrays of one node; ``packed``: quadratics of the free patterns in coordinates v; ``sub``: of subsets, by block."""
 
-    A: FloatArray
-    b: FloatArray
-    offset: FloatArray
-    sub_matrix: FloatArray
-    sub_b: FloatArray
-    sub_offset: FloatArray
+    packed: FloatArray
+    sub: FloatArray
     sub_allowed: BoolArray
+    X: FloatArray
+    Y: FloatArray
+    T: FloatArray
+    lanes: IntArray
+    subsets: IntArray
+    values: FloatArray
     theta: FloatArray
     s: FloatArray
     best_theta: FloatArray
@@ -61,11 +65,13 @@ class Workspace(NamedTuple):
 
 def new_workspace(P: int, K: int) -> Workspace:
     """The arrays for P patterns and K coefficients."""
-    blocks, subsets = -(-P // BLOCK), 2**BLOCK
+    blocks, subsets, length = -(-P // BLOCK), 2**BLOCK, (K + 1) * (K + 2) // 2
+    # A further row, since transposition reads beyond the last one; vectors begin with a cache line.
+    sub, T = np.zeros((blocks * subsets + 1, length)), np.empty(LANES * (length + K + 1 + LANES) + 8)
     return Workspace(
-        A=np.empty((P, K, K)), b=np.empty((P, K)), offset=np.empty(P),
-        sub_matrix=np.zeros((blocks, subsets, K, K)), sub_b=np.zeros((blocks, subsets, K)),
-        sub_offset=np.zeros((blocks, subsets)), sub_allowed=np.ones((blocks, subsets), dtype=bool),
+        packed=np.empty((P, length)), sub=sub, sub_allowed=np.ones((blocks, subsets), dtype=bool),
+        X=np.empty((K, LANES * (K + 1))), Y=np.empty((K, LANES * K)), T=T[-(T.ctypes.data // 8) % 8 :],
+        lanes=np.empty(LANES, dtype=np.int64), subsets=np.empty(subsets, dtype=np.int64), values=np.empty(LANES),
         theta=np.empty((P, K)), s=np.empty((P, K)), best_theta=np.empty((P, K)), best_s=np.empty((P, K)),
         v=np.empty((blocks, K)), low=np.empty((P, 2)),
         matrix=np.empty((K + 1, K + 1)), L=np.zeros((K, K)), factor=np.zeros((K, K)), curved=np.empty(K),
@@ -95,9 +101,13 @@ def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  #
                 work.theta[p, i] = max(theta[p, i], LEAST_SHARE)
                 share[i] += work.theta[p, i]
     cost = minimise(matrix, L, curved, center, K)
+    for first in range(0, count, LANES):
+        for lane in range(LANES):
+            work.lanes[lane] = work.free[min(first + lane, count - 1)]
+        whiten(quadratics, work.lanes, L, center, K, work.X, work.Y, work.packed)
     for f in range(count):
         p = work.free[f]
-        work.offset[p] = whiten(quadratics[p], L, center, K, work.A[p], work.b[p], matrix) - prices[p]
+        work.packed[p, work.packed.shape[1] - 1] -= prices[p]
         for i in range(K):
             work.theta[p, i] /= share[i]
             s[p, i] = nu[p, i]
@@ -117,21 +127,18 @@ def enter_node(quadratics, base, prices, forbidden, status, theta, nu, work):  #
 @compiled
 def _prepare_subsets(forbidden, count, work):  # type: ignore[no-untyped-def]
     """Quadratics of the subsets of each block; the empty subset stays 0."""
-    K = work.b.shape[1]
+    subsets, length = work.sub_allowed.shape[1], work.sub.shape[1]
     for first in range(0, count, BLOCK):
         block = first // BLOCK
         for f in range(min(BLOCK, count - first)):
             p = work.free[first + f]
             bit = 1 << f
             for rest in range(bit):
-                subset = rest | bit
                 allowed = work.sub_allowed[block, rest]
                 for g in range(f):
                     if rest >> g & 1 and forbidden[p, work.free[first + g]]:
                         allowed = False
-                work.sub_allowed[block, subset] = allowed
-                for i in range(K):
-                    for j in range(i + 1):
-                        work.sub_matrix[block, subset, i, j] = work.sub_matrix[block, rest, i, j] + work.A[p, i, j]
-                    work.sub_b[block, subset, i] = work.sub_b[block, rest, i] + work.b[p, i]
-                work.sub_offset[block, subset] = work.sub_offset[block, rest] + work.offset[p]
+                work.sub_allowed[block, rest | bit] = allowed
+                without = block * subsets + rest
+                for entry in range(length):
+                    work.sub[without + bit, entry] = work.sub[without, entry] + work.packed[p, entry]

@@ -11,12 +11,7 @@ The Gram matrix of rows (x, y) gives the sum of the squares (y - x'u)^2, and sum
 *No curvature.* A pivot below a small share of its diagonal entry counts as 0. As Q >= 0, Q is constant in this
 direction: it is left out, or gets the pivot 1 and the mark ``curved`` = 0.
 
-*Coordinates.* Let u_F be the minimiser of a quadratic with H = L L'. In v = L'(u - u_F) this quadratic is a constant
-plus |v|^2 (over the curved directions), and any other one is
-
-    v'A v - 2 b'v + value,      A = L^-1 H L^-T,      b = L^-1 (g - H u_F),      value = m - (2 g - H u_F)'u_F
-
-*Shifted minimum.* min over v of  sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v,  a factorisation with its forward
+*Shifted minimum.* min over v of  sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v + value,  a factorisation with its forward
 substitution. In exact arithmetic the pivot of direction i is at least theta_i, which also holds for the one used.
 Without that, for theta_i = 0 in a curved direction, a vanishing pivot makes the minimum -infinity. Directions that are
 not curved have no shift, and if their pivot vanishes, no slope: these are left out.
@@ -122,50 +117,21 @@ def backward(L, x, K):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def whiten(M, L, center, K, A, b, work):  # type: ignore[no-untyped-def]
-    """The quadratic M in coordinates v = L'(u - center): v'A v - 2 b'v + the value returned; lower triangle of A."""
-    value = M[K, K]
+def shifted_minimum(packed, s, theta, curved, K, L, v):  # type: ignore[no-untyped-def]
+    """The shifted minimum, its minimiser in v; ``packed`` has the lower triangle of A, b and the value, in a row."""
+    b = K * (K + 1) // 2
+    value = packed[b + K]
     for i in range(K):
-        total = 0.0
-        for j in range(K):
-            total += M[i, j] * center[j]
-        b[i] = M[i, K] - total
-        value -= (M[i, K] + b[i]) * center[i]
-    forward(L, b, K)
-    # A = L^-1 M L^-T, first from the left, then from the right.
-    for i in range(K):
-        for j in range(K):
-            work[i, j] = M[i, j]
-        for k in range(i):
-            factor = L[i, k]
-            for j in range(K):
-                work[i, j] -= factor * work[k, j]
-        scale = L[i, i]
-        for j in range(K):
-            work[i, j] *= scale
-    for i in range(K):
-        for j in range(i + 1):
-            total = work[i, j]
-            for k in range(j):
-                total -= A[i, k] * L[j, k]
-            A[i, j] = total * L[j, j]
-    return value
-
-
-@compiled
-def shifted_minimum(A, b, s, theta, curved, K, L, v):  # type: ignore[no-untyped-def]
-    """min over v of sum_i theta_i v_i^2 - 2 s'v + v'A v - 2 b'v, its minimiser in v; theta is 0 if not curved."""
-    value = 0.0
-    for i in range(K):
-        total = b[i] + s[i]
+        total = packed[b + i] + s[i]
+        row = i * (i + 1) // 2
         for j in range(i):
-            entry = A[i, j]
+            entry = packed[row + j]
             for k in range(j):
                 entry -= L[i, k] * L[j, k]
             entry *= L[j, j]
             L[i, j] = entry
             total -= entry * v[j]
-        diagonal = A[i, i] + theta[i]
+        diagonal = packed[row + i] + theta[i]
         pivot = diagonal
         for k in range(i):
             pivot -= L[i, k] * L[i, k]
