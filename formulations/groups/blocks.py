@@ -1,4 +1,4 @@
-"""A bound for many patterns, from blocks of fewer patterns that are relaxed one by one.
+"""A bound for many patterns, from blocks of fewer patterns that are searched one by one.
 
 Let m blocks B contain every pattern exactly w times. If each block may choose its own coefficients,
 
@@ -11,7 +11,8 @@ Q groups, of any number of rows. It costs at least
     1/w  sum_B v_B,      v_B a bound on every division of B into at most Q groups, where Q_0 is replaced by w/m Q_0
 
 *Layouts.* The patterns are cut into m slices, and block i is the slices i .. i + w - 1 (cyclically): all blocks have
-about w/m of the patterns. Larger blocks give higher bounds. Small blocks are relaxed first; from the time this takes
+about w/m of the patterns. Larger blocks give higher bounds. v_B is the bound of :mod:`formulations.groups.search`, the
+least cost itself if the search of the block is finished. Small blocks are searched first; from the time this takes
 follows the largest layout for which time is left, or one that is nearly so. If it is a single block, the search of all
 patterns can be finished.
 
@@ -26,21 +27,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulations.arrays import IntArray
-from formulations.groups.exchange import exchanged_partitions, improved_partition
+from formulations.groups.exchange import improved_partition
 from formulations.groups.pricing.choice import GroupChoice
-from formulations.groups.pricing.quadratics import least_value
-from formulations.groups.relaxation import relax
+from formulations.groups.search import GroupSearch
 
-# Up to this many patterns there are no blocks; the blocks of the first layout have at most FIRST patterns.
-MOST_DIRECT, FIRST = 44, 30
-# Later layouts (m, w), and the factor by which the seconds of a block grow per pattern, measured on 20 to 40 patterns.
-LAYOUTS, GROWTH = ((1, 1), (5, 4), (4, 3), (3, 2), (5, 3), (2, 1), (5, 2), (3, 1)), 1.25
+# The blocks of the first layout have at most this many patterns.
+FIRST = 30
+# Later layouts (m, w), and the factor by which the seconds of a block grow per pattern, measured on 30 to 40 patterns.
+LAYOUTS, GROWTH = ((1, 1), (5, 4), (4, 3), (3, 2), (5, 3), (2, 1), (5, 2), (3, 1)), 1.3
 # Without time for any, the quickest layout is tried up to this multiple of the time left: stopped, it has a bound too.
 ATTEMPT = 5.0
-# How many partitions of the exchange provide the first columns of a block.
-COLUMN_PARTITIONS = 100
+# Starts of the exchange in a block.
+RESTARTS = 150
 # Orders of the patterns: random ones, and swaps; starts of the exchange in each block.
-ORDERS, SWAPS, STARTS = 40, 160, 3
+ORDERS, SWAPS, STARTS = 40, 1500, 3
 
 
 @dataclass(frozen=True)
@@ -70,23 +70,17 @@ def bound_by_blocks(
     deadline: float,
     rng: np.random.Generator,
     report: Callable[[float], None],
-) -> float:
-    """The highest bound of some layouts; ``labels`` is a good partition, ``deadline`` is on ``time.perf_counter()``.
-
-    ``report`` receives the bound of each layout.
-    """
+) -> None:
+    """Report the bounds of some layouts; ``labels`` is a good partition, ``deadline`` is on ``time.perf_counter()``."""
     P = c.patterns
     layout: Layout | None = Layout(-(-P // FIRST), 1)
-    best = -np.inf
     while layout is not None and layout.blocks > 1:
         blocks = layout.cut(_good_order(c, layout, max_groups, labels, deadline, rng))
         started = time.perf_counter()
         bound, finished = bound_of_layout(c, layout, blocks, max_groups, deadline, rng)
-        best = max(best, bound)
-        report(best)
+        report(bound)
         per_block = (time.perf_counter() - started) / layout.blocks
         layout = _next_layout(P, layout, per_block, deadline - time.perf_counter()) if finished else None
-    return best
 
 
 def _next_layout(P: int, layout: Layout, per_block: float, left: float) -> Layout | None:
@@ -105,14 +99,16 @@ def _next_layout(P: int, layout: Layout, per_block: float, left: float) -> Layou
 def bound_of_layout(
     c: GroupChoice, layout: Layout, blocks: list[IntArray], max_groups: int, deadline: float, rng: np.random.Generator
 ) -> tuple[float, bool]:
-    """The bound from the blocks of a layout, and whether all their relaxations were finished in time."""
+    """The bound from the blocks of a layout, and whether all were searched to the end."""
     total, all_finished = 0.0, True
     for i, members in enumerate(blocks):
         now = time.perf_counter()
         end = now + max(0.0, deadline - now) / (len(blocks) - i)
-        bound, finished = _relaxed(_block(c, members, layout), max_groups, end, rng)
-        total += bound
-        all_finished &= finished
+        search = GroupSearch(
+            _block(c, members, layout), max_groups, None, end - now, int(rng.integers(2**32)), restarts=RESTARTS
+        )
+        all_finished &= search.run() == "optimal"
+        total += search.bound * search.unit
     return total / layout.times, all_finished
 
 
@@ -120,23 +116,6 @@ def _block(c: GroupChoice, members: IntArray, layout: Layout) -> GroupChoice:
     """The groups of the patterns of a block, of any number of rows."""
     quadratics, forbidden = np.ascontiguousarray(c.quadratics[members]), np.zeros((len(members),) * 2, dtype=bool)
     return GroupChoice(quadratics, c.base * (layout.times / layout.blocks), c.rows[members], 1, forbidden)
-
-
-def _relaxed(c: GroupChoice, max_groups: int, end: float, rng: np.random.Generator) -> tuple[float, bool]:
-    """A bound on every division of a block, and whether its relaxation was solved."""
-
-    def late() -> bool:
-        return time.perf_counter() >= end
-
-    least = sum(float(least_value(M, np.zeros_like(M))) for M in c.quadratics)
-    if max_groups >= c.patterns or late():
-        return least, max_groups >= c.patterns
-    partitions = exchanged_partitions(c, np.zeros(c.patterns, dtype=np.int64), max_groups, rng, late)
-    good = partitions[:COLUMN_PARTITIONS]
-    known = np.unique([labels == g for labels in good for g in np.unique(labels)], axis=0)
-    costs = np.array([c.cost(member) for member in known])
-    relaxation = relax(c, max_groups, known, costs, np.inf, rng, late, lambda: None)
-    return max(least, relaxation.bound), relaxation.finished
 
 
 def _good_order(

@@ -16,7 +16,7 @@ good columns too.
 
 the most is added or dropped, until no change lowers it. Groups keep enough rows and contain no forbidden pairs; a start
 with too few rows takes patterns in until it has enough. The starts are the groups of the relaxation's basis, whose
-reduced cost is 0, and random groups. This proves nothing, but finds most of the columns that
+reduced cost is 0, and if these lead to nothing, random groups. This proves nothing, but finds most of the columns that
 :mod:`formulations.groups.pricing.branch_and_bound` would.
 """
 
@@ -29,8 +29,8 @@ from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
 from formulations.jit import compiled
 
-# Partitions: starts at most, at least, and at most so many patterns in all starts.
-RESTARTS, LEAST_RESTARTS, RESTARTED_PATTERNS = 1000, 4, 40_000
+# Partitions: starts at least, and at most so many patterns in all starts.
+LEAST_RESTARTS, RESTARTED_PATTERNS = 4, 40_000
 # Patterns visited between two looks at the clock.
 VISITS = 200_000
 # A move counts if it lowers the cost by this share of the cost of G.
@@ -42,12 +42,12 @@ LOWER_REDUCED = 1e-12
 
 
 def exchanged_partitions(
-    c: GroupChoice, start: IntArray, max_groups: int, rng: np.random.Generator, stop: Callable[[], bool]
+    c: GroupChoice, start: IntArray, max_groups: int, rng: np.random.Generator, stop: Callable[[], bool], most: int
 ) -> list[IntArray]:
-    """Labels of the partitions reached from ``start`` and from random starts, the best first."""
+    """Labels of the partitions reached from ``start`` and from random starts, at most so many, the best first."""
     P, Q = c.patterns, min(max_groups, c.patterns)
     starts = [start, np.arange(P) % Q]
-    while len(starts) < max(LEAST_RESTARTS, min(RESTARTS, RESTARTED_PATTERNS // P)):
+    while len(starts) < max(LEAST_RESTARTS, min(most, RESTARTED_PATTERNS // P)):
         starts.append(rng.integers(Q, size=P))
     partitions: list[tuple[float, int, IntArray]] = []
     for labels in starts:
@@ -154,8 +154,10 @@ def price_by_exchange(
     """Distinct groups with cost minus prices below ``threshold``; the search ends early when ``stop()`` holds."""
     shares = rng.uniform(*SHARES, size=(RANDOM_STARTS, 1))
     starts = np.concatenate([basis, rng.random((RANDOM_STARTS, c.patterns)) < shares])
-    found = []
-    for member in starts:
+    found: list[BoolArray] = []
+    for k, member in enumerate(starts):
+        if k == len(basis) and found:
+            break
         if improve_group(c.quadratics, c.base, prices, c.rows, c.least_rows, c.forbidden, member) < threshold:
             found.append(member)
         if stop():

@@ -32,6 +32,7 @@ import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate, certify
+from formulations.groups.blocks import bound_by_blocks
 from formulations.groups.compilation import compile_loops
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
@@ -160,7 +161,9 @@ def solve_pattern_groups(
     first = None if start is None else _checked_start(problem, start)
     if time_limit != 0:
         compile_loops()
-    search = GroupSearch(problem.choice(), problem.max_groups, first, time_limit, random_state, on_progress)
+    search = GroupSearch(
+        problem.choice(), problem.max_groups, first, time_limit, random_state, on_progress, bound_by_blocks
+    )
     try:
         status = search.run()
     except KeyboardInterrupt:

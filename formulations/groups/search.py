@@ -3,7 +3,8 @@
 *Start.* The best partition found by :mod:`formulations.groups.exchange`. Its groups, those of the next best partitions,
 and those that differ from its own by one pattern, are the first columns. From here on, costs are in units of its cost.
 
-*Blocks.* With many patterns and a time limit, :mod:`formulations.groups.blocks` has a first bound.
+*Blocks.* With many patterns and a time limit, :mod:`formulations.groups.blocks` has a first bound, from searches of
+fewer patterns.
 
 *Bound.* Each part of the set of partitions (:mod:`formulations.groups.pricing.choice`), the whole set at first, is
 bounded by :mod:`formulations.groups.relaxation`. It is settled if its bound reaches U, the cost of the best partition
@@ -28,7 +29,6 @@ from collections.abc import Callable
 import numpy as np
 
 from formulations.arrays import BoolArray, IntArray
-from formulations.groups.blocks import MOST_DIRECT, bound_by_blocks
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.joining import MOST_JOINED, join_groups, small_groups
 from formulations.groups.master import TOLERANCE, choose_groups
@@ -47,8 +47,10 @@ from formulations.groups.relaxation import Relaxation, relax
 CLOSED = 1e-9
 # Rounding error of a cost, as a share of the sum of squares of the target.
 ROUNDING = 1e-13
-# How many partitions of the exchange provide columns.
-COLUMN_PARTITIONS = 100
+# Most starts of the exchange, and how many of the partitions provide columns.
+RESTARTS, COLUMN_PARTITIONS = 1000, 100
+# Up to this many patterns there are no blocks.
+MOST_DIRECT = 44
 # With more patterns than this, only the exchange is run.
 MOST_PATTERNS = 400
 # The smallest unit of costs, as a share of the sum of squares of the target.
@@ -57,6 +59,8 @@ LEAST_UNIT = 1e-6
 SMALLER_GAP = 0.7
 
 Progress = Callable[[float, float], None]
+# From the groups, the most groups, a good partition, the deadline, random numbers and a function that receives bounds.
+BoundByBlocks = Callable[[GroupChoice, int, IntArray, float, np.random.Generator, Callable[[float], None]], None]
 
 
 class GroupSearch:
@@ -72,9 +76,12 @@ class GroupSearch:
         start: IntArray | None,
         time_limit: float | None,
         random_state: int,
-        on_progress: Progress | None,
+        on_progress: Progress | None = None,
+        bound_by_blocks: BoundByBlocks | None = None,
+        restarts: int = RESTARTS,
     ) -> None:
         self.choice, self.max_groups, self.start, self.on_progress = choice, max_groups, start, on_progress
+        self.bound_by_blocks, self.restarts = bound_by_blocks, restarts
         self.started = time.perf_counter()
         self.deadline = math.inf if time_limit is None else self.started + time_limit
         self.seed, self.rng = random_state, np.random.default_rng(random_state)
@@ -103,8 +110,10 @@ class GroupSearch:
         if P > MOST_PATTERNS:
             return "too many patterns"
         self.rescale()
-        if P > MOST_DIRECT and self.deadline < math.inf:
-            self.bound_blocks()
+        if self.bound_by_blocks is not None and P > MOST_DIRECT and self.deadline < math.inf:
+            # The random numbers of blocks leave those of the search as they are.
+            rng = np.random.default_rng(self.seed)
+            self.bound_by_blocks(self.choice, self.max_groups, self.labels, self.deadline, rng, self.raise_bound)
         open_parts = [Part(self.bound, 0, np.arange(P), ())]
         numbers, proven = 1, math.inf
         while open_parts and not self.late():
@@ -140,7 +149,7 @@ class GroupSearch:
     def exchange(self) -> None:
         """Find good partitions, and take the first columns from them."""
         c = self.choice
-        partitions = exchanged_partitions(c, self.labels, self.max_groups, self.rng, self.late)
+        partitions = exchanged_partitions(c, self.labels, self.max_groups, self.rng, self.late, self.restarts)
         for labels in partitions[:COLUMN_PARTITIONS]:
             self.offer(labels)
             self.learn(np.array([labels == g for g in np.unique(labels)]))
@@ -165,15 +174,10 @@ class GroupSearch:
         self.unit, self.value, self.bound = unit, self.value / unit, self.bound / unit
         self.known = {key: cost / unit for key, cost in self.known.items()}
 
-    def bound_blocks(self) -> None:
-        """Raise the bound by blocks of patterns; their random numbers leave those of the search as they are."""
-
-        def raise_bound(bound: float) -> None:
-            self.bound = max(self.bound, min(bound, self.value))
-            self.report()
-
-        rng = np.random.default_rng(self.seed)
-        raise_bound(bound_by_blocks(self.choice, self.max_groups, self.labels, self.deadline, rng, raise_bound))
+    def raise_bound(self, bound: float) -> None:
+        """Take over a bound on all partitions."""
+        self.bound = max(self.bound, min(bound, self.value))
+        self.report()
 
     def process(self, part: Part, number: int) -> tuple[list[Part], float]:
         """Bound a part; returns its halves, if it is split, and a bound on what they do not cover."""
@@ -233,7 +237,10 @@ class GroupSearch:
             )
             if labels[0] < 0 and steps[0] > 0:
                 return True
+            before = self.value
             if labels[0] >= 0:
                 self.offer(labels[part.classes])
+            if self.value == before:  # better by rounding errors only: it would be found again and again
+                break
         self.failed_gap = SMALLER_GAP * gap
         return False

@@ -33,7 +33,7 @@ BLOCK, LEAST_SHARE = 5, 1e-6
 
 
 class Workspace(NamedTuple):
-    """Arrays of one node; ``packed``: quadratics of the free patterns in coordinates v; ``sub``: of subsets, by block."""
+    """Arrays of one node; ``packed``: free patterns in coordinates v; ``sub``: sums over subsets of a block."""
 
     packed: FloatArray
     sub: FloatArray

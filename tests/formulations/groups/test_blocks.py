@@ -109,6 +109,6 @@ def test_larger_blocks_follow_as_time_allows(monkeypatch):
     arguments = problem.choice(), 3, np.zeros(60, dtype=np.int64)
     bound_by_blocks(*arguments, np.inf, np.random.default_rng(0), lambda bound: None)
     assert tried == [(2, 1)]
-    assert blocks._next_layout(60, Layout(2, 1), 1.5, 45.0) == Layout(3, 2)
+    assert blocks._next_layout(60, Layout(2, 1), 1.0, 45.0) == Layout(3, 2)
     assert blocks._next_layout(60, Layout(2, 1), 100.0, 45.0) is None
     assert blocks._next_layout(60, Layout(3, 2), 13.0, 10.0) is None

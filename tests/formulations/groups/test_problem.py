@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from formulations.groups import exchange, joining, search
+from formulations.groups import joining, search
 from formulations.groups.pricing import branch_and_bound
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.choice import GroupChoice
@@ -119,7 +119,7 @@ def test_equals_the_dynamic_program_on_more_patterns(ridge_scale, groups):
 
 def test_branching_closes_the_gap_without_enumeration(monkeypatch):
     monkeypatch.setattr(joining, "MOST_ENUMERATED", 1)
-    monkeypatch.setattr(exchange, "RESTARTS", 1)
+    monkeypatch.setattr(search, "RESTARTS", 1)
     branched = 0
     children = search.children
 
