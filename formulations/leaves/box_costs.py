@@ -12,13 +12,14 @@ number of rows.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import comb
 
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.box_grams import costs_with_largest
-from formulations.leaves.cholesky import LOWER, constant_columns
+from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.leaves.subset_sums import all_sums, binomials
@@ -146,6 +147,7 @@ def _squared_chunks(
     data = (*leaf_cost.statistics, rows.counts, patterns)
     offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
     A = np.zeros((offsets[depth], length))  # allocated by numpy, which uses large pages of memory
+    A[0, :-2], A[0, -2:] = leaf_cost.gram(np.arange(len(patterns))), (len(patterns), rows.counts.sum())
     all_sums(data, depth, binom, A)
     options = (
         size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
@@ -159,12 +161,13 @@ def _squared_chunks(
 
 def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArray:
     """For each feature f and m_f = 0 or 1, the columns of the Gram matrix that are constant there, ended by -1."""
-    constant = constant_columns(*leaf_cost.ranges, leaf_cost.rows.patterns[:, features])
-    columns = np.full((len(features), 2, 1 + constant.sum(axis=2).max(initial=0)), -1)
-    for f, side in np.ndindex(columns.shape[:2]):
-        held = np.flatnonzero(constant[f, side])
-        columns[f, side, : len(held)] = held + 1
-    return columns
+    sides = list(product(features, (False, True)))
+    members = [np.flatnonzero(leaf_cost.rows.patterns[:, f] == missing) for f, missing in sides]
+    held = [1 + np.flatnonzero(leaf_cost.constant(inside)) if len(inside) else np.arange(0) for inside in members]
+    columns = np.full((len(sides), 1 + max(map(len, held))), -1)
+    for row, constant in zip(columns, held, strict=True):
+        row[: len(constant)] = constant
+    return columns.reshape(len(features), 2, -1)
 
 
 def _any_chunks(
