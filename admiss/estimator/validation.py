@@ -209,7 +209,7 @@ def read_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
 
 def _largest_sizes(X: FloatArray) -> FloatArray:
     """Largest absolute value of each column, NaN left out."""
-    return np.fmax.reduce(np.abs(X), axis=0, initial=0.0)
+    return np.maximum(np.fmax.reduce(X, axis=0, initial=0.0), -np.fmin.reduce(X, axis=0, initial=0.0))
 
 
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
