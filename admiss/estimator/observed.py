@@ -11,15 +11,17 @@ def observed_moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArr
 
     Thresholds of semi-synthetic data depend on the last digits: another order of the sums makes other instances.
     """
-    moments: tuple[FloatArray, FloatArray, FloatArray, BoolArray] = _moments(np.ascontiguousarray(X), s)
-    return moments
+    d = X.shape[1]
+    sums, has_zero = np.zeros((7, d)), np.zeros(d, dtype=bool)
+    low, high, unit, mean, deviation, size = sums[1:]
+    low[:], high[:], unit[:] = np.inf, -np.inf, 1.0
+    _write_moments(np.ascontiguousarray(X), s, *sums, has_zero)
+    return mean, deviation, size, has_zero
 
 
 @compiled
-def _moments(X, s):  # type: ignore[no-untyped-def]
+def _write_moments(X, s, weight, low, high, unit, mean, deviation, size, has_zero):  # type: ignore[no-untyped-def]
     n, d = X.shape
-    weight, mean, low, high = np.zeros(d), np.zeros(d), np.full(d, np.inf), np.full(d, -np.inf)
-    has_zero = np.zeros(d, dtype=np.bool_)
     for i in range(n):
         for j in range(d):
             x = X[i, j]
@@ -27,7 +29,6 @@ def _moments(X, s):  # type: ignore[no-untyped-def]
                 weight[j] += s[i]
                 low[j], high[j] = min(low[j], x), max(high[j], x)
                 has_zero[j] |= x == 0.0
-    size, unit = np.zeros(d), np.ones(d)
     for j in range(d):
         if weight[j] > 0.0:
             size[j] = max(abs(low[j]), abs(high[j]))
@@ -39,17 +40,14 @@ def _moments(X, s):  # type: ignore[no-untyped-def]
                 mean[j] += s[i] * (X[i, j] / unit[j])
     for j in range(d):
         mean[j] /= weight[j]
-    variance = np.zeros(d)
     for i in range(n):
         for j in range(d):
             if not np.isnan(X[i, j]):
-                variance[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
-    deviation = np.empty(d)
+                deviation[j] += s[i] * (X[i, j] / unit[j] - mean[j]) ** 2
     for j in range(d):
         is_constant = low[j] == high[j]  # exactly, whatever the rounding of the sums
         mean[j] = low[j] if is_constant else mean[j] * unit[j]
-        deviation[j] = 0.0 if is_constant else np.sqrt(variance[j] / weight[j]) * unit[j]
-    return mean, deviation, size, has_zero
+        deviation[j] = 0.0 if is_constant else np.sqrt(deviation[j] / weight[j]) * unit[j]
 
 
 def observed_scale(deviation: FloatArray, size: FloatArray) -> tuple[FloatArray, BoolArray]:

@@ -207,15 +207,9 @@ def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False)
     return np.asarray(weights)
 
 
-@compiled
-def _largest_sizes(X):  # type: ignore[no-untyped-def]
+def _largest_sizes(X: FloatArray) -> FloatArray:
     """Largest absolute value of each column, NaN left out."""
-    largest = np.zeros(X.shape[1])
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            if abs(X[i, j]) > largest[j]:
-                largest[j] = abs(X[i, j])
-    return largest
+    return np.maximum(np.fmax.reduce(X, axis=0, initial=0.0), -np.fmin.reduce(X, axis=0, initial=0.0))
 
 
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:

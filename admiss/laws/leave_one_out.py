@@ -79,15 +79,26 @@ def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tup
     return tuple(selected), float(SHARES[index]), best
 
 
-def leave_one_out(blocks: Blocks, Y: FloatArray, weights: FloatArray) -> Errors:
-    """Summed leave-one-out errors as a function of the block weights."""
-    centred = _centred(np.hstack(blocks), Y, weights)
+class RidgeOnBlocks:
+    """The ridge on some rows for any block weights: leave-one-out errors and fits."""
 
-    def errors(g: Sequence[float]) -> FloatArray:
-        parts = centred.decompose(np.repeat(g, [block.shape[1] for block in blocks]))
-        return np.sum(_left_out(parts, parts.lambdas, weights) ** 2, axis=(1, 2))
+    def __init__(self, blocks: Blocks, Y: FloatArray, weights: FloatArray) -> None:
+        F = np.hstack(blocks)
+        self.sizes, self.weights, self.centred = [block.shape[1] for block in blocks], weights, _centred(F, Y, weights)
+        self.mean, self.intercept = weights @ F / weights.sum(), weights @ Y / weights.sum()
+        self._known: dict[tuple[float, ...], _Spectrum] = {}
 
-    return errors
+    def leave_one_out(self, g: Sequence[float]) -> FloatArray:
+        """Summed leave-one-out errors for each share."""
+        parts = self.centred.decompose(np.repeat(g, self.sizes))
+        self._known[tuple(g)] = parts.spectrum()
+        return np.sum(_left_out(parts, parts.lambdas, self.weights) ** 2, axis=(1, 2))
+
+    def fit(self, g: Sequence[float], share: float) -> Ridge:
+        """The ridge for given block weights and share."""
+        factors = np.repeat(g, self.sizes)
+        known = self._known.get(tuple(g)) or self.centred.decompose(factors).spectrum()
+        return Ridge(tuple(g), share, self.mean, factors[:, None] * known.solve(share), self.intercept)
 
 
 def held_out(folds: Sequence[tuple[Blocks, FloatArray, FloatArray, Blocks, FloatArray, FloatArray]]) -> Errors:
@@ -109,17 +120,6 @@ def held_out(folds: Sequence[tuple[Blocks, FloatArray, FloatArray, Blocks, Float
     return errors
 
 
-def fit_ridge(blocks: Blocks, Y: FloatArray, weights: FloatArray, g: Sequence[float], share: float) -> Ridge:
-    """The ridge for given block weights and share."""
-    F = _weighted(blocks, g)
-    parts = _decompose(F, Y, weights)
-    lam = share * parts.unit
-    w = parts.Vt.T @ ((parts.sigma / (parts.sigma**2 + lam))[:, None] * (parts.U.T @ parts.target))
-    factors = np.repeat(g, [block.shape[1] for block in blocks])
-    mean = weights @ np.hstack(blocks) / weights.sum()
-    return Ridge(tuple(g), share, mean, factors[:, None] * w, weights @ Y / weights.sum())
-
-
 def leave_one_out_residuals(F: FloatArray, Y: FloatArray, weights: FloatArray, lam: float) -> FloatArray:
     """y_i minus its prediction from all other rows, of shape (n, q)."""
     return _left_out(_decompose(F, Y, weights), np.array([lam]), weights)[0] / np.sqrt(weights)[:, None]
@@ -127,6 +127,20 @@ def leave_one_out_residuals(F: FloatArray, Y: FloatArray, weights: FloatArray, l
 
 def _weighted(blocks: Blocks, g: Sequence[float]) -> FloatArray:
     return np.hstack([factor * block for factor, block in zip(g, blocks, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """Singular values, right singular vectors and U'y~, which are enough for a fit."""
+
+    sigma: FloatArray
+    Vt: FloatArray
+    projected: FloatArray
+    unit: float
+
+    def solve(self, share: float) -> FloatArray:
+        shrunk = (self.sigma / (self.sigma**2 + share * self.unit))[:, None] * self.projected
+        return self.Vt.T @ shrunk
 
 
 @dataclass(frozen=True)
@@ -142,6 +156,9 @@ class _Parts:
     @property
     def lambdas(self) -> FloatArray:
         return SHARES * self.unit
+
+    def spectrum(self) -> _Spectrum:
+        return _Spectrum(self.sigma, self.Vt, self.U.T @ self.target, self.unit)
 
 
 @dataclass(frozen=True)

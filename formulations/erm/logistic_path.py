@@ -128,7 +128,8 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
         if w_start[j] != 0.0:
             columns.work[m], columns.is_work[j], point.w[m] = j, True, w_start[j]
             m += 1
-    point.f[:] = f_start
+    for j in range(n_free):  # numba takes two seconds to compile an assignment of arrays
+        point.f[j] = f_start[j]
     evaluate(rows, columns.work, m, point)
     _refresh(rows, point.slope, columns)
     build_model(rows, columns.work, m, point.z, model)

@@ -227,14 +227,12 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
     first_rank = offsets[k] + (binom[f, k] if k > 1 else 0)
     rank, more = 0, True
     while more:
-        n_lower = R[0]
+        n_lower, top, top_rank = R[0], A, first_rank + rank
         if largest:
+            top, top_rank = sums, 0
             sums[:n_lower] = 0.0
             add_sums(data, members, n_members, R, k - 1, n_lower, sums, 0)
-            costs_above(A, sums, 0, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
-        else:
-            top_rank = first_rank + rank
-            costs_above(A, A, top_rank, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
+        costs_above(A, top, top_rank, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
         rank += n_lower
         more = next_subset(R, k - 2, f)
     return out

@@ -40,65 +40,6 @@ U, GRID = 2.0**-53, 2.0**52
 
 
 @compiled
-def shifted_rows(A, y, s, Z):  # type: ignore[no-untyped-def]
-    """Write the weighted rows (1, a, y), shifted, to Z; returns the shifts and the norms of the columns.
-
-    y, and columns of A without a 0, are shifted by their means.
-    """
-    n, k = A.shape
-    shift, norms, has_zero = np.zeros(k + 2), np.zeros(k + 2), np.zeros(k, dtype=np.bool_)
-    total = 0.0
-    for i in range(n):
-        total += s[i]
-        for j in range(k):
-            shift[j + 1] += s[i] * A[i, j]
-            if A[i, j] == 0.0:
-                has_zero[j] = True
-        shift[k + 1] += s[i] * y[i]
-    for j in range(1, k + 2):
-        shift[j] = 0.0 if j <= k and has_zero[j - 1] else shift[j] / total
-    for i in range(n):
-        root = np.sqrt(s[i])
-        Z[i, 0] = root
-        for j in range(k):
-            Z[i, j + 1] = (A[i, j] - shift[j + 1]) * root
-        Z[i, k + 1] = (y[i] - shift[k + 1]) * root
-        for j in range(k + 2):
-            norms[j] += Z[i, j] * Z[i, j]
-    return shift, np.sqrt(norms)
-
-
-@compiled
-def ranges_of_patterns(A, start):  # type: ignore[no-untyped-def]
-    """Least and largest value of every column in every pattern."""
-    least, largest = A[start[:-1]], A[start[:-1]]
-    for p in range(len(least)):
-        for i in range(start[p], start[p + 1]):
-            for j in range(A.shape[1]):
-                least[p, j] = min(least[p, j], A[i, j])
-                largest[p, j] = max(largest[p, j], A[i, j])
-    return least, largest
-
-
-@compiled
-def constant_columns(least, largest, patterns):  # type: ignore[no-untyped-def]
-    """Whether each column has a single value where m_f is 0, and 1, for each feature f."""
-    n_patterns, n_features = patterns.shape
-    constant = np.ones((n_features, 2, least.shape[1]), dtype=np.bool_)
-    first = np.full((n_features, 2), -1)
-    for p in range(n_patterns):
-        for f in range(n_features):
-            side = 1 if patterns[p, f] else 0
-            if first[f, side] < 0:
-                first[f, side] = p
-            for j in range(least.shape[1]):
-                value = least[first[f, side], j]
-                if least[p, j] != value or largest[p, j] != value:
-                    constant[f, side, j] = False
-    return constant
-
-
-@compiled
 def add_gram(total, Z, first, last):  # type: ignore[no-untyped-def]
     """Add the packed Gram matrix of rows of Z."""
     size = Z.shape[1]
@@ -132,12 +73,10 @@ def rounded_gram(total, part, Z, first, last):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def all_grams(Z, start, length):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of every pattern."""
-    grams, part = np.empty((len(start) - 1, length)), np.empty(length)
-    for p in range(len(grams)):
-        rounded_gram(grams[p], part, Z, start[p], start[p + 1])
-    return grams
+def write_grams(Z, start, members, grams, part):  # type: ignore[no-untyped-def]
+    """Write the packed Gram matrix of each of the patterns; ``part`` is workspace."""
+    for i in range(len(members)):
+        rounded_gram(grams[i], part, Z, start[members[i]], start[members[i] + 1])
 
 
 @compiled
@@ -161,32 +100,6 @@ def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
         copy_row(grams, p, one, 0)
     else:
         rounded_gram(one[0], np.empty(one.shape[1]), Z, start[p], start[p + 1])
-
-
-@compiled
-def gram_of_patterns(Z, start, grams, members, length):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of a set of patterns."""
-    total, one = np.zeros((1, length)), np.empty((1, length))
-    for p in members:
-        pattern_gram(one, Z, start, grams, p)
-        add_row(one, 0, total, 0)
-    return total
-
-
-@compiled
-def split_grams(Z, start, grams, counts, patterns, members, features, length):  # type: ignore[no-untyped-def]
-    """Packed Gram matrices and rows of both sides of every split: first all m_j = 0, then all m_j = 1."""
-    n_features = len(features)
-    G = np.zeros((2 * n_features, length))
-    rows = np.zeros((2, n_features), dtype=np.int64)
-    one = np.empty((1, length))
-    for p in members:
-        pattern_gram(one, Z, start, grams, p)
-        for i in range(n_features):
-            side = 1 if patterns[p, features[i]] else 0
-            rows[side, i] += counts[p]
-            add_row(one, 0, G, side * n_features + i)
-    return G, rows
 
 
 @compiled

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.leaves.cholesky import GRID, U, gram_of_patterns, share_of_error
+from formulations.leaves.cholesky import GRID, U, share_of_error
 from formulations.leaves.cost import PatternTotals
 from formulations.leaves.summed import SummedLeafCost
 
@@ -77,7 +77,7 @@ class PatternGramsCost(SummedLeafCost):
         return np.fromiter((row.tobytes() in keys for row in np.ascontiguousarray(M)), dtype=bool, count=len(M))
 
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
-        G = gram_of_patterns(*self.statistics, np.asarray(members), self.length)[0]
+        G = self.sums_of_grams(np.ones((1, len(members))), np.asarray(members))[0]
         square = self.square(G)
         sizes = (np.sqrt(np.diag(square)) + self.moved * np.sqrt(square[0, 0])) ** 2
         return square, self.size * (self.error * sizes + 2.0 * U * len(members))

@@ -33,18 +33,7 @@ import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
-from formulations.leaves.cholesky import (
-    ESTIMATE,
-    LOWER,
-    all_grams,
-    constant_columns,
-    gram_of_patterns,
-    leaf_costs,
-    ranges_of_patterns,
-    share_of_error,
-    shifted_rows,
-    split_grams,
-)
+from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.leaves.subset_sums import all_sums, binomials
 from formulations.losses import Squared
@@ -57,6 +46,8 @@ CONSTANT = 1e-14
 WELL_CONDITIONED = 1e-6
 # Bytes of Gram matrices held in memory; with more patterns, matrices are computed from the rows when needed.
 MOST_GRAMS = 5 * 10**8
+# Bytes of Gram matrices that are added at once.
+ADDED = 10**7
 # Rounding unit of doubles, and widths of an interval that are negligible: relative to the cost, and to y'y.
 U = 2.0**-53
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
@@ -75,9 +66,14 @@ class SquaredLeafCost(LeafCost):
         super().__init__(rows, Squared(), ridge, ridge_scale)
         n, k = rows.A.shape
         self.size, self.length = k + 2, (k + 2) * (k + 3) // 2
+        y, total, root = rows.y[:, 0], rows.s.sum(), np.sqrt(rows.s)[:, None]
+        self.centre = np.where((rows.A == 0.0).any(axis=0), 0.0, rows.s @ rows.A / total)
+        self.level = float(rows.s @ y / total)
         self.Z = np.empty((n, self.size))
-        shift, norms = shifted_rows(rows.A, np.ascontiguousarray(rows.y[:, 0]), rows.s, self.Z)
-        self.centre, self.level = shift[1:-1], float(shift[-1])
+        self.Z[:, 0], self.Z[:, 1:-1], self.Z[:, -1] = 1.0, rows.A - self.centre, y - self.level
+        self.Z *= root
+        with np.errstate(over="ignore"):
+            norms = np.sqrt(np.einsum("ij,ij->j", self.Z, self.Z))
         if not (np.isfinite(norms).all() and (norms[norms > 0] > 1e-140).all()):  # squares overflow or underflow
             norms = np.abs(self.Z).max(axis=0) * np.sqrt(n)
         self.unit = powers_of_two(norms)
@@ -93,10 +89,33 @@ class SquaredLeafCost(LeafCost):
     def grams(self) -> FloatArray:
         """The packed Gram matrix of every pattern, computed when first needed; none if they are not held."""
         if not self._grams:
-            held = 8 * len(self.rows.patterns) * self.length <= MOST_GRAMS
-            none = np.empty((0, self.length))
-            self._grams.append(all_grams(self.Z, self.rows.start, self.length) if held else none)
+            n_patterns = len(self.rows.patterns)
+            held = 8 * n_patterns * self.length <= MOST_GRAMS
+            self._grams.append(self._from_rows(np.arange(n_patterns if held else 0)))
         return self._grams[0]
+
+    def _from_rows(self, members: IntArray) -> FloatArray:
+        grams = np.empty((len(members), self.length))
+        write_grams(self.Z, self.rows.start, members, grams, np.empty(self.length))
+        return grams
+
+    def sums_of_grams(self, inside: BoolArray | FloatArray, members: IntArray) -> FloatArray:
+        """Sum of the packed Gram matrices of the patterns in each of several sets, without error.
+
+        ``inside[k, i]`` is 1 if pattern ``members[i]`` is in set k, otherwise 0.
+        """
+        inside, total = np.asarray(inside, dtype=float), np.zeros((len(inside), self.length))
+        at_once = max(1, ADDED // (8 * self.length))
+        for begin in range(0, len(members), at_once):
+            part = members[begin : begin + at_once]
+            total += inside[:, begin : begin + at_once] @ (
+                self.grams[part] if len(self.grams) else self._from_rows(part)
+            )
+        return total
+
+    def gram(self, members: IntArray) -> FloatArray:
+        """Packed Gram matrix of a leaf, of shape (1, length)."""
+        return self.sums_of_grams(np.ones((1, len(members))), np.asarray(members))
 
     @property
     def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -127,8 +146,8 @@ class SquaredLeafCost(LeafCost):
     @cached_property
     def ranges(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of every column in every pattern."""
-        least, largest = ranges_of_patterns(self.rows.A, self.rows.start)
-        return least, largest
+        A, first = self.rows.A, self.rows.start[:-1]
+        return np.minimum.reduceat(A, first), np.maximum.reduceat(A, first)
 
     def constant(self, members: IntArray) -> BoolArray:
         """Columns of A with a single value in a leaf."""
@@ -139,19 +158,21 @@ class SquaredLeafCost(LeafCost):
         """Columns of the Gram matrix without those that are constant in a leaf."""
         return np.concatenate([[True], ~self.constant(members), [True]])
 
-    def gram(self, members: IntArray) -> FloatArray:
-        """Packed Gram matrix of a leaf, of shape (1, entries)."""
-        return np.asarray(gram_of_patterns(*self.statistics, np.asarray(members), self.length))
-
     def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
         """A(U) of :mod:`formulations.leaves.subset_sums` for all |U| < depth, at least."""
         A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
+        n_patterns = len(self.rows.patterns)
+        A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.counts.sum())
         all_sums(data, depth, binomials(len(features)), A)
         return A
 
     def constant_sides(self, features: IntArray) -> BoolArray:
         """Whether each column has a single value where m_f is 0, and 1, for each feature f."""
-        return np.asarray(constant_columns(*self.ranges, self.rows.patterns[:, features]))
+        patterns = self.rows.patterns
+        members = [np.flatnonzero(patterns[:, f] == missing) for f in features for missing in (False, True)]
+        none = np.ones(self.size - 2, dtype=bool)
+        sides = [self.constant(inside) if len(inside) else none for inside in members]
+        return np.array(sides).reshape(len(features), 2, -1)
 
     def cost(self, members: IntArray) -> float:
         return float(self.costs_of_grams(self.gram(members))[0])
@@ -164,12 +185,13 @@ class SquaredLeafCost(LeafCost):
     def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
         costs, least = np.full((2, len(features)), np.inf), max(1, min_rows)
         patterns, counts, members = self.rows.patterns, self.rows.counts, np.asarray(members)
-        missing = counts[members] @ patterns[np.ix_(members, features)]
+        is_missing = patterns[np.ix_(members, features)].T
+        missing = is_missing @ counts[members]
         allowed = np.flatnonzero((missing >= least) & (counts[members].sum() - missing >= least))
-        at_once = max(1, MOST_GRAMS // (16 * self.length))
+        at_once, whole = max(1, MOST_GRAMS // (16 * self.length)), self.gram(members)
         for part in np.split(allowed, range(at_once, len(allowed), at_once)):
-            G, _ = split_grams(*self.statistics, counts, patterns, members, features[part], self.length)
-            costs[:, part] = self.costs_of_grams(G).reshape(2, -1)
+            G = self.sums_of_grams(is_missing[part], members)
+            costs[:, part] = self.costs_of_grams(np.vstack([whole - G, G])).reshape(2, -1)
         return costs[0], costs[1]
 
     def _fit(self, members: IntArray) -> LeafModel:

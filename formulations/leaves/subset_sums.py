@@ -113,14 +113,9 @@ def add_sums(data, members, n_members, R, size, n_lower, sums, first):  # type: 
 
 @compiled
 def all_sums(data, depth, binom, A):  # type: ignore[no-untyped-def]
-    """Accumulate A(U) for |U| < depth, by size, then rank."""
-    Z, start, grams, counts, patterns = data
-    n_features, members, one = patterns.shape[1], np.empty(len(patterns), dtype=np.int64), np.empty((1, A.shape[1] - 2))
-    for p in range(len(patterns)):
-        pattern_gram(one, Z, start, grams, p)
-        add_row(one, 0, A, 0)
-        A[0, A.shape[1] - 2] += 1.0
-        A[0, A.shape[1] - 1] += counts[p]
+    """Accumulate A(U) for 0 < |U| < depth, by size, then rank, starting at A[1]."""
+    patterns = data[4]
+    n_features, members = patterns.shape[1], np.empty(len(patterns), dtype=np.int64)
     first = 1
     for k in range(1, depth):
         R, largest, more = np.arange(k - 1), -1, True

@@ -9,12 +9,13 @@ It is computed from the deepest boxes up, and gives the best tree for every numb
 broken by fewer leaves, then the first feature, then fewer leaves on the side where the feature is observed.
 """
 
-from itertools import combinations
+from bisect import bisect_left
+from itertools import accumulate, combinations
 from math import comb
 
 import numpy as np
 
-from formulations.arrays import FloatArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
 from formulations.leaves.subset_sums import binomials, next_subset, with_element
@@ -51,14 +52,27 @@ def best_of_set(cost, below, S, k, n_features, n_leaves, binom, V, rank):  # typ
 
 
 @compiled
-def best_of_level(cost, below, k, n_features, n_leaves, binom):  # type: ignore[no-untyped-def]
-    """V of the boxes with k literals for 1 .. n_leaves leaves, from V of the boxes with k + 1."""
-    V = np.empty((cost.shape[0], cost.shape[1], n_leaves))
-    S = np.arange(k)
+def best_of_level(cost, below, S, k, n_features, n_leaves, binom, V):  # type: ignore[no-untyped-def]
+    """Write V of the boxes with k literals for 1 .. n_leaves leaves, from V of the boxes with k + 1; S is the first."""
     for rank in range(len(cost)):
         best_of_set(cost, below, S, k, n_features, n_leaves, binom, V, rank)
         next_subset(S, k, n_features)
-    return V
+
+
+def splits_of(S: tuple[int, ...], v: int, n_features: int, binom: IntArray) -> list[tuple[int, int, int, int]]:
+    """For each feature j that is not in S, the rank of S + j, and the indices of its observed and missing side."""
+    splits, k = [], len(S)
+    from_below = [0, *accumulate(int(binom[S[i], i + 1]) for i in range(k))]
+    from_above = [0, *accumulate(int(binom[S[i], i + 2]) for i in reversed(range(k)))]
+    for j in range(n_features):
+        position = bisect_left(S, j)
+        if position < k and S[position] == j:
+            continue
+        rank = from_below[position] + int(binom[j, position + 1]) + from_above[k - position]
+        low_bits = (1 << position) - 1
+        observed = (v & low_bits) | ((v & ~low_bits) << 1)
+        splits.append((j, rank, observed, observed | (1 << position)))
+    return splits
 
 
 def best_values(boxes: BoxCosts, max_leaves: int) -> list[FloatArray]:
@@ -67,7 +81,9 @@ def best_values(boxes: BoxCosts, max_leaves: int) -> list[FloatArray]:
     values = [boxes.costs[-1][:, :, None]]
     for k in range(boxes.depth - 1, -1, -1):
         n_leaves = min(max_leaves, 1 << (boxes.depth - k))
-        values.insert(0, best_of_level(boxes.costs[k], values[0], k, n_features, n_leaves, binom))
+        V = np.empty((*boxes.costs[k].shape, n_leaves))
+        best_of_level(boxes.costs[k], values[0], np.arange(k), k, n_features, n_leaves, binom, V)
+        values.insert(0, V)
     return values
 
 
@@ -103,15 +119,8 @@ def tree_of_values(values: list[FloatArray], boxes: BoxCosts) -> tuple[Tree, flo
             q -= 1
         if q == 0:
             return None
-        S = np.array(subset_of_rank(rank, k), dtype=np.int64)
         most = values[k + 1].shape[2]
-        for j in range(n_features):
-            position, other = with_element(S, k, j, binom)
-            if position < 0:
-                continue
-            low_bits = (1 << position) - 1
-            observed = (v & low_bits) | ((v & ~low_bits) << 1)
-            missing = observed | (1 << position)
+        for j, other, observed, missing in splits_of(subset_of_rank(rank, k), v, n_features, binom):
             for a in range(max(0, q - most), min(q, most)):
                 rest = min(q - 1 - a, most - 1)
                 if values[k + 1][other, observed, a] + values[k + 1][other, missing, rest] == target:

@@ -17,7 +17,6 @@ from math import floor
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts
 from formulations.trees.dynamic_program import Tree, leaves_of
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within, rounded_trees
@@ -80,19 +79,10 @@ def _bracket(least: float, most: float) -> Bracket:
     return Bracket(least if least < EXACT else least * (1 - ROUNDING), most if most < EXACT else most * (1 + ROUNDING))
 
 
-@compiled
-def count_pairs(x, of_x, y, up_to_y, ceilings):  # type: ignore[no-untyped-def]
-    """Number of pairs with x + y at most each ceiling, for sorted x and y; ``up_to_y`` are cumulated numbers."""
-    total = np.zeros(len(ceilings))
-    for t in range(len(ceilings)):
-        b = len(y)
-        for a in range(len(x)):
-            while b and x[a] + y[b - 1] > ceilings[t]:
-                b -= 1
-            if not b:
-                break
-            total[t] += of_x[a] * up_to_y[b - 1]
-    return total
+def count_pairs(x: Costs, y: Costs, ceilings: Sequence[int]) -> FloatArray:
+    """Number of pairs with a sum of at most each ceiling, for sorted costs, which are whole numbers."""
+    up_to = np.append(0.0, np.cumsum(y[1]))
+    return np.array([x[1] @ up_to[np.searchsorted(y[0], ceiling - x[0], side="right")] for ceiling in ceilings])
 
 
 def count(trees: RoundedTrees, ceilings: Sequence[int]) -> list[float]:
@@ -130,7 +120,7 @@ def count(trees: RoundedTrees, ceilings: Sequence[int]) -> list[float]:
     if depth:
         for q, x, y in _pairs_of_lists(trees, below, 0, 0, 0):
             if q < trees.values[0].shape[2]:
-                total += count_pairs(*x, y[0], np.cumsum(y[1]), np.array(ceilings, dtype=float))
+                total += count_pairs(x, y, ceilings)
     return [float(number) for number in total]
 
 

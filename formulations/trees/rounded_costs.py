@@ -28,7 +28,7 @@ from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.leaves.subset_sums import binomials, next_subset, with_element
-from formulations.trees.dynamic_program import best_values
+from formulations.trees.dynamic_program import best_values, splits_of
 
 # Costs that count are below 2^UNITS units.
 UNITS = 48
@@ -73,16 +73,16 @@ class RoundedTrees:
         most, pairs = [np.full(self.values[0].shape, float(ceiling))], []
         for k in range(self.boxes.depth):
             levels = most[k], self.values[k], self.values[k + 1]
-            below, number = allowed_below(*levels, k, len(self.boxes.features), self.limited, self.binom)
-            most.append(below)
-            pairs.append(int(number))
+            most.append(np.full(levels[-1].shape, -np.inf))
+            n_features = len(self.boxes.features)
+            pairs.append(int(allow_below(*levels, np.arange(k), k, n_features, self.limited, self.binom, most[-1])))
         boxes = [np.argwhere((high >= low).any(axis=2)) for high, low in zip(most, self.values, strict=True)]
         return most, boxes, pairs
 
     def sides(self, k: int, rank: int, v: int) -> IntArray:
         """For each split of a box the rank, and the indices of its observed and missing side."""
-        S = np.array(subset_of_rank(rank, k), dtype=np.int64)
-        return np.asarray(sides_of(S, k, v, len(self.boxes.features), self.binom))
+        splits = splits_of(subset_of_rank(rank, k), v, len(self.boxes.features), self.binom)
+        return np.array([sides for _, *sides in splits], dtype=np.int64).reshape(-1, 3)
 
 
 def rounded_trees(
@@ -115,10 +115,12 @@ def ceilings_within(
 
 
 @compiled
-def allowed_below(allowed, values, below, k, n_features, limited, binom):  # type: ignore[no-untyped-def]
-    """A of the boxes with k + 1 literals, -inf if they are not visited; the number of pairs within A of their boxes."""
-    most, pairs = np.full(below.shape, -np.inf), 0
-    S = np.arange(k)
+def allow_below(allowed, values, below, S, k, n_features, limited, binom, most):  # type: ignore[no-untyped-def]
+    """Raise ``most`` to A of the boxes with k + 1 literals; returns the number of pairs within A of their boxes.
+
+    S is the first set of k features.
+    """
+    pairs = 0
     for rank in range(len(values)):
         for j in range(n_features):
             position, other = with_element(S, k, j, binom)
@@ -141,18 +143,4 @@ def allowed_below(allowed, values, below, k, n_features, limited, binom):  # typ
                             most[other, observed, a] = max(most[other, observed, a], allowed[rank, v, q] - y)
                             most[other, missing, b] = max(most[other, missing, b], allowed[rank, v, q] - x)
         next_subset(S, k, n_features)
-    return most, pairs
-
-
-@compiled
-def sides_of(S, k, v, n_features, binom):  # type: ignore[no-untyped-def]
-    """For each feature j that is not in S the rank of S + j, and the indices of its observed and missing side."""
-    sides, n = np.empty((n_features - k, 3), dtype=np.int64), 0
-    for j in range(n_features):
-        position, other = with_element(S, k, j, binom)
-        if position >= 0:
-            low_bits = (1 << position) - 1
-            sides[n, 0], sides[n, 1] = other, (v & low_bits) | ((v & ~low_bits) << 1)
-            sides[n, 2] = sides[n, 1] | (1 << position)
-            n += 1
-    return sides
+    return pairs

@@ -5,9 +5,8 @@ import pytest
 
 from admiss.laws.leave_one_out import (
     SHARES,
-    fit_ridge,
+    RidgeOnBlocks,
     held_out,
-    leave_one_out,
     leave_one_out_residuals,
     select_penalty,
 )
@@ -52,8 +51,8 @@ def test_repeated_and_dependent_columns():
 def test_interpolation_is_not_rewarded(p):
     """With more columns than rows and noise for a target every small penalty fits perfectly and predicts nothing."""
     F, Y, s = problem(40, p, q=1, seed=3)
-    errors = leave_one_out([F], Y, s)([1.0])
-    fit = fit_ridge([F], Y, s, [1.0], SHARES[0])
+    errors = RidgeOnBlocks([F], Y, s).leave_one_out([1.0])
+    fit = RidgeOnBlocks([F], Y, s).fit([1.0], SHARES[0])
     assert np.abs(fit.predict([F]) - Y).max() < 1e-2
     assert errors[0] > 0.9 * np.sum(s[:, None] * (Y - s @ Y / s.sum()) ** 2)
     lam = SHARES[0] * np.sum(s[:, None] * (F - s @ F / s.sum()) ** 2) / p
@@ -63,7 +62,10 @@ def test_interpolation_is_not_rewarded(p):
 def test_fit_is_the_ridge():
     F, Y, s = problem(30, 8)
     blocks, g = [F[:, :3], F[:, 3:]], [1.0, 0.3]
-    fit = fit_ridge(blocks, Y, s, g, 0.01)
+    ridge = RidgeOnBlocks(blocks, Y, s)
+    fit = ridge.fit(g, 0.01)
+    ridge.leave_one_out(g)  # its decomposition is used for the next fit
+    np.testing.assert_array_equal(ridge.fit(g, 0.01).coefficients, fit.coefficients)
     weighted = np.hstack([F[:, :3], 0.3 * F[:, 3:]])
     lam = 0.01 * np.sum(s[:, None] * (weighted - s @ weighted / s.sum()) ** 2) / 8
     w, c = plain_ridge(weighted, Y, s, lam)
@@ -74,7 +76,7 @@ def test_selection_is_the_smallest_error_tried():
     F, Y, s = problem(40, 10)
     Y = F[:, :1] + 0.1 * Y[:, :1]
     blocks = [F[:, :1], F[:, 1:]]
-    errors = leave_one_out(blocks, Y, s)
+    errors = RidgeOnBlocks(blocks, Y, s).leave_one_out
     g, share, error = select_penalty([(1.0,), (1.0, 0.01)], errors)
     assert g == (1.0, 0.01)
     assert error == pytest.approx(min(errors([1.0, a]).min() for a in (1.0, 0.01)))

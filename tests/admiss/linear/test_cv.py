@@ -282,6 +282,7 @@ def test_auc_against_scikit_learn_on_imputed_values_and_indicators(center):
         assert np.mean(found) > (-2 * error if mechanism == "mcar" or center else 2 * error)
 
 
+@pytest.mark.slow
 def test_classifiers_choose_as_if_all_paths_were_exact(monkeypatch):
     """On 50 problems the choice, its loss included, equals that of a search whose paths are all solved to 1e-10."""
     grid = {"l1_ratios": [0.2, 0.5, 1.0], "adaptive_penalties": [1.0, 4.0, 12.0], "n_lambdas": 40, "cv": 3}

@@ -144,6 +144,7 @@ def test_a_method_of_the_engine_is_taken_under_its_new_name():
     assert [cell.method.name for cell in study.cells("all")] == ["other"]
 
 
+@pytest.mark.slow
 def test_a_study_runs_and_is_read_from_python(tmp_path, capsys):
     metrics = ["r2", "neg_mean_absolute_error"]
     study = Study("python", instances=[Noise(40)], methods=METHODS, metrics=metrics, replicates=2)

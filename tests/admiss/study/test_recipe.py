@@ -62,6 +62,7 @@ def test_different_objects_have_different_recipes():
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.slow
 def test_a_recipe_does_not_depend_on_the_process_or_on_the_hash_seed():
     code = (
         "import json, tests.admiss.study.test_recipe as t; print(json.dumps([t.text(value) for value in t.DIFFERENT]))"

@@ -52,6 +52,7 @@ def test_the_same_table_on_one_and_three_workers_and_in_reverse(compute, tmp_pat
     assert len({row["pid"] for row in one.values()}) == 1
 
 
+@pytest.mark.slow
 def test_runs_that_are_killed_and_resumed_give_the_store_of_an_uninterrupted_one(runs, wait_for, tmp_path):
     moments = random.Random(7)
     counts = []
@@ -113,6 +114,7 @@ def test_ctrl_c_reads_the_store_once(tmp_path, monkeypatch):
     assert len(reads) == 1
 
 
+@pytest.mark.slow
 def test_a_second_run_on_the_same_store_refuses_and_readers_do_not_wait(runs, wait_for, tmp_path):
     runs.environment["TOY_MARKER"] = str(tmp_path / "marker")
     first = runs.start("run", "toy", "--scale", "paper", "--out", tmp_path, "--workers", 1)
@@ -284,6 +286,7 @@ def test_failures_come_with_what_to_do(compute, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can mount a small disk")
 def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "toy", tmp_path], capture_output=True).returncode:

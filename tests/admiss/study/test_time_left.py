@@ -148,6 +148,7 @@ def check(moments, first=0.1, last=0.9):
 
 
 # With few cells for each worker, the last one may take as long as all others.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "workers"),
     [(shape, workers) for shape, (cells, *_) in SHAPES.items() for workers in (1, 2, 8) if len(cells) >= 20 * workers],

@@ -7,7 +7,7 @@ import pytest
 
 from formulations.leaves import squared
 from formulations.leaves.box_costs import box_costs, members_of
-from formulations.leaves.cholesky import ESTIMATE, LOWER, UPPER, costs_of_rows, gram_of_patterns, leaf_costs, workspace
+from formulations.leaves.cholesky import ESTIMATE, LOWER, UPPER, costs_of_rows, leaf_costs, workspace
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.leaves.subset_sums import all_sums, binomials
@@ -89,10 +89,10 @@ def test_sums_over_subsets_are_direct_sums(held, monkeypatch):
     subsets = [sorted(combinations(range(d), k), key=lambda s: s[::-1]) for k in range(depth)]
     A = np.zeros((sum(map(len, subsets)), leaf_cost.length + 2))
     all_sums((*leaf_cost.statistics, rows.counts, rows.patterns), depth, binomials(d), A)
-    for total, subset in zip(A, chain(*subsets), strict=True):
+    for total, subset in zip(A[1:], chain(*subsets[1:]), strict=True):
         members = np.flatnonzero(rows.patterns[:, list(subset)].all(axis=1))
         assert tuple(total[-2:]) == (len(members), rows.counts[members].sum())
-        direct = gram_of_patterns(*leaf_cost.statistics, members, leaf_cost.length)[0]
+        direct = leaf_cost.gram(members)[0]
         assert np.array_equal(total[:-2], direct)  # sums are without error
 
 

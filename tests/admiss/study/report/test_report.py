@@ -230,6 +230,7 @@ def test_negative_scores_have_no_floor():
     assert "outside the axes" not in drawing.caption
 
 
+@pytest.mark.slow
 def test_results_are_reproducible_files(tmp_path):
     study, table = synthetic(sizes=(40, 100), replicates=2)
     paths = write_results(table, presented(study), tmp_path / "one", "a command")

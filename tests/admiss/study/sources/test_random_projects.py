@@ -24,6 +24,7 @@ def check(seed, precise, write, compute_here):
     assert changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precise", [True, False])
 @pytest.mark.parametrize("seed", range(8))
 def test_digests_follow_scores(seed, precise, write, compute_here):
