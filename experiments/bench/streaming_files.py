@@ -26,7 +26,6 @@ from sklearn.linear_model import SGDRegressor
 from sklearn.metrics import r2_score
 
 from admiss import AdaptiveRegressorCV, FiniteRegressor
-from admiss.atomic_write import write_atomically
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
 from admiss.streaming.prediction import named_frame
@@ -89,7 +88,6 @@ def generate(folder: Path, n: int) -> None:
                 for start in range(0, size, GROUP_ROWS):
                     writer.write_table(_table(min(GROUP_ROWS, size - start), number, start), row_group_size=GROUP_ROWS)
             unfinished.replace(path)
-    write_atomically(folder / "complete", b"")
 
 
 def _table(n: int, number: int, start: int) -> Any:
@@ -183,11 +181,15 @@ def _standardised(X: Any, mean: Any, deviation: Any) -> Any:
 
 def _rows(source: Source, most: int) -> tuple[Any, Any]:
     """The first rows, in memory."""
-    X, y = [], []
+    rows = []
     for chunk in source.chunks():
         for batch in chunk.batches():
-            X.append(batch.X)
-            y.append(batch.y)
-            if sum(map(len, X)) >= most:
-                return np.vstack(X)[:most], np.concatenate(y)[:most]
-    return np.vstack(X), np.concatenate(y)
+            assert batch.y is not None
+            rows.append((batch.X, batch.y))
+            if sum(len(y) for _, y in rows) >= most:
+                break
+        else:
+            continue
+        break
+    X, y = zip(*rows, strict=True)
+    return np.vstack(X)[:most], np.concatenate(y)[:most]
