@@ -111,6 +111,10 @@ class AdaptiveDescription(ModelAtPattern):
         """The patterns of X in words, with their rows here and in training."""
         check_is_fitted(self)
         design = self.design_
+        if not len(design.patterns.patterns):
+            raise ValueError(
+                "The patterns of the training rows were not kept: collect with RowStatistics(patterns=True)."
+            )
         X = read_features(self, X, reset=False)
         table = PatternTable.of(np.isnan(X[:, design.features]))
         known = lookup(design.patterns.patterns, table.patterns)
