@@ -115,10 +115,6 @@ class AdaptiveDescription(ModelAtPattern):
         """
         check_is_fitted(self)
         design = self.design_
-        if not len(design.patterns.patterns):
-            raise ValueError(
-                "The patterns of the training rows were not kept: collect with RowStatistics(patterns=True)."
-            )
         X = read_features(self, X, reset=False)
         table = PatternTable.of(np.isnan(X[:, design.features]), rows)
         order = np.argsort(-table.weights, kind="stable")

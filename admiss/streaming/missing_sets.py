@@ -43,7 +43,9 @@ class MissingSets:
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
         for begin in range(0, len(rows), BUFFER_ROWS):
             part = rows.block(slice(begin, begin + BUFFER_ROWS))
-            self._waiting.append(Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy()))
+            self._waiting.append(
+                Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
+            )
             if sum(map(len, self._waiting)) >= BUFFER_ROWS:
                 self._add_waiting()
 
