@@ -43,13 +43,14 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--max-depth", type=int, default=3, help="largest depth of a tree (3)")
     add("--lam", type=float, default=1.0, help="penalty of linear models with --cv 0 (1.0)")
     add("--ridge", type=float, default=1.0, help="penalty in the leaves of trees with --cv 0 (1.0)")
+    add("--settle", action="store_true", help="read the data again for leaves of trees that sums cannot prove")
     add("--out", required=True, metavar="FILE", help="the model, for admiss predict and joblib")
     parser.set_defaults(handler=fit_pages)
 
 
 def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     """Accumulate, fit, write, and yield the text to print."""
-    from admiss.streaming import HashFolds, RowStatistics, accumulate
+    from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate
     from admiss.streaming.file_model import FileModel
 
     out = Path(options.out)
@@ -58,6 +59,8 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     if options.cv == 1 or options.cv < 0:
         raise ValueError(f"--cv must be 0 or at least 2, not {options.cv}.")
     tree = options.model in ("tree", "greedy")
+    if options.settle and not tree:
+        raise ValueError("--settle is for trees: the bounds of linear models follow from sums.")
     folds = HashFolds(options.cv, options.folds_key) if options.cv else None
     empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
     model = _tree(options) if tree else _linear(options)
@@ -70,7 +73,7 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         found = statistics.summary()
         observed = found.n_observed.sum() / (found.n_rows * len(found.n_observed))
         yield f"{found.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
-        model.fit_statistics(statistics)
+        model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
         if options.cv:
             yield f"selected: {', '.join(f'{name} {value}' for name, value in model.best_params_.items())}"
             yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.5f}"

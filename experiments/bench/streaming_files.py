@@ -29,8 +29,7 @@ from sklearn.metrics import r2_score
 from admiss import AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.streaming.prediction import named_frame
-from admiss.streaming.sources.source import Source
+from admiss.streaming.sources.source import Source, named_frame
 from admiss.study.sections import markdown
 from experiments.bench.records import cached, footer, in_new_process
 
