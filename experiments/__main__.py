@@ -26,6 +26,7 @@ TOPICS = {
     "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
+    "streaming": "statistics of rows in memory and fits by them, beside scikit-learn and glum",
     "intervals": "thresholds of 400 patterns against the stated program",
     "streaming-files": "models of Parquet files larger than memory beside a plain scan, SGD and glum",
 }

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import write_atomically
+from admiss.cli.compare_source import compare_source, reads_chunks
+from admiss.cli.source_options import add_pass_options
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.rows import ComparedRows
@@ -41,6 +43,10 @@ DATA = """\
 A CSV or Parquet file, one row per observation. Text becomes one column per value, dates become numbers, and what was
 done with each column is said; --drop and --keep overrule it. Empty cells are missing, and so are
 {words}, in small or capital letters.
+
+A folder or a quoted pattern of Parquet files is compared from one pass over its row groups, in memory that does not
+depend on the number of rows; --stream does the same with a single file. This is for regression with the squared loss
+and trees, and without test rows: scores are those of cross-validation.
 """
 TIME = """\
 --time-limit is for everything that is done with one data set: fits, cross-validation, references, curves, trees close
@@ -65,7 +71,8 @@ def add_parser(commands: Any, summary: str) -> None:
         formatter_class=_Formatter,
     )
     default, add = Setting(), parser.add_argument
-    add("--data", metavar="FILE", help="a CSV or Parquet file, see below")
+    add("--data", metavar="FILE", help="a CSV or Parquet file, or a folder or pattern of Parquet files, see below")
+    add("--stream", action="store_true", help="read --data in chunks, see below")
     add("--target", metavar="COLUMN", help="the column of --data to predict")
     add("--task", choices=["auto", *TASKS], default="auto", help="auto decides by the values of the target and says so")
     add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns of --data to leave out")
@@ -92,6 +99,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--verify", action="store_true", help="prove costs and bounds again in exact arithmetic")
     add("--out", default="admiss-compare", metavar="PREFIX", help="PREFIX.png and PREFIX.json are written")
     add("--html", metavar="FILE", help="write the comparison as a page that opens from disk")
+    add_pass_options(parser)
     parser.set_defaults(handler=compare_pages)
 
 
@@ -124,15 +132,18 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
     methods = tuple(dict.fromkeys(options.methods))
     _check(options)
     comparisons: list[Comparison] = []
-    for title, task, notes, data in _data(options):
-        yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
-        yield from notes
-        comparison = compare_partitions(
-            *data, task=task, methods=methods, setting=setting, title=title, notes=tuple(notes), verify=options.verify
-        )
+    compared = compare_source if reads_chunks(options) else _compare_tables
+    printed = 0
+    for item in compared(options, setting, methods):
+        if isinstance(item, str):
+            printed += 1
+            yield item
+            continue
+        comparison = item
         comparisons.append(comparison)
         yield _table(comparison)
-        yield from comparison.notes[len(notes) :]
+        yield from comparison.notes[printed - 1 :]  # behind the title
+        printed = 0
         if comparison.verdict():
             yield comparison.verdict()
         if comparison.near is not None:
@@ -142,6 +153,18 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
             yield "interrupted: unfinished methods are left out"
             break
     yield from _written(comparisons, Path(options.out), options.html)
+
+
+def _compare_tables(
+    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...]
+) -> Iterator[str | Comparison]:
+    """For each data set its title and notes, and the comparison."""
+    for title, task, notes, data in _data(options):
+        yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
+        yield from notes
+        yield compare_partitions(
+            *data, task=task, methods=methods, setting=setting, title=title, notes=tuple(notes), verify=options.verify
+        )
 
 
 def _check(options: argparse.Namespace) -> None:

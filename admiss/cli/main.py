@@ -16,6 +16,8 @@ from formulations.certificate import SolverError
 # For each command its module, which is imported if it is named, and what it does.
 COMMANDS = {
     "compare": ("admiss.cli.compare", "compare exact with greedy partitioning on generated data or on a file"),
+    "fit": ("admiss.cli.fit", "fit a model of Parquet or CSV files that need not fit in memory"),
+    "predict": ("admiss.cli.predict", "predict such files with a fitted model"),
     "datasets": (
         "admiss.cli.datasets",
         "list the 63 real data sets of the paper, describe some, or write them as CSV files",

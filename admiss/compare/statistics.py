@@ -70,7 +70,9 @@ def compare_statistics(
     """
     setting = replace(setting or Setting(), folds=0 if statistics.folds is None else statistics.n_folds)
     if setting.task != "regression" or setting.loss_name != "squared":
-        raise ValueError("Row statistics suffice for regression with the squared loss only: compare other losses in memory.")
+        raise ValueError(
+            "Row statistics suffice for regression with the squared loss only: compare other losses in memory."
+        )
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)
     read_statistics(setting.estimator("none"), statistics)

@@ -95,9 +95,9 @@ class SearchedModel(AllowsMissing, BaseEstimator):
         """Coefficients of the selected model as a table."""
         return self._model().coef_table()
 
-    def pattern_report(self, X: Any) -> Table:
+    def pattern_report(self, X: Any, rows: Any = None) -> Table:
         """The patterns of X in words, with their rows here and in training."""
-        return self._model().pattern_report(X)
+        return self._model().pattern_report(X, rows)
 
     def to_text(self, precision: int = 4) -> str:
         """The selected model in words."""

@@ -201,8 +201,10 @@ def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False)
         sample_weight = _one_column(sample_weight, "sample_weight")
         if sample_weight.dtype.kind in "OUSV":
             sample_weight = _numbers(sample_weight, "sample_weight")
+    if allow_zero and np.shape(sample_weight) == (len(X),) and not np.any(sample_weight):
+        return np.zeros(len(X))  # scikit-learn may refuse them
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not allow_zero and not weights.sum() > 0:
+    if not weights.sum() > 0:
         raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
     return np.asarray(weights)
 

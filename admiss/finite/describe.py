@@ -81,21 +81,24 @@ class FiniteDescription(ModelAtPattern):
                 rows.append((names[j], "missing", float(w[k + column])))
         return rows
 
-    def pattern_report(self, X: Any) -> Table:
-        """The patterns of X in words, with their rows here and in training, and their leaf."""
+    def pattern_report(self, X: Any, rows: Any = None) -> Table:
+        """The patterns of X in words, with their rows here and in training, and their leaf.
+
+        ``rows`` says how often each row of X occurs.
+        """
         check_is_fitted(self)
         M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
-        table = PatternTable.of(M)
+        table = PatternTable.of(M, rows)
         if self.partition_.complete:
             known = lookup(self.partition_.patterns, table.patterns)
             seen, training_rows = known >= 0, np.where(known >= 0, self.pattern_rows_[known], 0)
         else:
             seen, training_rows = self.partition_.seen(table.patterns), np.full(len(table.patterns), np.nan)
-        order = np.argsort(-table.counts, kind="stable")
+        order = np.argsort(-table.weights, kind="stable")
         names = feature_names(self)
         return Table(
             pattern=[pattern_name(table.patterns[i], names) for i in order],
-            rows=table.counts[order],
+            rows=table.weights[order].astype(np.int64),
             training_rows=training_rows[order],
             seen=seen[order],
             leaf=self.partition_.assign(table.patterns)[order],

@@ -99,9 +99,7 @@ class StatisticsFit(FiniteModel):
                 f"settle has {n_rows:,} rows of positive weight, and the statistics have {leaf_cost.rows.n_rows:,}: give "
                 "the same rows, in an iterable that starts anew every time."
             )
-        return {
-            members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)
-        }
+        return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}
 
 
 def _doubtful(leaf_cost: SummedLeafCost, partition: Partition) -> list[IntArray]:

@@ -25,8 +25,8 @@ from admiss.linear.cv_base import (
     few_affine_columns,
 )
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.linear.fold_paths import logistic_folds, squared_folds
-from admiss.linear.fold_sums import folds_of_sums
+from admiss.linear.fold_paths import logistic_folds
+from admiss.linear.fold_sums import folds_of_rows, folds_of_sums
 from admiss.linear.grid_paths import path_cells
 from admiss.linear.streamed import read_statistics, training_sums
 from admiss.streaming.statistics import RowStatistics
@@ -97,7 +97,7 @@ class AdaptiveRegressorCV(SearchedRegressor, AdaptiveSearch):
     _single = AdaptiveRegressor
     _finite_type = FiniteRegressorCV
     _loss = Squared()
-    _class_folds = staticmethod(squared_folds)
+    _class_folds = staticmethod(folds_of_rows)
 
     def __init__(
         self,

@@ -107,22 +107,27 @@ class AdaptiveDescription(ModelAtPattern):
         names = self.design_.adaptivity.names([feature_names(self)[j] for j in self.design_.features])
         return [*names, "1"]  # the last one is for an intercept that the basis lacks
 
-    def pattern_report(self, X: Any) -> Table:
-        """The patterns of X in words, with their rows here and in training."""
+    def pattern_report(self, X: Any, rows: Any = None) -> Table:
+        """The patterns of X in words, with their rows here and in training.
+
+        ``rows`` says how often each row of X occurs. Models of row statistics without patterns do not know those of
+        their training rows.
+        """
         check_is_fitted(self)
         design = self.design_
         X = read_features(self, X, reset=False)
-        table = PatternTable.of(np.isnan(X[:, design.features]))
-        known = lookup(design.patterns.patterns, table.patterns)
-        order = np.argsort(-table.counts, kind="stable")
+        table = PatternTable.of(np.isnan(X[:, design.features]), rows)
+        order = np.argsort(-table.weights, kind="stable")
         names = [feature_names(self)[j] for j in design.features]
+        columns: dict[str, Any] = {
+            "pattern": [pattern_name(table.patterns[i], names) for i in order],
+            "rows": table.weights[order].astype(np.int64),
+        }
+        if not len(design.patterns.patterns):
+            return Table(**columns)
+        known = lookup(design.patterns.patterns, table.patterns)
         trained = np.where(known >= 0, design.patterns.counts[known], 0)
-        return Table(
-            pattern=[pattern_name(table.patterns[i], names) for i in order],
-            rows=table.counts[order],
-            training_rows=trained[order],
-            seen=(known >= 0)[order],
-        )
+        return Table(**columns, training_rows=trained[order], seen=(known >= 0)[order])
 
     def to_text(self, precision: int = 4) -> str:
         """The model as a formula with one line per feature, without coefficients that are 0."""

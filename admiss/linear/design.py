@@ -151,7 +151,7 @@ class Design:
         return np.concatenate([A @ w for _, A in self.blocks(X)])
 
     def _after_imputation(self, X: FloatArray, w: FloatArray) -> FloatArray:
-        """The same for constant weights and affine intercepts: a feature adds w_j (x_j - c_j), or b_j if it is missing."""
+        """The same for static weights and affine intercepts: a feature adds w_j (x_j - c_j), or b_j if missing."""
         slope, if_missing, constant = np.zeros(len(self.features)), np.zeros(len(self.features)), 0.0
         of_column, member = w / self.column_scale, vars(self.adaptivity)["monomials_"]
         for value, (j, k) in zip(of_column, self.pairs, strict=True):

@@ -4,17 +4,19 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.evidence import evidence_of, with_evidence
-from admiss.estimator.validation import feature_names, refuse_extreme_sizes, unchanged_on_error
+from admiss.estimator.notices import warn
+from admiss.estimator.validation import feature_names, read_features, refuse_extreme_sizes, unchanged_on_error
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.design import Design
 from admiss.linear.from_statistics import TrainingSums
 from admiss.linear.stated_program import Fit
 from admiss.linear.statistics_fit import solve_sums
 from admiss.streaming.feature_sums import FeatureSummary
-from admiss.streaming.product_columns import degree_of
+from admiss.streaming.product_columns import degree_of, refuse_learners
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
@@ -52,6 +54,14 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
         raise ValueError(f"solver={estimator.solver!r} needs the rows, not only their statistics: use solver='auto'.")
 
 
+def _adds_rows(model: "StreamedFit") -> bool:
+    """Whether rows can be added: the loss must be squared, and the basis of the class fixed."""
+    adaptivity, loss = model._check_parameters()
+    _require_squared(loss)
+    refuse_learners(adaptivity)
+    return True
+
+
 class StreamedFit(AdaptiveModel):
     """``fit_statistics`` and ``partial_fit``."""
 
@@ -73,21 +83,21 @@ class StreamedFit(AdaptiveModel):
             self._fit_sums(training_sums(statistics, adaptivity), adaptivity)
         return self
 
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the model of all rows so far is fitted when it is used first.
 
-        The fit is that of :meth:`fit_statistics`, whatever the order and size of the blocks. ``fit`` starts anew.
+        The fit is that of :meth:`fit_statistics`, whatever the order and size of the blocks. It does not continue a
+        ``fit``, which keeps no statistics, and exists for the squared loss and classes whose basis is fixed.
         """
-        adaptivity, loss = self._check_parameters()
-        _require_squared(loss)
+        adaptivity, _ = self._check_parameters()
         with unchanged_on_error(self):
             statistics = vars(self).get("_statistics")
             if statistics is None:
                 if "coefficients_" in vars(self):
-                    raise ValueError(
-                        "fit has not kept its rows, so partial_fit cannot add to them: start with partial_fit."
-                    )
+                    warn("fit has not kept its rows, so partial_fit starts anew.")
                 statistics = RowStatistics(adaptivity, tree_depth=None)
+            read_features(self, X, reset=not statistics.parts)
             block = RowStatistics(adaptivity, tree_depth=None)
             statistics = statistics.merge(block.update(X, y, sample_weight))
             self._forget()
@@ -133,6 +143,7 @@ class StreamedFit(AdaptiveModel):
         if fit is None:
             raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
         self._keep(sums, design, fit)
+        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
 
     def _keep(self, sums: TrainingSums, design: Design, fit: Fit) -> None:
         self._warn_never_observed(design)

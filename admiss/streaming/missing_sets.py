@@ -17,6 +17,8 @@ from formulations.leaves.set_sums import SetSums, count_sets
 
 # Bytes that the sums of all folds may take.
 MOST_BYTES = 15 * 10**8
+# Rows that are added at once.
+BUFFER_ROWS = 2**20
 SUMS = ("second", "first", "weights")
 
 
@@ -33,37 +35,50 @@ class MissingSets:
             )
         self.anchor, self.moved, self.additions = np.full(d + 1, np.nan), np.zeros(d + 1), 0.0
         self.sums = [SetSums.zero(d, depth) for _ in range(shape.n_folds)]
+        self._waiting: list[Rows] = []
 
     def update(self, rows: Rows) -> None:
-        """Add a block of rows."""
+        """Add a block of rows; small blocks wait for others, with which they are added faster."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
-        X, y = rows.X - self.anchor[:-1], rows.y - self.anchor[-1]
-        longest = 0.0
+        for begin in range(0, len(rows), BUFFER_ROWS):
+            part = rows.block(slice(begin, begin + BUFFER_ROWS))
+            self._waiting.append(
+                Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
+            )
+            if sum(map(len, self._waiting)) >= BUFFER_ROWS:
+                self._add_waiting()
+
+    def _add_waiting(self) -> None:
+        if not self._waiting:
+            return
+        longest, waiting, self._waiting = 0.0, self._waiting, []
         for f, sums in enumerate(self.sums):
-            inside = rows.fold == f
-            if inside.all():
-                longest = sums.add(X, y, rows.s)
-            elif inside.any():
-                longest = max(longest, sums.add(X[inside], y[inside], rows.s[inside]))
+            held = [(rows, rows.fold == f) for rows in waiting]
+            X, y, s = (np.concatenate([getattr(rows, name)[inside] for rows, inside in held]) for name in "Xys")
+            longest = max(longest, sums.add(X, y, s))
         self.additions = max(self.additions, longest) + 1.0
 
     def merged(self, other: "MissingSets") -> "MissingSets":
         """The sums of the rows of both; the anchors are those of this part."""
+        for part in (self, other):
+            part._add_waiting()
         found = copy.copy(self)
         found.anchor = np.where(np.isnan(self.anchor), other.anchor, self.anchor)
         shift = other.anchor - found.anchor
         shift = np.where(np.isnan(shift), 0.0, shift)
-        parts = [SetMoments(sums, other.moved, other.additions) for sums in other.sums]
+        moments = [SetMoments(sums, other.moved, other.additions) for sums in other.sums]
         if shift.any():
-            parts = [part.rebased(shift) for part in parts]
-        found.moved = np.maximum(self.moved, parts[0].moved)
-        found.additions = max(self.additions, parts[0].additions) + 1.0
-        found.sums = [own.plus(part.sums) for own, part in zip(self.sums, parts, strict=True)]
+            moments = [each.rebased(shift) for each in moments]
+        found.moved = np.maximum(self.moved, moments[0].moved)
+        found.additions = max(self.additions, moments[0].additions) + 1.0
+        found.sums = [own.plus(each.sums) for own, each in zip(self.sums, moments, strict=True)]
+        found._waiting = []
         return found
 
     def arrays(self) -> Arrays:
         """All sums, by name."""
+        self._add_waiting()
         sums = {name: np.stack([getattr(part, name) for part in self.sums]) for name in SUMS}
         return sums | {"anchor": self.anchor, "moved": self.moved, "additions": np.array(self.additions)}
 
@@ -76,6 +91,7 @@ class MissingSets:
 
     def moments(self, folds: IntArray) -> SetMoments:
         """The moments of the rows of some folds."""
+        self._add_waiting()
         total = self.sums[folds[0]]
         for f in folds[1:]:
             total = total.plus(self.sums[f])

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.extras import optional_import
 from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Batch, Source
+from admiss.streaming.sources.source import Batch, Source, named_frame
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 
@@ -98,8 +97,3 @@ def _batches(source: Source, label: str, columns: Sequence[str] = ()) -> Iterato
     chunks = source.chunks() if size is None else progress(source.chunks(), size, label)
     for chunk in chunks:
         yield from chunk.batches(columns)
-
-
-def named_frame(X: Any, names: Sequence[str]) -> Any:
-    """Features as a data frame of pyarrow."""
-    return nw.from_dict({name: X[:, j] for j, name in enumerate(names)}, backend="pyarrow").to_native()

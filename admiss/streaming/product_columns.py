@@ -17,6 +17,7 @@ monomials up to degree t + 1. For affine intercepts (t = 0) these are 2 d + 2 co
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,23 +108,35 @@ def degree_of(adaptivity: Adaptivity) -> int | None:
     return {Static: 0, AffineIntercept: 0, Affine: 1}.get(type(adaptivity))
 
 
+def count_columns(degree: int, d: int) -> int:
+    """The number of columns for monomials of a degree: psi, values, and y.
+
+    Examples
+    --------
+    >>> count_columns(0, 20), count_columns(1, 20), product_columns(Affine(), 20).n_columns
+    (42, 612, 612)
+    """
+    functions = sum(math.comb(d, size) for size in range(degree + 2))
+    return functions + d * sum(math.comb(d - 1, size) for size in range(degree + 1)) + 1
+
+
 def product_columns(adaptivity: Adaptivity, d: int) -> ProductColumns:
     """The columns of a class for d features, or an error if its basis is not fixed before the pass."""
     degree, name = degree_of(adaptivity), type(adaptivity).__name__
-    if degree is not None:
-        found = _monomials(adaptivity, degree, d)
-    else:
-        _refuse_learners(adaptivity)
-        found = _own_basis(adaptivity, d)
-    if found.n_columns > MAX_COLUMNS:
+    refuse_learners(adaptivity)
+    n_columns = 2 + 2 * int(adaptivity.mask(d).sum()) if degree is None else count_columns(degree, d)
+    if n_columns > MAX_COLUMNS:
         raise ValueError(
-            f"{name} needs moments of {found.n_columns:,} columns for {d} features, more than {MAX_COLUMNS:,}: name a "
-            "class with fewer columns, such as adaptivity='affine_intercept'."
+            f"{name} needs moments of {n_columns:,} columns for {d} features, more than {MAX_COLUMNS:,}: name a class "
+            "with fewer columns, such as adaptivity='affine_intercept'."
         )
-    return found
+    return _own_basis(adaptivity, d) if degree is None else _monomials(adaptivity, degree, d)
 
 
-def _refuse_learners(adaptivity: Adaptivity) -> None:
+def refuse_learners(adaptivity: Adaptivity) -> None:
+    """Raise an error if the columns of a class are not fixed before the pass."""
+    if degree_of(adaptivity) is not None:
+        return
     kind = type(adaptivity)
     if kind.fit is not Adaptivity.fit:
         raise ValueError(
@@ -138,16 +151,16 @@ def _refuse_learners(adaptivity: Adaptivity) -> None:
 
 def _monomials(adaptivity: Adaptivity, degree: int, d: int) -> ProductColumns:
     by_size = (itertools.combinations(range(d), size) for size in range(min(degree + 1, d) + 1))
-    sets: list[tuple[int, ...]] = [J for part in by_size for J in itertools.islice(part, MAX_COLUMNS + 1)]
+    sets: list[tuple[int, ...]] = [J for part in by_size for J in part]
     index = {J: q for q, J in enumerate(sets)}
     basis = [J for J in sets if len(J) <= degree]
     pairs = [(j, index[J]) for j in range(d) for J in basis if j not in J]
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
-    for v, (j, q) in enumerate(pairs[: MAX_COLUMNS + 1]):
+    for v, (j, q) in enumerate(pairs):
         rows += [v, v]
-        columns += [q, index.get(tuple(sorted({*sets[q], j})), 0)]
+        columns += [q, index[tuple(sorted({*sets[q], j}))]]
         values += [1.0, -1.0]
     of_observed = sp.csr_array((values, (rows, columns)), shape=(len(pairs), len(sets)))
     return ProductColumns(

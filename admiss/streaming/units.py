@@ -1,13 +1,15 @@
-"""Statistics of some chunks."""
+"""Rows of chunks: their statistics, and once more the rows themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Batch, Chunk
+from admiss.streaming.sources.source import Batch, Chunk, Source, named_frame
 from admiss.streaming.statistics import RowStatistics
+from formulations.arrays import FloatArray
 
 
 def unit_statistics(unit: Sequence[Chunk], empty: RowStatistics, names: Sequence[str]) -> RowStatistics:
@@ -30,13 +32,29 @@ def _infinite(batch: Batch, names: Sequence[str]) -> str:
 
 
 def _add(statistics: RowStatistics, batch: Batch) -> None:
-    """Add rows; those without a target get the weight 0, so that the others keep their numbers."""
+    y, weight = target_and_weight(batch)
+    if weight is None or weight.any():
+        statistics.update(batch.X, y, weight, keys=batch.keys, place=batch.place)
+
+
+def target_and_weight(batch: Batch) -> tuple[FloatArray, FloatArray | None]:
+    """Target and weights; rows without a target get the weight 0, so that the others keep their numbers."""
     y, weight = batch.y, batch.weight
-    assert y is not None  # as `accumulate` has checked
+    assert y is not None  # a source without a target is refused before
     without = np.isnan(y)
-    if without.any():
-        weight = np.where(without, 0.0, 1.0 if weight is None else weight)
-        y = np.where(without, 0.0, y)
-    if weight is not None and not weight.any():
-        return
-    statistics.update(batch.X, y, weight, keys=batch.keys, place=batch.place)
+    if not without.any():
+        return y, weight
+    return np.where(without, 0.0, y), np.where(without, 0.0, 1.0 if weight is None else weight)
+
+
+class SourceRows:
+    """The rows of a source, read again in every iteration: ``settle`` of ``FiniteRegressor.fit_statistics``."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for chunk in self.source.chunks():
+            for batch in chunk.batches():
+                y, weight = target_and_weight(batch)
+                yield named_frame(batch.X, self.source.schema.names), y, weight

@@ -80,7 +80,7 @@ class PatternGramsCost(SummedLeafCost):
         G = self.sums_of_grams(np.ones((1, len(members))), np.asarray(members))[0]
         square = self.square(G)
         sizes = (np.sqrt(np.diag(square)) + self.moved * np.sqrt(square[0, 0])) ** 2
-        return square, self.size * (self.error * sizes + 2.0 * U * len(members))
+        return square, self.error * sizes + 2.0 * U * len(members)
 
     def pattern_grams(self) -> FloatArray:
         unit = self.unit.copy()

@@ -83,7 +83,7 @@ class SetSumsCost(SummedLeafCost):
 
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
         G, sizes = self.moments.box(self.literals(members), self.columns)
-        return G, self.moments.error * self.size * sizes
+        return G, self.moments.error * sizes
 
     def constant(self, members: IntArray) -> BoolArray:
         return self._constant_in(self.literals(members))

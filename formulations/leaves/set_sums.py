@@ -35,6 +35,8 @@ from formulations.leaves.subset_sums import binomials
 
 # Rows that are multiplied before their moments are added to a sum.
 RUN = 128
+# Rows that are added to sets of more than D features one by one.
+FEW = 16
 # Most rows that are sorted at once, which bounds the number of additions and the memory.
 MOST_ROWS = 2**18
 # Rows for each pattern of the last t features, the largest t, and the bytes of the tables of their sums.
@@ -97,7 +99,7 @@ class SetSums:
             np.empty((comb(h, depth) * patterns, d + 3)),
             np.empty((comb(h, depth + 1) * patterns, 2)),
             np.empty((count_sets(h, depth + 1), patterns), dtype=bool),
-            np.zeros((3, max(comb(h, depth + k) for k in range(3))), dtype=np.int64),
+            np.zeros((3, max(comb(d, depth + k) for k in range(3))), dtype=np.int64),
         )
         sets = (self.second, self.first, self.weights)
         add_sorted(Z, groups, columns, start, last, depth, offsets, binomials(d), tables, sets)
@@ -209,6 +211,31 @@ def add_node(Z, rows, n_rows, size, rank, v, n_patterns, depth, offsets, tables,
 
 
 @compiled
+def add_few(Z, rows, n_rows, rank, above, v, last, missing, start, depth, binom, terms, sets):  # type: ignore[no-untyped-def]
+    """Add the rows of a set of D first features, the largest ``above``, to the larger sets, one by one."""
+    _, first, weights = sets
+    d = first.shape[1] - 3
+    for r in range(n_rows):
+        row = rows[r]
+        weight, end = Z[row, 0] * Z[row, 0], start[row + 1]
+        for a in range(end - 1, start[row] - 1, -1):
+            if missing[a] <= above:
+                break
+            at = rank + binom[missing[a], depth + 1]
+            for j in range(d + 2):
+                first[at, j] += Z[row, 0] * Z[row, j]
+            first[at, d + 2] += 1.0
+            terms[1, at] += 1
+            for b in range(a + 1, end):
+                weights[at + binom[missing[b], depth + 2]] += weight
+                terms[2, at + binom[missing[b], depth + 2]] += 1
+            for i in range(last):
+                if v >> i & 1:
+                    weights[at + binom[d - last + i, depth + 2]] += weight
+                    terms[2, at + binom[d - last + i, depth + 2]] += 1
+
+
+@compiled
 def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[no-untyped-def]
     """For each feature j > ``above`` the rows in which it is missing, and their number."""
     counts[:] = 0
@@ -223,11 +250,11 @@ def divide(rows, n_rows, missing, start, above, lists, counts):  # type: ignore[
 
 
 @compiled
-def add_group(Z, begin, end, v, n_patterns, missing, start, h, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
+def add_group(Z, begin, end, v, last, missing, start, h, depth, offsets, binom, tables, sets):  # type: ignore[no-untyped-def]
     """Add consecutive rows with the pattern v of the last features to all sets of the first h features."""
     n, levels, W = end - begin, min(depth + 2, h), np.empty((Z.shape[1], Z.shape[1]))
     everything = np.arange(begin, end).astype(np.int32)
-    add_node(Z, everything, n, 0, 0, v, n_patterns, depth, offsets, tables, sets, W)
+    add_node(Z, everything, n, 0, 0, v, 1 << last, depth, offsets, tables, sets, W)
     if levels == 0:
         return
     # on each level, the rows of every child of a node
@@ -244,8 +271,10 @@ def add_group(Z, begin, end, v, n_patterns, missing, start, h, depth, offsets, b
         if n_rows == 0:
             continue
         rank, rows = ranks[level] + binom[j, level + 1], lists[level, j]
-        add_node(Z, rows, n_rows, level + 1, rank, v, n_patterns, depth, offsets, tables, sets, W)
-        if level + 1 < levels:
+        add_node(Z, rows, n_rows, level + 1, rank, v, 1 << last, depth, offsets, tables, sets, W)
+        if level + 1 == depth and n_rows <= FEW:
+            add_few(Z, rows, n_rows, rank, j, v, last, missing, start, depth, binom, tables[4], sets)
+        elif level + 1 < levels:
             divide(rows, n_rows, missing, start, j, lists[level + 1], counts[level + 1])
             level += 1
             ranks[level], chosen[level] = rank, j
@@ -315,7 +344,7 @@ def add_sorted(Z, groups, missing, start, last, depth, offsets, binom, tables, s
     filled[:] = False
     for v in range(1 << last):
         if groups[v] < groups[v + 1]:
-            add_group(Z, groups[v], groups[v + 1], v, 1 << last, missing, start, h, depth, offsets, binom, tables, sets)
+            add_group(Z, groups[v], groups[v + 1], v, last, missing, start, h, depth, offsets, binom, tables, sets)
     for size in range(min(depth + 1, h) + 1):
         for rank in range(binom[h, size]):
             node = offsets[0, size] + rank

@@ -1,8 +1,12 @@
 """The cost of a leaf under squared loss from sums over rows that are not held, with its interval.
 
-The Gram matrix of a leaf is known up to rounding: with |E_ij| <= e sqrt(N_i N_j), |v'E v| <= e m sum_i N_i v_i^2. So
-the last pivot of the matrix with its diagonal lowered by e m N_i is below the cost, and the value at any weights v,
-raised by e m sum_i N_i v_i^2, is above it. Both are computed in pairs of doubles. Leaf features that are nearly
+The Gram matrix of a leaf is known up to rounding: with |E_ij| <= sqrt(D_i D_j), and any positive t_i,
+
+    |v'E v|  <=  (sum_i |v_i| sqrt(D_i))^2  <=  sum_i s_i v_i^2,      s_i = (sum_j t_j) D_i / t_i.
+
+So the last pivot of the matrix with its diagonal lowered by s is below the cost, and the value at any weights v, raised
+by sum_i s_i v_i^2, is above it. The bound is tight for t_i = |v_i| sqrt(D_i), which is taken, at estimated weights and
+with a lower limit. Both ends are computed in pairs of doubles. Leaf features that are nearly
 collinear make the interval wide; it is settled by the rows of the leaf, if they can be read again: its matrix is then
 one of pairs of doubles, as in memory.
 
@@ -27,6 +31,8 @@ from formulations.losses import Squared
 CONSTANT = 1e-12
 # Directions with an eigenvalue below this share of the largest are left out of a leaf's model.
 COLLINEAR = 1e-11
+# Least t_i as a share of their mean.
+LEAST_SHARE = 0.25
 
 # The matrix of a settled leaf as pairs of doubles, and its number of rows.
 Settled = tuple[FloatArray, int]
@@ -54,7 +60,7 @@ class SummedLeafCost(SquaredLeafCost):
 
     @abstractmethod
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Gram matrix of a leaf in the columns of the solver, and the error e m N_i of its diagonal."""
+        """Gram matrix of a leaf in the columns of the solver, and D_i of its error."""
 
     def gram(self, members: IntArray) -> FloatArray:
         return self.matrix(members)[0][np.tril_indices(self.size)][None, :]
@@ -86,28 +92,41 @@ class SummedLeafCost(SquaredLeafCost):
         key = np.asarray(members).tobytes()
         if key in self.settled:
             G, steps = self.settled[key]
-            slack = np.zeros(self.size)
+            ridge, slack = self._ridge(G[0, 0]), np.zeros(self.size)
         else:
-            matrix, slack = self.matrix(members)
+            matrix, error = self.matrix(members)
             G, steps = np.zeros((2, self.length)), 0
             G[0] = matrix[np.tril_indices(self.size)]
-        ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
-        if self.ridge_scale == "sample":  # the weight of the leaf is off by as much as its share in the slack
-            slack = slack + self.scaled_ridge * slack[0]
+            ridge = self._ridge(matrix[0, 0])
+            v = self._estimated(matrix, members)
+            t = np.abs(v) * np.sqrt(error)
+            t = np.maximum(t, LEAST_SHARE * t.sum() / self.size)
+            slack = t.sum() / t * error if t.any() else error
+            if self.ridge_scale == "sample":  # the weight of the leaf has an error too
+                slack = slack + self.scaled_ridge * error[0]
         return G.copy(), ridge, self.size * (steps + 4 * self.size + 32) * double_double.UNIT, slack
 
-    def _fit(self, members: IntArray) -> LeafModel:
-        square = self.square(self._precise(members)[0].sum(axis=0))
+    def _ridge(self, weight: float) -> FloatArray:
+        """Ridges of a leaf of this weight."""
+        return self.scaled_ridge * (weight if self.ridge_scale == "sample" else 1.0)
+
+    def _estimated(self, square: FloatArray, members: IntArray) -> FloatArray:
+        """The best v of a leaf, with last entry 1, in floating point."""
         weight, first = square[0, 0], square[0, 1:]
-        r = self.scaled_ridge[1:-1] * (weight if self.ridge_scale == "sample" else 1.0)
+        r = self._ridge(weight)[1:-1]
         C = square[1:, 1:] - np.outer(first, first) / weight
-        size = np.diag(C)[:-1]
-        varies = (size > CONSTANT * np.diag(square)[1:-1]) & ~self.constant(members) & (r < OVERWHELMING)
-        w = np.zeros(len(size))
+        varies = (np.diag(C)[:-1] > CONSTANT * np.diag(square)[1:-1]) & ~self.constant(members) & (r < OVERWHELMING)
+        w = np.zeros(len(r))
         if varies.any():
             used = np.flatnonzero(varies)
             w[varies] = _weights(C[np.ix_(used, used)], C[used, -1], r[varies])
             w[~np.isfinite(w)] = 0.0
+        return np.concatenate([[-(first[-1] - first[:-1] @ w) / weight], -w, [1.0]])
+
+    def _fit(self, members: IntArray) -> LeafModel:
+        square = self.square(self._precise(members)[0].sum(axis=0))
+        weight, first = square[0, 0], square[0, 1:]
+        w = -self._estimated(square, members)[1:-1]
         w, upper = self._precise_fit(members, w)
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
         b = scale / self.unit[0] * (first[-1] - first[:-1] @ w) / weight

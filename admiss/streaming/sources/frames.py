@@ -4,7 +4,7 @@ The first frame determines the columns and, unless they are given, the values of
 as a pass that continues after an interruption needs; an iterator is used up by one pass.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -13,7 +13,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from admiss.streaming.sources.schema import Schema, SourceError, kind_of, make_schema
+from admiss.streaming.sources.schema import Columns, Schema, SourceError, kind_of
 from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 
 # Rows of the frames into which a lazy frame is collected.
@@ -64,8 +64,8 @@ class FrameSource(Source):
     ----------
     frames : iterable, callable or polars.LazyFrame
         Frames, a function without arguments that returns them, or a lazy frame, which is collected in batches.
-    target, weight, key, features, drop, categories, unknown, schema :
-        As for :class:`~admiss.streaming.sources.parquet.ParquetSource`; values of text are those of the first frame.
+    columns : Columns or Schema
+        What the columns are for, or the schema of another source; values of text are those of the first frame.
     name : str
         Name of the source in messages.
     """
@@ -73,44 +73,33 @@ class FrameSource(Source):
     size = None
 
     def __init__(
-        self,
-        frames: Iterable[Any] | Callable[[], Iterable[Any]],
-        target: str | None = None,
-        *,
-        weight: str | None = None,
-        key: str | None = None,
-        features: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        categories: Mapping[str, Iterable[Any]] | None = None,
-        unknown: str = "error",
-        schema: Schema | None = None,
-        name: str = "",
+        self, frames: Iterable[Any] | Callable[[], Iterable[Any]], columns: Columns | Schema, name: str = ""
     ) -> None:
         self.frames, self.name = _factory(frames), name
         self._started: Iterator[Any] | None = None
-        if schema is None:
+        if isinstance(columns, Columns):
             iterator = iter(self.frames())
             first = next(iterator, None)
             if first is None:
                 raise SourceError(f"{name or 'The iterator'} has no data frame.")
-            frame = eager(first, name or "frame 0")
             self._started = chain([first], iterator)
-            kinds = {column: kind_of(frame[column].dtype) for column in frame.columns}
-            text = [n for n, k in kinds.items() if k == "text" and n not in drop]
-            levels = {n: frame[n].cast(nw.String).drop_nulls().unique().to_list() for n in text} | dict(
-                categories or {}
-            )
-            schema = make_schema(
-                kinds, levels, where=name or "The first frame", target=target, weight=weight, key=key,
-                features=features, drop=drop, unknown=unknown,
-            )  # fmt: skip
-        self.schema = schema
+            columns = schema_of(first, columns, name or "The first frame")
+        self.schema = columns
 
     def chunks(self) -> Iterator[Chunk]:
         started, self._started = self._started, None
         for number, frame in enumerate(started if started is not None else self.frames()):
             where = f"{self.name or 'the frames'}, frame {number}"
             yield Frame(eager(frame, where), number, self.schema, self.name)
+
+
+def schema_of(frame: Any, columns: Columns, where: str) -> Schema:
+    """The schema of a data frame."""
+    found = eager(frame, where)
+    kinds = {name: kind_of(found[name].dtype) for name in found.columns}
+    return columns.schema(
+        kinds, where, lambda text: {n: found[n].cast(nw.String).drop_nulls().unique().to_list() for n in text}
+    )
 
 
 def eager(frame: Any, where: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from admiss.extras import optional_import
 from admiss.streaming.sources.arrays import ArraySource
 from admiss.streaming.sources.frames import FrameSource
-from admiss.streaming.sources.schema import Schema, SourceError
+from admiss.streaming.sources.schema import Columns, Schema, SourceError
 from admiss.streaming.sources.source import Source
 from admiss.user_table.column import MISSING_WORDS
 
@@ -67,23 +67,20 @@ def open_source(
         if drop or categories or schema:
             raise ValueError("drop, categories and schema are for files and data frames, not for an array.")
         return ArraySource(data, target, sample_weight=weight, keys=key, names=features)
-    options: dict[str, Any] = {
-        "weight": weight, "key": key, "features": features, "drop": drop, "categories": categories, "unknown": unknown,
-        "schema": schema,
-    }  # fmt: skip
+    columns = Columns(target, weight, key, features, drop, categories, unknown) if schema is None else schema
     if isinstance(data, str | Path) and Path(data).suffix.lower() in CSV_SUFFIXES:
-        return FrameSource(_scanned(data), target, name=str(data), **options)
+        return FrameSource(_scanned(data), columns, str(data))
     if isinstance(data, str | Path) or (isinstance(data, Sequence) and all(isinstance(d, str | Path) for d in data)):
         if not data:
             raise SourceError("There are no files to read.")
         from admiss.streaming.sources.parquet import ParquetSource
 
-        return ParquetSource(data, target, **options)
+        return ParquetSource(data, columns)
     if _is_dask(data):
         from admiss.streaming.sources.partitions import DaskSource
 
-        return DaskSource(data, target, **options)
-    return FrameSource(data, target, **options)
+        return DaskSource(data, columns)
+    return FrameSource(data, columns)
 
 
 def _scanned(data: str | Path) -> Any:

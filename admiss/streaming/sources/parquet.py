@@ -5,9 +5,9 @@ starts. The values of text are collected from the columns of text alone, unless 
 ``year=2024`` the part after the name is a column.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from glob import glob
 from hashlib import blake2b
 from os.path import commonpath
@@ -17,7 +17,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
-from admiss.streaming.sources.schema import MOST_LEVELS, Kind, Schema, SourceError, kind_of, make_schema
+from admiss.streaming.sources.schema import MOST_LEVELS, Columns, Kind, Schema, SourceError, kind_of
 from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 from admiss.terminal.progress import progress
 from admiss.user_table.notation import plain_number
@@ -105,53 +105,19 @@ class ParquetSource(Source):
     ----------
     data : str, Path or sequence of these
         Files, folders (searched in depth), or patterns such as ``folder/*.parquet``.
-    target : str, optional
-        Column to predict.
-    weight, key : str, optional
-        Columns with sample weights, and with values that identify rows for folds.
-    features : sequence of str, optional
-        Columns to use; by default all that have no other part.
-    drop : sequence of str
-        Columns to leave out.
-    categories : dict of str to sequence, optional
-        Values of columns of text; the others are collected from the files.
-    unknown : {"error", "missing"}
-        Treatment of values of text that are not among them.
-    schema : Schema, optional
-        That of another source, instead of the parameters above.
+    columns : Columns or Schema
+        What the columns are for, or the schema of another source.
     """
 
-    def __init__(
-        self,
-        data: str | Path | Sequence[str | Path],
-        target: str | None = None,
-        *,
-        weight: str | None = None,
-        key: str | None = None,
-        features: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        categories: Mapping[str, Iterable[Any]] | None = None,
-        unknown: str = "error",
-        schema: Schema | None = None,
-    ) -> None:
+    def __init__(self, data: str | Path | Sequence[str | Path], columns: Columns | Schema) -> None:
         self.files = _opened(parquet_paths(data))
-        if schema is None:
+        if isinstance(columns, Columns):
             kinds = _common_kinds(self.files)
-            levels = dict(categories or {})
-            text = [name for name, kind in kinds.items() if kind == "text" and name not in (*drop, key, *levels)]
-            text = [name for name in text if features is None or name in features]
-            for name in text:  # an error about other columns comes before the files are searched
-                levels[name] = ()
-            first = self.files[0].name
-            roles: dict[str, Any] = {"target": target, "weight": weight, "key": key}
-            make_schema(kinds, levels, where=first, features=features, drop=drop, unknown=unknown, **roles)
-            levels |= _collected(self.files, text)
-            schema = make_schema(kinds, levels, where=first, features=features, drop=drop, unknown=unknown, **roles)
-        self.schema = schema
+            columns = columns.schema(kinds, self.files[0].name, partial(_collected, self.files))
+        self.schema = columns
         for file in self.files:
-            _check_columns(file, schema)
+            _check_columns(file, columns)
         self.size = sum(len(file.group_rows) for file in self.files)
-        self.n_rows = sum(sum(file.group_rows) for file in self.files)
 
     def chunks(self) -> Iterator[Chunk]:
         for file in self.files:

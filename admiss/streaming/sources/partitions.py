@@ -1,12 +1,12 @@
 """Partitions of a Dask data frame, or delayed frames."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from admiss.extras import optional_import
-from admiss.streaming.sources.frames import Frame, FrameSource, eager
-from admiss.streaming.sources.schema import Schema, SourceError
+from admiss.streaming.sources.frames import Frame, eager, schema_of
+from admiss.streaming.sources.schema import Columns, Schema, SourceError
 from admiss.streaming.sources.source import Batch, Chunk, Source
 
 with optional_import("A Dask data frame", "dask"):
@@ -47,32 +47,17 @@ class DaskSource(Source):
     Parameters
     ----------
     frames : dask.dataframe.DataFrame or sequence of Delayed
-    target, weight, key, features, drop, categories, unknown, schema :
-        As for :class:`~admiss.streaming.sources.frames.FrameSource`. The first partition is computed for it.
+    columns : Columns or Schema
+        What the columns are for, or the schema of another source. For the former the first partition is computed.
     """
 
-    def __init__(
-        self,
-        frames: Any,
-        target: str | None = None,
-        *,
-        weight: str | None = None,
-        key: str | None = None,
-        features: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        categories: Mapping[str, Iterable[Any]] | None = None,
-        unknown: str = "error",
-        schema: Schema | None = None,
-    ) -> None:
+    def __init__(self, frames: Any, columns: Columns | Schema) -> None:
         self.parts = list(frames.to_delayed()) if hasattr(frames, "to_delayed") else list(frames)
         if not self.parts or not all(isinstance(part, Delayed) for part in self.parts):
             raise SourceError("A Dask data frame or a list of delayed data frames is needed.")
-        if schema is None:
-            schema = FrameSource(
-                [self.parts[0].compute(scheduler="synchronous")], target, weight=weight, key=key, features=features,
-                drop=drop, categories=categories, unknown=unknown, name="partition 0",
-            ).schema  # fmt: skip
-        self.schema = schema
+        if isinstance(columns, Columns):
+            columns = schema_of(self.parts[0].compute(scheduler="synchronous"), columns, "partition 0")
+        self.schema = columns
         self.size = len(self.parts)
 
     def chunks(self) -> Iterator[Chunk]:

@@ -12,7 +12,7 @@ Null, NaN and the words of :data:`~admiss.user_table.column.MISSING_WORDS` are m
 where the text is. A value of text that the schema does not know is an error, or missing if ``unknown`` says so.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
@@ -135,58 +135,59 @@ class Schema:
         return np.asarray(series.to_numpy())
 
 
-def make_schema(
-    kinds: Mapping[str, Kind],
-    levels: Mapping[str, Iterable[Any]],
-    *,
-    where: str,
-    target: str | None,
-    weight: str | None = None,
-    key: str | None = None,
-    features: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
-    unknown: str = "error",
-) -> Schema:
-    """The schema of columns with kinds, given the values of those that are text.
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a source are for, see :func:`~admiss.streaming.sources.opening.open_source`."""
 
-    Parameters
-    ----------
-    kinds : dict of str to {"numbers", "text", "empty", "other"}
-    levels : dict of str to iterable
-        Values of the columns of text.
-    where : str
-        Name of the source in errors.
-    features : sequence of str, optional
-        Columns to use, in this order; by default all that have no other part.
-    drop : sequence of str
-        Columns to leave out.
-    """
-    if unknown not in ("error", "missing"):
-        raise ValueError(f"unknown must be 'error' or 'missing', not {unknown!r}.")
-    if isinstance(features, str) or isinstance(drop, str):
-        raise ValueError("features and drop are lists of columns, not one text.")
-    roles = [name for name in (target, weight, key) if name is not None]
-    for name in (*roles, *drop, *(features or ()), *levels):
-        require_column(name, list(kinds), where)
-    if len(set(roles)) < len(roles):
-        raise ValueError(f"Target, weight and key must be different columns, not {listed(roles)}.")
-    for name in filter(None, (target, weight)):
-        if kinds[name] not in ("numbers", "empty"):
-            raise SourceError(f"{where}: column {name!r} does not hold numbers, which a target and weights must be.")
-    for name in features or ():
-        if name in (target, weight):
-            raise ValueError(f"{name!r} cannot be both a feature and the target or weights.")
-    chosen = list(kinds) if features is None else list(dict.fromkeys(features))
-    columns = []
-    for name in chosen:
-        if name in drop or (features is None and name in roles):
-            continue
-        if kinds[name] == "other":
-            raise SourceError(f"{where}: column {name!r} holds neither numbers nor text: leave it out with drop.")
-        columns.append((name, _levels(name, levels[name], where) if kinds[name] == "text" else None))
-    if not columns:
-        raise SourceError(f"{where} has no columns that are features.")
-    return Schema(tuple(columns), target, weight, key, unknown)
+    target: str | None = None
+    weight: str | None = None
+    key: str | None = None
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    categories: Mapping[str, Iterable[Any]] | None = None
+    unknown: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.unknown not in ("error", "missing"):
+            raise ValueError(f"unknown must be 'error' or 'missing', not {self.unknown!r}.")
+        if isinstance(self.features, str) or isinstance(self.drop, str):
+            raise ValueError("features and drop are lists of columns, not one text.")
+        if len(set(self.roles)) < len(self.roles):
+            raise ValueError(f"Target, weight and key must be different columns, not {listed(self.roles)}.")
+        for name in self.features or ():
+            if name in (self.target, self.weight):
+                raise ValueError(f"{name!r} cannot be both a feature and the target or weights.")
+
+    @property
+    def roles(self) -> list[str]:
+        """Columns that are not features unless they are named."""
+        return [name for name in (self.target, self.weight, self.key) if name is not None]
+
+    def chosen(self, kinds: Mapping[str, Kind], where: str) -> list[str]:
+        """The columns that are features."""
+        for name in (*self.roles, *self.drop, *(self.features or ()), *(self.categories or ())):
+            require_column(name, list(kinds), where)
+        for name in filter(None, (self.target, self.weight)):
+            if kinds[name] not in ("numbers", "empty"):
+                raise SourceError(f"{where}: column {name!r} does not hold numbers, as a target and weights must.")
+        wanted = [n for n in kinds if n not in self.roles] if self.features is None else dict.fromkeys(self.features)
+        found = [name for name in wanted if name not in self.drop]
+        if not found:
+            raise SourceError(f"{where} has no columns that are features.")
+        for name in found:
+            if kinds[name] == "other":
+                raise SourceError(f"{where}: column {name!r} holds neither numbers nor text: leave it out with drop.")
+        return found
+
+    def schema(
+        self, kinds: Mapping[str, Kind], where: str, values_of: Callable[[list[str]], Mapping[str, Iterable[Any]]]
+    ) -> Schema:
+        """The schema of columns with kinds; ``values_of`` collects the values of text that are not given."""
+        chosen, given = self.chosen(kinds, where), self.categories or {}
+        text = [name for name in chosen if kinds[name] == "text"]
+        levels = {**values_of([name for name in text if name not in given]), **given}
+        found = tuple((name, _levels(name, levels[name], where) if name in text else None) for name in chosen)
+        return Schema(found, self.target, self.weight, self.key, self.unknown)
 
 
 def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw
 from numpy.typing import NDArray
 
 from admiss.streaming.sources.schema import Schema
@@ -59,6 +60,11 @@ class Batch:
 def batch_rows(n_features: int) -> int:
     """Rows of a batch."""
     return max(1, min(BATCH_ROWS, BATCH_ENTRIES // n_features))
+
+
+def named_frame(X: Any, names: Sequence[str]) -> Any:
+    """Features as a data frame of pyarrow."""
+    return nw.from_dict({name: X[:, j] for j, name in enumerate(names)}, backend="pyarrow").to_native()
 
 
 class Chunk(ABC):

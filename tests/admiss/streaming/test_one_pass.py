@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from admiss import AdaptiveRegressor
-from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
+from admiss import AdaptiveRegressor, FiniteRegressor
+from admiss.partition import OptimalTree
+from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate, open_source
 from admiss.streaming.checkpoint import CheckpointError
 from admiss.streaming.sources.parquet import RowGroup
 from admiss.streaming.sources.schema import SourceError
@@ -167,6 +168,24 @@ def test_values_that_cannot_be_used_are_located(tmp_path: Path) -> None:
         accumulate(open_source(folder, key="id"), EMPTY)
     with pytest.raises(SourceError, match="no rows with a target"):
         accumulate(open_source(X, np.full(len(Y), np.nan)), RowStatistics("static", tree_depth=None))
+
+
+def test_rows_are_read_again_to_settle_leaves_that_sums_cannot_prove(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(600, 3))
+    Z[:, 1] = Z[:, 0] + 1e-5 * rng.normal(size=600)
+    y = 1e5 * (Z[:, 1] - Z[:, 0]) + Z[:, 2] + rng.normal(size=600)
+    Z[rng.random(600) < 0.3, 2] = np.nan
+    source = open_source(write_rows(tmp_path / "rows", Z, y, 2), "y", drop=["id"])
+    statistics = accumulate(source, RowStatistics([], tree_depth=1))
+    model = FiniteRegressor(OptimalTree(max_depth=1), ridge=1e-12)
+    with pytest.warns(UserWarning, match="ill-conditioned"):
+        assert model.fit_statistics(statistics).certificate_.status != "optimal"
+    model.fit_statistics(statistics, settle=SourceRows(source))
+    frame = pd.DataFrame(Z, columns=list(names(3)))
+    memory = FiniteRegressor(OptimalTree(max_depth=1), ridge=1e-12).fit(frame, y)
+    assert model.certificate_.status == memory.certificate_.status == "optimal"
+    np.testing.assert_allclose(model.certificate_.objective, memory.certificate_.objective, rtol=1e-9)
 
 
 SLOW_PASS = """

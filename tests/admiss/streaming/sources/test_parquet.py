@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from admiss.streaming.sources.parquet import ParquetSource, parquet_paths
+from admiss.streaming.sources import open_source
+from admiss.streaming.sources.parquet import parquet_paths
 from admiss.streaming.sources.schema import SourceError
+from admiss.streaming.sources.source import Source
 
 
 def write(path: Path, n: int = 10, group: int = 4, **columns: object) -> Path:
@@ -19,7 +21,7 @@ def write(path: Path, n: int = 10, group: int = 4, **columns: object) -> Path:
     return path
 
 
-def rows(source: ParquetSource) -> np.ndarray:
+def rows(source: Source) -> np.ndarray:
     return np.vstack([batch.X for chunk in source.chunks() for batch in chunk.batches()])
 
 
@@ -27,9 +29,9 @@ def test_rows_in_order_with_their_places(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("admiss.streaming.sources.source.BATCH_ROWS", 3)
     write(tmp_path / "2.parquet", 5)
     write(tmp_path / "1.parquet", 10)
-    source = ParquetSource(tmp_path, "y")
+    source = open_source(tmp_path, "y")
     assert source.schema.names == ["a", "b"]
-    assert (source.size, source.n_rows) == (5, 15)
+    assert source.size == 5
     X = rows(source)
     assert X[:, 0].tolist() == [*range(10), *range(5)]
     assert np.flatnonzero(np.isnan(X[:, 1])).tolist() == [0, 3, 6, 9, 10, 13]
@@ -45,7 +47,7 @@ def test_text_dates_truth_values_and_partition_folders(tmp_path: Path) -> None:
         columns = {"plan": plans, "day": [day, None, day], "ok": [True, None, False]}
         write(tmp_path / f"year={year}" / "part.parquet", 3, **columns)
     write(tmp_path / "_spark" / "x.parquet")  # not part of a data set
-    source = ParquetSource(tmp_path, "y", drop=["a", "b"])
+    source = open_source(tmp_path, "y", drop=["a", "b"])
     assert source.schema.names == ["plan=free", "plan=pro", "plan=team", "day", "ok", "year"]
     X = rows(source)
     nan = np.nan
@@ -67,10 +69,10 @@ def test_unknown_values_are_refused_or_missing(tmp_path: Path) -> None:
     write(tmp_path / "2.parquet", 8, plan=["a", "b", "a", "b", "a", "z", "b", "a"])
     given = {"categories": {"plan": ["a", "b"]}}
     with pytest.raises(SourceError, match=r"^2.parquet, row group 1: column 'plan' holds 'z', which is not one .*\.$"):
-        rows(ParquetSource(tmp_path, "y", **given))
-    X = rows(ParquetSource(tmp_path, "y", unknown="missing", **given))
+        rows(open_source(tmp_path, "y", **given))
+    X = rows(open_source(tmp_path, "y", unknown="missing", **given))
     assert np.flatnonzero(np.isnan(X[:, 2])).tolist() == [13]
-    assert ParquetSource(tmp_path, "y").schema.names == ["a", "b", "plan=a", "plan=b", "plan=z"]
+    assert open_source(tmp_path, "y").schema.names == ["a", "b", "plan=a", "plan=b", "plan=z"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_a_file_that_differs_is_named_before_any_work(tmp_path: Path, columns: o
     elif columns == "without b":
         pq.write_table(pq.read_table(second).drop_columns(["b"]), second)
     with pytest.raises(SourceError, match=words):
-        ParquetSource(tmp_path, "y")
+        open_source(tmp_path, "y")
 
 
 def test_numbers_of_different_types_are_the_same_numbers(tmp_path: Path) -> None:
@@ -98,12 +100,12 @@ def test_numbers_of_different_types_are_the_same_numbers(tmp_path: Path) -> None
     write(tmp_path / "2.parquet", 4, b=pa.array([1.5, None, 3, 4], pa.float64()))
     write(tmp_path / "3.parquet", 4, b=pa.nulls(4))
     expected = [1, 2, np.nan, 4, 1.5, np.nan, 3, 4, *[np.nan] * 4]
-    np.testing.assert_array_equal(rows(ParquetSource(tmp_path, "y"))[:, 1], expected)
+    np.testing.assert_array_equal(rows(open_source(tmp_path, "y"))[:, 1], expected)
 
 
 def test_damage_inside_a_file_and_a_file_written_again(tmp_path: Path) -> None:
     path = write(tmp_path / "1.parquet", 4000, 1000)
-    source = ParquetSource(path, "y")
+    source = open_source(path, "y")
     chunks = list(source.chunks())
     next(chunks[1].batches())
     group = pq.read_metadata(path).row_group(2).column(0)
@@ -113,7 +115,7 @@ def test_damage_inside_a_file_and_a_file_written_again(tmp_path: Path) -> None:
     path.write_bytes(bytes(content))
     with pytest.raises(SourceError, match=r"1.parquet, row group 2: the file has changed"):
         next(chunks[2].batches())
-    damaged = list(ParquetSource(path, "y").chunks())
+    damaged = list(open_source(path, "y").chunks())
     with pytest.raises(SourceError, match=r"^1.parquet, row group 2 could not be read \(.*\): write the file again\.$"):
         list(damaged[2].batches())
 
@@ -140,16 +142,16 @@ def test_paths(tmp_path: Path) -> None:
 def test_wrong_columns_are_refused_in_a_sentence(tmp_path: Path, options: dict[str, object], words: str) -> None:
     write(tmp_path / "1.parquet")
     with pytest.raises(ValueError, match=words):
-        ParquetSource(tmp_path, **options)
+        open_source(tmp_path, **options)
 
 
 def test_many_values_lists_and_equal_names_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "1.parquet", 60, id=[f"u{i}" for i in range(60)])
     with pytest.raises(SourceError, match="column 'id' is text with more than 50 values: leave it out with drop"):
-        ParquetSource(path, "y")
+        open_source(path, "y")
     path = write(tmp_path / "1.parquet", 2, items=[[1], [2, 3]])
     with pytest.raises(SourceError, match="column 'items' holds neither numbers nor text"):
-        ParquetSource(path, "y")
+        open_source(path, "y")
     pq.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), path)
     with pytest.raises(SourceError, match="two columns 'a'"):
-        ParquetSource(path)
+        open_source(path)

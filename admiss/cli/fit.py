@@ -1,0 +1,100 @@
+"""The command ``admiss fit``: a model of files that need not fit in memory."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from admiss.cli.source_options import DATA, add_source_options, checked_pass, opened
+from admiss.user_table.notes import listed
+
+MODELS = {
+    "static": "weights that do not depend on the pattern of missing values",
+    "affine_intercept": "an intercept that depends on it linearly: the best constant imputation",
+    "affine": "weights that depend on it linearly",
+    "tree": "a linear model in each leaf of the best tree of missing values, with a proof",
+    "greedy": "the same in the leaves of a greedy tree",
+}
+DESCRIPTION = """\
+Fit a regression by one pass over files: sums over rows suffice for the squared loss, for the folds of cross-validation
+too. The model is that of the same rows in memory.
+"""
+EXAMPLES = """\
+  admiss fit --data 'folder/*.parquet' --target y --model affine --cv 5 --out model.joblib
+  admiss fit --data visits/ --target cost --model tree --max-depth 4 --folds-key patient --out model.joblib
+  admiss predict --model model.joblib --data new.parquet --out predictions.parquet
+"""
+
+
+def add_parser(commands: Any, summary: str) -> None:
+    """Declare the options."""
+    listed = "\n".join(f"  {name:<17} {words}" for name, words in MODELS.items())
+    parser = commands.add_parser(
+        "fit",
+        help=summary,
+        description=DESCRIPTION,
+        epilog=f"models:\n{listed}\n\ndata:\n{DATA}\nexamples:\n{EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_source_options(parser)
+    add = parser.add_argument
+    add("--model", choices=list(MODELS), default="affine_intercept", help="see below (affine_intercept)")
+    add("--cv", type=int, default=5, metavar="FOLDS", help="folds that select penalty and depth; 0 for none (5)")
+    add("--max-depth", type=int, default=3, help="largest depth of a tree (3)")
+    add("--lam", type=float, default=1.0, help="penalty of linear models with --cv 0 (1.0)")
+    add("--ridge", type=float, default=1.0, help="penalty in the leaves of trees with --cv 0 (1.0)")
+    add("--settle", action="store_true", help="read the data again for leaves of trees that sums cannot prove")
+    add("--out", required=True, metavar="FILE", help="the model, for admiss predict and joblib")
+    parser.set_defaults(handler=fit_pages)
+
+
+def fit_pages(options: argparse.Namespace) -> Iterator[str]:
+    """Accumulate, fit, write, and yield the text to print."""
+    from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate
+    from admiss.streaming.file_model import FileModel
+
+    out = Path(options.out)
+    if not out.parent.is_dir() or out.is_dir():
+        raise ValueError(f"--out must be a file in a folder that exists, not {options.out!r}.")
+    if options.cv == 1 or options.cv < 0:
+        raise ValueError(f"--cv must be 0 or at least 2, not {options.cv}.")
+    tree = options.model in ("tree", "greedy")
+    if options.settle and not tree:
+        raise ValueError("--settle is for trees: the bounds of linear models follow from sums.")
+    folds = HashFolds(options.cv, options.folds_key) if options.cv else None
+    empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
+    model = _tree(options) if tree else _linear(options)
+    source = opened(options)
+    names = source.schema.names
+    yield f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}"
+    with checked_pass(options, out) as folder:
+        passed = {"workers": options.workers, "scheduler": options.scheduler}
+        statistics = accumulate(source, empty, checkpoint=folder, **passed)
+        found = statistics.summary()
+        observed = found.n_observed.sum() / (found.n_rows * len(found.n_observed))
+        yield f"{found.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
+        model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
+        if options.cv:
+            yield f"selected: {', '.join(f'{name} {value}' for name, value in model.best_params_.items())}"
+            yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.5f}"
+        yield str(model.certificate_)
+        FileModel(model, source.schema).save(out)
+    yield f"written: {out}"
+
+
+def _linear(options: argparse.Namespace) -> Any:
+    from admiss import AdaptiveRegressor, AdaptiveRegressorCV
+
+    return AdaptiveRegressorCV(options.model) if options.cv else AdaptiveRegressor(options.model, lam=options.lam)
+
+
+def _tree(options: argparse.Namespace) -> Any:
+    from admiss import FiniteRegressor, FiniteRegressorCV
+    from admiss.partition import Greedy, OptimalTree
+
+    if options.max_depth < 1:
+        raise ValueError(f"--max-depth must be at least 1, not {options.max_depth}.")
+    partitioner = {"tree": OptimalTree, "greedy": Greedy}[options.model](max_depth=options.max_depth)
+    if options.cv:
+        return FiniteRegressorCV(partitioner, max_depths=list(range(1, options.max_depth + 1)))
+    return FiniteRegressor(partitioner, ridge=options.ridge)
