@@ -211,6 +211,23 @@ def test_the_table_of_intervals_in_the_readme_is_that_of_the_results():
             ]
 
 
+def test_the_table_of_classes_in_the_readme_is_that_of_the_results():
+    folder = ROOT / "experiments" / "results" / "classes"
+    kept = {row["method"]: row for row in csv.DictReader((folder / "classes.csv").open())}
+    costs = {row["method"]: row for row in csv.DictReader((folder / "reliance-and-seconds.csv").open())}
+    groups = ("MCAR", "censoring", "neural network", "interacting", "paper", "real")
+    shown = readme_table("## The field's other classes", (*groups, "reliance"))
+    assert len(shown) == 14 * 7 - 2
+    marks = {"+": "better", "-": "worse", "": ""}
+    for (method, group), cell in shown.items():
+        number, _, mark = cell.partition(" ")
+        if group == "reliance":
+            assert float(number) == float(costs[method]["real: reliance"])
+            continue
+        assert float(number) == float(kept[method][group])
+        assert marks[mark] == kept[method][f"{group}: verdict"].replace("undecided", "")
+
+
 def readme_table(heading, columns, table=0):
     """Cells of a table of a section of the README, by the word on their left and their column."""
     block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]
