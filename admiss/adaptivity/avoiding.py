@@ -21,6 +21,10 @@ as accurate as the best.
 *What it can express.* What `AffineIntercept` can: it differs in the features that it prefers. Of two features with the
 same information it uses the one that is observed.
 
+*Where it loses.* On 36 real sets (``python -m experiments run classes``) strength = 10 takes the reliance from .23 of
+the rows to .08, and costs .017 of the score (R2, or 2 AUC - 1; up to .12 on a set); if all features are missing alike,
+as in generated data with 30 % missing, there is nothing to avoid: a reliance of .95 instead of .96 for .003 R2.
+
 *Reference.* L. Stempfle, A. Matsson, N. Mwai and F. D. Johansson, Prediction models that learn to avoid missing values,
 ICML 2025, arXiv 2505.03393.
 """

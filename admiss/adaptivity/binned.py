@@ -17,6 +17,14 @@ The penalty of W_jq is lambda / n_j with n_j the rows in which x_j is observed, 
 that are missing for a reason of their own. It is not linear in x, so there is no ``coef_at``; ``to_text`` prints every
 step.
 
+*Where it loses.* Steps are a poor stand-in for a line: .455 R2 under MCAR and .570 under censoring, if the truth is
+linear, where the affine intercept has .532 and .611 (``python -m experiments run classes``, 300 rows, 10 draws); on a
+neural network .373 and .367, on 36 real sets .620 and .626, from -.27 to +.17 on single sets. An l1 penalty shrinks the
+steps that it keeps. With few of them, l0 is better: on 1,000 rows of 10 features, the solver of M-GAM (fastsparsegams
+0.2.0, logistic loss, the same columns) has a test AUC of .70, .79 and .71 with 3 to 4 steps where l1 has .66, .68 and
+.69 with 3 to 6, and .77, .83 and .77 with 13 to 18 where l1 has .77, .81 and .76 with 14 to 19; a fit takes 30 to 36 ms
+there and about 20 ms here.
+
 *Reference.* H. McTavish, J. Donnelly, M. Seltzer and C. Rudin, Interpretable generalized additive models for datasets
 with missing values, NeurIPS 2024, arXiv 2412.02646 (M-GAM): bins, indicators and, optionally, their products, under an
 l0 penalty. Here without products, and with l1, whose optimum is proven.

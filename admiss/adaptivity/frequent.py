@@ -13,6 +13,11 @@ does not depend on n.
 *What it can express.* Any dependence on the pattern where there are enough rows to learn it. With ``min_rows = 1`` it
 is `FullyAdaptive`; if no pattern is frequent it is `Static`.
 
+*Where it loses.* With many patterns few are frequent: in ``python -m experiments run classes`` (300 rows of 10
+features, 30 % missing, 10 draws) it is next to static on generated data, .532 R2 under MCAR (affine .557) and .378
+under censoring (affine intercept .611). On 36 real sets it scores .610 and the affine intercept .626 (R2, or 2 AUC -
+1): rows of rare patterns learn nothing from the others. `SharedPatterns` lets them.
+
 *Reference.* A. Ayme, C. Boyer, A. Dieuleveut and E. Scornet, Near-optimal rate of consistency for linear models with
 missing values, ICML 2022, arXiv 2202.01463: least squares at each pattern whose share of the rows exceeds a threshold,
 for bounds that depend on the law of the patterns and not on 2^d. There rare patterns have the prediction 0.

@@ -25,7 +25,16 @@ from admiss import (
     JointImputeClassifier,
     JointImputeRegressor,
 )
-from admiss.adaptivity import ConditionalMean, FusedPatterns, LowRankAffine, Polynomial
+from admiss.adaptivity import (
+    BinnedAffine,
+    ConditionalMean,
+    FrequentPatterns,
+    FusedPatterns,
+    LowRankAffine,
+    MissingnessAvoiding,
+    Polynomial,
+    SharedPatterns,
+)
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor, baseline
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups, SplitAssignTree
 from formulations.losses import Huber, Quantile
@@ -61,6 +70,10 @@ def _adaptivity(rng: Draw, wild: bool) -> Any:
         LowRankAffine(_penalty(rng, wild)),
         "fused_patterns",
         FusedPatterns(_penalty(rng, wild), max_patterns=3 if odd(rng, wild, 0.1) else 1000),
+        SharedPatterns(max_columns=pick(rng, (0, 5, 1000))),
+        FrequentPatterns(pick(rng, (None, 1, 4))),
+        MissingnessAvoiding(_penalty(rng, wild), indicators=pick(rng, (True, False))),
+        BinnedAffine(pick(rng, (1, 2, 8))),
     )
     return pick(rng, options)
 

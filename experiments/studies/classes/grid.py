@@ -3,7 +3,7 @@
     smoke     one generated set of each kind with 100 rows, and two small real sets
     laptop    generated: 300 rows, 30 % missing, linear under MCAR and censoring, neural network under MCAR, and
               interacting patterns, 10 draws each; 20 instances of the paper's authors (n = 200, 30 %); 36 real sets,
-              one split of at most 1,000 rows
+              three splits of at most 1,000 rows
     paper     the same with 1,000 rows, 30 draws, 80 instances of the authors, ten splits of at most 5,000 rows
 
 On wide real sets a class is left out if it has too many columns or takes minutes: see ``LARGEST``.
@@ -85,7 +85,7 @@ def products(scale: str) -> list[Product]:
     """The grid of a scale."""
     n, draws, signals, splits, rows = {
         "smoke": (100, 1, 0, 1, 200),
-        "laptop": (300, 10, 5, 1, 1000),
+        "laptop": (300, 10, 5, 3, 1000),
         "paper": (1000, 30, 10, 10, 5000),
     }[scale]
     kinds = (("mcar", "linear"), ("censoring", "linear"), ("mcar", "nn"))
