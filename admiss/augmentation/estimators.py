@@ -114,7 +114,7 @@ class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
         Any regressor that accepts NaN, pipelines and searches included. A search (with a parameter ``cv``), alone or at
         the end of a pipeline, selects on folds of whole rows, a row with its copies; a search inside of another one,
         and the candidates of a stack, make folds of their own. Searches of scikit-learn score held-out rows without
-        weights.
+        weights. Conformal intervals belong around this estimator, not inside: they need rows without copies.
     rate : (float, float) or float
         The rate of deletions is uniform between these numbers, drawn for each copy.
     copies : "auto" or int
@@ -130,7 +130,8 @@ class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
     Attributes
     ----------
     estimator_ : estimator
-        The fitted estimator. After an expectation its certificate is that of the expected program.
+        The fitted estimator. After an expectation its certificate is that of the expected program, which
+        ``admiss.verify`` does not know.
     copies_ : int or inf
         Copies of each row; infinity for the expectation.
     n_features_in_, feature_names_in_
