@@ -211,6 +211,25 @@ def test_the_table_of_intervals_in_the_readme_is_that_of_the_results():
             ]
 
 
+def test_the_table_of_shifts_in_the_readme_is_that_of_the_results():
+    folder = ROOT / "experiments" / "results" / "shift"
+    by_case = {(r["case"], r["estimator"]): r for r in csv.DictReader((folder / "generated-data-by-case.csv").open())}
+    over = {r["method"]: r for r in csv.DictReader((folder / "generated-data-over-all-shifts.csv").open())}
+    heading = "## What survives another law of missingness?"
+    block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines() if line[:1] == "|"]
+    assert len(rows) == 14
+    for name, draws, means, gain, *cells in rows[2:]:
+        plain, augmented = over[name], over[f"{name}, augmented"]
+        assert draws == plain["draws"]
+        assert list(map(float, means.split(" / "))) == [float(r["mean over shifts"]) for r in (plain, augmented)]
+        numbers = [float(word) for word in gain.replace("(", "").replace(")", "").replace("to", "").split()]
+        assert numbers == [float(augmented[column]) for column in ("gain", "low", "high")]
+        for case, cell in zip(rows[0][4:], cells, strict=True):
+            row = by_case[case, name]
+            assert list(map(float, cell.split(" / "))) == [float(row[column]) for column in ("R2", "augmented")]
+
+
 def readme_table(heading, columns, table=0):
     """Cells of a table of a section of the README, by the word on their left and their column."""
     block = (ROOT / "README.md").read_text().split(heading)[1].split("\n## ")[0]
