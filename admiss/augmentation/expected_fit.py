@@ -35,7 +35,7 @@ from admiss.linear.design import Design
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.linear.fold_paths import class_folds_of_rows, squared_fold
 from admiss.linear.grid_paths import ClassFolds, GridOptions
-from admiss.linear.moments import MAX_COLUMNS, Moments, eliminate, error_by_moments, far_from_origin
+from admiss.linear.moments import Moments, eliminate, error_by_moments, far_from_origin
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
 from admiss.linear.squared_fit import STEPS, squared_path
 from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, solve_stated
@@ -87,8 +87,7 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     X, y, s, names = X[s > 0], y[s > 0], s[s > 0], feature_names(model)
     refuse_extremes(y, s, X, names)
     options = {name: bool(getattr(model, name)) for name in ("center", "scale", "fit_intercept")}
-    design = expected_design(X, s, adaptivity, law, **options)
-    _refuse_far(design)
+    design = _checked(expected_design(X, s, adaptivity, law, **options))
     warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
     u1, u2 = penalty_weights(
         design, X, s, kind="count", adaptive_penalty=model.adaptive_penalty, standardise=model.scale
@@ -101,14 +100,16 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     return model
 
 
-def _refuse_far(design: Design) -> None:
+def _checked(design: Design) -> Design:
+    """The design, if its cross products are accurate enough."""
     far = far_from_origin(design)
     if len(far):
         listed = ", ".join(str(j) for j in design.features[far][:5])
         raise ValueError(
-            f"The features in columns {listed} of X lie far from 0 for their spread: "
-            "use center=True, or a number of copies."
+            f"The features in columns {listed} of X lie far from 0 for their spread: use center=True, or a number of "
+            "copies."
         )
+    return design
 
 
 def _solve(
@@ -165,11 +166,6 @@ def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law:
     unit = float(power_of_two(np.abs(y).max()))
     y = y / unit
     design = _design(X, s, adaptivity, options, law)
-    if len(design.pairs) > MAX_COLUMNS:
-        raise ValueError(
-            f"{adaptivity!r} has {len(design.pairs):,} columns under deletions, and fast paths go up to "
-            f"{MAX_COLUMNS:,}: leave it out."
-        )
     paths = []
     for train, test in rows.splits:
         own = _design(X[train], s[train], adaptivity, options, law)
@@ -185,6 +181,5 @@ def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law:
 
 def _design(X: FloatArray, s: FloatArray, adaptivity: Any, options: GridOptions, law: Deletions) -> Design:
     parts = {name: getattr(options, name) for name in ("center", "scale", "fit_intercept")}
-    design = expected_design(X, s, adaptivity, law, **parts)
-    _refuse_far(design)
+    design = _checked(expected_design(X, s, adaptivity, law, **parts))
     return design if options.scale else design.in_powers_of_two()[0]

@@ -31,7 +31,7 @@ from admiss.adaptivity import Adaptivity
 from admiss.augmentation.deletions import Deletions
 from admiss.estimator.observed import centre_of, observed_moments, observed_scale
 from admiss.linear.design import Design
-from admiss.linear.moments import Moments
+from admiss.linear.moments import MAX_COLUMNS, Moments
 from admiss.linear.weighted_rows import Shift
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
@@ -58,6 +58,11 @@ def expected_design(
     centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
     fitted = adaptivity.fit(part, missable[None, :])
     pairs = np.argwhere(fitted.mask(len(features)))
+    if len(pairs) > MAX_COLUMNS:
+        raise ValueError(
+            f"{adaptivity!r} has {len(pairs):,} columns if every feature can be missing, and expectations go up to "
+            f"{MAX_COLUMNS:,}: use another class, or a number of copies."
+        )
     adaptive = np.asarray(_sets(fitted)[pairs[:, 1]].any(axis=1))
     design = Design(
         adaptivity=fitted,

@@ -42,6 +42,7 @@ FOLDS = {"cv": 2, "random_state": 0}
 PATHS = {"l1_ratios": [0.5], "n_lambdas": 5, "adaptive_penalties": [1.0], **FOLDS}
 CELLS = {"max_depths": [1], "ridges": [0.1, 10.0], **FOLDS}
 SMALL = {"max_depth": 2, "min_rows": 1}
+SAMPLED = DeletionAugmentedRegressor(AdaptiveRegressor("conditional_mean", lam=0.5), (0.1, 0.5), 2, 0.3, 0)
 NUMBERS = ["conditional_mean", ("affine", AdaptiveRegressorCV("affine", **PATHS))]
 CLASSES = ["conditional_mean", ("affine", AdaptiveClassifierCV("affine", **PATHS))]
 DEFAULT = ["expected_features_censored", "forest", "boosting"]
@@ -164,9 +165,7 @@ CASES = [
     Case(PatternConformalRegressor(QUANTILES, 0.8, "count", "quantile", random_state=0), SHARE, SPLIT, slow=True),
     Case(PatternConformalClassifier(AdaptiveClassifier(lam=0.5), [0.9, 0.8], random_state=0), INNER, SPLIT),
     Case(DeletionAugmentedRegressor(AdaptiveRegressor(lam=0.5), random_state=0), INNER, DELETED),
-    Case(
-        DeletionAugmentedRegressor(AdaptiveRegressor("conditional_mean", lam=0.5), (0.1, 0.5), 2, 0.3, 0), INNER, COPIES
-    ),
+    Case(SAMPLED, INNER, COPIES, slow=True),
     Case(DeletionAugmentedClassifier(AdaptiveClassifier(lam=0.5), copies=2, random_state=0), INNER, COPIES),
     tuned(TunedRegressor, "linear", SimpleImputer(keep_empty_features=True)),
     tuned(TunedRegressor, "tree"),

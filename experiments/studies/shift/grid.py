@@ -59,16 +59,16 @@ def products(scale: str) -> list[Product]:
     if scale == "smoke":
         few = methods(["affine intercept", "affine", "worst deletion"])
         return [Product(draws(1, CASES[:2], 100), few), Product(real(SMOKE_SETS, 1, CASES[:1]), few)]
-    cheap, costly = methods([*CHEAP]), methods([*COSTLY, *ROBUST])
-    fused = Product(draws(2), methods([*FUSED]))
+    cheap, costly, robust = methods(CHEAP), methods(COSTLY), methods(ROBUST)
+    fused = Product(draws(2), methods(FUSED))
     if scale == "paper":
         every = [*cheap, *costly]
-        return [Product(draws(40), every), Product(real(SETS, 10), every), fused]
+        return [Product(draws(40), [*every, *robust]), Product(real(SETS, 10), every), fused]
     return [
-        Product(draws(10), cheap),
+        Product(draws(10), [*cheap, *robust]),
         Product(real(SETS, 1), cheap),
-        Product(draws(4), costly),
-        Product(real(SETS, 1, FEW), methods([*COSTLY])),
+        Product(draws(6), costly),
+        Product(real(SETS, 1, FEW), costly),
         fused,
     ]
 

@@ -159,7 +159,7 @@ def test_only_common_units_are_compared():
 
 def test_scales():
     sizes = {scale: sum(len(p.instances) * len(p.methods) for p in products(scale)) for scale in ("smoke", "laptop")}
-    assert sizes == {"smoke": 15, "laptop": 4476}
+    assert sizes == {"smoke": 15, "laptop": 4828}
     keys = [cell.key for cell in STUDY.cells("laptop")]
     assert len(set(keys)) == len(keys) == sizes["laptop"]
 
