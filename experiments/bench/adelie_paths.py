@@ -17,8 +17,8 @@ import numpy as np
 
 # Steps of iteratively reweighted least squares at one lambda; adelie's default would take minutes where it stalls.
 MAX_STEPS = 200
-# CPU seconds after which a path has stalled, at least and per entry of its matrix: some hundred times the usual.
-LEAST_SECONDS, ENTRY_SECONDS = 0.5, 2e-5
+# CPU seconds after which a path has stalled, at least and per entry of its matrix: some ten times the usual.
+LEAST_SECONDS, ENTRY_SECONDS = 0.5, 5e-6
 
 
 def main(folder: Path, tolerance: float, write_coefficients: bool) -> None:
