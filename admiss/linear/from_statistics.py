@@ -20,12 +20,24 @@ from admiss.linear.moments import Moments
 from admiss.linear.weighted_rows import Shift
 from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
+from admiss.streaming.product_columns import MAX_COLUMNS, count_columns, degree_of
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Rows, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
 ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
+
+# Rows, and rows for each collected column, from which rows in memory are replaced by their statistics.
+MANY_ROWS, ROWS_PER_COLUMN = 1000, 4
+
+
+def has_many_rows(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether there are monomials to collect, and many more rows than columns of these."""
+    degree = degree_of(adaptivity)
+    if degree is None or len(X) < MANY_ROWS:
+        return False
+    return count_columns(degree, X.shape[1]) <= min(MAX_COLUMNS, len(X) // ROWS_PER_COLUMN)
 
 
 @dataclass(frozen=True)
