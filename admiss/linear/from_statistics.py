@@ -63,13 +63,12 @@ class TrainingSums:
     def of_rows(
         cls, X: FloatArray, y: FloatArray, s: FloatArray, fold: IntArray | None, adaptivity: Adaptivity
     ) -> "TrainingSums":
-        """The statistics of rows in memory."""
+        """The statistics of rows in memory for a class of monomials."""
         fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
         shape = Shape(X.shape[1], int(fold.max()) + 1)
-        features, products = FeatureSums(shape), ProductMoments(shape, adaptivity)
-        rows = Rows(np.ascontiguousarray(X), y, s, fold)
-        features.update(rows)
+        rows, products = Rows(np.ascontiguousarray(X), y, s, fold), ProductMoments(shape, adaptivity)
         products.update(rows)
+        features = FeatureSums.with_sums(rows, products.anchor, products.feature_sums())
         return cls(features, products, np.arange(shape.n_folds), PatternTable.of_missing(X, s))
 
     def within(self, folds: IntArray) -> "TrainingSums":

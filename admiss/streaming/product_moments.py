@@ -148,6 +148,17 @@ class ProductMoments:
             return np.asarray(self.n_used.value[folds].sum(axis=0))
         return np.asarray(self.sums.value[folds, 0, : self.columns.n_functions].sum(axis=0))
 
+    def feature_sums(self) -> FloatArray:
+        """The sums of :mod:`admiss.streaming.feature_sums`, of monomials: their products contain them."""
+        d, Q = self.shape.n_features, self.columns.n_functions
+        G, constant = self.sums.value, Q + np.flatnonzero(self.columns.pairs[:, 1] == 0)
+        values = np.append(constant, Q + len(self.columns.pairs))
+        found = np.empty((self.shape.n_folds, 3, d + 1))
+        found[:, 0] = G[:, 0, 0][:, None]
+        found[:, 0, :d] -= G[:, 0, 1 : 1 + d]  # monomials of one feature follow the constant
+        found[:, 1], found[:, 2] = G[:, 0, values], G[:, values, values]
+        return found
+
     def centring(self, centre: FloatArray) -> sp.csr_array:
         """The linear map from these columns to those of other anchors: of features, and of y as the last one."""
         Q, V = self.columns.n_functions, len(self.columns.pairs)
