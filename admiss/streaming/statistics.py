@@ -35,6 +35,7 @@ from admiss.estimator.validation import (
 from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
+from admiss.streaming.product_columns import refuse_learners
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Part, Rows, Shape
 from admiss.streaming.saved import load_arrays, save_arrays
@@ -94,6 +95,8 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         self.folds = folds
         self._check_parameters()
         self.n_seen = 0
+        # False during an update, and after one that was interrupted
+        self.is_complete = True
         self.parts: dict[str, Part] = {}
 
     @classmethod
@@ -118,6 +121,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             File, row group and row of the first row, which set the folds of rows without a key. By default the block
             follows the rows so far.
         """
+        self._require_complete()
         is_first = not self.parts
         array = read_features(self, X, reset=is_first)
         target, s = read_regression_target(self, y, len(array)), read_weights(sample_weight, array, allow_zero=True)
@@ -128,15 +132,18 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         rows = Rows(np.ascontiguousarray(array), target, s, fold)
         if not used.all():
             rows = Rows(array[used], target[used], s[used], fold[used])
+        self.is_complete = False
         for part in self.parts.values():
             part.update(rows)
-        self.n_seen += len(array)
+        self.is_complete, self.n_seen = True, self.n_seen + len(array)
         return self
 
     def merge(self, other: "RowStatistics") -> "RowStatistics":
         """The statistics of the rows of both; neither is changed."""
         if not isinstance(other, RowStatistics):
             raise TypeError(f"Row statistics are merged with others of their kind, not with {type(other).__name__}.")
+        self._require_complete()
+        other._require_complete()
         if self._settings() != other._settings():
             raise ValueError(f"Row statistics with other settings cannot be merged: {self!r} and {other!r}.")
         if not (self.parts and other.parts):
@@ -152,6 +159,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file, without pickle; it appears under its name only once it is complete."""
+        self._require_complete()
         names = getattr(self, "feature_names_in_", None)
         header = {
             "admiss": __version__,
@@ -201,6 +209,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     @property
     def features(self) -> FeatureSums:
         """Sums of the features and of the target."""
+        self._require_complete()
         part = self.parts.get(FEATURES)
         if not isinstance(part, FeatureSums):
             raise ValueError("These statistics have no rows yet: update them first.")
@@ -217,6 +226,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def moments_for(self, adaptivity: Adaptivity) -> ProductMoments:
         """The moments from which a class can be fitted, with the fewest columns."""
+        refuse_learners(adaptivity)
         held = self._moments()
         fitting = [part for part in held if part.columns.serves(adaptivity)]
         if not fitting:
@@ -233,6 +243,10 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def _moments(self) -> list[ProductMoments]:
         return [part for part in self.parts.values() if isinstance(part, ProductMoments)]
+
+    def _require_complete(self) -> None:
+        if not self.is_complete:
+            raise ValueError("An update of these statistics failed in the middle of a block: start from a saved copy.")
 
     def _check_parameters(self) -> None:
         self._classes()
