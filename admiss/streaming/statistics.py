@@ -116,7 +116,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         X, y, sample_weight
             As in the ``fit`` of an estimator.
         keys : array of shape (n,), optional
-            Values of the key of ``folds``.
+            Values of the key of ``folds``, if these have one.
         place : tuple of three int, optional
             File, row group and row of the first row, which set the folds of rows without a key. By default the block
             follows the rows so far.
@@ -257,6 +257,10 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             raise ValueError(f"patterns must be True or False, not {self.patterns!r}.")
         if self.folds is not None and not isinstance(self.folds, HashFolds):
             raise ValueError(f"folds must be HashFolds(..) or None, not {self.folds!r}: other rules need all rows.")
+        if self.folds is not None and not (self.folds.key is None or isinstance(self.folds.key, str)):
+            raise ValueError(
+                "Name the key of the folds, as HashFolds(5, key='id'): its values are given with the rows."
+            )
 
     def _classes(self) -> list[Adaptivity]:
         single = isinstance(self.adaptivity, str | Adaptivity)
@@ -266,12 +270,11 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         """What must be equal in statistics that are merged."""
         folds = self.folds
-        key = folds.key if folds is not None and isinstance(folds.key, str) else None
         return {
             "adaptivity": [repr(item) for item in self._classes()],
             "tree_depth": None if self.tree_depth is None else int(self.tree_depth),
             "patterns": bool(self.patterns),
-            "folds": None if folds is None else {"n_splits": folds.n_splits, "key": key},
+            "folds": None if folds is None else {"n_splits": folds.n_splits, "key": folds.key},
         }
 
     def _new_parts(self) -> dict[str, Part]:
@@ -285,14 +288,16 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def _folds_of(self, n: int, keys: Any, place: Place) -> IntArray:
         if self.folds is None:
             return np.zeros(n, dtype=np.int64)
-        keys = self.folds.key if keys is None and not isinstance(self.folds.key, str) else keys
+        if (keys is None) != (self.folds.key is None):
+            how = (
+                f"have the key {self.folds.key!r}: give its values as keys" if keys is None else "have no key: name it"
+            )
+            raise ValueError(f"The folds {how}.")
         if keys is not None:
             fold = self.folds.of_keys(keys)
             if len(fold) != n:
                 raise ValueError(f"There are {len(fold)} keys for {n} rows: give one for each.")
             return fold
-        if self.folds.key is not None:
-            raise ValueError(f"The folds have the key {self.folds.key!r}: give its values as keys.")
         file, group, row = place
         return self.folds.of_places(np.arange(row, row + n), group, file)
 

@@ -241,7 +241,11 @@ def test_folds_that_cannot_be_made_are_refused() -> None:
     with pytest.raises(ValueError, match="whole numbers or texts"):
         HashFolds(2).of_keys([0.5, None])
     with pytest.raises(ValueError, match="one for each"):
-        RowStatistics.of(X, y, keys=[1, 2], folds=HashFolds(2), **LINEAR)
+        RowStatistics.of(X, y, keys=[1, 2], folds=HashFolds(2, key="id"), **LINEAR)
+    with pytest.raises(ValueError, match="have no key"):
+        RowStatistics.of(X, y, keys=np.arange(20), folds=HashFolds(2), **LINEAR)
+    with pytest.raises(ValueError, match="Name the key"):
+        RowStatistics(folds=HashFolds(2, key=np.arange(20)))
 
 
 @pytest.mark.parametrize("adaptivity", ["static", "affine"])
