@@ -1,7 +1,7 @@
 """Comparison of partitioners from row statistics: one pass over data that need not fit in memory.
 
-It is that of :mod:`admiss.compare.partitions`, with these differences. Folds are those of the statistics, and the scores
-of cross-validation those of predictions that are not truncated, weighted by the sample weights. The linear reference,
+It is that of :mod:`admiss.compare.partitions`, with these differences. Folds are those of the statistics; the scores of
+cross-validation are those of predictions that are not truncated, weighted by the sample weights. The linear reference,
 with mean imputation and indicators, has its ridge selected by the other folds. Gradient boosting needs rows: it is left
 out.
 """
@@ -70,7 +70,9 @@ def compare_statistics(
     """
     setting = replace(setting or Setting(), folds=0 if statistics.folds is None else statistics.n_folds)
     if setting.task != "regression" or setting.loss_name != "squared":
-        raise ValueError("Row statistics suffice for regression with the squared loss only: compare other losses in memory.")
+        raise ValueError(
+            "Row statistics suffice for regression with the squared loss only: compare other losses in memory."
+        )
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)
     read_statistics(setting.estimator("none"), statistics)
@@ -144,7 +146,7 @@ class _StatisticsRun(Run):
             raise TimeIsUpError
         start, total, everything = time.perf_counter(), 0.0, np.arange(self.statistics.n_folds)
         with silence():  # the fit to all rows has issued them
-            for fold in progress(self.data.folds, len(everything), f"cross-validation of {name}: folds"):
+            for fold in progress(everything.tolist(), len(everything), f"cross-validation of {name}: folds"):
                 training = everything[everything != fold]
                 ridge, partitioner = self.setting.ridge, self.setting.partitioner(name)
                 if name in self.references:

@@ -84,7 +84,7 @@ class StatisticsFit(FiniteModel):
         for X, y, *weight in chunks:
             array = read_features(self, X, reset=False)
             target = read_regression_target(self, y, len(array))
-            s = read_weights(*(weight or [None]), array, allow_zero=True)
+            s = read_weights(weight[0] if weight else None, array, allow_zero=True)
             array, target, s = array[s > 0], target[s > 0], s[s > 0]
             n_rows += len(s)
             filled, M = features.split(array)
@@ -96,12 +96,10 @@ class StatisticsFit(FiniteModel):
                 rows[i] += int(inside.sum())
         if n_rows != leaf_cost.rows.n_rows:
             raise ValueError(
-                f"settle has {n_rows:,} rows of positive weight, and the statistics have {leaf_cost.rows.n_rows:,}: give "
-                "the same rows, in an iterable that starts anew every time."
+                f"settle has {n_rows:,} rows of positive weight, and the statistics {leaf_cost.rows.n_rows:,}: give the "
+                "same rows, in an iterable that starts anew every time."
             )
-        return {
-            members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)
-        }
+        return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}
 
 
 def _doubtful(leaf_cost: SummedLeafCost, partition: Partition) -> list[IntArray]:

@@ -1,6 +1,6 @@
 """Sums over the rows in which all of U is missing, for trees: one part of row statistics, for each fold.
 
-See :mod:`formulations.leaves.set_sums` for the sums and their error, and :mod:`formulations.leaves.set_moments` for what
+See :mod:`formulations.leaves.set_sums` for the sums and their error, :mod:`formulations.leaves.set_moments` for what
 follows from them. x and y are summed around anchors near the data.
 """
 
@@ -43,7 +43,9 @@ class MissingSets:
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
         for begin in range(0, len(rows), BUFFER_ROWS):
             part = rows.block(slice(begin, begin + BUFFER_ROWS))
-            self._waiting.append(Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy()))
+            self._waiting.append(
+                Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
+            )
             if sum(map(len, self._waiting)) >= BUFFER_ROWS:
                 self._add_waiting()
 
