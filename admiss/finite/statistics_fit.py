@@ -96,7 +96,7 @@ class StatisticsFit(FiniteModel):
                 rows[i] += int(inside.sum())
         if n_rows != leaf_cost.rows.n_rows:
             raise ValueError(
-                f"settle has {n_rows:,} rows of positive weight, and the statistics {leaf_cost.rows.n_rows:,}: give the "
+                f"settle has {n_rows:,} rows of positive weight, the statistics {leaf_cost.rows.n_rows:,}: give the "
                 "same rows, in an iterable that starts anew every time."
             )
         return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}

@@ -153,6 +153,14 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         found.n_seen = self.n_seen + other.n_seen
         return found
 
+    def emptied(self) -> "RowStatistics":
+        """Statistics with these settings and no rows, with sums around the same points: they are merged faster."""
+        found = copy.copy(self)
+        found.parts, found.n_seen = self._new_parts() if self.parts else {}, 0
+        for name, part in found.parts.items():
+            vars(part)["anchor"] = vars(self.parts[name])["anchor"].copy()
+        return found
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file, without pickle; it appears under its name only once it is complete."""
         names = getattr(self, "feature_names_in_", None)

@@ -24,7 +24,8 @@ def test_costs_bounds_curves_and_near_optimal_trees_are_those_of_the_rows() -> N
     assert np.isfinite(found.table["cv_R2"]).all()
     for name, costs in expected.curves.items():
         np.testing.assert_allclose(found.curves[name], costs, rtol=1e-8)
-    assert found.near is not None and expected.near is not None
+    assert found.near is not None
+    assert expected.near is not None
     assert [part.trees for part in found.near.within] == [part.trees for part in expected.near.within]
     assert found.verdict()
     assert found.to_dict()["description"] == expected.to_dict()["description"]

@@ -189,14 +189,17 @@ def test_strange_tables_are_fitted_as_in_memory() -> None:
     X[rng.random(X.shape) < 0.3] = np.nan
     empty, constant, full = X.copy(), X.copy(), rng.normal(size=(120, 4))
     empty[:, 1], constant[:, 2] = np.nan, 5.0
-    cases = [(empty, rng.normal(size=120)), (constant, rng.normal(size=120)), (full, rng.normal(size=120)),
-             (X, np.sign(rng.normal(size=120))), (X[:1], np.ones(1)), (X[:3], np.arange(3.0)), (X, np.ones(120))]  # fmt: skip
-    for (rows, y), patterns in ((case, patterns) for case in cases for patterns in (False, True)):
-        statistics = RowStatistics.of(rows, y, adaptivity=[], tree_depth=2, patterns=patterns)
+    y = rng.normal(size=120)
+    cases = [
+        (empty, y), (constant, y), (full, y), (X, np.sign(y)), (X[:1], np.ones(1)), (X[:3], np.arange(3.0)),
+        (X, np.ones(120)),
+    ]  # fmt: skip
+    for (rows, target), patterns in ((case, patterns) for case in cases for patterns in (False, True)):
+        statistics = RowStatistics.of(rows, target, adaptivity=[], tree_depth=2, patterns=patterns)
         for partitioner in (Greedy(2), OptimalTree(2)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                memory = FiniteRegressor(partitioner).fit(rows, y)
+                memory = FiniteRegressor(partitioner).fit(rows, target)
                 streamed = FiniteRegressor(partitioner).fit_statistics(statistics)
             assert streamed.n_leaves_ == memory.n_leaves_
             np.testing.assert_allclose(streamed.predict(rows), memory.predict(rows), atol=1e-9)

@@ -36,9 +36,8 @@ def test_moments_are_those_of_the_rows_of_every_set(n: int, d: int, depth: int) 
     moments, E, M = moments_of(X, y, s, depth), expanded(X, y), np.isnan(X)
     for k in range(min(d, depth) + 1):
         sets = subsets(d, k)
-        for U, found, rows in zip(
-            sets, moments.of_sets(np.arange(len(sets)), k), moments.counts(np.arange(len(sets)), k)
-        ):
+        ranks = np.arange(len(sets))
+        for U, found, rows in zip(sets, moments.of_sets(ranks, k), moments.counts(ranks, k), strict=True):
             inside = M[:, U].all(axis=1)
             assert rows == inside.sum()
             np.testing.assert_allclose(found, (E[inside] * s[inside, None]).T @ E[inside], atol=1e-12 * n)
