@@ -10,6 +10,7 @@ exactly to rounding. Models are fitted from them as from the rows: ``fit_statist
 ``feature_sums``     counts, means, squares and ranges of features and target
 ``product_columns``  the columns whose moments suffice for an adaptivity class
 ``product_moments``  their second moments
+``affine_products``  those of affine weights, by sums over sets of missing features
 ``missing_sets``     sums over sets of missing features, for trees
 ``pattern_grams``    second moments of each pattern, for boxes and groups
 ``saved``            one file, with a digest

@@ -223,3 +223,11 @@ def test_folds_that_cannot_be_made_are_refused() -> None:
         HashFolds(2).of_keys([0.5, None])
     with pytest.raises(ValueError, match="one for each"):
         RowStatistics.of(X, y, keys=[1, 2], folds=HashFolds(2), **LINEAR)
+
+
+@pytest.mark.parametrize("adaptivity", ["static", "affine"])
+def test_sums_of_features_follow_from_those_of_products(adaptivity: str) -> None:
+    X, y, s = rows()
+    statistics = RowStatistics.of(X, y, s, adaptivity=adaptivity, folds=HashFolds(3), **LINEAR)
+    (products,) = statistics._moments()
+    np.testing.assert_allclose(products.feature_sums(), statistics.features.sums.value, rtol=1e-12, atol=1e-10)
