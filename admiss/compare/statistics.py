@@ -23,10 +23,11 @@ from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
 from admiss.finite.from_statistics import leaf_sums
 from admiss.finite.search import FiniteGrid
-from admiss.finite.statistics_fit import Chunks, read_statistics
+from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import fold_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
+from admiss.streaming.fitting import read_statistics
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray

@@ -13,6 +13,7 @@ exactly to rounding. Models are fitted from them as from the rows: ``fit_statist
 ``affine_products``  those of affine weights, by sums over sets of missing features
 ``missing_sets``     sums over sets of missing features, for trees
 ``pattern_grams``    second moments of each pattern, for boxes and groups
+``fitting``          checks that fits from statistics share
 ``saved``            one file, with a digest
 ==================== ===============================================================================
 """
