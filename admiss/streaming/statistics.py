@@ -10,9 +10,10 @@ exactly to rounding. Models are fitted from them as from the rows: ``fit_statist
 ``feature_sums``     counts, means, squares and ranges of features and target
 ``product_columns``  the columns whose moments suffice for an adaptivity class
 ``product_moments``  their second moments
+``affine_products``  those of affine weights, by sums over sets of missing features
 ``missing_sets``     sums over sets of missing features, for trees
 ``pattern_grams``    second moments of each pattern, for boxes and groups
-``affine_products``  those of affine weights, by sums over sets of missing features
+``fitting``          checks that fits from statistics share
 ``saved``            one file, with a digest
 ==================== ===============================================================================
 """
@@ -159,6 +160,14 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         found = copy.copy(self)
         found.parts = {name: part.merged(other.parts[name]) for name, part in self.parts.items()}
         found.n_seen = self.n_seen + other.n_seen
+        return found
+
+    def emptied(self) -> "RowStatistics":
+        """Statistics with these settings and no rows, with sums around the same points: they are merged faster."""
+        found = copy.copy(self)
+        found.parts, found.n_seen = self._new_parts() if self.parts else {}, 0
+        for name, part in found.parts.items():
+            vars(part)["anchor"] = vars(self.parts[name])["anchor"].copy()
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
