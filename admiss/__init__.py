@@ -65,6 +65,7 @@ _SUBMODULES = (
     "laws",
     "partition",
     "plots",
+    "streaming",
     "study",
     "testing",
 )
