@@ -70,6 +70,7 @@ _SUBMODULES = (
     "laws",
     "partition",
     "plots",
+    "streaming",
     "study",
     "testing",
 )

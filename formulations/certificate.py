@@ -128,7 +128,9 @@ class Certificate:
         {'program': {'ridge': 1.0}}
         """
         if self.evidence is None:
-            raise ValueError("Only the certificate_ of a fitted model can be saved: this one is not attached to any.")
+            raise ValueError(
+                "Only the certificate_ of a model that was fitted to rows can be saved: this one has no evidence."
+            )
         values = {part.name: getattr(self, part.name) for part in fields(self)}
         evidence, arrays = dict(self.evidence), dict(self.evidence.get("arrays", {}))
         evidence.pop("arrays", None)

@@ -33,7 +33,7 @@ from admiss.linear.cv import AdaptiveRegressorCV
 from admiss.linear.cv_base import AUTO_CLASSES, few_affine_columns
 from admiss.linear.design import Design
 from admiss.linear.estimators import AdaptiveRegressor
-from admiss.linear.fold_paths import class_folds_of_rows, squared_fold
+from admiss.linear.fold_paths import class_folds, of_rows, squared_fold
 from admiss.linear.grid_paths import ClassFolds, GridOptions
 from admiss.linear.moments import Moments, eliminate, error_by_moments, far_from_origin
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
@@ -175,8 +175,8 @@ def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law:
         paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
     shift = target_shift(design, y, s)
     whole = eliminate(expected_moments(design, X, y, s, law, shift), design.free, shift)
-    gradient, curvature = unit * whole.b, np.diag(whole.H)
-    return class_folds_of_rows(adaptivity, design, rows, gradient, curvature, paths, options, exact=True)
+    slope = unit * whole.b, np.diag(whole.H)
+    return class_folds(adaptivity, design, *of_rows(design, rows, options), *slope, paths, options, exact=True)
 
 
 def _design(X: FloatArray, s: FloatArray, adaptivity: Any, options: GridOptions, law: Deletions) -> Design:

@@ -1,7 +1,7 @@
 """Comparison of partitioners from row statistics: one pass over data that need not fit in memory.
 
-It is that of :mod:`admiss.compare.partitions`, with these differences. Folds are those of the statistics, and the scores
-of cross-validation those of predictions that are not truncated, weighted by the sample weights. The linear reference,
+It is that of :mod:`admiss.compare.partitions`, with these differences. Folds are those of the statistics; the scores of
+cross-validation are those of predictions that are not truncated, weighted by the sample weights. The linear reference,
 with mean imputation and indicators, has its ridge selected by the other folds. Gradient boosting needs rows: it is left
 out.
 """
@@ -23,10 +23,11 @@ from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
 from admiss.finite.from_statistics import leaf_sums
 from admiss.finite.search import FiniteGrid
-from admiss.finite.statistics_fit import Chunks, read_statistics
+from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import fold_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
+from admiss.streaming.fitting import read_statistics
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
@@ -146,7 +147,7 @@ class _StatisticsRun(Run):
             raise TimeIsUpError
         start, total, everything = time.perf_counter(), 0.0, np.arange(self.statistics.n_folds)
         with silence():  # the fit to all rows has issued them
-            for fold in progress(self.data.folds, len(everything), f"cross-validation of {name}: folds"):
+            for fold in progress(everything.tolist(), len(everything), f"cross-validation of {name}: folds"):
                 training = everything[everything != fold]
                 ridge, partitioner = self.setting.ridge, self.setting.partitioner(name)
                 if name in self.references:

@@ -16,10 +16,11 @@ from admiss.estimator.validation import feature_names, unchanged_on_error
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.finite.search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
-from admiss.finite.statistics_fit import Chunks, read_statistics, require_squared
+from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import statistics_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
+from admiss.streaming.fitting import read_statistics, require_squared
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.table import Table
 from formulations.losses import Loss

@@ -101,8 +101,9 @@ class SetLeafSums(LeafSums):
 
     def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SetSumsCost:
         sources = np.append(features.observed, len(features.missable) + features.indicators)
-        options = features.ridge_weights, ridge, ridge_scale, self.rarest_class
-        return SetSumsCost(self.moments, *self.columns(features), sources, *options)
+        C, shift = self.columns(features)
+        weights = features.ridge_weights
+        return SetSumsCost(self.moments, C, shift, sources, weights, ridge, ridge_scale, self.rarest_class)
 
     def of_leaves(self, partition: Partition, features: LeafFeatures) -> FloatArray:
         d = len(features.missable)

@@ -11,18 +11,17 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
-    refuse_extreme_sizes,
     unchanged_on_error,
 )
 from admiss.finite.base import FiniteModel
 from admiss.finite.from_statistics import LeafSums, leaf_sums
 from admiss.partition.base import Partitioner
 from admiss.partition.partition import Partition
+from admiss.streaming.fitting import read_statistics, require_squared
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import IntArray
 from formulations.leaves import double_double
 from formulations.leaves.summed import Settled, SummedLeafCost
-from formulations.losses import Loss, Squared
 from formulations.trees.proven_tree import tolerance_of
 
 # Passes over the rows after which leaves keep their intervals.
@@ -84,7 +83,7 @@ class StatisticsFit(FiniteModel):
         for X, y, *weight in chunks:
             array = read_features(self, X, reset=False)
             target = read_regression_target(self, y, len(array))
-            s = read_weights(*(weight or [None]), array, allow_zero=True)
+            s = read_weights(weight[0] if weight else None, array, allow_zero=True)
             array, target, s = array[s > 0], target[s > 0], s[s > 0]
             n_rows += len(s)
             filled, M = features.split(array)
@@ -96,8 +95,8 @@ class StatisticsFit(FiniteModel):
                 rows[i] += int(inside.sum())
         if n_rows != leaf_cost.rows.n_rows:
             raise ValueError(
-                f"settle has {n_rows:,} rows of positive weight, and the statistics have {leaf_cost.rows.n_rows:,}: give "
-                "the same rows, in an iterable that starts anew every time."
+                f"settle has {n_rows:,} rows of positive weight, the statistics {leaf_cost.rows.n_rows:,}: give the "
+                "same rows, in an iterable that starts anew every time."
             )
         return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}
 
@@ -110,24 +109,3 @@ def _doubtful(leaf_cost: SummedLeafCost, partition: Partition) -> list[IntArray]
         leaf_cost.interval(partition.members(leaf))
     tolerance = tolerance_of(leaf_cost, partition.certificate.objective)
     return leaf_cost.doubtful(tolerance / partition.n_leaves)
-
-
-def read_statistics(estimator: Any, statistics: Any) -> None:
-    """Store number and names of the features, or raise an error if there is nothing to fit."""
-    if not isinstance(statistics, RowStatistics):
-        raise TypeError(f"fit_statistics takes RowStatistics, not {type(statistics).__name__}: fit takes rows.")
-    found = statistics.summary()
-    if not found.n_rows:
-        raise ValueError("These statistics have no rows of positive weight: there is nothing to learn from.")
-    for name in ("n_features_in_", "feature_names_in_"):
-        vars(estimator).pop(name, None)
-        if hasattr(statistics, name):
-            setattr(estimator, name, getattr(statistics, name))
-    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
-    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), feature_names(estimator))
-
-
-def require_squared(loss: Loss) -> None:
-    """Raise an error for a loss that statistics do not suffice for."""
-    if not isinstance(loss, Squared):
-        raise ValueError(f"Statistics suffice for the squared loss only, not for {loss!r}: use loss='squared', or fit.")

@@ -1,7 +1,7 @@
 """Held-out losses of finite models over a grid, from row statistics with folds.
 
-Every fold has its own means, scales, leaf costs and partitions, from the sums of the other folds. Its held-out loss is a
-quadratic form in its own sums, see :mod:`admiss.finite.from_statistics`: that of predictions that are not truncated.
+Every fold has its own means, scales, leaf costs and partitions, from the sums of the other folds. Its held-out loss is
+a quadratic form in its own sums, see :mod:`admiss.finite.from_statistics`: that of predictions that are not truncated.
 Losses of rows are not known; the rule of one standard error takes the error from the means of the folds.
 """
 

@@ -11,24 +11,19 @@ from admiss.adaptivity import Adaptivity
 from admiss.estimator.folds import FoldedRows
 from admiss.estimator.observed import power_of_two
 from admiss.linear.fold_paths import check_narrow, class_folds, squared_fold, squared_folds
-from admiss.linear.from_statistics import TrainingSums
+from admiss.linear.from_statistics import TrainingSums, has_many_rows
 from admiss.linear.grid_paths import ClassFolds, GridOptions
 from admiss.linear.moments import curvature, eliminate, error_by_moments, linear_term
-from admiss.streaming.product_columns import MAX_COLUMNS, count_columns, degree_of
 from formulations.arrays import IntArray
-
-# Rows for each collected column from which the folds of rows in memory are those of their statistics.
-ROWS_PER_COLUMN, MANY_ROWS = 4, 1000
 
 
 def folds_of_rows(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for rows in memory: by their statistics if there are many, else by the rows."""
-    degree = degree_of(adaptivity)
-    if degree is not None and options.penalty_weights == "count" and len(rows.X) >= MANY_ROWS:
-        fold, n_columns = _fold_of_rows(rows), count_columns(degree, rows.X.shape[1])
-        if fold is not None and n_columns <= min(MAX_COLUMNS, len(rows.X) // ROWS_PER_COLUMN):
-            sums = TrainingSums.of_rows(rows.X, rows.targets[0], rows.s, fold, adaptivity)
-            return folds_of_sums(sums, adaptivity, options)
+    fold = _fold_of_rows(rows)
+    if fold is not None and options.penalty_weights == "count" and has_many_rows(rows.X, adaptivity):
+        return folds_of_sums(
+            TrainingSums.of_rows(rows.X, rows.targets[0], rows.s, fold, adaptivity), adaptivity, options
+        )
     return squared_folds(rows, adaptivity, options)
 
 

@@ -20,12 +20,24 @@ from admiss.linear.moments import Moments
 from admiss.linear.weighted_rows import Shift
 from admiss.patterns import PatternTable
 from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
+from admiss.streaming.product_columns import MAX_COLUMNS, count_columns, degree_of
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Rows, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
 ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
+
+# Rows, and rows for each collected column, from which rows in memory are replaced by their statistics.
+MANY_ROWS, ROWS_PER_COLUMN = 1000, 4
+
+
+def has_many_rows(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether there are monomials to collect, and many more rows than columns of these."""
+    degree = degree_of(adaptivity)
+    if degree is None or len(X) < MANY_ROWS:
+        return False
+    return count_columns(degree, X.shape[1]) <= min(MAX_COLUMNS, len(X) // ROWS_PER_COLUMN)
 
 
 @dataclass(frozen=True)
@@ -51,13 +63,12 @@ class TrainingSums:
     def of_rows(
         cls, X: FloatArray, y: FloatArray, s: FloatArray, fold: IntArray | None, adaptivity: Adaptivity
     ) -> "TrainingSums":
-        """The statistics of rows in memory."""
+        """The statistics of rows in memory for a class of monomials."""
         fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
         shape = Shape(X.shape[1], int(fold.max()) + 1)
-        features, products = FeatureSums(shape), ProductMoments(shape, adaptivity)
-        rows = Rows(np.ascontiguousarray(X), y, s, fold)
-        features.update(rows)
+        rows, products = Rows(np.ascontiguousarray(X), y, s, fold), ProductMoments(shape, adaptivity)
         products.update(rows)
+        features = FeatureSums.with_sums(rows, products.anchor, products.feature_sums())
         return cls(features, products, np.arange(shape.n_folds), PatternTable.of_missing(X, s))
 
     def within(self, folds: IntArray) -> "TrainingSums":

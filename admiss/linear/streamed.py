@@ -12,17 +12,16 @@ from admiss.estimator.notices import warn
 from admiss.estimator.validation import feature_names, read_features, refuse_extreme_sizes, unchanged_on_error
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.design import Design
-from admiss.linear.from_statistics import TrainingSums
+from admiss.linear.from_statistics import TrainingSums, has_many_rows
 from admiss.linear.stated_program import Fit
 from admiss.linear.statistics_fit import solve_sums
+from admiss.streaming.affine_products import MOST_FEATURES
 from admiss.streaming.feature_sums import FeatureSummary
 from admiss.streaming.product_columns import degree_of, refuse_learners
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
 
-# Rows, and rows for each feature, from which a fit in memory uses their statistics.
-MANY_ROWS, ROWS_PER_FEATURE = 1000, 8
 # What partial_fit leaves to be computed.
 SOLVED = ("design_", "coefficients_", "certificate_", "target_range_")
 
@@ -56,9 +55,12 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
 
 def _adds_rows(model: "StreamedFit") -> bool:
     """Whether rows can be added: the loss must be squared, and the basis of the class fixed."""
-    adaptivity, loss = model._check_parameters()
-    _require_squared(loss)
-    refuse_learners(adaptivity)
+    try:
+        adaptivity, loss = model._check_parameters()
+        _require_squared(loss)
+        refuse_learners(adaptivity)
+    except ValueError as error:
+        raise AttributeError(f"There is no partial_fit here: {error}") from error
     return True
 
 
@@ -111,6 +113,8 @@ class StreamedFit(AdaptiveModel):
 
     def __getattr__(self, name: str) -> Any:
         statistics = vars(self).get("_statistics")
+        if name == "partial_fit":  # says why not
+            _adds_rows(self)
         if name not in SOLVED or statistics is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         adaptivity, _ = self._check_parameters()
@@ -119,11 +123,11 @@ class StreamedFit(AdaptiveModel):
 
     def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
         """Fit from rows: by their statistics if there are many, else by the rows."""
-        used = s > 0
+        used, d = s > 0, X.shape[1]
         if not used.all():
             X, y, s = X[used], y[used], s[used]
         by_count = self.solver == "auto" and self.penalty_weights == "count" and self.lam > 0
-        if isinstance(loss, Squared) and by_count and _are_many(X, adaptivity):
+        if isinstance(loss, Squared) and by_count and has_many_rows(X, adaptivity) and _are_few_sums(adaptivity, d):
             sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
             _refuse_extremes(sums.summary(), feature_names(self))
             design = sums.design(adaptivity, **self._design_options())
@@ -152,9 +156,10 @@ class StreamedFit(AdaptiveModel):
         self.target_range_ = float(found.low[-1]), float(found.high[-1])
 
 
-def _are_many(X: FloatArray, adaptivity: Adaptivity) -> bool:
-    """Whether rows are many enough for their moments to save time, and a class has no more of these than columns."""
-    return degree_of(adaptivity) == 0 and len(X) >= max(MANY_ROWS, ROWS_PER_FEATURE * X.shape[1])
+def _are_few_sums(adaptivity: Adaptivity, d: int) -> bool:
+    """Whether there are not more sums than products of columns of the design."""
+    degree = degree_of(adaptivity)
+    return degree == 0 or (degree == 1 and d <= MOST_FEATURES)
 
 
 def _refuse_extremes(found: FeatureSummary, names: list[str]) -> None:

@@ -41,8 +41,8 @@ class Partition:
     is_tree : bool
         Whether the leaves are those of ``tree``.
     complete : bool
-        Whether ``patterns`` are those of the training rows. If not, they are examples of the patterns of each leaf, with
-        weights that count rows together with others.
+        Whether ``patterns`` are those of the training rows. If not, they are examples of the patterns of each leaf,
+        whose weights are those of rows only if they are summed over a leaf.
     """
 
     patterns: BoolArray

@@ -99,12 +99,22 @@ class FeatureSums:
         for start in range(0, len(rows), BLOCK_ROWS):
             part = rows.block(slice(start, start + BLOCK_ROWS))
             sums = np.zeros(self.sums.high.shape)
-            _add_rows(
-                part.X, part.y, part.s, part.fold, self.anchor, sums, self.n_observed, self.low, self.high,
-                self.largest_weight,
-            )  # fmt: skip
+            _add_sums(part.X, part.y, part.s, part.fold, self.anchor, sums)
+            self._add_ranges(part)  # while the block is in the cache
             for f, values in enumerate(sums):
                 self.sums.add(f, values)
+
+    def _add_ranges(self, rows: Rows) -> None:
+        ranges = self.n_observed, self.low, self.high, self.largest_weight
+        _add_ranges(rows.X, rows.y, rows.s, rows.fold, *ranges)
+
+    @classmethod
+    def with_sums(cls, rows: Rows, anchor: FloatArray, sums: FloatArray) -> "FeatureSums":
+        """The statistics of rows whose sums around anchors, of shape (folds, 3, d + 1), are known already."""
+        found = cls(Shape(rows.X.shape[1], len(sums)))
+        found.anchor, found.sums.high = anchor, sums
+        found._add_ranges(rows)
+        return found
 
     def merged(self, other: "FeatureSums") -> "FeatureSums":
         """The sums of the rows of both."""
@@ -180,26 +190,33 @@ def _moved(sums: FloatArray, move: FloatArray) -> FloatArray:
 
 
 @compiled
-def _add_rows(X, y, s, fold, anchor, sums, n_observed, low, high, largest_weight):  # type: ignore[no-untyped-def]
+def _add_sums(X, y, s, fold, anchor, sums):  # type: ignore[no-untyped-def]
     n, d = X.shape
     for i in range(n):
         f, weight = fold[i], s[i]
-        for j in range(d):  # two loops without branches, which are vectorised
+        for j in range(d):  # without branches, so that the loop is vectorised
             x = X[i, j]
             z = 0.0 if np.isnan(x) else x - anchor[j]
             sums[f, 0, j] += 0.0 if np.isnan(x) else weight
             sums[f, 1, j] += weight * z
             sums[f, 2, j] += weight * z * z
+        z = y[i] - anchor[d]
+        sums[f, 0, d] += weight
+        sums[f, 1, d] += weight * z
+        sums[f, 2, d] += weight * z * z
+
+
+@compiled
+def _add_ranges(X, y, s, fold, n_observed, low, high, largest_weight):  # type: ignore[no-untyped-def]
+    n, d = X.shape
+    for i in range(n):
+        f = fold[i]
         for j in range(d):
             x = X[i, j]
             n_observed[f, j] += 0 if np.isnan(x) else 1
             low[f, j] = x if x < low[f, j] else low[f, j]
             high[f, j] = x if x > high[f, j] else high[f, j]
-        z = y[i] - anchor[d]
         n_observed[f, d] += 1
-        sums[f, 0, d] += weight
-        sums[f, 1, d] += weight * z
-        sums[f, 2, d] += weight * z * z
         low[f, d] = min(low[f, d], y[i])
         high[f, d] = max(high[f, d], y[i])
-        largest_weight[f] = max(largest_weight[f], weight)
+        largest_weight[f] = max(largest_weight[f], s[i])

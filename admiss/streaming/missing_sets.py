@@ -1,6 +1,6 @@
 """Sums over the rows in which all of U is missing, for trees: one part of row statistics, for each fold.
 
-See :mod:`formulations.leaves.set_sums` for the sums and their error, and :mod:`formulations.leaves.set_moments` for what
+See :mod:`formulations.leaves.set_sums` for the sums and their error, :mod:`formulations.leaves.set_moments` for what
 follows from them. x and y are summed around anchors near the data.
 """
 

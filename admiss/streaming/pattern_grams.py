@@ -14,8 +14,8 @@ from admiss.streaming.rows import Arrays, Rows, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.row_products import HEIGHT
+from formulations.leaves.set_kernel import RUN, add_moments, sorted_rows
 from formulations.leaves.set_moments import MAPS, U
-from formulations.leaves.set_sums import RUN, add_moments, sorted_rows
 
 MOST_PATTERNS = 20_000
 # Rows that are sorted at once, which bounds the number of additions.

@@ -2,8 +2,9 @@
 
     G_f = sum_{i in fold f} s_i u_i u_i',        u = (psi(m), o_j (x_j - a_j) phi_k(m), y - a_y)
 
-Rows are processed in blocks, sorted by fold: the matrix of a fold in a block is one product of BLAS. Sums of different
-anchors are added after a linear map T of one of them, G -> T G T'.
+Rows are processed in blocks, sorted by fold: the matrix of a fold in a block is one product of BLAS, or for affine
+weights read off from fewer sums (:mod:`admiss.streaming.affine_products`). Sums of different anchors are added after a
+linear map T of one of them, G -> T G T'.
 
 *Accuracy.* |G_computed - G|_ij <= e D_i D_j  with D_i^2 the sum of squares of column i, and e = gamma(rows of a block):
 the sums of blocks are compensated. A map takes D to |T| D and adds a few roundings to e; the sizes of sums that are
@@ -14,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
+from admiss.streaming.affine_products import MOST_FEATURES, add_rows, product_places, set_tables
 from admiss.streaming.feature_sums import anchored
-from admiss.streaming.product_columns import ProductColumns, product_columns
+from admiss.streaming.product_columns import ProductColumns, degree_of, product_columns
 from admiss.streaming.rows import Arrays, Rows, Shape
 from admiss.streaming.sums import CompensatedSum
 from formulations.arrays import FloatArray, IntArray
@@ -45,6 +47,9 @@ class ProductMoments:
         """Add a block of rows."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        if degree_of(self.columns.adaptivity) == 1 and self.shape.n_features <= MOST_FEATURES:
+            self._add_affine(rows)
+            return
         p = self.columns.n_columns
         size = min(MOST_ROWS, max(FEWEST_ROWS, BLOCK_ENTRIES // p))
         U = np.empty((min(size, len(rows)), p))
@@ -62,6 +67,22 @@ class ProductMoments:
                     self.squares[f] += np.diag(G)
                     if psi is not None:
                         self._count(f, psi[first:end], block.s[order[first:end]])
+
+    def _add_affine(self, rows: Rows) -> None:
+        """The same for affine weights, by far fewer sums than products of columns."""
+        d = self.shape.n_features
+        places, n_sums = product_places(d)
+        for f in range(self.shape.n_folds):
+            inside = np.flatnonzero(rows.fold == f)
+            total = CompensatedSum((1, n_sums))
+            for start in range(0, len(inside), MOST_ROWS):
+                sums = np.zeros(n_sums)
+                add_rows(rows.X, rows.y, rows.s, inside[start : start + MOST_ROWS], self.anchor, *set_tables(d), sums)
+                total.add(0, sums)
+            if len(inside):
+                self.squares[f] += total.high[0][np.diag(places)]
+                for part in (total.high, total.low):
+                    self.sums.add(f, part[0][places])
 
     def _count(self, f: int, psi: FloatArray, s: FloatArray) -> None:
         self.n_used.add(f, s @ (psi != 0))
@@ -126,6 +147,17 @@ class ProductMoments:
         if self.columns.sets is None:
             return np.asarray(self.n_used.value[folds].sum(axis=0))
         return np.asarray(self.sums.value[folds, 0, : self.columns.n_functions].sum(axis=0))
+
+    def feature_sums(self) -> FloatArray:
+        """The sums of :mod:`admiss.streaming.feature_sums`, of monomials: their products contain them."""
+        d, Q = self.shape.n_features, self.columns.n_functions
+        G, constant = self.sums.value, Q + np.flatnonzero(self.columns.pairs[:, 1] == 0)
+        values = np.append(constant, Q + len(self.columns.pairs))
+        found = np.empty((self.shape.n_folds, 3, d + 1))
+        found[:, 0] = G[:, 0, 0][:, None]
+        found[:, 0, :d] -= G[:, 0, 1 : 1 + d]  # monomials of one feature follow the constant
+        found[:, 1], found[:, 2] = G[:, 0, values], G[:, values, values]
+        return found
 
     def centring(self, centre: FloatArray) -> sp.csr_array:
         """The linear map from these columns to those of other anchors: of features, and of y as the last one."""

@@ -69,7 +69,7 @@ def statistics(n: int) -> dict[str, Any]:
     for folds in (None, HashFolds(5)):
         words = "" if folds is None else ", 5 folds"
         for adaptivity, own in (("affine_intercept", slice(None)), ("affine", part)):
-            settings = {"adaptivity": adaptivity, "tree_depth": None, "folds": folds}
+            settings: dict[str, Any] = {"adaptivity": adaptivity, "tree_depth": None, "folds": folds}
             collect = partial(RowStatistics.of, X[own], y[own], **settings)
             found[f"statistics, {adaptivity}{words}"] = _per_row(collect, len(X[own]))
     return found

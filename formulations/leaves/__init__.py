@@ -5,6 +5,10 @@ Read ``cost`` first (the cost of a leaf and its interval), then ``squared``, ``l
 ``subset_sums`` and ``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, its innermost
 loops in ``tiles``, that of single leaves at twice the precision in ``double_double``. :func:`leaf_cost_of` selects the
 cost for a loss.
+
+Without the rows, ``summed`` has the costs from sums: ``set_costs`` from those over sets of missing features
+(``set_sums``, with its loops in ``set_kernel`` and ``row_products``, and ``set_moments``), ``pattern_costs`` from those
+of each pattern.
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows

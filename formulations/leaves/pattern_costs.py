@@ -65,7 +65,7 @@ class PatternGramsCost(SummedLeafCost):
 
     @cached_property
     def ranges(self) -> tuple[FloatArray, FloatArray]:
-        """Least and largest value of every column in every pattern: infinite unless a column is known by the pattern."""
+        """Least and largest value of every column in every pattern, infinite if the pattern does not tell."""
         diagonal = np.cumsum(np.arange(1, self.size + 1)) - 1
         squares, weights = self.grams[:, diagonal[1:-1]], self.grams[:, :1]
         known = np.where(self.indicators, squares > 0.5 * weights * (self.unit[0] / self.unit[1:-1]) ** 2, 0.0)

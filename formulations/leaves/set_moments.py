@@ -13,7 +13,7 @@ the sizes of what was summed, those of v are at most
 
     |E(U)_ij|  <=  e sqrt(N_i N_j),    sqrt(N_i) = sum_j |T_ij| (|e_j| + k_j |1|),    |e_j| = sqrt(M(U)_jj),
 
-with e = u (c + 32), c the number of additions.
+with e = u (c + 64), c the number of additions.
 
 *Boxes.* The box with O observed and V missing has the moments sum over U with V <= U <= V + O of (-1)^|U - V| M(U).
 """
@@ -31,7 +31,7 @@ from formulations.leaves.set_sums import SetSums, count_sets, set_offsets
 from formulations.leaves.subset_sums import binomials, next_subset, with_element
 
 # Roundings of the maps applied to sums: origins, centres, and differences of sets.
-MAPS = 32
+MAPS = 64
 U = 2.0**-53
 # Sets whose moments are computed at once.
 AT_ONCE = 256

@@ -309,7 +309,9 @@ class SquaredLeafCost(LeafCost):
 def _intercept(G: FloatArray, v: FloatArray) -> float:
     """The best first entry of v for the matrix G, rounded up in size."""
     first = np.arange(1, len(v)) * np.arange(2, len(v) + 1) // 2
-    return float(np.abs(G[0, first] @ v[1:]) / G[0, 0] + 8 * U * len(v) * (np.abs(G[0, first]) @ np.abs(v[1:])) / G[0, 0])
+    return float(
+        np.abs(G[0, first] @ v[1:]) / G[0, 0] + 8 * U * len(v) * (np.abs(G[0, first]) @ np.abs(v[1:])) / G[0, 0]
+    )
 
 
 def _exact_sum(values: FloatArray, factors: list[int]) -> Fraction:

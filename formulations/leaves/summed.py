@@ -43,7 +43,9 @@ class SummedLeafCost(SquaredLeafCost):
 
     rows: PatternTotals
 
-    def __init__(self, rows: PatternTotals, ridge: float, ridge_scale: str, squares: FloatArray, shift: FloatArray) -> None:
+    def __init__(
+        self, rows: PatternTotals, ridge: float, ridge_scale: str, squares: FloatArray, shift: FloatArray
+    ) -> None:
         """Sums of squares of (1, a, y) - ``shift`` over all rows."""
         LeafCost.__init__(self, rows, Squared(), ridge, ridge_scale)
         self.size = len(squares)

@@ -13,7 +13,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from admiss.streaming.sources.schema import Columns, Schema, SourceError, kind_of
+from admiss.streaming.sources.schema import Columns, Schema, SourceError, kind_of, require_column
 from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 
 # Rows of the frames into which a lazy frame is collected.
@@ -45,6 +45,8 @@ class Frame(Chunk):
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         schema, size = self.schema, batch_rows(len(self.schema.names))
+        for column in columns:
+            require_column(column, self.frame.columns, self.name)
         for row in range(0, len(self.frame), size):
             frame = self.frame[row : row + size]
             yield Batch(

@@ -17,7 +17,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
-from admiss.streaming.sources.schema import MOST_LEVELS, Columns, Kind, Schema, SourceError, kind_of
+from admiss.streaming.sources.schema import MOST_LEVELS, Columns, Kind, Schema, SourceError, kind_of, require_column
 from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
 from admiss.terminal.progress import progress
 from admiss.user_table.notation import plain_number
@@ -85,6 +85,8 @@ class RowGroup(Chunk):
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         schema, row = self.schema, 0
+        for column in columns:
+            require_column(column, [name for name, _ in self.file.kinds], self.name)
         for table in self.file.tables(self.group, list(dict.fromkeys([*schema.used, *columns]))):
             frame = nw.from_native(table, eager_only=True)
             yield Batch(

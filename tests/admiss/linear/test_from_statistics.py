@@ -167,7 +167,8 @@ def test_partial_fit_is_solved_when_it_is_used() -> None:
     with pytest.warns(UserWarning, match="starts anew"):
         model.partial_fit(X[:500], y[:500])
     assert not hasattr(AdaptiveRegressor(loss="absolute"), "partial_fit")
-    assert not hasattr(AdaptiveRegressor("fully_adaptive"), "partial_fit")
+    with pytest.raises(AttributeError, match="needs another pass"):
+        _ = AdaptiveRegressor("fully_adaptive").partial_fit
 
 
 def test_a_proof_from_moments_holds_for_the_rows() -> None:
@@ -201,7 +202,8 @@ def test_what_statistics_do_not_determine_is_refused() -> None:
     statistics = RowStatistics.of(X, y, adaptivity="affine_intercept", **LINEAR)
     refused = {
         "do not suffice for Affine": AdaptiveRegressor("affine"),
-        "do not suffice for FullyAdaptive": AdaptiveRegressor("fully_adaptive"),
+        "FullyAdaptive learns .* needs another pass": AdaptiveRegressor("fully_adaptive"),
+        "ConditionalMean learns .* needs another pass": AdaptiveRegressor("conditional_mean"),
         "squared loss only": AdaptiveRegressor(loss="huber"),
         "penalty_weights": AdaptiveRegressor(penalty_weights="authors"),
         "solver='cvxpy'": AdaptiveRegressor(solver="cvxpy"),

@@ -68,6 +68,8 @@ def test_no_part_of_a_file_is_left_by_an_error(tmp_path: Path, source: Any, monk
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.parquet", "rows"]
     with pytest.raises(ValueError, match="cannot be kept"):
         predict_to_parquet(model, source, tmp_path / "p.parquet", keep=["prediction"])
+    with pytest.raises(SourceError, match="0000.parquet, row group 0 has no column 'z'"):
+        predict_to_parquet(model, source, tmp_path / "p.parquet", keep=["z"])
     with pytest.raises(ValueError, match="There is no folder"):
         predict_to_parquet(model, source, tmp_path / "none" / "p.parquet")
 
@@ -86,6 +88,11 @@ def test_a_model_remembers_its_columns(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict(rows), model.estimator.predict(frame[:5]))
     with pytest.raises(SourceError, match="the frame: column 'plan' holds 'x'"):
         loaded.predict(rows.assign(plan="x"))
+    new = pd.DataFrame({"plan": plan[:5], "a": a[:5], "id": range(5)})
+    predict_to_parquet(
+        model.estimator, open_source(new, schema=model.schema.without_target()), tmp_path / "p", keep=["id"]
+    )
+    assert pq.read_table(tmp_path / "p").column_names == ["id", "prediction"]
     (tmp_path / "m.joblib").write_bytes(b"")
     with pytest.raises(ValueError, match="could not be loaded"):
         load_model(tmp_path / "m.joblib")

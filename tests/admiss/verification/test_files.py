@@ -105,7 +105,7 @@ def test_damaged_and_foreign_files_are_refused(rows: Any, tmp_path: Path) -> Non
         verify(tmp_path / "empty.npz", *rows)
     with pytest.raises(ValueError, match="There is no file"):
         verify(tmp_path / "none.npz", *rows)
-    with pytest.raises(ValueError, match="Only the certificate_ of a fitted model"):
+    with pytest.raises(ValueError, match="Only the certificate_ of a model that was fitted to rows"):
         Certificate(1.0, 1.0, "optimal", "", "", 0.0).save(tmp_path / "bare.npz")
 
 
