@@ -121,6 +121,8 @@ CASES = [
     Case(AdaptiveClassifier(Polynomial(2), lam=0.5), LAM),
     Case(AdaptiveClassifier("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveClassifier("conditional_mean", lam=0.5), LAM),
+    Case(AdaptiveClassifier("shared_patterns", lam=0.5), LAM),
+    Case(AdaptiveClassifier("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR),
     Case(AdaptiveRegressorCV("affine_intercept", **PATHS), LAMBDAS),
     Case(AdaptiveRegressorCV(["affine", FiniteRegressorCV(**CELLS)], **PATHS), ADAPTIVITY, MIXED, slow=True),
     Case(AdaptiveClassifierCV("affine_intercept", **PATHS), LAMBDAS),
