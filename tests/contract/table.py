@@ -36,6 +36,7 @@ from tests.contract.contract import Case
 # Parameters for a grid search, and cheap settings.
 LAM, RIDGE, C = {"lam": [0.1, 10.0]}, {"ridge": [0.1, 10.0]}, {"estimator__C": [0.1, 10.0]}
 LAMBDAS, ADAPTIVITY = {"n_lambdas": [1, 8]}, {"adaptivity": ["static", "finite"]}
+FREQUENT = {"adaptivity": [FrequentPatterns(5), FrequentPatterns(20)]}
 RIDGES, RANDOM = {"ridges": [[0.1], [10.0]]}, {"n_random": [0, 8]}
 PRIOR, SHRINKAGE, LEAF = {"prior": [0.1, 100.0]}, {"shrinkage": [0.0, 100.0]}, {"leaf_model": LEAF_MODELS}
 FOLDS = {"cv": 2, "random_state": 0}
@@ -115,8 +116,8 @@ CASES = [
     Case(AdaptiveRegressor("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveRegressor("conditional_mean", lam=0.5), LAM),
     Case(AdaptiveRegressor("shared_patterns", lam=0.5), LAM),
-    Case(AdaptiveRegressor("frequent_patterns", lam=0.5), {"adaptivity": [FrequentPatterns(5), FrequentPatterns(20)]}),
-    Case(AdaptiveRegressor("missingness_avoiding", lam=0.5, l1_ratio=1.0), LAM),
+    Case(AdaptiveRegressor("frequent_patterns", lam=0.5), FREQUENT, slow=True),
+    Case(AdaptiveRegressor("missingness_avoiding", lam=0.5, l1_ratio=1.0), LAM, slow=True),
     Case(AdaptiveRegressor("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR),
     Case(AdaptiveRegressor("low_rank_affine", lam=0.5), LAM, slow=True),
     Case(AdaptiveRegressor("fused_patterns", lam=0.5), LAM, slow=True),
@@ -126,6 +127,8 @@ CASES = [
     Case(AdaptiveClassifier(Polynomial(2), lam=0.5), LAM),
     Case(AdaptiveClassifier("fully_adaptive", lam=0.5), LAM),
     Case(AdaptiveClassifier("conditional_mean", lam=0.5), LAM),
+    Case(AdaptiveClassifier("shared_patterns", lam=0.5), LAM, slow=True),
+    Case(AdaptiveClassifier("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR, slow=True),
     Case(AdaptiveRegressorCV("affine_intercept", **PATHS), LAMBDAS),
     Case(AdaptiveRegressorCV(["affine", FiniteRegressorCV(**CELLS)], **PATHS), ADAPTIVITY, MIXED, slow=True),
     Case(AdaptiveClassifierCV("affine_intercept", **PATHS), LAMBDAS),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
-from admiss.adaptivity import SharedPatterns
+from admiss.adaptivity import BinnedAffine, FrequentPatterns, SharedPatterns
 from admiss.patterns import PatternTable
 from admiss.testing import check_adaptivity
 
@@ -99,8 +99,10 @@ def test_the_rarest_patterns_go_first():
     assert model.certificate_.status == "optimal"
 
 
-def test_contract_with_other_parameters():
-    check_adaptivity(SharedPatterns(min_rows=9, max_columns=20))
+@pytest.mark.slow
+@pytest.mark.parametrize("adaptivity", [SharedPatterns(9, 20), FrequentPatterns(3), BinnedAffine(3)], ids=repr)
+def test_contract_with_other_parameters(adaptivity):
+    check_adaptivity(adaptivity)
 
 
 @pytest.mark.parametrize("parameters", [{"min_rows": -1}, {"max_columns": "few"}])

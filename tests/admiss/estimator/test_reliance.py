@@ -36,10 +36,10 @@ def test_linear_models_by_their_coefficients():
 
 
 @pytest.mark.parametrize("name", ["affine_intercept", "affine", "fully_adaptive", "shared_patterns", "binned_affine"])
-@pytest.mark.parametrize("lam", [1.0, 300.0, 1e6])
+@pytest.mark.parametrize("lam", [30.0, 1e6])
 def test_a_prediction_that_does_not_rely_is_that_of_any_observed_value(name, lam):
     """Rows that do not rely have the same prediction if their missing values are observed, whatever they are."""
-    X, y = make_rows(n=60)
+    X, y = make_rows(n=40)
     model = AdaptiveRegressor(name, lam=lam, l1_ratio=1.0, adaptive_penalty=1.0).fit(X, y)
     predicted, shares = model.predict(X), []
     for x, before in zip(X, predicted, strict=True):

@@ -118,7 +118,7 @@ class Dialled(Affine):
 
 
 SOUND = [
-    SharedPatterns(), FrequentPatterns(), FrequentPatterns(3), MissingnessAvoiding(), BinnedAffine(),
+    SharedPatterns(), FrequentPatterns(), MissingnessAvoiding(), BinnedAffine(),
     Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive(), CountAdaptive(), SparseCount(), LowRank(),
     NearPatterns(), ConditionalExpectation(), Clustered(), SumToOne(), Dialled(), Dialled(0.1), LowRankAffine(0.0),
 ]  # fmt: skip
