@@ -82,21 +82,10 @@ def class_folds(
     )  # fmt: skip
 
 
-def _class_folds(
-    adaptivity: Adaptivity,
-    design: Design,
-    rows: FoldedRows,
-    gradient: FloatArray,
-    curvatures: FloatArray,
-    paths: list[FoldPath],
-    options: GridOptions,
-    exact: bool,
-) -> ClassFolds:
-    weights = options.weights(design, rows.X, rows.s)
+def _of_rows(design: Design, rows: FoldedRows, options: GridOptions) -> tuple[int, float, Weights]:
+    """Number of rows, weight of the held-out ones, and weights of the penalty."""
     weight = sum(float(rows.weights_in(f)[test].sum()) for f, (_, test) in enumerate(rows.splits))
-    return class_folds(
-        adaptivity, design, len(rows.X), weight, weights, gradient, curvatures, paths, options, exact
-    )  # fmt: skip
+    return len(rows.X), weight, options.weights(design, rows.X, rows.s)
 
 
 def _largest_ratio(size: FloatArray, u: FloatArray) -> float:
@@ -129,7 +118,7 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
         paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
     moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
     slope = unit * linear_term(moments, design.free), curvature(moments, design.free)
-    return _class_folds(adaptivity, design, rows, *slope, paths, options, exact=True)
+    return class_folds(adaptivity, design, *_of_rows(design, rows, options), *slope, paths, options, exact=True)
 
 
 def _same_columns(own: Design, design: Design) -> bool:
@@ -184,7 +173,7 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
         gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
     slope = np.max(gradients, axis=0), Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
-    return _class_folds(adaptivity, design, rows, *slope, paths, options, exact=False)
+    return class_folds(adaptivity, design, *_of_rows(design, rows, options), *slope, paths, options, exact=False)
 
 
 def _dense(design: Design, X: FloatArray) -> FloatArray:

@@ -55,9 +55,12 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
 
 def _adds_rows(model: "StreamedFit") -> bool:
     """Whether rows can be added: the loss must be squared, and the basis of the class fixed."""
-    adaptivity, loss = model._check_parameters()
-    _require_squared(loss)
-    refuse_learners(adaptivity)
+    try:
+        adaptivity, loss = model._check_parameters()
+        _require_squared(loss)
+        refuse_learners(adaptivity)
+    except ValueError as error:
+        raise AttributeError(f"There is no partial_fit here: {error}") from error
     return True
 
 
@@ -110,6 +113,8 @@ class StreamedFit(AdaptiveModel):
 
     def __getattr__(self, name: str) -> Any:
         statistics = vars(self).get("_statistics")
+        if name == "partial_fit":  # says why not
+            _adds_rows(self)
         if name not in SOLVED or statistics is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         adaptivity, _ = self._check_parameters()

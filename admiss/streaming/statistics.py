@@ -40,6 +40,7 @@ from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
 from admiss.streaming.missing_sets import MissingSets
 from admiss.streaming.pattern_grams import PatternGrams
+from admiss.streaming.product_columns import refuse_learners
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Part, Rows, Shape
 from admiss.streaming.saved import load_arrays, save_arrays
@@ -99,6 +100,8 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         self.folds = folds
         self._check_parameters()
         self.n_seen = 0
+        # False during an update, and after one that was interrupted
+        self.is_complete = True
         self.parts: dict[str, Part] = {}
 
     @classmethod
@@ -118,11 +121,12 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         X, y, sample_weight
             As in the ``fit`` of an estimator.
         keys : array of shape (n,), optional
-            Values of the key of ``folds``.
+            Values of the key of ``folds``, if these have one.
         place : tuple of three int, optional
             File, row group and row of the first row, which set the folds of rows without a key. By default the block
             follows the rows so far.
         """
+        self._require_complete()
         is_first = not self.parts
         array = read_features(self, X, reset=is_first)
         target, s = read_regression_target(self, y, len(array)), read_weights(sample_weight, array, allow_zero=True)
@@ -133,15 +137,18 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         rows = Rows(np.ascontiguousarray(array), target, s, fold)
         if not used.all():
             rows = Rows(array[used], target[used], s[used], fold[used])
+        self.is_complete = False
         for part in self.parts.values():
             part.update(rows)
-        self.n_seen += len(array)
+        self.is_complete, self.n_seen = True, self.n_seen + len(array)
         return self
 
     def merge(self, other: "RowStatistics") -> "RowStatistics":
         """The statistics of the rows of both; neither is changed."""
         if not isinstance(other, RowStatistics):
             raise TypeError(f"Row statistics are merged with others of their kind, not with {type(other).__name__}.")
+        self._require_complete()
+        other._require_complete()
         if self._settings() != other._settings():
             raise ValueError(f"Row statistics with other settings cannot be merged: {self!r} and {other!r}.")
         if not (self.parts and other.parts):
@@ -165,6 +172,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file, without pickle; it appears under its name only once it is complete."""
+        self._require_complete()
         names = getattr(self, "feature_names_in_", None)
         header = {
             "admiss": __version__,
@@ -214,6 +222,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     @property
     def features(self) -> FeatureSums:
         """Sums of the features and of the target."""
+        self._require_complete()
         part = self.parts.get(FEATURES)
         if not isinstance(part, FeatureSums):
             raise ValueError("These statistics have no rows yet: update them first.")
@@ -233,6 +242,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def moments_for(self, adaptivity: Adaptivity) -> ProductMoments:
         """The moments from which a class can be fitted, with the fewest columns."""
+        refuse_learners(adaptivity)
         held = self._moments()
         fitting = [part for part in held if part.columns.serves(adaptivity)]
         if not fitting:
@@ -250,6 +260,10 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def _moments(self) -> list[ProductMoments]:
         return [part for part in self.parts.values() if isinstance(part, ProductMoments)]
 
+    def _require_complete(self) -> None:
+        if not self.is_complete:
+            raise ValueError("An update of these statistics failed in the middle of a block: start from a saved copy.")
+
     def _check_parameters(self) -> None:
         self._classes()
         whole = isinstance(self.tree_depth, int | np.integer) and not isinstance(self.tree_depth, bool)
@@ -259,6 +273,10 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             raise ValueError(f"patterns must be True or False, not {self.patterns!r}.")
         if self.folds is not None and not isinstance(self.folds, HashFolds):
             raise ValueError(f"folds must be HashFolds(..) or None, not {self.folds!r}: other rules need all rows.")
+        if self.folds is not None and not (self.folds.key is None or isinstance(self.folds.key, str)):
+            raise ValueError(
+                "Name the key of the folds, as HashFolds(5, key='id'): its values are given with the rows."
+            )
 
     def _classes(self) -> list[Adaptivity]:
         single = isinstance(self.adaptivity, str | Adaptivity)
@@ -268,12 +286,11 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def _settings(self) -> dict[str, Any]:
         """What must be equal in statistics that are merged."""
         folds = self.folds
-        key = folds.key if folds is not None and isinstance(folds.key, str) else None
         return {
             "adaptivity": [repr(item) for item in self._classes()],
             "tree_depth": None if self.tree_depth is None else int(self.tree_depth),
             "patterns": bool(self.patterns),
-            "folds": None if folds is None else {"n_splits": folds.n_splits, "key": key},
+            "folds": None if folds is None else {"n_splits": folds.n_splits, "key": folds.key},
         }
 
     def _new_parts(self) -> dict[str, Part]:
@@ -291,14 +308,16 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def _folds_of(self, n: int, keys: Any, place: Place) -> IntArray:
         if self.folds is None:
             return np.zeros(n, dtype=np.int64)
-        keys = self.folds.key if keys is None and not isinstance(self.folds.key, str) else keys
+        if (keys is None) != (self.folds.key is None):
+            how = (
+                f"have the key {self.folds.key!r}: give its values as keys" if keys is None else "have no key: name it"
+            )
+            raise ValueError(f"The folds {how}.")
         if keys is not None:
             fold = self.folds.of_keys(keys)
             if len(fold) != n:
                 raise ValueError(f"There are {len(fold)} keys for {n} rows: give one for each.")
             return fold
-        if self.folds.key is not None:
-            raise ValueError(f"The folds have the key {self.folds.key!r}: give its values as keys.")
         file, group, row = place
         return self.folds.of_places(np.arange(row, row + n), group, file)
 

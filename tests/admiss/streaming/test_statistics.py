@@ -166,6 +166,25 @@ def test_rows_of_weight_zero_and_statistics_without_rows() -> None:
         empty.summary()
 
 
+class Fragile(ByCount):
+    """A basis that fails on rows without missing values."""
+
+    def basis(self, M: FloatArray) -> FloatArray:
+        if len(M) > 1 and not M.any():
+            raise RuntimeError("no missing values")
+        return super().basis(M)
+
+
+def test_an_update_that_fails_leaves_no_plausible_numbers() -> None:
+    X, y, _ = rows()
+    statistics = RowStatistics.of(X, y, adaptivity=Fragile(), **LINEAR)
+    with pytest.raises(RuntimeError):
+        statistics.update(np.nan_to_num(X), y)
+    for use in (statistics.summary, lambda: statistics.update(X, y), lambda: statistics.merge(statistics)):
+        with pytest.raises(ValueError, match="saved copy"):
+            use()
+
+
 def splitmix64(z: int) -> int:
     """The hash in whole numbers of any size."""
     z = (z + 0x9E3779B97F4A7C15) % 2**64
@@ -222,7 +241,11 @@ def test_folds_that_cannot_be_made_are_refused() -> None:
     with pytest.raises(ValueError, match="whole numbers or texts"):
         HashFolds(2).of_keys([0.5, None])
     with pytest.raises(ValueError, match="one for each"):
-        RowStatistics.of(X, y, keys=[1, 2], folds=HashFolds(2), **LINEAR)
+        RowStatistics.of(X, y, keys=[1, 2], folds=HashFolds(2, key="id"), **LINEAR)
+    with pytest.raises(ValueError, match="have no key"):
+        RowStatistics.of(X, y, keys=np.arange(20), folds=HashFolds(2), **LINEAR)
+    with pytest.raises(ValueError, match="Name the key"):
+        RowStatistics(folds=HashFolds(2, key=np.arange(20)))
 
 
 @pytest.mark.parametrize("adaptivity", ["static", "affine"])
