@@ -195,7 +195,8 @@ def _places(products: ProductMoments, fitted: Adaptivity, features: IntArray) ->
         index = {(int(j), int(q)): v for v, (j, q) in enumerate(columns.pairs)}
         keys = [[(int(j), int(q)) for q in functions] for j in features]
     values = np.full((len(features) + 1, len(functions)), -1)
-    values[1:] = [[index.get(key, -1) for key in row] for row in keys]
+    for j, row in enumerate(keys):
+        values[j + 1] = [index.get(key, -1) for key in row]
     return functions, values
 
 
