@@ -25,6 +25,8 @@ def statistics_losses(grid: FiniteGrid, statistics: RowStatistics, names: list[s
     empty = [fold for fold, weight in enumerate(weights) if not weight > 0]
     if empty:
         raise ValueError(f"Fold {empty[0]} has no rows: use fewer folds, or keys with more values.")
+    # errors come before the work, and sums that wait for more rows are complete before threads read them
+    leaf_sums(statistics, grid.partitioners.values(), np.arange(n_folds))
     tasks = [(leaf_model, fold) for leaf_model in grid.leaf_models for fold in range(n_folds)]
     runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         delayed(_fold)(grid, leaf_model, statistics, names, fold) for leaf_model, fold in tasks

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import admiss
@@ -17,7 +18,19 @@ PAGES = sorted(
     for path in [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]
     if path.parent.name != "examples" and ">>> " in path.read_text()
 )
-PUBLIC = ("adaptivity", "baselines", "bounds", "datasets", "joint", "laws", "partition", "plots", "study", "testing")
+PUBLIC = (
+    "adaptivity",
+    "baselines",
+    "bounds",
+    "datasets",
+    "joint",
+    "laws",
+    "partition",
+    "plots",
+    "streaming",
+    "study",
+    "testing",
+)
 # Constants and aliases of types, which have no page.
 CONSTANTS = {"Mechanism", "Scores", "BASELINES", "GRIDS", "DEFAULT_PRIOR", "LAWS", "__version__"}
 
@@ -27,6 +40,7 @@ CONSTANTS = {"Mechanism", "Scores", "BASELINES", "GRIDS", "DEFAULT_PRIOR", "LAWS
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_flats(tmp_path / "flats.csv")
+    write_patients(tmp_path)
     results = doctest.testfile(str(page), module_relative=False)
     assert results.attempted > 0
     assert results.failed == 0
@@ -42,12 +56,25 @@ def write_flats(path):
     path.write_text("area,rooms,year,price\n" + "\n".join(lines) + "\n")
 
 
+def write_patients(folder):
+    """The Parquet files that the pages call folder/ and new/."""
+    rng = np.random.default_rng(0)
+    for place, n in (("folder/a", 300), ("folder/b", 200), ("new/a", 50)):
+        x = rng.normal(size=(n, 2))
+        y = x.sum(axis=1) + 0.1 * rng.normal(size=n)
+        seen = np.where(rng.random(x.shape) < 0.2, np.nan, x)
+        who = {"patient": rng.integers(0, 100, n), "name": [f"p{i}" for i in range(n)]}
+        columns = {"dose": seen[:, 0], "age": seen[:, 1]} | ({"y": y} if place != "new/a" else {})
+        (folder / place).parent.mkdir(exist_ok=True)
+        pl.DataFrame(who | columns).write_parquet(folder / f"{place}.parquet")
+
+
 def test_every_public_name_is_in_the_api_reference():
     listed, module = set(), ""
     for line in (DOCS / "api" / "index.rst").read_text().splitlines():
-        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-            module = match[1]
-        elif match := re.fullmatch(r"   ([A-Za-z_]+)", line):
+        if match := re.match(r"\.\. (currentmodule|toctree):: ?(\S*)", line):
+            module = match[2]
+        elif module and (match := re.fullmatch(r"   ([A-Za-z_]+)", line)):
             listed.add(f"{module}.{match[1]}")
     public = {f"admiss.{name}" for name in admiss.__all__ if name not in CONSTANTS}
     for package in PUBLIC:

@@ -215,7 +215,7 @@ def test_an_interrupt_keeps_what_is_there(monkeypatch):
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("admiss.compare.partitions._compile", lambda *arguments: None)
+    monkeypatch.setattr("admiss.compare.partitions.compile_kernels", lambda *arguments: None)
     monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
     compared = compare_partitions(DATA.X_train, DATA.y_train, methods=("greedy", "tree", "boxes", "none"), setting=FAST)
     assert compared.table["method"].tolist() == ["greedy", "tree", "none", *reference_names("regression")]

@@ -144,6 +144,16 @@ def test_a_feature_that_is_never_missing_in_training_has_its_mean_in_the_held_ou
         np.testing.assert_allclose(found.cv_results_["mean_loss"], expected, rtol=1e-10)
 
 
+def test_threads_do_not_change_the_search() -> None:
+    X, y = table(400)
+    tables = []
+    for n_jobs in (1, 3):
+        statistics = RowStatistics.of(X, y, adaptivity=[], tree_depth=1, folds=HashFolds(4))
+        search = FiniteRegressorCV(Greedy(min_rows=20), max_depths=[1], ridges=[1.0, 10.0], n_jobs=n_jobs)
+        tables.append(search.fit_statistics(statistics).cv_results_["mean_loss"])
+    np.testing.assert_array_equal(*tables)
+
+
 def test_models_from_sets_describe_themselves_without_inventing_patterns() -> None:
     X, y = table(400)
     model = FiniteRegressor(Greedy(2, min_rows=40)).fit_statistics(merged(X, y, 2, tree_depth=2))
