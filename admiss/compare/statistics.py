@@ -27,7 +27,7 @@ from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import fold_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.streaming.fitting import read_statistics
+from admiss.streaming.fitting import adopt_features
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
@@ -76,7 +76,7 @@ def compare_statistics(
         )
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)
-    read_statistics(setting.estimator("none"), statistics)
+    adopt_features(setting.estimator("none"), statistics)
     leaf_sums(statistics, [setting.partitioner(method) for method in methods], np.arange(statistics.n_folds))
     compile_kernels(setting, methods)
     run, interrupted = _StatisticsRun(statistics, setting, methods, notes, settle), False

@@ -20,7 +20,7 @@ from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import statistics_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.streaming.fitting import read_statistics, require_squared
+from admiss.streaming.fitting import adopt_features, require_squared
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.table import Table
 from formulations.losses import Loss
@@ -248,7 +248,7 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
         loss = self._read_grid()
         require_squared(loss)
         with unchanged_on_error(self):
-            read_statistics(self, statistics)
+            adopt_features(self, statistics)
             held_out = statistics_losses(self._grid(loss), statistics, feature_names(self), self.n_jobs)
             self.best_estimator_ = self._selected(held_out).fit_statistics(statistics, settle)
         return self

@@ -17,7 +17,7 @@ from admiss.finite.base import FiniteModel
 from admiss.finite.from_statistics import LeafSums, leaf_sums
 from admiss.partition.base import Partitioner
 from admiss.partition.partition import Partition
-from admiss.streaming.fitting import read_statistics, require_squared
+from admiss.streaming.fitting import adopt_features, require_squared
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import IntArray
 from formulations.leaves import double_double
@@ -49,7 +49,7 @@ class StatisticsFit(FiniteModel):
         partitioner, loss = self._check_parameters()
         require_squared(loss)
         with unchanged_on_error(self):
-            read_statistics(self, statistics)
+            adopt_features(self, statistics)
             sums = leaf_sums(statistics, [partitioner], np.arange(statistics.n_folds))
             self._fit_sums(sums, partitioner, settle)
             self.target_range_ = float(sums.summary.low[-1]), float(sums.summary.high[-1])

@@ -9,14 +9,14 @@ from sklearn.utils.metaestimators import available_if
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.evidence import evidence_of, with_evidence
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import feature_names, read_features, refuse_extreme_sizes, unchanged_on_error
+from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.design import Design
 from admiss.linear.from_statistics import TrainingSums, has_many_rows
 from admiss.linear.stated_program import Fit
 from admiss.linear.statistics_fit import solve_sums
 from admiss.streaming.affine_products import MOST_FEATURES
-from admiss.streaming.feature_sums import FeatureSummary
+from admiss.streaming.fitting import adopt_features, refuse_extreme_summary, require_squared
 from admiss.streaming.product_columns import degree_of, refuse_learners
 from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import FloatArray
@@ -34,16 +34,7 @@ def training_sums(statistics: RowStatistics, adaptivity: Adaptivity) -> Training
 
 def read_statistics(estimator: Any, statistics: Any) -> None:
     """Store number and names of the features, or raise an error if there is nothing to fit."""
-    if not isinstance(statistics, RowStatistics):
-        raise TypeError(f"fit_statistics takes RowStatistics, not {type(statistics).__name__}: fit takes rows.")
-    found = statistics.summary()
-    if not found.n_rows:
-        raise ValueError("These statistics have no rows of positive weight: there is nothing to learn from.")
-    for name in ("n_features_in_", "feature_names_in_"):
-        vars(estimator).pop(name, None)
-        if hasattr(statistics, name):
-            setattr(estimator, name, getattr(statistics, name))
-    _refuse_extremes(found, feature_names(estimator))
+    adopt_features(estimator, statistics)
     if estimator.on_unseen_pattern != "nearest" and not len(statistics.pattern_table().patterns):
         raise ValueError(
             f"on_unseen_pattern={estimator.on_unseen_pattern!r} needs the patterns of the training rows: collect them "
@@ -57,7 +48,7 @@ def _adds_rows(model: "StreamedFit") -> bool:
     """Whether rows can be added: the loss must be squared, and the basis of the class fixed."""
     try:
         adaptivity, loss = model._check_parameters()
-        _require_squared(loss)
+        require_squared(loss)
         refuse_learners(adaptivity)
     except ValueError as error:
         raise AttributeError(f"There is no partial_fit here: {error}") from error
@@ -78,7 +69,7 @@ class StreamedFit(AdaptiveModel):
             With the moments of this adaptivity class. The certificate is proven from them alone, and has no dual point.
         """
         adaptivity, loss = self._check_parameters()
-        _require_squared(loss)
+        require_squared(loss)
         with unchanged_on_error(self):
             self._forget()
             read_statistics(self, statistics)
@@ -129,7 +120,7 @@ class StreamedFit(AdaptiveModel):
         by_count = self.solver == "auto" and self.penalty_weights == "count" and self.lam > 0
         if isinstance(loss, Squared) and by_count and has_many_rows(X, adaptivity) and _are_few_sums(adaptivity, d):
             sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
-            _refuse_extremes(sums.summary(), feature_names(self))
+            refuse_extreme_summary(sums.summary(), feature_names(self))
             design = sums.design(adaptivity, **self._design_options())
             fit = solve_sums(sums, design, self._penalty(design))
             if fit is not None and fit[1].status == "optimal":
@@ -160,13 +151,3 @@ def _are_few_sums(adaptivity: Adaptivity, d: int) -> bool:
     """Whether there are not more sums than products of columns of the design."""
     degree = degree_of(adaptivity)
     return degree == 0 or (degree == 1 and d <= MOST_FEATURES)
-
-
-def _refuse_extremes(found: FeatureSummary, names: list[str]) -> None:
-    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
-    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), names)
-
-
-def _require_squared(loss: Loss) -> None:
-    if not isinstance(loss, Squared):
-        raise ValueError(f"Statistics suffice for the squared loss only, not for {loss!r}: use loss='squared', or fit.")

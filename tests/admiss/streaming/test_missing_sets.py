@@ -1,0 +1,55 @@
+"""The parts of row statistics for trees and patterns: blocks, anchors, limits."""
+
+import numpy as np
+import pytest
+
+from admiss.streaming import HashFolds, RowStatistics
+from admiss.streaming.missing_sets import MissingSets
+from admiss.streaming.pattern_grams import PatternGrams
+from admiss.streaming.rows import Rows, Shape
+
+
+def rows(n: int, seed: int = 0, offset: float = 0.0) -> Rows:
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, 4)) < 0.4, np.nan, rng.normal(size=(n, 4)) + offset)
+    return Rows(X, rng.normal(size=n) + offset, np.ones(n), rng.integers(0, 2, n))
+
+
+@pytest.mark.parametrize("kind", ["sets", "patterns"])
+def test_blocks_whose_arrays_change_afterwards_and_other_anchors_give_the_same_sums(kind: str) -> None:
+    def part() -> MissingSets | PatternGrams:
+        return MissingSets(Shape(4, 2), 2) if kind == "sets" else PatternGrams(Shape(4, 2))
+
+    whole, blocks, other = part(), part(), part()
+    data = rows(300, offset=5.0)
+    for begin in (0, 100):
+        block = Rows(*(getattr(data, name)[begin : begin + 100].copy() for name in ("X", "y", "s", "fold")))
+        blocks.update(block)
+        block.X[:], block.y[:], block.s[:] = 1e9, 1e9, 1e9
+    whole.anchor = blocks.anchor.copy()
+    whole.update(data)
+    other.update(data.block(slice(200, 300)))
+    found, expected = blocks.merged(other), whole
+    assert not np.array_equal(blocks.anchor, other.anchor)
+    for name, values in expected.arrays().items():
+        if name not in ("additions", "moved"):
+            np.testing.assert_allclose(found.arrays()[name], values, rtol=1e-10, atol=1e-10)
+    assert found.additions > max(blocks.additions, other.additions)
+    assert (found.moved >= np.abs(other.anchor - blocks.anchor)).all()
+
+
+def test_emptied_statistics_are_merged_without_a_change_of_anchors() -> None:
+    data = rows(200, offset=7.0)
+    first = RowStatistics.of(data.X[:90], data.y[:90], tree_depth=2, patterns=True, folds=HashFolds(2))
+    second = first.emptied()
+    assert second.n_rows == 0
+    second.update(data.X[90:], data.y[90:], place=(0, 0, 90))
+    both = first.merge(second)
+    for name in ("missing_sets", "pattern_grams"):
+        assert not vars(both.parts[name])["moved"].any()
+    assert (both.n_rows, first.n_rows) == (200, 90)
+
+
+def test_sums_that_take_too_much_memory_are_refused_before_the_pass() -> None:
+    with pytest.raises(ValueError, match="use a smaller tree_depth, or tree_depth=None"):
+        RowStatistics.of(np.zeros((2, 200)), np.zeros(2), adaptivity=[], tree_depth=3)
