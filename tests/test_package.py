@@ -116,6 +116,7 @@ def test_help_names_every_option(capsys):
     assert all(option in shown for option in ("--rows", "--missing", "--lam", "--seed", "default"))
 
 
+@pytest.mark.slow
 def test_readme_examples_run():
     results = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
     assert results.attempted >= 9

@@ -35,7 +35,7 @@ from admiss.estimator.validation import (
 )
 from admiss.laws import DEFAULT_PRIOR
 from admiss.laws.expected_features import ExpectedFeatures
-from admiss.laws.leave_one_out import Ridge, RidgeOnBlocks, held_out, select_penalty
+from admiss.laws.leave_one_out import Errors, Ridge, RidgeOnBlocks, held_out, select_penalty
 from formulations.arrays import FloatArray, IntArray
 
 # Candidate weights of the blocks x^, m and h.
@@ -76,7 +76,7 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
         rows, Y, s, unit = rows[used], Y[used], s[used], power_of_two(s.max())
         blocks = self.transformer_.blocks_of_rows(rows)
         ridge = RidgeOnBlocks(blocks, Y, s / unit)
-        errors = ridge.leave_one_out
+        errors: Errors = ridge.leave_one_out
         if folds is not None:
             errors = held_out([self._fold(seed, rows, Y, s, train, test) for train, test in folds])
         options = [g if block.shape[1] else g[:1] for g, block in zip(BLOCK_WEIGHTS, blocks, strict=True)]

@@ -85,6 +85,7 @@ def test_every_public_estimator_is_under_contract():
     assert listed == {"Adaptivity", "Limits", "Partition", "Partitioner", "resolve_adaptivity"}
 
 
+@pytest.mark.slow
 def test_pickles_load_and_predict_without_cvxpy(tmp_path):
     fitted = []
     for case in CASES:

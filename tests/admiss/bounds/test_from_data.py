@@ -17,6 +17,7 @@ def rows_of(n, d, rng, rate=0.3, noise=0.5):
     return np.where(rng.uniform(size=X.shape) < rate, np.nan, X), y, C
 
 
+@pytest.mark.slow
 def test_risks_are_those_of_the_true_moments():
     rng = np.random.default_rng(0)
     X, y, C = rows_of(20_000, 4, rng)

@@ -12,6 +12,7 @@ from admiss.testing import CHECKS
 PAGE = Path(admiss.adaptivity.__file__).parent / "WRITE_YOUR_OWN.md"
 
 
+@pytest.mark.slow
 def test_the_files_run_as_written(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "ideas"
     assert main(["new-class", "MyOwnClass", "--folder", str(folder)]) == 0

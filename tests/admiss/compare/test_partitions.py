@@ -36,6 +36,7 @@ def by_method(comparison):
     return {row["method"]: row for row in comparison.to_dict()["methods"]}
 
 
+@pytest.mark.slow
 def test_every_method_by_name():
     data = make_interacting(n=80, d=4, n_test=200, random_state=0)
     setting = Setting(max_depth=2, max_leaves=3, folds=0, min_rows=15, references=False)

@@ -89,6 +89,7 @@ def test_a_worker_dies_with_its_coordinator_in_the_middle_of_compiled_code(runs,
     assert wait_for(lambda: not runs.living())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_runs_end_cleanly_and_continue(runs, wait_for, tmp_path, number):
     process = runs.start("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)

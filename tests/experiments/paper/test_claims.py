@@ -157,6 +157,7 @@ def real_story(method, design, k):
     return 0.4 if method in ("RF MIA", "XGBoost") else 0.7
 
 
+@pytest.mark.slow
 def test_synthetic_claims_can_be_confirmed_and_refuted():
     seen = {}
     for seed in range(-4, 16):  # the paper's story, its opposite, smaller gains, and levels at random
@@ -180,6 +181,7 @@ def test_synthetic_claims_can_be_confirmed_and_refuted():
     assert {key: verdicts for key, verdicts in seen.items() if not verdicts >= {CONFIRMED, NOT_CONFIRMED}} == {}
 
 
+@pytest.mark.slow
 def test_real_design_claims_can_be_confirmed_and_refuted():
     seen = {}
     for seed in range(-3, 20):

@@ -68,6 +68,7 @@ def test_paper_table_has_interpolated_averages():
     assert "Mean - linear" not in cells  # the paper has no such row
 
 
+@pytest.mark.slow
 def test_paper_table_without_averages_is_not_shown(tmp_path):
     study, table = synthetic(sizes=(40,), replicates=1)
     (paper,) = bound(study).comparison(bound(study).rows(table))
@@ -77,6 +78,7 @@ def test_paper_table_without_averages_is_not_shown(tmp_path):
     assert "class='reference'" not in page
 
 
+@pytest.mark.slow
 def test_figures_need_their_columns():
     study, table = synthetic(replicates=1)
     assert set(drawn(table.filter(pl.col("kind") == "AuthorsInstance"), study)) == {

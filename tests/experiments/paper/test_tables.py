@@ -180,6 +180,7 @@ def test_ties_are_half_wins():
     assert wins_by_set(of_design(table, "mar"), "Joint - best", "Mean - best")["wins"].to_list() == [0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_incomplete_tables_of_real_designs():
     full = real_table(lambda method, design, k: 0.5, sets=2)
     for table in (
@@ -195,6 +196,7 @@ def test_incomplete_tables_of_real_designs():
     assert row["s.e."] == "-"
 
 
+@pytest.mark.slow
 def test_text_and_files(tmp_path, monkeypatch):
     # The other forms are made of the same figures, which the tests of reports check.
     monkeypatch.setattr(drawing, "FORMS", {"svg": drawing.FORMS["svg"]})

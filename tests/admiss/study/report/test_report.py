@@ -145,6 +145,7 @@ def test_a_task_that_only_some_methods_give_is_that_of_the_instance():
     assert rows["instance"].n_unique() == scored_rows(table, study)["instance"].n_unique()
 
 
+@pytest.mark.slow
 def test_warnings_and_failures(case, tmp_path):
     study, table, page = case
     assert page.count('class="warning"><strong>') == 3

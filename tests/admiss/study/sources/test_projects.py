@@ -13,6 +13,7 @@ def edited(texts, edit):
     return {**texts, name: texts[name].replace(old, new)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROJECTS)
 def test_edits_that_change_the_score_change_the_digest_and_others_do_not(name, write, compute_here):
     project = PROJECTS[name]
