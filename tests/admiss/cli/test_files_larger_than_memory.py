@@ -33,7 +33,7 @@ def test_fit_and_predict_agree_with_rows_in_memory(folder: Path, capsys: Any) ->
     model = AdaptiveRegressorCV("affine_intercept", cv=HashFolds(4, key=np.arange(len(Y)))).fit(frame, Y)
     found = pq.read_table("p.parquet")
     assert found["id"].to_pylist() == list(range(len(Y)))
-    np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(frame), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(frame), rtol=0, atol=1e-10)
 
 
 def test_a_tree_and_its_patterns(folder: Path, capsys: Any) -> None:

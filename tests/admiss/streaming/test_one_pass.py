@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from admiss import AdaptiveRegressor, FiniteRegressor
+from admiss import AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate, open_source
 from admiss.streaming.checkpoint import CheckpointError
@@ -50,6 +50,11 @@ def test_files_give_what_rows_in_memory_give(tmp_path: Path, files: int) -> None
     assert found.n_rows == expected.n_rows == len(Y)
     np.testing.assert_allclose(found.summary().mean, expected.summary().mean, rtol=1e-14)
     np.testing.assert_allclose(predictions(found), predictions(expected), rtol=0, atol=1e-10)
+    search = AdaptiveRegressorCV("affine_intercept").fit_statistics(found)
+    folds = HashFolds(3, key=np.arange(len(Y)))
+    in_memory = AdaptiveRegressorCV("affine_intercept", cv=folds).fit(frame, Y)
+    assert search.best_index_ == in_memory.best_index_
+    np.testing.assert_allclose(search.predict(frame), in_memory.predict(frame), rtol=0, atol=1e-10)
 
 
 def test_rows_without_a_target_are_left_out_and_the_others_keep_their_folds(tmp_path: Path) -> None:
