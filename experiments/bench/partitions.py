@@ -48,7 +48,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
              "logistic": (1000, 10, 3)}  # fmt: skip
     sizes = small if quick else large
     groups = [(8, 200, (2, 3))] if quick else [(20, 1500, (2, 3, 4, 5)), (30, 1500, (2, 3, 4, 5))]
-    limited = [(10, 200)] if quick else [(40, 10_000), (40, 1500)]
+    limited = [(10, 200)] if quick else [(patterns, n) for patterns in (40, 60, 100) for n in (10_000, 1500)]
     measured: dict[str, Callable[[], dict[str, Any]]] = {
         "against-pystreed": partial(against_pystreed, *sizes["d10"]),
         "against-cholesky": partial(against_cholesky, *sizes["d20"]),

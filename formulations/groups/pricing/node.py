@@ -29,7 +29,7 @@ from formulations.leaves.tiles import LANES
 
 FREE, IN, OUT = 0, 1, 2
 # Most patterns per block, and the least share, tuned on 20 to 40 patterns.
-BLOCK, LEAST_SHARE = 5, 1e-6
+BLOCK, LEAST_SHARE = 6, 1e-6
 
 
 class Workspace(NamedTuple):
