@@ -18,19 +18,6 @@ PAGES = sorted(
     for path in [*DOCS.glob("*.md"), *DOCS.glob("*/*.md")]
     if path.parent.name != "examples" and ">>> " in path.read_text()
 )
-PUBLIC = (
-    "adaptivity",
-    "baselines",
-    "bounds",
-    "datasets",
-    "joint",
-    "laws",
-    "partition",
-    "plots",
-    "streaming",
-    "study",
-    "testing",
-)
 # Constants and aliases of types, which have no page.
 CONSTANTS = {"Mechanism", "Scores", "BASELINES", "GRIDS", "DEFAULT_PRIOR", "LAWS", "__version__"}
 
@@ -77,7 +64,7 @@ def test_every_public_name_is_in_the_api_reference():
         elif module and (match := re.fullmatch(r"   ([A-Za-z_]+)", line)):
             listed.add(f"{module}.{match[1]}")
     public = {f"admiss.{name}" for name in admiss.__all__ if name not in CONSTANTS}
-    for package in PUBLIC:
+    for package in admiss._SUBMODULES:
         names = getattr(import_module(f"admiss.{package}"), "__all__", [])
         public |= {f"admiss.{package}.{name}" for name in names if name not in CONSTANTS and not hasattr(admiss, name)}
     assert public <= listed, f"not in docs/api/index.rst: {sorted(public - listed)}"
