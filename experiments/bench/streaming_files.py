@@ -8,7 +8,7 @@ peak memory.
     pass    row statistics for affine intercepts with 5 folds and for trees of depth 4, kept in a checkpoint, and from
             them the cross-validated affine intercept and the exact tree
     SGD     ``SGDRegressor.partial_fit``, one pass over the same batches, on standardised (x, m) with 0 for missing
-    glum    ridge in memory, on (x, m) of as many rows as are given
+    glum    ridge in memory, on (x, m) of as many rows as are given, if it is installed
 
 R2 is that of a million rows in another file.
 """
@@ -17,6 +17,7 @@ import shutil
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def run(folder: Path, *, quick: bool = False, rows: int = 10**8, scratch: Path |
     rows = 2 * 10**5 if quick else rows
     folder.mkdir(parents=True, exist_ok=True)
     data = (folder if scratch is None else scratch) / f"rows-{rows}"
-    measured = {"scan": scan, "pass": fit, "SGD": sgd, "glum": glum}
+    measured = {"scan": scan, "pass": fit, "SGD": sgd} | ({"glum": glum} if find_spec("glum") else {})
     paths = {name: folder / f"{name}-{rows}.json" for name in measured}
     if not all(path.exists() for path in paths.values()):
         generate(data, rows)
@@ -54,7 +55,7 @@ def run(folder: Path, *, quick: bool = False, rows: int = 10**8, scratch: Path |
 
 def report(records: dict[str, dict[str, Any]]) -> str:
     """The table."""
-    scanned, fitted, sgd, glum = (records[name] for name in ("scan", "pass", "SGD", "glum"))
+    scanned, fitted, sgd = (records[name] for name in ("scan", "pass", "SGD"))
     n = scanned["rows"]
     lines = [
         ["plain scan", n, scanned["seconds"], "", scanned["memory"]],
@@ -63,8 +64,9 @@ def report(records: dict[str, dict[str, Any]]) -> str:
         [f"exact tree of depth {DEPTH}, from them: {fitted['status']}", n, fitted["tree"], fitted["tree R2"],
          fitted["memory"]],
         ["SGDRegressor.partial_fit", n, sgd["seconds"], sgd["R2"], sgd["memory"]],
-        ["glum in memory", glum["rows"], glum["seconds"], glum["R2"], glum["memory"]],
     ]  # fmt: skip
+    if glum := records.get("glum"):
+        lines.append(["glum in memory", *(glum[name] for name in ("rows", "seconds", "R2", "memory"))])
     shown = [
         [name, f"{count:,}", f"{seconds:.1f}", f"{seconds / count * 1e9:.0f}", r2 and f"{r2:.5f}", f"{memory:.2f}"]
         for name, count, seconds, r2, memory in lines
