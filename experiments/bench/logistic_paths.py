@@ -23,7 +23,7 @@ from experiments.bench.path_problem import PathProblem
 # Seed of the data; another one gives other problems.
 SEED = 31
 # CPU seconds of the peers on one grid.
-BUDGET = 36.0
+BUDGET = 240.0
 # Paths on which tolerances are found, and the CPU seconds of ours on them after which there are no more.
 TOLERANCE_PATHS, TOLERANCE_SECONDS = 3, 0.5
 
