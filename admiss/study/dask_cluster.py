@@ -18,7 +18,7 @@ cell at a time; ``--memory-limit 0``, since cells have their own limits):
     PYTHONPATH=. dask worker ADDRESS --nworkers 16 --nthreads 1 --memory-limit 0
     admiss study run mine.py --scheduler ADDRESS
 
-The README has the script for SLURM.
+docs/results/index.md has the script for SLURM.
 """
 
 import contextlib
