@@ -1,5 +1,6 @@
 """The studies by name, each bound to its tables, claims and figures."""
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -96,7 +97,13 @@ CATALOGUE: Catalogue = {
             refine=by_draw,
             score_words=r2_words,
         ),
-        Presentation(CLASSES, classes_sections, drawings=_seconds, labels=LABELS, score_words=r2_words),
+        Presentation(
+            CLASSES,
+            classes_sections,
+            drawings=_seconds,
+            labels=replace(LABELS, reference=CLASSES.reference),
+            score_words=r2_words,
+        ),
         Presentation(SHIFT, shift_sections, drawings=shift_drawings, labels=SHIFT_LABELS, score_words=r2_words),
         Presentation(INTERVALS, interval_sections, drawings=interval_drawings, labels=INTERVAL_LABELS, compared=False),
     )

@@ -44,12 +44,11 @@ class Deletions:
         >>> Deletions(0.0, 1.0, 0.5).kept(np.arange(4)).round(4).tolist()
         [1.0, 0.75, 0.6667, 0.625]
         """
-        if self.low == self.high:
-            expected = (1.0 - self.low) ** size
-        else:
-            ends = (1.0 - self.low) ** (size + 1) - (1.0 - self.high) ** (size + 1)
-            expected = ends / ((size + 1) * (self.high - self.low))
-        return np.asarray(self.keep + (1.0 - self.keep) * expected)
+        a, b = 1.0 - self.low, 1.0 - self.high
+        # the mean of a^i b^(k - i) over i = 0 .. k is (a^(k+1) - b^(k+1)) / ((k + 1) (a - b)), without cancellation
+        powers = [np.arange(k + 1) for k in range(int(np.max(size, initial=0)) + 1)]
+        expected = np.array([np.mean(a**i * b ** i[::-1]) for i in powers])
+        return np.asarray(self.keep + (1.0 - self.keep) * expected[np.asarray(size, dtype=np.int64)])
 
 
 def with_copies(

@@ -88,7 +88,7 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
         copies = COPIES if self.copies == AUTO else int(self.copies)
         s = read_weights(sample_weight, rows)
         used = s > 0
-        code = y[used] if labels is None else labels[used]
+        code = y[used] if labels is None else np.unique(labels[used], return_inverse=True)[1]
         index, augmented, weights = with_copies(rows[used], code, s[used], law, copies, random)
         arguments = self._weight_arguments(model, weights, copies)
         model = with_whole_rows(model, rows, y, labels, s, index, random.randint(2**31 - 1))
@@ -128,8 +128,9 @@ class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
     estimator : estimator
         Any regressor that accepts NaN, pipelines and searches included. A search (with a parameter ``cv``), alone or at
         the end of a pipeline, selects on folds of whole rows, a row with its copies; a search inside of another one,
-        and the candidates of a stack, make folds of their own. Searches of scikit-learn score held-out rows without
-        weights. Conformal intervals belong around this estimator, not inside: they need rows without copies.
+        the candidates of a stack, and joint impute-then-regress, make folds of their own, in which copies may be apart.
+        Searches of scikit-learn score held-out rows without weights. Conformal intervals belong around this estimator,
+        not inside: they need rows without copies.
     rate : (float, float) or float
         The rate of deletions is uniform between these numbers, drawn for each copy.
     copies : "auto" or int

@@ -15,6 +15,8 @@ from admiss.estimator.notices import warn
 from formulations.arrays import FloatArray, IntArray
 
 FOLDS = 5
+# Rows above which HistGradientBoosting stops early by default.
+AUTO_STOPS = 10_000
 
 
 def with_whole_rows(
@@ -31,11 +33,23 @@ def with_whole_rows(
     rows : int array
         Of each row and copy the index of its row among those of positive weight.
     """
+    _warn_of_single_rows(estimator, len(rows))
     name, cv = _own_folds(estimator)
     if name is not None and not isinstance(cv, str):
         folds = make_folds(X, y, labels, s, FOLDS if cv is None else cv, random_state)
         estimator.set_params(**{name: [_copied(fold, rows) for fold in folds]})
     return estimator
+
+
+def _warn_of_single_rows(estimator: Any, n: int) -> None:
+    """Warn of estimators that hold out single rows of the n that they are given."""
+    settings = {key.rpartition("__")[2]: value for key, value in estimator.get_params().items()}
+    early = settings.get("early_stopping", settings.get("n_iter_no_change") is not None)
+    if early is True or (early == "auto" and n > AUTO_STOPS) or settings.get("oob_score"):
+        warn(
+            "Early stopping and out-of-bag scores hold out single rows, so that copies of a row are on both sides: set "
+            "early_stopping=False and oob_score=False."
+        )
 
 
 def _own_folds(estimator: Any) -> tuple[str | None, Any]:

@@ -76,7 +76,8 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
         if options.cv:
             yield f"selected: {', '.join(f'{name} {value}' for name, value in model.best_params_.items())}"
-            yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.5f}"
+            if found.deviation[-1] > 0:
+                yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.5f}"
         yield str(model.certificate_)
         FileModel(model, source.schema).save(out)
     yield f"written: {out}"

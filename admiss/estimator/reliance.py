@@ -17,11 +17,12 @@ not 0, and one of the intercept or of an observed feature if phi_k(m) changes wh
 become observed.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from admiss.estimator.validation import AllowsMissing, read_features
 from admiss.patterns import PatternTable
@@ -56,13 +57,13 @@ def reliance(model: Any, X: Any, missing: Any = None) -> float:
     >>> reliance(model, X, missing=[[1, 0], [0, 1], [0, 0], [1, 1]])
     0.5
     """
-    while hasattr(model, "best_estimator_"):
-        model = model.best_estimator_
+    while inner := getattr(model, "best_estimator_", None) or _augmented(model):
+        model = inner
     check_is_fitted(model)
     if isinstance(model, AllowsMissing):
         rows = read_features(model, X, reset=False)
     else:
-        rows = check_array(X, ensure_all_finite="allow-nan", dtype=float)
+        rows = validate_data(model, X, reset=False, ensure_all_finite="allow-nan", dtype=float)
     M = np.isnan(rows) if missing is None else np.asarray(missing, dtype=bool)
     if M.shape != rows.shape:
         raise ValueError(f"missing must have the shape of X, {rows.shape}, not {M.shape}.")
@@ -70,15 +71,18 @@ def reliance(model: Any, X: Any, missing: Any = None) -> float:
         return float(np.mean(_adaptive(model, M)))
     if hasattr(model, "leaf_weights_"):
         return float(np.mean(_finite(model, M)))
-    coef = getattr(model, "coef_", None)
+    coef: Any = getattr(model, "coef_", None)
+    coef = coef.toarray() if sp.issparse(coef) else coef
     if coef is not None and np.shape(coef)[-1] == rows.shape[1]:
         return float(np.mean((M & np.any(np.atleast_2d(coef) != 0, axis=0)).any(axis=1)))
     trees = [model] if hasattr(model, "tree_") else list(np.ravel(getattr(model, "estimators_", [])))
     if trees and all(hasattr(tree, "tree_") for tree in trees):
-        return float(np.mean(_trees(trees, rows, M)))
+        subsets = getattr(model, "estimators_features_", [slice(None)] * len(trees))
+        return float(np.mean(_trees(trees, subsets, rows, M)))
     raise TypeError(
-        f"The reliance of {type(model).__name__} is not defined: give a linear model of the columns of X, a tree, or "
-        "an ensemble of trees (of a pipeline its last step, with transformed rows and missing=np.isnan(X))."
+        f"The reliance of {type(model).__name__} is not defined: give an adaptive or finite model, a linear model of "
+        "the columns of X, a tree, or an ensemble of trees (of a pipeline its last step, with transformed rows and "
+        "missing=np.isnan(X))."
     )
 
 
@@ -134,10 +138,16 @@ def _finite(model: Any, M: BoolArray) -> BoolArray:
     return (M & is_used[leaves]).any(axis=1)
 
 
-def _trees(trees: list[Any], X: FloatArray, M: BoolArray) -> BoolArray:
-    """The same for trees of scikit-learn."""
-    relies = np.zeros(len(X), dtype=bool)
-    for tree in trees:
+def _augmented(model: Any) -> Any:
+    """The model inside one that was trained on further deletions."""
+    return getattr(model, "estimator_", None) if hasattr(model, "copies_") else None
+
+
+def _trees(trees: list[Any], subsets: Sequence[Any], rows: FloatArray, missing: BoolArray) -> BoolArray:
+    """The same for trees of scikit-learn, each on a subset of the columns."""
+    relies = np.zeros(len(rows), dtype=bool)
+    for tree, subset in zip(trees, subsets, strict=True):
+        X, M = rows[:, subset], missing[:, subset]
         feature = tree.tree_.feature
         splits = np.flatnonzero(feature >= 0)
         of_node = sp.csr_array((np.ones(len(splits)), (splits, feature[splits])), shape=(len(feature), X.shape[1]))

@@ -145,6 +145,7 @@ class TrainingSums:
         centre = _full(design.centre, design.features, found)
         centre[-1] = middle
         L = products.centring(centre)[np.append(source, Q + V)]
+        L = L + self._filled(design, L.shape, functions, of_values)
         L = sp.csr_array(sp.diags_array(1.0 / np.append(design.column_scale, unit)) @ L)
         k, f = np.flatnonzero(~design.free), np.flatnonzero(design.free)
         C = sp.csr_array((len(f), len(source)))
@@ -155,6 +156,19 @@ class TrainingSums:
             moved = sp.csr_array((means, (k, np.zeros(len(k), dtype=int))), shape=L.shape)
             L = sp.csr_array(L - moved)
         return ColumnMap(L, Shift(C, float(middle) / unit))
+
+    def _filled(self, design: Design, shape: tuple[int, int], functions: IntArray, of_values: IntArray) -> sp.csr_array:
+        """What a value adds to its columns if it is missing in other rows, and never was in these: its mean.
+
+        That is (mean_j - c_j) (phi_k - (1 - m_j) phi_k), which is 0 on these rows.
+        """
+        feature, k = design.pairs.T
+        fill = np.append(0.0, np.where(design.missable, 0.0, design.mean - design.centre))[feature]
+        rows = np.flatnonzero(fill)
+        O = self.products.columns.of_observed[of_values[rows]]
+        one = sp.csr_array((np.ones(len(rows)), (np.arange(len(rows)), functions[k[rows]])), shape=O.shape)
+        added = sp.coo_array(sp.diags_array(fill[rows]) @ (one - O))
+        return sp.csr_array((added.data, (rows[added.coords[0]], added.coords[1])), shape=shape)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ follows from them. x and y are summed around anchors near the data.
 
 import copy
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from formulations.leaves.set_sums import SetSums, count_sets
 
 # Bytes that the sums of all folds may take.
 MOST_BYTES = 15 * 10**8
-# Rows that are added at once.
-BUFFER_ROWS = 2**20
+# Rows that are added at once, and their values.
+MOST_ROWS, MOST_VALUES = 2**20, 2**25
 SUMS = ("second", "first", "weights")
 
 
@@ -41,12 +42,13 @@ class MissingSets:
         """Add a block of rows; small blocks wait for others, with which they are added faster."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
-        for begin in range(0, len(rows), BUFFER_ROWS):
-            part = rows.block(slice(begin, begin + BUFFER_ROWS))
+        most = min(MOST_ROWS, max(1024, MOST_VALUES // max(1, rows.X.shape[1])))
+        for begin in range(0, len(rows), most):
+            part = rows.block(slice(begin, begin + most))
             self._waiting.append(
                 Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
             )
-            if sum(map(len, self._waiting)) >= BUFFER_ROWS:
+            if sum(map(len, self._waiting)) >= most:
                 self._add_waiting()
 
     def _add_waiting(self) -> None:
@@ -58,6 +60,11 @@ class MissingSets:
             X, y, s = (np.concatenate([getattr(rows, name)[inside] for rows, inside in held]) for name in "Xys")
             longest = max(longest, sums.add(X, y, s))
         self.additions = max(self.additions, longest) + 1.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Sums, not rows, are sent to other processes."""
+        self._add_waiting()
+        return vars(self)
 
     def merged(self, other: "MissingSets") -> "MissingSets":
         """The sums of the rows of both; the anchors are those of this part."""

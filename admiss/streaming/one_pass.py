@@ -55,6 +55,9 @@ def accumulate(
     """
     if source.schema.target is None:
         raise SourceError("The source has no target: name the column to predict.")
+    key = source.schema.key
+    if empty.folds is not None and key is not None and key != empty.folds.key:
+        raise SourceError(f"The key of the source is {key!r}, and that of the folds {empty.folds.key!r}: name one key.")
     with ExitStack() as stack:
         kept = None if checkpoint is None else stack.enter_context(opened(Path(checkpoint), _settings(source, empty)))
         if kept is not None and kept.complete:
@@ -96,12 +99,12 @@ class _Pass:
         units = _units(chunks, 1 if size is None else -(-size // MOST_UNITS))
         with _reporter(size) as report:
             for unit, statistics in self._computed(units, workers, scheduler):
-                self.total = statistics if self.total is None else self.total.merge(statistics)
-                self.n_done += len(unit)
-                if self.kept is not None:  # digests of arrays and frames read all of their rows
-                    self.done += [chunk.digest for chunk in unit]
-                    if time.monotonic() - self.saved > SAVE_SECONDS:
-                        self._save()
+                # digests of arrays and frames read all of their rows: an interrupt must not fall between sum and list
+                digests = [] if self.kept is None else [chunk.digest for chunk in unit]
+                total = statistics if self.total is None else self.total.merge(statistics)
+                self.total, self.done, self.n_done = total, self.done + digests, self.n_done + len(unit)
+                if time.monotonic() - self.saved > SAVE_SECONDS:
+                    self._save()
                 report(self.n_done)
 
     def _computed(
@@ -144,7 +147,7 @@ def _skip(chunks: Iterator[Chunk], kept: Checkpoint, *, whole: bool = False) -> 
 
 
 def _settings(source: Source, empty: RowStatistics) -> str:
-    return blake2b(f"{source.schema} {empty.get_params(deep=False)}".encode(), digest_size=12).hexdigest()
+    return blake2b(f"{source.schema} {empty.settings()}".encode(), digest_size=12).hexdigest()
 
 
 @contextmanager

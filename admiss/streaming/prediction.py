@@ -50,7 +50,10 @@ def predict_to_parquet(
         for batch in _batches(source, "predicting", keep):
             table = _predicted(model, source, batch, keep, method)
             writer = pq.ParquetWriter(unfinished, table.schema) if writer is None else writer
-            writer.write_table(table)
+            try:
+                writer.write_table(table.cast(writer.schema))
+            except (pa.ArrowException, ValueError) as error:
+                raise SourceError("A column to keep has another type in a later file: write both alike.") from error
             n_rows += len(table)
         if writer is None:
             raise SourceError("The source has no rows.")

@@ -19,6 +19,7 @@ monomials up to degree t + 1. For affine intercepts (t = 0) these are 2 d + 2 co
 import itertools
 import math
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +74,7 @@ class ProductColumns:
         if own is not None:
             degree = degree_of(adaptivity)
             return degree is not None and degree <= own
-        return repr(adaptivity) == repr(self.adaptivity) and type(adaptivity) is type(self.adaptivity)
+        return identity(adaptivity) == identity(self.adaptivity) and type(adaptivity) is type(self.adaptivity)
 
     def fill(self, rows: Rows, order: IntArray, anchor: FloatArray, U: FloatArray) -> FloatArray | None:
         """Write the columns of the rows, in the given order and times the root of their weight, to U.
@@ -99,6 +100,20 @@ class ProductColumns:
         U[:, -1] = rows.y[order] - anchor[-1]
         U *= np.sqrt(rows.s[order])[:, None]
         return psi
+
+
+def identity(adaptivity: Adaptivity) -> str:
+    """A class with its parameters as text: the printed one, and digests of arrays, which printing abridges."""
+    params = adaptivity.get_params()
+    arrays = {name: np.ascontiguousarray(value) for name, value in params.items() if np.ndim(value) > 0}
+    if not arrays:
+        return repr(adaptivity)
+    digests = [
+        f"{name} {value.dtype} {value.shape} {blake2b(value.tobytes(), digest_size=12).hexdigest()}"
+        for name, value in arrays.items()
+    ]
+    others = {name: value for name, value in params.items() if name not in arrays}
+    return f"{type(adaptivity).__name__}({others}; {'; '.join(digests)})"
 
 
 def degree_of(adaptivity: Adaptivity) -> int | None:
@@ -142,7 +157,8 @@ def refuse_learners(adaptivity: Adaptivity) -> None:
         raise ValueError(
             f"{kind.__name__} learns from the rows before it has columns, so it needs another pass: fit it in memory."
         )
-    if kind.columns is not Adaptivity.columns or kind.counts is not Adaptivity.counts or adaptivity.has_structure():
+    own = kind.columns is not Adaptivity.columns or kind.counts is not Adaptivity.counts or not kind.linear_in_x
+    if own or adaptivity.has_structure():
         raise ValueError(
             f"{kind.__name__} has columns, counts or a structure of its own, which moments do not determine: fit it in "
             "memory."

@@ -40,7 +40,7 @@ from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
 from admiss.streaming.hash_folds import HashFolds
 from admiss.streaming.missing_sets import MissingSets
 from admiss.streaming.pattern_grams import PatternGrams
-from admiss.streaming.product_columns import refuse_learners
+from admiss.streaming.product_columns import identity, refuse_learners
 from admiss.streaming.product_moments import ProductMoments
 from admiss.streaming.rows import Part, Rows, Shape
 from admiss.streaming.saved import load_arrays, save_arrays
@@ -149,7 +149,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             raise TypeError(f"Row statistics are merged with others of their kind, not with {type(other).__name__}.")
         self._require_complete()
         other._require_complete()
-        if self._settings() != other._settings():
+        if self.settings() != other.settings():
             raise ValueError(f"Row statistics with other settings cannot be merged: {self!r} and {other!r}.")
         if not (self.parts and other.parts):
             return copy.deepcopy(self if self.parts else other)
@@ -162,21 +162,13 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         found.n_seen = self.n_seen + other.n_seen
         return found
 
-    def emptied(self) -> "RowStatistics":
-        """Statistics with these settings and no rows, with sums around the same points: they are merged faster."""
-        found = copy.copy(self)
-        found.parts, found.n_seen = self._new_parts() if self.parts else {}, 0
-        for name, part in found.parts.items():
-            vars(part)["anchor"] = vars(self.parts[name])["anchor"].copy()
-        return found
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file, without pickle; it appears under its name only once it is complete."""
         self._require_complete()
         names = getattr(self, "feature_names_in_", None)
         header = {
             "admiss": __version__,
-            "settings": self._settings(),
+            "settings": self.settings(),
             "n_seen": self.n_seen,
             "n_features": getattr(self, "n_features_in_", None),
             "names": None if names is None else [str(name) for name in names],
@@ -196,7 +188,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             patterns=settings["patterns"],
             folds=None if folds is None else HashFolds(folds["n_splits"], folds["key"]),
         )
-        if found._settings() != settings:
+        if found.settings() != settings:
             raise ValueError(f"{path} holds moments of {', '.join(settings['adaptivity'])}, not of {adaptivity!r}.")
         if header["n_features"] is not None:
             found.n_features_in_ = header["n_features"]
@@ -283,11 +275,11 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         listed: Sequence[Any] = [self.adaptivity] if single else list(self.adaptivity or [])
         return [resolve_adaptivity(item) for item in listed]
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """What must be equal in statistics that are merged."""
         folds = self.folds
         return {
-            "adaptivity": [repr(item) for item in self._classes()],
+            "adaptivity": [identity(item) for item in self._classes()],
             "tree_depth": None if self.tree_depth is None else int(self.tree_depth),
             "patterns": bool(self.patterns),
             "folds": None if folds is None else {"n_splits": folds.n_splits, "key": folds.key},

@@ -13,6 +13,7 @@ definitions differ in details. The intercepts a, and the probabilities to leave,
 values equal to p: over all columns together for ``Dropout`` and ``PanelAttrition``, else of each column.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -169,14 +170,14 @@ class QuantileAtRandom(Rule):
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
         check_fraction(self.share)
-        rows = round(self.share * len(X))
-        if self.fraction * len(X) > rows:
+        rows = math.ceil(self.share * len(X) - 1e-9)
+        if self.fraction > self.share:
             raise ValueError(f"fraction must be at most share={self.share!r}, not {self.fraction!r}.")
         given = given_columns(type(self).__name__, self.given, X)
         score = standardise(X[:, given]).mean(axis=1)
         allowed = np.zeros(len(X), dtype=bool)
         allowed[order_of_values(score, rng)[len(X) - rows :]] = True
-        chance = self.fraction * len(X) / rows if rows else 0.0
+        chance = min(1.0, self.fraction * len(X) / rows) if rows else 0.0
         M = allowed[:, None] & (rng.uniform(size=X.shape) < chance)
         M[:, given] = False
         return M

@@ -204,17 +204,17 @@ def _unique(names: Sequence[str], path: Path) -> bool:
 
 
 def _common_kinds(files: Sequence[ParquetFile]) -> dict[str, Kind]:
-    """The kind of each column of the first file; a later file tells that of a column that is empty there."""
+    """The kind of each column of any file; a later file tells that of a column that is empty in the first."""
     kinds = dict(files[0].kinds)
     for file in files[1:]:
         for name, kind in file.kinds:
-            if kinds.get(name) == "empty":
+            if kinds.get(name, "empty") == "empty":
                 kinds[name] = kind
     return kinds
 
 
 def _check_columns(file: ParquetFile, schema: Schema) -> None:
-    """Refuse a file that lacks columns or has others."""
+    """Refuse a file that lacks columns or has them with another type."""
     kinds, needed = dict(file.kinds), dict(schema.columns)
     lacking = [name for name in schema.used if name not in kinds]
     if lacking:

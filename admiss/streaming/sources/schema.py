@@ -12,6 +12,7 @@ Null, NaN and the words of :data:`~admiss.user_table.column.MISSING_WORDS` are m
 where the text is. A value of text that the schema does not know is an error, or missing if ``unknown`` says so.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -187,7 +188,11 @@ class Columns:
         text = [name for name in chosen if kinds[name] == "text"]
         levels = {**values_of([name for name in text if name not in given]), **given}
         found = tuple((name, _levels(name, levels[name], where) if name in text else None) for name in chosen)
-        return Schema(found, self.target, self.weight, self.key, self.unknown)
+        schema = Schema(found, self.target, self.weight, self.key, self.unknown)
+        twice = [name for name, count in Counter(schema.names).items() if count > 1]
+        if twice:
+            raise SourceError(f"{where}: two features would be called {twice[0]!r}: rename one of the columns.")
+        return schema
 
 
 def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | None:
@@ -230,6 +235,9 @@ def numbers(series: Any, where: str) -> FloatArray:
         raise SourceError(
             f"{where}: column {series.name!r} is {dtype}, and numbers elsewhere: make it numbers, or leave it out."
         )
+    if dtype.is_integer():  # casts refuse those that a double rounds
+        null = series.is_null().to_numpy()
+        return np.where(null, np.nan, np.asarray(series.fill_null(0).to_numpy(), dtype=float))
     values = np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
     return values / MILLISECONDS_PER_DAY if dtype in (nw.Date, nw.Datetime, nw.Duration) else values
 

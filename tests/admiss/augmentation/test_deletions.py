@@ -54,3 +54,9 @@ def test_equal_rows_have_equal_deletions_in_any_order():
     _, again, _ = with_copies(X[order], y[order], np.ones(53), law, 2, np.random.RandomState(5))
     for copy in range(3):
         np.testing.assert_array_equal(again[53 * copy : 53 * (copy + 1)], found[50 * copy : 50 * (copy + 1)][order])
+
+
+def test_rates_that_differ_by_rounding_are_one_rate():
+    expected = 0.7 ** np.arange(5)
+    for high in (0.3, 0.1 + 0.2, 0.3 + 1e-14):
+        assert Deletions.of((0.3, high), 0.0).kept(np.arange(5)) == pytest.approx(expected, rel=1e-12)

@@ -1,15 +1,28 @@
 """Reliance on missing values, against what happens to predictions."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    BaggingRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressor, reliance
+from admiss import (
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    AdaptiveRegressorCV,
+    DeletionAugmentedRegressor,
+    FiniteRegressor,
+    reliance,
+)
 from admiss.partition import Greedy, PatternGroups
 
 
@@ -103,7 +116,27 @@ def test_searches_and_classifiers_and_frames():
 def test_others_are_refused():
     X, y = make_rows()
     for model in (HistGradientBoostingRegressor(), make_pipeline(SimpleImputer(), Lasso())):
-        with pytest.raises(TypeError, match="is not defined: give a linear model"):
+        with pytest.raises(TypeError, match="is not defined: give an adaptive or finite model"):
             reliance(model.fit(X, y), X)
     with pytest.raises(ValueError, match="missing must have the shape of X"):
         reliance(DecisionTreeRegressor().fit(X, y), X, missing=np.isnan(X[:, :2]))
+
+
+def test_ensembles_on_subsets_of_the_columns_and_frames_in_another_order():
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    stumps = BaggingRegressor(DecisionTreeRegressor(max_depth=1), n_estimators=5, max_features=2, random_state=0)
+    stumps.fit(X, X[:, 3])
+    gone = X.copy()
+    gone[:, 3] = np.nan
+    used = [tree.tree_.feature[0] for tree in stumps.estimators_]
+    assert any(columns[j] == 3 for columns, j in zip(stumps.estimators_features_, used, strict=True))
+    assert reliance(stumps, gone) == 1.0
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(ValueError, match="feature names should match"):
+        reliance(Lasso(alpha=0.01).fit(frame, X[:, 3]), frame[list("dabc")])
+
+
+def test_a_model_trained_on_deletions_is_that_inside():
+    X, y = make_rows()
+    model = DeletionAugmentedRegressor(AdaptiveRegressor(), random_state=0).fit(X, y)
+    assert reliance(model, X) == reliance(model.estimator_, X)

@@ -271,3 +271,36 @@ def test_odd_tables_in_three_parts() -> None:
             # a feature around 1e6 with a deviation of 1e-3 is known to 1e-7 only
             assert np.max(np.abs(by_rows.predict(X) - by_sums.predict(X))) <= 1e-6 * np.max(np.abs(y)), seed
     assert proven > 200
+
+
+@pytest.mark.parametrize("options", [{"center": False}, {"fit_intercept": False}, {}])
+def test_a_value_that_is_missing_in_one_fold_only_is_its_mean(options: dict[str, bool]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal([100.0, 0.0], size=(1200, 2))
+    y = X @ [1.0, 1.0] + rng.normal(size=1200)
+    X[3, 0], X[rng.random(1200) < 0.3, 1] = np.nan, np.nan
+    by_sums = AdaptiveRegressorCV("affine_intercept", cv=HashFolds(5), **options).fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("admiss.linear.fold_sums.has_many_rows", lambda *_: False)
+        by_rows = AdaptiveRegressorCV("affine_intercept", cv=HashFolds(5), **options).fit(X, y)
+    assert by_sums.best_params_["lam"] == pytest.approx(by_rows.best_params_["lam"], rel=1e-9)
+    assert by_sums.best_score_ == pytest.approx(by_rows.best_score_, rel=1e-8)
+
+
+class Weighted(Adaptivity):
+    def __init__(self, weights: Any) -> None:
+        self.weights = weights
+
+    def basis(self, M: FloatArray) -> FloatArray:
+        return np.column_stack([np.ones(len(M)), M @ np.asarray(self.weights)[: M.shape[1]]])
+
+
+def test_statistics_of_a_class_with_other_arrays_are_refused() -> None:
+    X, y, _ = rows(300, 3)
+    first, second = np.arange(2000.0), np.arange(2000.0)
+    second[1] = 7.0
+    statistics = RowStatistics.of(X, y, adaptivity=Weighted(first), **LINEAR)
+    with pytest.raises(ValueError, match="do not suffice"):
+        AdaptiveRegressor(Weighted(second)).fit_statistics(statistics)
+    with pytest.raises(ValueError, match="other settings"):
+        statistics.merge(RowStatistics.of(X, y, adaptivity=Weighted(second), **LINEAR))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from admiss.streaming import HashFolds, RowStatistics
+from admiss.streaming import RowStatistics
 from admiss.streaming.missing_sets import MissingSets
 from admiss.streaming.pattern_grams import PatternGrams
 from admiss.streaming.rows import Rows, Shape
@@ -36,18 +36,6 @@ def test_blocks_whose_arrays_change_afterwards_and_other_anchors_give_the_same_s
             np.testing.assert_allclose(found.arrays()[name], values, rtol=1e-10, atol=1e-10)
     assert found.additions > max(blocks.additions, other.additions)
     assert (found.moved >= np.abs(other.anchor - blocks.anchor)).all()
-
-
-def test_emptied_statistics_are_merged_without_a_change_of_anchors() -> None:
-    data = rows(200, offset=7.0)
-    first = RowStatistics.of(data.X[:90], data.y[:90], tree_depth=2, patterns=True, folds=HashFolds(2))
-    second = first.emptied()
-    assert second.n_rows == 0
-    second.update(data.X[90:], data.y[90:], place=(0, 0, 90))
-    both = first.merge(second)
-    for name in ("missing_sets", "pattern_grams"):
-        assert not vars(both.parts[name])["moved"].any()
-    assert (both.n_rows, first.n_rows) == (200, 90)
 
 
 def test_sums_that_take_too_much_memory_are_refused_before_the_pass() -> None:

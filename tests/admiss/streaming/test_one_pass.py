@@ -20,6 +20,7 @@ from admiss import AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate, open_source
 from admiss.streaming.checkpoint import CheckpointError
+from admiss.streaming.sources.frames import Frame
 from admiss.streaming.sources.parquet import RowGroup
 from admiss.streaming.sources.schema import SourceError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
@@ -196,6 +197,7 @@ def test_rows_are_read_again_to_settle_leaves_that_sums_cannot_prove(tmp_path: P
 SLOW_PASS = """
 import sys, time
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
+from admiss.streaming.sources.frames import Frame
 from admiss.streaming.sources.parquet import RowGroup
 import admiss.streaming.one_pass as one_pass
 one_pass.SAVE_SECONDS = 0.0
@@ -230,3 +232,25 @@ def test_a_killed_process_costs_its_chunk_only(tmp_path: Path) -> None:
     assert (tmp_path / "result").read_bytes() == content(accumulate(source, EMPTY), tmp_path)
     assert set(map(str.strip, read)) == {chunk.name for chunk in source.chunks()}
     assert len(read) <= (source.size or 0) + kills
+
+
+def test_an_interrupt_in_a_digest_counts_no_chunk_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = [pd.DataFrame({"x": np.arange(10.0) + k, "y": np.arange(10.0)}) for k in range(4)]
+    empty, digest, calls = RowStatistics("static", tree_depth=None), Frame.digest, []
+
+    def interrupted(chunk: Any) -> str:
+        calls.append(chunk)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return str(digest.__get__(chunk))
+
+    monkeypatch.setattr(Frame, "digest", property(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        accumulate(open_source(frames, "y"), empty, checkpoint=tmp_path / "kept")
+    assert accumulate(open_source(frames, "y"), empty, checkpoint=tmp_path / "kept").n_rows == 40
+
+
+def test_the_key_of_the_folds_is_that_of_the_source() -> None:
+    frames = [pd.DataFrame({"x": np.arange(10.0), "k": np.arange(10), "y": np.arange(10.0)})]
+    with pytest.raises(SourceError, match="The key of the source is 'k', and that of the folds 'j'"):
+        accumulate(open_source(frames, "y", key="k"), RowStatistics("static", folds=HashFolds(2, key="j")))

@@ -113,7 +113,7 @@ def test_a_file_holds_everything(tmp_path: Path) -> None:
     statistics.save(path)
     loaded = RowStatistics.load(path)
     assert list(loaded.feature_names_in_) == list("abcd")
-    assert loaded._settings() == statistics._settings()
+    assert loaded.settings() == statistics.settings()
     for name, part in statistics.parts.items():
         for key, array in part.arrays().items():
             np.testing.assert_array_equal(array, loaded.parts[name].arrays()[key])

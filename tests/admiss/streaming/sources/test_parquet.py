@@ -155,3 +155,22 @@ def test_many_values_lists_and_equal_names_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), path)
     with pytest.raises(SourceError, match="two columns 'a'"):
         open_source(path)
+
+
+def test_columns_of_later_files_only_are_refused_and_large_integers_read(tmp_path: Path) -> None:
+    large = 1_700_000_000_000_000_001
+    pq.write_table(pa.table({"x": [large, None], "y": [1.0, 2.0]}), tmp_path / "a.parquet")
+    batch = next(next(open_source(tmp_path, "y").chunks()).batches())
+    assert batch.X[0, 0] == float(large)
+    assert np.isnan(batch.X[1, 0])
+    pq.write_table(pa.table({"x": [1, 2], "z": [1, 2], "y": [1.0, 2.0]}), tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match="a.parquet has no column 'z', which other files have"):
+        open_source(tmp_path, "y")
+    assert open_source(tmp_path, "y", drop=["z"]).schema.names == ["x"]
+
+
+def test_two_features_of_one_name_are_refused(tmp_path: Path) -> None:
+    columns = {"a": ["u", "v", "w"], "a=u": [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match="two features would be called 'a=u'"):
+        open_source(tmp_path, "y")
