@@ -53,7 +53,7 @@ N_FOLDS = 5
 N_PATHS = len(L1_RATIOS) * len(ADAPTIVE_PENALTIES) * N_FOLDS
 PAIRS = 5
 # CPU seconds above which our grid is sampled, those of glmnet on one sample, and the least and largest sample.
-OWN_SECONDS, SAMPLE_SECONDS, LEAST_SAMPLE, LARGEST_SAMPLE = 60.0, 6.0, 2, 30
+OWN_SECONDS, SAMPLE_SECONDS, LEAST_SAMPLE, LARGEST_SAMPLE = 90.0, 6.0, 2, 30
 # Points of the grid for cvxpy, the CPU seconds after which there are no more, and the largest logistic program.
 CVXPY_POINTS, CVXPY_SECONDS, CVXPY_ENTRIES = 30, 4.0, 2_000_000
 CLASSES: dict[str, Adaptivity] = {"affine intercept": AffineIntercept(), "affine": Affine(), "degree 2": Polynomial(2)}
