@@ -177,7 +177,7 @@ class _Rows:
         return replace(law, mu=mu, B=B, S=(S + S.T) / 2, second_moment=self.second_moment)
 
     def penalty(self, law: Law) -> float:
-        if not len(law.mu):
+        if not len(law.mu) or self.prior == 0.0:  # without a prior S may be singular
             return 0.0
         scatter = np.eye(len(law.mu)) + law.B @ law.B.T
         inverse_trace = float(np.trace(np.linalg.solve(law.S, scatter)))
