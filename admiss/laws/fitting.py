@@ -177,10 +177,13 @@ class _Rows:
         return replace(law, mu=mu, B=B, S=(S + S.T) / 2, second_moment=self.second_moment)
 
     def penalty(self, law: Law) -> float:
-        if not len(law.mu) or self.prior == 0.0:  # without a prior S may be singular
+        if not len(law.mu):
             return 0.0
         scatter = np.eye(len(law.mu)) + law.B @ law.B.T
-        inverse_trace = float(np.trace(np.linalg.solve(law.S, scatter)))
+        try:
+            inverse_trace = float(np.trace(np.linalg.solve(law.S, scatter)))
+        except np.linalg.LinAlgError:  # the trace grows without bound as S becomes singular
+            return np.inf
         return 0.5 * self.prior * (float(np.linalg.slogdet(law.S)[1]) + inverse_trace)
 
 
