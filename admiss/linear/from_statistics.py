@@ -30,6 +30,8 @@ ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
 
 # Rows, and rows for each collected column, from which rows in memory are replaced by their statistics.
 MANY_ROWS, ROWS_PER_COLUMN = 1000, 4
+# Centres are rounded means, see :func:`admiss.estimator.observed.centre_of`.
+ROUNDED_CENTRE = 2.0**-36
 
 
 def has_many_rows(X: FloatArray, adaptivity: Adaptivity) -> bool:
@@ -145,7 +147,9 @@ class TrainingSums:
         centre = _full(design.centre, design.features, found)
         centre[-1] = middle
         L = products.centring(centre)[np.append(source, Q + V)]
-        L = L + self._filled(design, L.shape, functions, of_values)
+        at_centre = np.abs(design.mean - design.centre) <= ROUNDED_CENTRE * design.spread
+        if not (design.missable | at_centre).all():
+            L = L + self._filled(design, L.shape, functions, of_values)
         L = sp.csr_array(sp.diags_array(1.0 / np.append(design.column_scale, unit)) @ L)
         k, f = np.flatnonzero(~design.free), np.flatnonzero(design.free)
         C = sp.csr_array((len(f), len(source)))
