@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from formulations.groups import blocks, search
-from formulations.groups.blocks import LAYOUTS, Layout, bound_by_blocks, bound_of_layout
+from formulations.groups.blocks import LAYOUTS, bound_by_blocks, bound_of_layout
 from formulations.groups.problem import PatternGroupsProblem, group_cost, solve_pattern_groups
+from formulations.groups.slices import Layout, OrderSearch
 from formulations.groups.subsets import best_groups_by_subsets
 
 NASTY = ("plain", "collinear", "ties", "rare", "offset", "constant")
@@ -103,12 +104,51 @@ def test_larger_blocks_follow_as_time_allows(monkeypatch):
         return 0.0, True
 
     monkeypatch.setattr(blocks, "bound_of_layout", record)
-    monkeypatch.setattr(blocks, "ORDERS", 1)
-    monkeypatch.setattr(blocks, "SWAPS", 1)
     problem = draw(1, 60, ridge=0.01, max_groups=3)
     arguments = problem.choice(), 3, np.zeros(60, dtype=np.int64)
-    bound_by_blocks(*arguments, np.inf, np.random.default_rng(0), lambda bound: None)
+    bound_by_blocks(*arguments, time.perf_counter() + 2.0, np.random.default_rng(0), lambda bound: None)
     assert tried == [(2, 1)]
-    assert blocks._next_layout(60, Layout(2, 1), 1.0, 45.0) == Layout(3, 2)
+    assert blocks._next_layout(60, Layout(2, 1), 0.5, 65.0) == Layout(3, 2)
+    assert blocks._next_layout(60, Layout(2, 1), 10.0, 45.0) == Layout(2, 1)
     assert blocks._next_layout(60, Layout(2, 1), 100.0, 45.0) is None
     assert blocks._next_layout(60, Layout(3, 2), 13.0, 10.0) is None
+
+
+def test_a_layout_is_searched_again_only_with_another_order(monkeypatch):
+    tried = []
+
+    def record(c, layout, members, max_groups, deadline, rng):
+        time.sleep(0.05)
+        tried.append(tuple(members[0]))
+        return 0.0, True
+
+    monkeypatch.setattr(blocks, "bound_of_layout", record)
+    monkeypatch.setattr(blocks, "GROWTH", 1e3)
+    arguments = draw(1, 46, ridge=0.01, max_groups=3).choice(), 3, np.arange(46) % 3
+    bound_by_blocks(*arguments, time.perf_counter() + 3.0, np.random.default_rng(0), lambda bound: None)
+    assert len(set(tried)) == len(tried) > 1
+
+
+@pytest.mark.parametrize("layout", [Layout(2, 1), Layout(3, 2)])
+def test_the_order_of_patterns_is_improved(layout):
+    """Its estimate is the sum of the least costs of the blocks, and exceeds that of random orders."""
+    problem = draw(3, 14, ridge=0.01, max_groups=3)
+    c, rng = problem.choice(), np.random.default_rng(0)
+    orders = OrderSearch(c, layout, 3, np.arange(14) % 3, rng)
+    assert not orders.improve(time.perf_counter() - 1.0)
+    assert orders.best.tolist() == list(range(14))
+    assert orders.improve(time.perf_counter() + 10.0)
+    assert sorted(orders.best) == list(range(14))
+    random = [least_costs(problem, layout, rng.permutation(14)) for _ in range(20)]
+    assert orders.highest == pytest.approx(least_costs(problem, layout, orders.best), rel=1e-9)
+    assert orders.highest >= max(random)
+
+
+def least_costs(problem, layout, order):
+    """Sum of the least costs of the blocks, by dynamic programming over subsets."""
+    return sum(
+        best_groups_by_subsets(
+            PatternGroupsProblem(problem.gram[m], problem.rows[m], problem.weights[m], problem.ridge, "sample", 3)
+        )[1]
+        for m in layout.cut(order)
+    )
