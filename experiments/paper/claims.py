@@ -55,21 +55,12 @@ class Measured:
         """
         if self.error is None:
             return None
-        half = float(student.ppf((1 + LEVEL) / 2, self._freedom)) * self.error
+        half = float(student.ppf((1 + LEVEL) / 2, self.degrees_of_freedom)) * self.error
         return self.value - half, self.value + half
 
-    def p_value(self) -> float | None:
-        """The two-sided p value of 0, or ``None`` without a standard error.
-
-        Examples
-        --------
-        >>> round(Measured(2.776, 1.0, 5).p_value(), 3)
-        0.05
-        """
-        return None if not self.error else 2 * float(student.sf(abs(self.value) / self.error, self._freedom))
-
     @property
-    def _freedom(self) -> float:
+    def degrees_of_freedom(self) -> float:
+        """Degrees of freedom of Student's distribution."""
         return self.units - 1 if self.freedom is None else self.freedom
 
 
@@ -136,16 +127,27 @@ def verdict(rule: str, margin: float, measured: Measured) -> str:
     interval = measured.interval()
     if interval is None:
         return UNDECIDED
-    smallest, largest = {
+    smallest, largest = true_values(rule, margin)
+    low, high = interval
+    if smallest <= low and high <= largest:
+        return CONFIRMED
+    return NOT_CONFIRMED if high < smallest or low > largest else UNDECIDED
+
+
+def true_values(rule: str, margin: float) -> tuple[float, float]:
+    """Smallest and largest value of the quantity for which a claim is true.
+
+    Examples
+    --------
+    >>> true_values("at least", 0.02), true_values("comparable", 0.02)
+    ((-0.02, inf), (-0.02, 0.02))
+    """
+    return {
         "greater": (math.ulp(0.0), math.inf),
         "at least": (-margin, math.inf),
         "comparable": (-margin, margin),
         TWO_TO_TEN: (0.02, 0.10),
     }[rule]
-    low, high = interval
-    if smallest <= low and high <= largest:
-        return CONFIRMED
-    return NOT_CONFIRMED if high < smallest or low > largest else UNDECIDED
 
 
 def jackknife(units: int, statistic: Callable[[Units], float]) -> Measured:

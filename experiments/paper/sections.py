@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from admiss.study.comparisons import holm
 from admiss.study.sections import ABSENT, Section, digits, signed
-from experiments.paper.claims import LEVEL, TWO_TO_TEN, UNDECIDED, Claim, Judged, Measured, judge
+from experiments.paper.adjustment import adjusted
+from experiments.paper.claims import TWO_TO_TEN, Claim, Judged, Measured, judge
 
 RULES = (
     "A verdict comes from the 95 % interval (low to high) of the quantity over units (signals, or data sets), by "
@@ -18,18 +18,23 @@ RULES = (
     "than the margin. Margins are ours. If the quantity picks the strongest of several methods, or a setting, the "
     "pick is part of the standard error (jackknife)."
 )
-UNADJUSTED = "There is no correction for the number of claims."
-ADJUSTED = "The adjusted verdict corrects those of the {} claims with the rule 'greater' for their number (Holm, 5 %)."
-CLIPPED = "The verdict uses all scores as they are; beside it is that with scores below -1 set to -1."
+ADJUSTED = (
+    "The adjusted verdict corrects for their number: it is the verdict if the p value of the claim, the smallest level "
+    "at which its interval decides, is at most 5 % after adjustment with those of all {} claims of this study that "
+    "have one (Holm), otherwise undecided. Some adjusted verdict is wrong with probability 5 % at most, as far as each "
+    "interval holds its level. Without an interval there is no test."
+)
+CLIPPED = (
+    "Verdicts use all scores as they are; beside them is that with scores below -1 set to -1, not adjusted for the "
+    "number of claims."
+)
 # Scores are also judged with this lower limit: one failed fit on one set can outweigh all others.
 LOWEST = -1.0
 NEARLY_ALL = 0.99
 
 
-def claims_section(
-    claims: Sequence[Claim], table: pl.DataFrame, *, clipped: bool = False, adjusted: bool = False, places: int = 3
-) -> Section:
-    """Claims and verdicts.
+def claims_section(claims: Sequence[Claim], table: pl.DataFrame, *, clipped: bool = False, places: int = 3) -> Section:
+    """Claims with their verdicts, and those adjusted for the number of claims.
 
     Parameters
     ----------
@@ -37,41 +42,26 @@ def claims_section(
     table : DataFrame
     clipped : bool
         Add the verdicts on scores of at least -1.
-    adjusted : bool
-        Add the verdicts of the rule "greater" that are adjusted for the number of these claims.
     places : int
         Decimal places of the quantities.
     """
     judged = judge(claims, table)
-    verdicts = [[each.verdict] for each in judged]
-    header, correction = ["place", "claim", "verdict"], UNADJUSTED
-    if adjusted:
-        others = _adjusted(judged)
-        header, correction = [*header, "adjusted"], ADJUSTED.format(len(others))
-        verdicts = [[each.verdict, others.get(index, ABSENT)] for index, each in enumerate(judged)]
-    text = f"{RULES} {correction}{_readings(judged)}"
+    corrected = adjusted(judged)
+    verdicts = [[each.verdict, other.verdict] for each, other in zip(judged, corrected, strict=True)]
+    tests = sum(each.p is not None for each in corrected)
+    header, text = ["place", "claim", "verdict", "adjusted"], f"{RULES} {ADJUSTED.format(tests)}{_readings(judged)}"
     if clipped:
         header, text = [*header, "clipped at -1"], f"{text} {CLIPPED}"
         again = judge(claims, table.with_columns(pl.col("score").clip(LOWEST)))
         verdicts = [[*each, other.verdict] for each, other in zip(verdicts, again, strict=True)]
-    header += ["quantity", "value", "s.e.", "low", "high", "units", "rule", "note"]
+    header += ["quantity", "value", "s.e.", "low", "high", "units", "adjusted p", "rule", "note"]
     rows = [
-        [claim.location, claim.words, *both, claim.quantity, *_numbers(measured, places), _rule(claim), claim.note]
-        for (claim, measured, _), both in zip(judged, verdicts, strict=True)
-    ]
+        [claim.location, claim.words, *mine, claim.quantity, *_numbers(measured, places), digits(other.p, 4),
+         _rule(claim), claim.note]
+        for (claim, measured, _), other, mine in zip(judged, corrected, verdicts, strict=True)
+    ]  # fmt: skip
     measured_some = any(each.measured is not None for each in judged)
-    return Section("Claims", text, header, rows if measured_some else [], conclusion=_counts(judged))
-
-
-def _adjusted(judged: Sequence[Judged]) -> dict[int, str]:
-    """Verdicts of the rule "greater" from p values adjusted for their number, by index of the claim."""
-    p_values = {
-        index: p
-        for index, (claim, measured, _) in enumerate(judged)
-        if claim.rule == "greater" and measured is not None and (p := measured.p_value()) is not None
-    }
-    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    return {index: judged[index].verdict if p <= 1 - LEVEL else UNDECIDED for index, p in adjusted.items()}
+    return Section("Claims", text, header, rows if measured_some else [], counts(verdicts))
 
 
 def _numbers(measured: Measured | None, places: int) -> list[str]:
@@ -104,10 +94,11 @@ def _inside(judged: Sequence[Judged]) -> int:
     return sum(0.02 <= each.measured.value <= 0.10 for each in judged if each.measured)
 
 
-def _counts(judged: Sequence[Judged]) -> str:
-    """How many claims have each verdict."""
-    counts = Counter(each.verdict for each in judged)
-    return f"{len(judged)} claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}."
+def counts(verdicts: Sequence[Sequence[str]]) -> str:
+    """How many claims have each verdict, and each adjusted one, from rows that begin with the two."""
+    raw, corrected = (Counter(column) for column in list(zip(*verdicts, strict=True))[:2])
+    words = [", ".join(f"{count} {verdict}" for verdict, count in sorted(each.items())) for each in (raw, corrected)]
+    return f"{len(verdicts)} claims: {words[0]}; adjusted for their number: {words[1]}."
 
 
 def moves_section(table: pl.DataFrame) -> list[Section]:

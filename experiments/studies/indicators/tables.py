@@ -41,7 +41,7 @@ UNITS = "From low to high: 95 % intervals over units (sets, or generated draws) 
 
 def indicator_sections(table: pl.DataFrame) -> list[Section]:
     """All tables of the study."""
-    claims = claims_section(CLAIMS, table, adjusted=True, places=PLACES)
+    claims = claims_section(CLAIMS, table, places=PLACES)
     return [_gains(table), _by_learner(table), _imputation(table), claims]
 
 

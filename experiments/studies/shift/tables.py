@@ -35,7 +35,7 @@ def shift_sections(table: pl.DataFrame) -> list[Section]:
     """All tables of the study."""
     by_case = [_by_case(table, kind) for kind in KINDS]
     over_shifts = [_over_shifts(table, kind) for kind in KINDS]
-    return [*by_case, *over_shifts, _robust(table), claims_section(CLAIMS, table, adjusted=True)]
+    return [*by_case, *over_shifts, _robust(table), claims_section(CLAIMS, table)]
 
 
 def _by_case(table: pl.DataFrame, kind: str) -> Section:
