@@ -82,6 +82,7 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
         len(comparisons),
         4,
         figsize=(9.0 + 2 * width, 4.4 * len(comparisons)),
+        dpi=130,
         width_ratios=[5.5, 3.5, width, width],
         squeeze=False,
         layout="constrained",
@@ -101,7 +102,12 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
                 plot_tree(model, ax, f"{comparison.title}: {kind}{unproven}, cost {certificate.objective:.5g}")
             else:
                 ax.axis("off")
-    figure.savefig(path, dpi=130)
+    if Path(path).suffix == ".png":
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        FigureCanvasAgg(figure).print_png(path)  # draws once, savefig twice
+    else:
+        figure.savefig(path)
     plt.close(figure)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 
 # Sums may be reassociated, and so vectorised; NaN and infinity keep their meaning.
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
@@ -51,10 +51,27 @@ def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED, forcein
     return called_by_python
 
 
+class _Flags(Flags):
+    """Options of a compilation, equal if numba's own functions are compiled alike for both.
+
+    These are looked up by the options of their caller at every call, and inherit only the following ones.
+    """
+
+    def _inherited(self) -> tuple[Any, ...]:
+        return self.nrt, self.error_model, self.forceinline, self.fastmath
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flags) and self._inherited() == other._inherited()
+
+    def __hash__(self) -> int:
+        return hash(self.forceinline)
+
+
 class _Compiler(Compiler):
     """numba's compiler without garbage collection, which takes a tenth of the time and finds nothing."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
+        self.state.flags = _Flags(self.state.flags)
         was_enabled = gc.isenabled()
         gc.disable()
         try:

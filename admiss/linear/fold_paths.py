@@ -17,7 +17,7 @@ from admiss.estimator.folds import FoldedRows
 from admiss.estimator.observed import power_of_two
 from admiss.linear.design import Design
 from admiss.linear.grid_paths import ClassFolds, FoldPath, GridOptions, Weights
-from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells
+from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
 from admiss.linear.moments import (
     MAX_COLUMNS,
     MAX_OFFSET,
@@ -202,7 +202,7 @@ def _logistic_fold(
             found, last = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, last, tolerance)
             violations = np.maximum(violations, found.violation)
             states.append(last)
-            errors += s @ Logistic().value(targets[t][:, None], A @ problem.restore(found.w).T)
+            errors += summed_losses(targets[t], s, A @ problem.restore(found.w).T)
         return errors, violations, states
 
     return path

@@ -3,8 +3,8 @@
 The lambdas are geometric, from the smallest at which all penalised coefficients are 0 on all rows. For ridge there is
 none: its path is set by the curvature h_k of the risk in column k, and covers multiples of max_k h_k / u_k.
 
-Iterative fits make the loss of a cell uncertain by more than what separates the best cells. The paths that contend for
-the smallest loss are therefore solved again, exactly enough for ties.
+Iterative fits make the loss of a cell uncertain by more than what separates the best cells. The cells that contend for
+the smallest loss, a stretch of lambdas in some of the paths, are therefore solved again, exactly enough for ties.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from admiss.linear.design import Design, fit_design
 from admiss.linear.penalty import penalty_weights
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
-from formulations.arrays import FloatArray
+from formulations.arrays import BoolArray, FloatArray
 
 # Rules for the range of lambda: that of glmnet, and one of its own for ridge.
 EPS_RULES = ("auto", "glmnet")
@@ -34,19 +34,20 @@ UNFINISHED = 1e-3
 CHUNK = 10
 # Losses within this share of each other are tied.
 TIE = 1e-9
-# The conditions of a logistic fit in a path hold to this share of the size of their column; in paths that contend for
+# The conditions of a logistic fit in a path hold to this share of the size of their column; in cells that contend for
 # the choice to a smaller one, since the loss must be right to within a tie. Ridge paths have it at once: small lambdas
 # leave more freedom to predictions, and their steps converge fast.
 PATH_TOLERANCE, CHOICE_TOLERANCE = 5e-6, 1e-10
-# A path contends if its smallest loss is within LEAST_ERROR of the smallest of all, as a share, or within SAFETY times
-# the largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path.
+# A cell contends if its loss is within LEAST_ERROR of the smallest of all, as a share, or within SAFETY times the
+# largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path.
 LEAST_ERROR, SAFETY, NEAR = 1e-4, 5.0, 1e-2
 
 FoldPath = Callable[[int, float, FloatArray, Any, float], tuple[FloatArray, FloatArray, Any]]
 Weights = list[tuple[FloatArray, FloatArray]]
 # A path: index of its class, index of its adaptive penalty, l1_ratio.
 Task = tuple[int, int, float]
-PathErrors = tuple[FloatArray, FloatArray, FloatArray]
+PathErrors = tuple[FloatArray, FloatArray]
+WHOLE = slice(None)
 
 
 @dataclass(frozen=True)
@@ -134,25 +135,26 @@ class ClassFolds:
 def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> list[dict[str, Any]]:
     """The cells of each path of every class, as columns of a table of results; exact where they decide the choice."""
     tasks = list(product(range(len(folds)), range(len(options.adaptive_penalties)), options.l1_ratios))
-    errors: dict[Task, PathErrors] = {}
+    lambdas = {(k, c, alpha): folds[k].lambdas(c, alpha, options) for k, c, alpha in tasks}
 
-    def solve(some: list[Task], tolerance: float, words: str) -> None:
+    def solve(some: dict[Task, slice], tolerance: float, words: str) -> dict[Task, PathErrors]:
         runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-            delayed(_path_errors)(folds[k], c, alpha, options, tolerance if alpha > 0 else CHOICE_TOLERANCE)
-            for k, c, alpha in some
+            delayed(_path_errors)(folds[task[0]], task, lambdas[task][part], options, tolerance)
+            for task, part in some.items()
         )
-        errors.update(zip(some, progress(runs, len(some), f"cross-validation: {words}"), strict=True))
+        return dict(zip(some, progress(runs, len(some), f"cross-validation: {words}"), strict=True))
 
-    solve(tasks, PATH_TOLERANCE, "paths")
-    settled = {task for task in tasks if folds[task[0]].exact or task[2] == 0}
+    found = solve(dict.fromkeys(tasks, WHOLE), PATH_TOLERANCE, "paths")
+    losses = {task: errors / folds[task[0]].weight for task, (errors, _) in found.items()}
+    violations = {task: violation for task, (_, violation) in found.items()}
+    settled = {task: np.full(options.n_lambdas, folds[task[0]].exact or task[2] == 0) for task in tasks}
     largest_change = 0.0
-    while contenders := _contenders(folds, errors, settled, largest_change):
-        rough = {task: errors[task][1].sum(axis=0) for task in contenders}
-        solve(contenders, CHOICE_TOLERANCE, "choice")
-        settled.update(contenders)
-        for task in contenders:
-            change = _change(rough[task], errors[task][1].sum(axis=0)) / folds[task[0]].weight
-            largest_change = max(largest_change, change)
+    while contenders := _contenders(losses, settled, largest_change):
+        for task, (errors, violation) in solve(contenders, CHOICE_TOLERANCE, "choice").items():
+            part, rough = contenders[task], losses[task].copy()
+            losses[task][part], violations[task][part] = errors / folds[task[0]].weight, violation
+            settled[task][part] = True
+            largest_change = max(largest_change, _change(rough, losses[task]))
     return [
         {
             "class_index": k,
@@ -160,26 +162,32 @@ def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None
             "columns": folds[k].n_columns,
             "adaptive_penalty": options.adaptive_penalties[c],
             "l1_ratio": alpha,
-            "lam": errors[k, c, alpha][0],
-            "mean_loss": errors[k, c, alpha][1].sum(axis=0) / folds[k].weight,
-            "violation": errors[k, c, alpha][2],
+            "lam": lambdas[k, c, alpha],
+            "mean_loss": losses[k, c, alpha],
+            "violation": violations[k, c, alpha],
         }
         for k, c, alpha in tasks
     ]
 
 
 def _contenders(
-    folds: list[ClassFolds], errors: dict[Task, PathErrors], settled: set[Task], largest_change: float
-) -> list[Task]:
-    """The paths, not settled yet, that may have the smallest loss of all: at first only the one that seems to."""
-    least = {task: _least(errors[task][1].sum(axis=0)) / folds[task[0]].weight for task in errors}
+    losses: dict[Task, FloatArray], settled: dict[Task, BoolArray], largest_change: float
+) -> dict[Task, slice]:
+    """Stretches with all cells, not settled yet, that may have the smallest loss of all.
+
+    The path that seems to have it comes first, and those tied with it. They are solved as a whole, so that the last
+    digits of the chosen loss do not depend on other paths.
+    """
+    least = {task: _least(loss) for task, loss in losses.items()}
     best = min(least, key=least.__getitem__, default=None)
     if best is None or not np.isfinite(least[best]):
-        return []
-    if best not in settled:
-        return [best]
+        return {}
+    tied = [task for task in losses if least[task] <= least[best] + 2.0 * TIE * abs(least[best])]
+    if any(not settled[task].all() for task in tied):
+        return {task: WHOLE for task in tied if not settled[task].all()}
     limit = least[best] + max(LEAST_ERROR * least[best], SAFETY * largest_change)
-    return [task for task in errors if task not in settled and least[task] <= limit]
+    contending = {task: np.flatnonzero((loss <= limit) & ~settled[task]) for task, loss in losses.items()}
+    return {task: slice(cells[0], cells[-1] + 1) for task, cells in contending.items() if len(cells)}
 
 
 def _least(loss: FloatArray) -> float:
@@ -194,13 +202,16 @@ def _change(rough: FloatArray, exact: FloatArray) -> float:
     return float(np.max(change[np.isfinite(change)], initial=0.0))
 
 
-def _path_errors(folds: ClassFolds, penalty: int, alpha: float, options: GridOptions, tolerance: float) -> PathErrors:
-    """Lambdas, the held-out loss by fold and lambda (NaN after an early stop), and the largest violations."""
-    lambdas = folds.lambdas(penalty, alpha, options)
-    errors, violations = np.full((2, len(folds.paths), options.n_lambdas), np.nan)
+def _path_errors(
+    folds: ClassFolds, task: Task, lambdas: FloatArray, options: GridOptions, tolerance: float
+) -> PathErrors:
+    """The held-out loss by lambda, summed over folds (NaN after an early stop), and the largest violations."""
+    _, penalty, alpha = task
+    tolerance = tolerance if alpha > 0 else CHOICE_TOLERANCE
+    errors, violations = np.full((2, len(folds.paths), len(lambdas)), np.nan)
     states: list[Any] = [None] * len(folds.paths)
-    size = CHUNK if options.stop_early else options.n_lambdas
-    for start in range(0, options.n_lambdas, size):
+    size = CHUNK if options.stop_early else len(lambdas)
+    for start in range(0, len(lambdas), size):
         part = slice(start, start + size)
         for f, path in enumerate(folds.paths):
             errors[f, part], violations[f, part], states[f] = path(penalty, alpha, lambdas[part], states[f], tolerance)
@@ -210,7 +221,7 @@ def _path_errors(folds: ClassFolds, penalty: int, alpha: float, options: GridOpt
         if options.stop_early and best < start and total[part].min() > 1.1 * total[best]:
             break
     errors[violations > UNFINISHED] = np.inf
-    return lambdas, errors, violations.max(axis=0)
+    return errors.sum(axis=0), violations.max(axis=0)
 
 
 def joined(parts: list[dict[str, Any]]) -> Table:

@@ -76,6 +76,26 @@ class LogisticProblem:
         return np.where(self.certain != 0, self.certain, self.projected.restore(v))
 
 
+def summed_losses(y: FloatArray, s: FloatArray, Z: FloatArray) -> FloatArray:
+    """sum_i s_i log(1 + exp(-y_i z_i)) for each column z of Z, which is overwritten.
+
+    numpy vectorises exp and log, but not logaddexp; each loss is off by rounding of 1, not of itself.
+
+    Examples
+    --------
+    >>> summed_losses(np.array([1.0, -1.0]), np.ones(2), np.array([[0.0, 50.0], [0.0, 50.0]])).round(12).tolist()
+    [1.38629436112, 50.0]
+    """
+    margin = np.multiply(Z, y[:, None], out=Z)
+    loss = np.abs(margin)
+    np.negative(loss, out=loss)
+    np.exp(loss, out=loss)
+    loss += 1.0
+    np.log(loss, out=loss)
+    wrong = np.minimum(margin, 0.0, out=margin)
+    return np.asarray(s @ loss - s @ wrong)
+
+
 def outside_one_class_cells(design: Design, risk: EmpiricalRisk) -> tuple[FloatArray, EmpiricalRisk]:
     """The log-odds of each intercept whose cell has a single class, 0 for other columns; and the remaining rows."""
     certain = np.zeros(len(design.pairs))

@@ -14,11 +14,14 @@ sorted by the number of such columns and factored side by side; where one has mo
 surplus, with 1 added to the diagonal.
 """
 
+from typing import Any
+
 import numpy as np
 
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled, inlined
 from formulations.leaves.cholesky import costs_of_rows, workspace
-from formulations.leaves.subset_sums import add_sums, next_subset, patterns_with
+from formulations.leaves.subset_sums import add_sums, next_subset, patterns_with, space_for_sums
 from formulations.leaves.tiles import LANES
 
 # Matrix entries that are differenced at once, few enough to stay in the fastest cache.
@@ -200,8 +203,9 @@ def costs_above(A, top, top_rank, offsets, R, n_upper, n_lower, options, binom, 
         write_costs(G, count * n_values, n_values, begin, R, n_upper, options, buffers, out, at)
 
 
-@compiled
-def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[no-untyped-def]
+def costs_with_largest(
+    data: tuple[Any, ...], A: FloatArray, offsets: IntArray, f: int, k: int, options: tuple[Any, ...], binom: IntArray
+) -> FloatArray:
     """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f.
 
     ``A`` holds A(U) of all smaller sets, and those of the k-subsets unless these are the largest. ``options``: order,
@@ -209,7 +213,7 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
     (:mod:`formulations.leaves.cholesky`), the columns that are constant for either value of m_f, ended by -1, and the
     error of a pattern.
     """
-    length, size, width, patterns = A.shape[1], options[0], 2 ** (k - 1), data[4]
+    length, size, width = A.shape[1], options[0], 2 ** (k - 1)
     n_boxes = max(1, BOXES // (2 * width)) * 2 * width
     # a further row, since transposition reads beyond the last one
     boxes = np.empty((width, length)), np.empty((n_boxes + 1, length)), np.empty(width, dtype=np.int64)
@@ -218,12 +222,18 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
         np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES, dtype=np.int64),
         np.empty((LANES, size), dtype=np.int64), np.empty(LANES), np.empty(LANES), workspace(size),
     )  # fmt: skip
-    largest, R = offsets[k] == len(A), np.arange(k)
+    largest, R = bool(offsets[k] == len(A)), np.arange(k)
     R[max(0, k - 2)] = f
-    n_sets, members = binom[f, k - 1] if k > 1 else f, np.empty(len(patterns), dtype=np.int64)
-    out = np.full(n_sets << k, np.inf)
-    sums = np.empty((f if largest else 0, length))
-    n_members = patterns_with(patterns, f if k > 1 else -1, members) if largest else 0
+    out = np.full(int(binom[f, k - 1] if k > 1 else f) << k, np.inf)
+    sums, space = np.empty((f if largest else 0, length)), space_for_sums(data, length - 2)
+    _write_with_largest(data, A, offsets, R, f, k, options, binom, largest, sums, space, boxes, buffers, out)
+    return out
+
+
+@compiled
+def _write_with_largest(data, A, offsets, R, f, k, options, binom, largest, sums, space, boxes, buffers, out):  # type: ignore[no-untyped-def]
+    """Write the costs for all R, the first of which is given; ``sums`` is space for those of the largest sets."""
+    n_members = patterns_with(data[4], f if k > 1 else -1, space[0]) if largest else 0
     first_rank = offsets[k] + (binom[f, k] if k > 1 else 0)
     rank, more = 0, True
     while more:
@@ -231,8 +241,7 @@ def costs_with_largest(data, A, offsets, f, k, options, binom):  # type: ignore[
         if largest:
             top, top_rank = sums, 0
             sums[:n_lower] = 0.0
-            add_sums(data, members, n_members, R, k - 1, n_lower, sums, 0)
+            add_sums(data, space, n_members, R, k - 1, n_lower, sums, 0)
         costs_above(A, top, top_rank, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
         rank += n_lower
         more = next_subset(R, k - 2, f)
-    return out

@@ -27,6 +27,7 @@ Several leaves are factored side by side, see :mod:`formulations.leaves.tiles`.
 
 import numpy as np
 
+from formulations.arrays import FloatArray
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
 
@@ -93,17 +94,7 @@ def copy_row(source, row, target, at):  # type: ignore[no-untyped-def]
         target[at, t] = source[row, t]
 
 
-@compiled
-def pattern_gram(one, Z, start, grams, p):  # type: ignore[no-untyped-def]
-    """Packed Gram matrix of a pattern in ``one[0]``: copied if held, else computed from the rows."""
-    if len(grams):
-        copy_row(grams, p, one, 0)
-    else:
-        rounded_gram(one[0], np.empty(one.shape[1]), Z, start[p], start[p + 1])
-
-
-@compiled
-def workspace(size):  # type: ignore[no-untyped-def]
+def workspace(size: int) -> FloatArray:
     """Space for LANES matrices side by side and the pivots of their factors, aligned to cache lines."""
     space = np.empty(LANES * (size * (size + 3) // 2 + LANES) + 8)
     return space[-(space.ctypes.data // 8) % 8 :]
@@ -167,23 +158,29 @@ def costs_of_rows(G, rows, patterns, columns, order, ridge, by_weight, end, shar
         out[lane] = pivot if pivot > 0.0 else 0.0
 
 
-@compiled
-def leaf_costs(G, size, ridge, by_weight, n_patterns, end, share):  # type: ignore[no-untyped-def]
+def leaf_costs(
+    G: FloatArray, size: int, ridge: FloatArray, by_weight: bool, n_patterns: float, end: int, share: float
+) -> FloatArray:
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
-    held = np.empty((LANES, G.shape[1] + LANES))  # wider, since transposition reads beyond the last entry
     rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
-    out, costs, patterns = np.empty(len(G)), np.empty(LANES), np.full(LANES, float(n_patterns))
-    T = workspace(size)
-    for lane in range(LANES):
-        for i in range(size):
-            columns[lane, i] = i
+    columns[:] = np.arange(size)
+    held = np.empty((LANES, G.shape[1] + LANES))  # wider, since transposition reads beyond the last entry
+    buffers = held, rows, columns, np.full(LANES, float(n_patterns)), np.empty(LANES), workspace(size)
+    out = np.empty(len(G))
+    write_leaf_costs(G, ridge, by_weight, end, share, buffers, out)
+    return out
+
+
+@compiled
+def write_leaf_costs(G, ridge, by_weight, end, share, buffers, out):  # type: ignore[no-untyped-def]
+    """Write the cost of each row of G."""
+    held, rows, columns, patterns, costs, T = buffers
     for begin in range(0, len(G), LANES):
         for lane in range(LANES):
             copy_row(G, min(begin + lane, len(G) - 1), held, lane)
-        costs_of_rows(held, rows, patterns, columns, size, ridge, by_weight, end, share, T, costs)
+        costs_of_rows(held, rows, patterns, columns, len(ridge), ridge, by_weight, end, share, T, costs)
         for lane in range(min(LANES, len(G) - begin)):
             out[begin + lane] = costs[lane]
-    return out
 
 
 def share_of_error(size: int, most_rows: int) -> float:

@@ -35,7 +35,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
 from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
-from formulations.leaves.subset_sums import all_sums, binomials
+from formulations.leaves.subset_sums import all_sums
 from formulations.losses import Squared
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
@@ -163,7 +163,7 @@ class SquaredLeafCost(LeafCost):
         A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
         n_patterns = len(self.rows.patterns)
         A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.counts.sum())
-        all_sums(data, depth, binomials(len(features)), A)
+        all_sums(data, depth, A)
         return A
 
     def constant_sides(self, features: IntArray) -> BoolArray:

@@ -6,10 +6,13 @@ pattern with all of R missing is added to those whose j it misses. Entries are p
 sums to stay in the fastest cache. The last two entries of a sum count its patterns and its rows.
 """
 
+from typing import Any
+
 import numpy as np
 
+from formulations.arrays import FloatArray
 from formulations.jit import compiled, inlined
-from formulations.leaves.cholesky import add_row, pattern_gram
+from formulations.leaves.cholesky import add_row, rounded_gram
 
 # Entries of a matrix that are processed at once.
 ENTRIES = 128
@@ -63,7 +66,7 @@ def add_part(grams, p, sums, at, begin, end):  # type: ignore[no-untyped-def]
 
 @compiled
 def add_pairs(Z, start, grams, pairs, count, sums, one):  # type: ignore[no-untyped-def]
-    """Add the matrix of each pattern to its sum."""
+    """Add the matrix of each pattern to its sum; if these are not held, ``one`` is workspace for one of them."""
     if len(grams):
         length = grams.shape[1]
         for begin in range(0, length, ENTRIES):
@@ -71,8 +74,9 @@ def add_pairs(Z, start, grams, pairs, count, sums, one):  # type: ignore[no-unty
                 add_part(grams, pairs[i, 0], sums, pairs[i, 1], begin, min(begin + ENTRIES, length))
         return
     for i in range(count):
-        if i == 0 or pairs[i, 0] != pairs[i - 1, 0]:
-            pattern_gram(one, Z, start, grams, pairs[i, 0])
+        p = pairs[i, 0]
+        if i == 0 or p != pairs[i - 1, 0]:
+            rounded_gram(one[0], one[1], Z, start[p], start[p + 1])
         add_row(one, 0, sums, pairs[i, 1])
 
 
@@ -87,12 +91,20 @@ def patterns_with(patterns, f, members):  # type: ignore[no-untyped-def]
     return count
 
 
+def space_for_sums(data: tuple[Any, ...], length: int) -> tuple[np.ndarray, np.ndarray, FloatArray]:
+    """Workspace: patterns, pairs of a pattern and a sum, and the matrix of a pattern if these are not held."""
+    _, _, grams, _, patterns = data
+    n_patterns, n_features = patterns.shape
+    pairs = np.empty((PAIRS + n_features, 2), dtype=np.int64)
+    return np.empty(n_patterns, dtype=np.int64), pairs, np.empty((0 if len(grams) else 2, length))
+
+
 @compiled
-def add_sums(data, members, n_members, R, size, n_lower, sums, first):  # type: ignore[no-untyped-def]
-    """Add A(R + j), j < n_lower, to sums[first + j]; ``members`` are the patterns with R's largest element missing."""
+def add_sums(data, space, n_members, R, size, n_lower, sums, first):  # type: ignore[no-untyped-def]
+    """Add A(R + j), j < n_lower, to sums[first + j]; ``space`` begins with the patterns without R's largest element."""
     Z, start, grams, counts, patterns = data
-    length, pairs, held = sums.shape[1] - 2, np.empty((PAIRS + n_lower, 2), dtype=np.int64), 0
-    one = np.empty((0 if len(grams) else 1, length))
+    members, pairs, one = space
+    length, held = sums.shape[1] - 2, 0
     for member in range(n_members):
         p, i = members[member], 0
         while i < size and patterns[p, R[i]]:
@@ -111,20 +123,25 @@ def add_sums(data, members, n_members, R, size, n_lower, sums, first):  # type: 
     add_pairs(Z, start, grams, pairs, held, sums, one)
 
 
-@compiled
-def all_sums(data, depth, binom, A):  # type: ignore[no-untyped-def]
+def all_sums(data: tuple[Any, ...], depth: int, A: FloatArray) -> None:
     """Accumulate A(U) for 0 < |U| < depth, by size, then rank, starting at A[1]."""
-    patterns = data[4]
-    n_features, members = patterns.shape[1], np.empty(len(patterns), dtype=np.int64)
-    first = 1
+    _write_sums(data, depth, A, np.empty(depth, dtype=np.int64), space_for_sums(data, A.shape[1] - 2))
+
+
+@compiled
+def _write_sums(data, depth, A, R, space):  # type: ignore[no-untyped-def]
+    patterns, members = data[4], space[0]
+    n_features, first = patterns.shape[1], 1
     for k in range(1, depth):
-        R, largest, more = np.arange(k - 1), -1, True
+        for i in range(k - 1):
+            R[i] = i
+        largest, more = -1, True
         n_members = patterns_with(patterns, -1, members)
         while more:
             if k > 1 and R[k - 2] != largest:
                 largest = R[k - 2]
                 n_members = patterns_with(patterns, largest, members)
             n_lower = R[0] if k > 1 else n_features
-            add_sums(data, members, n_members, R, k - 1, n_lower, A, first)
+            add_sums(data, space, n_members, R, k - 1, n_lower, A, first)
             first += n_lower
             more = next_subset(R, k - 1, n_features)
