@@ -68,8 +68,9 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: fl
         x = sum(sides) / 2
         for side, word, style in zip(sides, ("observed", "missing"), ("-", "--"), strict=True):
             ax.plot([x, side], [y, y - LEVEL], style, color=GREY, linewidth=1.2, zorder=1)
-            ax.text(x + 0.65 * (side - x), y - 0.65 * LEVEL, word, fontsize=fontsize, color=GREY, ha="center", va="center",
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8}, zorder=2)  # fmt: skip
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            place = x + 0.65 * (side - x), y - 0.65 * LEVEL
+            ax.text(*place, word, fontsize=fontsize, color=GREY, ha="center", va="center", bbox=box, zorder=2)
         _node(ax, x, y, f"{names[j]}?", BLUE, "square,pad=0.35", fontsize)
         return x
 
@@ -88,7 +89,28 @@ def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str, fonts
 
 
 def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
-    """Save a figure with one row per data set: costs, trees close to the optimum, the greedy and the exact tree."""
+    """Save a figure with one row per data set: costs, trees close to the optimum, the greedy and the exact tree.
+
+    Parameters
+    ----------
+    comparisons : sequence of Comparison
+        One for each data set, see :func:`~admiss.compare.partitions.compare_partitions`.
+    path : path
+        The file; its ending says the format (PNG, SVG, PDF).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from admiss.compare.partitions import compare_partitions
+    >>> from admiss.compare.setting import Setting
+    >>> from admiss.datasets import make_interacting
+    >>> data = make_interacting(n=300, d=4, random_state=0)
+    >>> found = compare_partitions(data.X_train, data.y_train, setting=Setting(max_depth=2, folds=0, references=False))
+    >>> path = Path(tempfile.mkdtemp()) / "trees.png"
+    >>> plot_comparison([found], path)
+    >>> path.exists()
+    True
+    """
     plt = pyplot()
     drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
     width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))

@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
     "command_help",
+    "full_parameters",
     "plain_docstrings",
     "stored_results",
 ]
@@ -50,6 +51,10 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
+    "reset_modules": ("matplotlib", "gallery_style.apply"),
+    "image_srcset": ["2x"],
+    "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 3600,
 }
 

@@ -1,4 +1,4 @@
-"""The look of the gallery's pictures: legible at a phone's width, colours that everybody can tell apart (Okabe and Ito)."""
+"""The look of the gallery's pictures: legible at a phone's width, colours that all can tell apart (Okabe and Ito)."""
 
 from typing import Any
 

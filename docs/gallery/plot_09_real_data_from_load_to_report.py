@@ -32,8 +32,8 @@ print("chosen:", model.best_params_["adaptivity"])
 print(model.to_text())
 
 # %%
-# The last lines say what a missing value stands for, b / w: far outside of all values where the weight w is nearly 0, as
-# that of the skin fold. Read them beside the weights. Probabilities of rows held out, for women with and without the
+# The last lines say what a missing value stands for, b / w: far outside of all values where the weight w is nearly 0,
+# as that of the skin fold. Read them beside the weights. Probabilities of rows held out, for women with and without the
 # skin fold: the model is a little worse without it, by a difference that 98 women cannot settle.
 
 probability = cross_val_predict(model, X, pima.y, method="predict_proba")[:, 1]
