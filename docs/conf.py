@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "gallery_style.apply"),
     "image_srcset": ["2x"],
     "show_signature": False,
+    "capture_repr": (),
     "write_computation_times": False,
     "min_reported_time": 3600,
 }
@@ -62,6 +63,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"admiss {release}"
 html_static_path = ["_static"]
 html_css_files = ["admiss.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

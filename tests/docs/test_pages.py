@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import re
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +35,20 @@ def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     results = doctest.testfile(str(page), module_relative=False)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+@pytest.mark.slow
+def test_the_study_of_a_page_runs(tmp_path):
+    source = re.findall(r"```python\n(.*?)```", (DOCS / "extend" / "study.md").read_text(), flags=re.DOTALL)[0]
+    (tmp_path / "censored.py").write_text(source)
+    command = [sys.executable, "-m", "admiss", "study"]
+    subprocess.run([*command, "run", "censored.py"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run([*command, "export", "censored.py", "cells.parquet"], cwd=tmp_path, check=True, capture_output=True)
+    cells = pl.read_parquet(tmp_path / "cells.parquet")
+    means = {key: rows["r2"].mean() for key, rows in cells.group_by("method", "share")}
+    assert len(cells) == 12
+    gains = [means["ours", share] - means["mean", share] for share in (0.1, 0.4)]
+    assert gains[1] > gains[0] > 0
 
 
 def write_flats(path):
