@@ -50,10 +50,9 @@ def completed(obj: Any, lines: list[str]) -> list[str]:
             done += part
             continue
         done += part[:2]
-        for entry in _entries(part[2:]):
-            for one in _followed(obj, title, entry):
-                for full in _with_default(obj, one):
-                    done += full.lines()
+        followed = (one for entry in _entries(part[2:]) for one in _followed(obj, title, entry))
+        for full in _merged([full for one in followed for full in _with_default(obj, one)]):
+            done += full.lines()
         done.append("")
     return done
 
@@ -108,7 +107,8 @@ def _followed(obj: Any, title: str, entry: Entry) -> Iterator[Entry]:
         return
     remark = text[sentence.end() :]
     remark = remark[:1].upper() + remark[1:]
-    mentioned = [name for name in entry.names if f"``{name}" in remark] or list(entry.names)
+    mentioned = [name for name in entry.names if f"``{name}" in remark]
+    mentioned = mentioned or [name for name in entry.names if not name.endswith("_in_")]
     for name in entry.names:
         sources = [_resolved(obj, a or b) for a, b in REFERENCE.findall(sentence[0])]
         found = [own for source in sources for own in (_own(source, title, name),) if own is not None]
@@ -116,6 +116,17 @@ def _followed(obj: Any, title: str, entry: Entry) -> Iterator[Entry]:
             raise ValueError(f"{name} is not described in {sentence[0].strip()!r}.")
         body = found[0].body + (("", remark) if remark and name in mentioned else ())
         yield replace(found[0], names=(name,), body=body)
+
+
+def _merged(found: list[Entry]) -> list[Entry]:
+    """Neighbours that say the same become one entry."""
+    merged: list[Entry] = []
+    for entry in found:
+        if merged and entry.body and (merged[-1].type, merged[-1].body) == (entry.type, entry.body):
+            merged[-1] = replace(entry, names=merged[-1].names + entry.names)
+        else:
+            merged.append(entry)
+    return merged
 
 
 def _own(obj: Any, title: str, name: str) -> Entry | None:

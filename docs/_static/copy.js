@@ -7,7 +7,9 @@ function asProgram(text) {
 }
 
 async function copyText(text) {
-  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  try {
+    return await navigator.clipboard.writeText(text);
+  } catch { /* pages from disk may not be allowed to, and then copy a selection */ }
   const area = document.createElement("textarea");
   area.value = text;
   document.body.append(area);
