@@ -65,6 +65,7 @@ html_title = f"admiss {release}"
 html_static_path = ["_static"]
 html_css_files = ["admiss.css"]
 html_js_files = ["copy.js"]
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
