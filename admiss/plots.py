@@ -18,7 +18,7 @@ MOST_LEAVES = 24
 LEVEL = 1.0
 
 
-def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
+def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: float = 7) -> Any:
     """Draw the tree of a fitted finite model.
 
     Parameters
@@ -26,11 +26,25 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
     model : FiniteRegressor, FiniteClassifier or their CV
         With a partitioner that makes trees.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
     title : str, optional
+        Text above the tree.
+    fontsize : float
+        Size of the text in nodes, in points.
 
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_interacting
+    >>> from admiss.plots import plot_tree
+    >>> data = make_interacting(n=300, d=4, random_state=0)
+    >>> ax = plot_tree(FiniteRegressor().fit(data.X_train, data.y_train), title="greedy")
+    >>> ax.get_title()
+    'greedy'
     """
     check_is_fitted(model)
     fitted = getattr(model, "best_estimator_", model)
@@ -47,16 +61,17 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
         if tree is None:
             leaf = next(leaves)
             text = f"leaf {leaf}\n{fitted.leaf_rows_[leaf]:,} rows\ncost {fitted.leaf_costs_[leaf]:.4g}"
-            _node(ax, leaf, y, text, GREEN, "round,pad=0.35")
+            _node(ax, leaf, y, text, GREEN, "round,pad=0.35", fontsize)
             return float(leaf)
         j, observed, missing = tree
         sides = [draw(below, depth + 1) for below in (observed, missing)]
         x = sum(sides) / 2
         for side, word, style in zip(sides, ("observed", "missing"), ("-", "--"), strict=True):
             ax.plot([x, side], [y, y - LEVEL], style, color=GREY, linewidth=1.2, zorder=1)
-            ax.text(x + 0.65 * (side - x), y - 0.65 * LEVEL, word, fontsize=7, color=GREY, ha="center", va="center",
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8}, zorder=2)  # fmt: skip
-        _node(ax, x, y, f"{names[j]}?", BLUE, "square,pad=0.35")
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            place = x + 0.65 * (side - x), y - 0.65 * LEVEL
+            ax.text(*place, word, fontsize=fontsize, color=GREY, ha="center", va="center", bbox=box, zorder=2)
+        _node(ax, x, y, f"{names[j]}?", BLUE, "square,pad=0.35", fontsize)
         return x
 
     draw(partition.tree, 0)
@@ -68,13 +83,34 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None) -> Any:
     return ax
 
 
-def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str) -> None:
+def _node(ax: Any, x: float, y: float, text: str, colour: str, shape: str, fontsize: float) -> None:
     box = {"boxstyle": shape, "facecolor": "white", "edgecolor": colour, "linewidth": 1.4}
-    ax.text(x, y, text, ha="center", va="center", fontsize=7, bbox=box, zorder=3, parse_math=False)
+    ax.text(x, y, text, ha="center", va="center", fontsize=fontsize, bbox=box, zorder=3, parse_math=False)
 
 
 def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None:
-    """Save a figure with one row per data set: costs, trees close to the optimum, the greedy and the exact tree."""
+    """Save a figure with one row per data set: costs, trees close to the optimum, the greedy and the exact tree.
+
+    Parameters
+    ----------
+    comparisons : sequence of Comparison
+        One for each data set, see :func:`~admiss.compare.partitions.compare_partitions`.
+    path : path
+        The file; its ending says the format (PNG, SVG, PDF).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from admiss.compare.partitions import compare_partitions
+    >>> from admiss.compare.setting import Setting
+    >>> from admiss.datasets import make_interacting
+    >>> data = make_interacting(n=300, d=4, random_state=0)
+    >>> found = compare_partitions(data.X_train, data.y_train, setting=Setting(max_depth=2, folds=0, references=False))
+    >>> path = Path(tempfile.mkdtemp()) / "trees.png"
+    >>> plot_comparison([found], path)
+    >>> path.exists()
+    True
+    """
     plt = pyplot()
     drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
     width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))

@@ -28,7 +28,13 @@ def versions() -> dict[str, str]:
 
 
 def show_versions() -> None:
-    """Print the versions, for bug reports and beside results."""
+    """Print the versions, for bug reports and beside results.
+
+    Examples
+    --------
+    >>> show_versions()  # doctest: +ELLIPSIS
+    python ...
+    """
     for name, value in versions().items():
         print(f"{name:<13} {value}")
 

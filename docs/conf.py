@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx-mathjax-offline",
     "command_help",
+    "full_parameters",
     "plain_docstrings",
     "stored_results",
 ]
@@ -35,6 +36,7 @@ myst_heading_anchors = 3
 autosummary_generate = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 numpydoc_attributes_as_param_list = True
@@ -50,6 +52,11 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "image_scrapers": ("matplotlib",),
     "matplotlib_animations": False,
+    "reset_modules": ("matplotlib", "gallery_style.apply"),
+    "image_srcset": ["2x"],
+    "show_signature": False,
+    "capture_repr": (),
+    "write_computation_times": False,
     "min_reported_time": 3600,
 }
 
@@ -57,6 +64,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"admiss {release}"
 html_static_path = ["_static"]
 html_css_files = ["admiss.css"]
+html_js_files = ["copy.js"]
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {

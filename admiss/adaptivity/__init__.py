@@ -63,6 +63,11 @@ ADAPTIVITY_CLASSES: dict[str, type[Adaptivity]] = {
 def resolve_adaptivity(adaptivity: str | Adaptivity) -> Adaptivity:
     """The adaptivity class with a given name, or the object itself.
 
+    Parameters
+    ----------
+    adaptivity : str or Adaptivity
+        "static", "affine_intercept", "affine", "polynomial", .., or an object.
+
     Examples
     --------
     >>> resolve_adaptivity("polynomial")

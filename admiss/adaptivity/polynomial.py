@@ -67,6 +67,16 @@ class Static(_Monomials):
     """One linear model for all patterns: phi = 1.
 
     Equivalent to zero imputation followed by linear regression. p(F) = d + 1, including the intercept.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.adaptivity import Static
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, d=3, rank=3, n_active=3, mechanism="censoring", random_state=0)
+    >>> model = AdaptiveRegressor(Static()).fit(data.X_train, data.y_train)
+    >>> model.coefficients_.shape
+    (4,)
     """
 
     constant_imputation: ClassVar[bool] = True
@@ -79,6 +89,16 @@ class AffineIntercept(_Monomials):
     """Static weights, and an intercept b(m) = b_0 + sum_j b_j m_j (Section 3.1 of the paper).
 
     Equivalent to imputing mu_j = b_j / w_j and a linear model, learned jointly. p(F) = 2 d + 1.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.adaptivity import AffineIntercept
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, d=3, rank=3, n_active=3, mechanism="censoring", random_state=0)
+    >>> model = AdaptiveRegressor(AffineIntercept()).fit(data.X_train, data.y_train)
+    >>> model.coefficients_.shape
+    (7,)
     """
 
     constant_imputation: ClassVar[bool] = True
@@ -92,6 +112,16 @@ class Affine(_Monomials):
     """Weights and intercept that are affine in the pattern: w_j(m) = w_0j + sum_k W_jk m_k.
 
     p(F) = d^2 + d + 1, since W_jj has no effect.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.adaptivity import Affine
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, d=3, rank=3, n_active=3, mechanism="censoring", random_state=0)
+    >>> model = AdaptiveRegressor(Affine()).fit(data.X_train, data.y_train)
+    >>> model.coefficients_.shape
+    (13,)
     """
 
     def _degree(self) -> int:

@@ -53,14 +53,18 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
     n_donors : int
         Number of rows with the nearest predictions among which one is drawn; all observed rows if they are fewer.
     n_sweeps : int
+        Rounds over the columns.
     random_state : int, RandomState or None
+        Seed of the draws.
 
     Attributes
     ----------
     matchings_ : dict of Matching
         Regression and donors of each column with observed values in training.
-    units_, seed_
-        Means and scales of the columns, and the seed of the random numbers of new rows.
+    units_ : object
+        Means and scales of the columns.
+    seed_ : int
+        Seed of the random numbers of new rows.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -142,6 +146,18 @@ def complete_transductive(
     The training rows are completed first. Then chained equations run on the completed training rows and the test rows
     together: test rows learn from each other, and imputed training values count as observed. This is the authors'
     procedure; ``ChainedEquations`` does not learn from test rows.
+
+    Parameters
+    ----------
+    X_train, X_test : arrays of shape (n, d) and (n_test, d)
+        Features, NaN where missing.
+    n_donors, n_sweeps, random_state
+        As in :class:`ChainedEquations`.
+
+    Returns
+    -------
+    pair of arrays
+        Both without missing values.
 
     Examples
     --------

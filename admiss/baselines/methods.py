@@ -101,6 +101,15 @@ def baseline(
 def baseline_features(name: str, X: FloatArray, X_full: FloatArray | None = None) -> FloatArray:
     """Features of a baseline: X, the full values, or these with the indicators of missing values in X.
 
+    Parameters
+    ----------
+    name : str
+        One of ``BASELINES``.
+    X : array of shape (n, d)
+        Features, NaN where missing.
+    X_full : array of shape (n, d), optional
+        The same without missing values, which the oracles need.
+
     Examples
     --------
     >>> X = np.array([[1.0, np.nan]])

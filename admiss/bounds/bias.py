@@ -97,7 +97,7 @@ def bias_bound(
         The bound proved above; the printed form, which is not a bound; the value by second moments, which needs
         ``moments`` and ``missing``, see ``moment_bias``; a number, which is returned; or an estimate, whose value is
         returned, 0 if negative.
-    missing : optional
+    missing : float, array, mechanism or None
         The law of M: a 0/1 matrix (its rows, equally likely), a pair of a mechanism and features, from which one draw
         is made, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. The worst of all laws
         by default. A matrix gives the bias under the law of its rows. For the population this is an estimate, which

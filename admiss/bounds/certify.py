@@ -62,8 +62,10 @@ def risk_certificate(
     ----------
     models : estimator, list of estimators, or dict of them by name
         Fitted models. The bounds hold for all of them at once, so that the best one may be chosen by its bound.
-    X_held_out, y_held_out
+    X_held_out : array or data frame of shape (n, d)
         Independent rows of the law of new rows, used neither to fit or choose the models nor to choose the cap.
+    y_held_out : array of shape (n,)
+        Their targets.
     cap : float
         B, one positive number for all models, fixed before the held-out rows are seen; ``cap_from_training`` suggests
         one. Optional for "zero_one" and "brier", which are bounded.

@@ -119,6 +119,7 @@ class Recommendation:
     Attributes
     ----------
     ranking : tuple of Bound
+        The bound of each class.
     """
 
     ranking: tuple[Bound, ...]

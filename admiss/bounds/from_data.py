@@ -77,6 +77,7 @@ class DataRecommendation:
     Attributes
     ----------
     ranking : tuple of RankedClass
+        Each class with its estimated excess risk.
     variance : float
         Var(y).
     c : float

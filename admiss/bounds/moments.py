@@ -88,7 +88,7 @@ def moment_bias(
     moments : pair of mean and covariance, or Law
         Of the features as they enter the model; those of estimators of this package are centred, their mean is 0. A law
         fitted by :mod:`admiss.laws` stands for its centred features, and the result is labelled an estimate.
-    missing
+    missing : float, array or mechanism
         The law of M, see ``bias_bound``. M must be independent of (X, y).
     beta : array of shape (d,), optional
         Slopes of the best linear predictor of y from X; by default those of the largest bias with Var(beta'X) = 1.

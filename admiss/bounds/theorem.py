@@ -175,7 +175,7 @@ def generalization_bound(
         max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
     count : {"effective", "table"}
         p(F), see ``coefficient_count``.
-    missing : optional
+    missing : float, array, mechanism or None
         The law of M, see ``bias_bound``; the worst case by default.
     adaptive_intercept, moments, beta
         As in ``bias_bound``.

@@ -32,8 +32,10 @@ def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: An
     ----------
     models : estimator, list of estimators, or dict of them by name
         Copies are fitted to the folds; the models themselves do not change and need not be fitted.
-    X, y
-        Training rows.
+    X : array or data frame of shape (n, d)
+        Features of the training rows.
+    y : array of shape (n,)
+        Their targets.
     loss : {"auto", "squared", "zero_one", "brier"}
         As in ``risk_certificate``. The cap of the losses for classes is their largest value.
     cv : int or splitter

@@ -3,7 +3,7 @@
 All classes see the same folds. In each fold everything that a class learns (its basis, the scale of the features, its
 penalty) is learned by cross-validation inside the training rows; the held-out rows are used once, for R2. R2 is
 therefore that of the whole procedure, search included, and not of the best cell of a grid. The search is short, for
-speed: l1_ratio 0.5, 20 lambdas, three adaptive penalties, 5 folds.
+speed: ridge, 20 lambdas, three adaptive penalties, 5 folds.
 
 The bound is that of Theorem 1 (:mod:`admiss.bounds`) at c = 1, with the observed patterns as the law of M:
 

@@ -40,7 +40,7 @@ class Setting:
     ----------
     task : {"regression", "classification"}
     max_depth, max_leaves, min_rows
-        Limits of the partitions, see :class:`~admiss.partition.Partitioner`.
+        As in :class:`~admiss.partition.Partitioner`.
     ridge, ridge_scale, leaf_model, center, scale
         As in :class:`~admiss.FiniteRegressor`.
     loss : str, optional
@@ -53,6 +53,12 @@ class Setting:
         Whether methods of scikit-learn are scored too.
     seed : int
         Seed of the folds.
+
+    Examples
+    --------
+    >>> setting = Setting(max_depth=2, references=False)
+    >>> setting.leaf_model, setting.folds
+    ('affine_intercept', 5)
     """
 
     task: str = "regression"

@@ -25,6 +25,12 @@ class Origin:
     kind : {"number", "level", "missing"}
         The variable itself, the indicator of one of its levels, or the indicator that its category is missing.
     level : str or None
+        The level, if the column is the indicator of one.
+
+    Examples
+    --------
+    >>> Origin("heating", "level", "gas").column
+    'heating=gas'
     """
 
     variable: str
@@ -46,6 +52,7 @@ class Dataset:
     Attributes
     ----------
     name : str
+        Its name in the registry.
     X : array of shape (n, d)
         Features after one-hot encoding; NaN where a number is missing.
     origin : tuple of Origin

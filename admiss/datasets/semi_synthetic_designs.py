@@ -47,6 +47,8 @@ class SemiSyntheticData(SyntheticData):
 
     Attributes
     ----------
+    X_train, X_test, y_train, y_test, X_full_train, X_full_test, signal_train, signal_test, ceiling
+        As in :class:`~admiss.datasets.SyntheticData`.
     feature_names : list of str
         Names of the columns of X.
     active : int array of shape (k,)

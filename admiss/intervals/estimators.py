@@ -167,6 +167,16 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
         The fitted classifier.
     basis_, guarantee_, scores_, calibration_patterns_, n_features_in_, feature_names_in_
         As in :class:`PatternConformalRegressor`.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveClassifier, PatternConformalClassifier
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=500, mechanism="censoring", random_state=0)
+    >>> model = PatternConformalClassifier(AdaptiveClassifier(), random_state=0).fit(data.X_train, data.y_train > 0)
+    >>> prediction, sets = model.predict_set(data.X_test)  # of shapes (n,) and (n, classes, levels)
+    >>> sets.shape[1:], bool(sets[np.arange(len(sets)), (data.y_test > 0).astype(int), 0].mean() > 0.85)
+    ((2, 1), True)
     """
 
     _size_name: ClassVar[str] = "size"

@@ -41,9 +41,11 @@ class JointProblem:
     y : array of shape (n,)
         Numbers, or the codes 0 .. K - 1 of classes.
     sample_weight : array of shape (n,)
+        Weights of the rows.
     estimator : scikit-learn regressor or classifier
         f; it is cloned for every fit.
     error : {"squared", "log_loss", "auc"}
+        What the search minimises; "auc" stands for 1 - AUC.
     n_classes : int
         K; 0 in regression.
     pass_weights : bool
@@ -173,6 +175,7 @@ class Round:
     Attributes
     ----------
     error : float
+        Error of f before the moves.
     moves : tuple of (feature, step)
         In their order; the step is what was added to mu.
     """
@@ -188,7 +191,9 @@ class Imputation:
     Attributes
     ----------
     mu : array of shape (d,)
+        The imputed values.
     history : tuple of Round
+        What the search did, if it keeps a record.
     note : str
         Reason for the result, in words.
     """

@@ -160,6 +160,15 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
     classes_ : array of shape (n_classes,)
     transformer_, ridge_, error_, n_features_in_, feature_names_in_
         As in :class:`ExpectedFeaturesRegressor`; the error is a Brier score.
+
+    Examples
+    --------
+    >>> from admiss import ExpectedFeaturesClassifier
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, random_state=0)
+    >>> model = ExpectedFeaturesClassifier(n_random=16, random_state=0).fit(data.X_train, data.y_train > 0)
+    >>> model.score(data.X_test, data.y_test > 0) > 0.7
+    True
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

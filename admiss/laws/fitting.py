@@ -61,7 +61,19 @@ _LOCK = Lock()
 
 
 def check_law(law: Any, prior: Any) -> None:
-    """Raise an error unless the law is known and the prior valid."""
+    """Raise an error unless the law is known and the prior valid.
+
+    Parameters
+    ----------
+    law : object
+        The name to be checked: "gaussian" or "censored".
+    prior : object
+        The strength to be checked: a non-negative number.
+
+    Examples
+    --------
+    >>> check_law("gaussian", 0.1)
+    """
     if not isinstance(law, str) or law not in LAWS:
         raise ValueError(f"law must be one of {', '.join(map(repr, LAWS))}, not {law!r}.")
     if isinstance(prior, bool) or not is_number(prior):
@@ -69,7 +81,30 @@ def check_law(law: Any, prior: Any) -> None:
 
 
 def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: float = DEFAULT_PRIOR) -> Law:
-    """Fit a law to rows with NaN where missing; every feature has observed values, and weights are positive."""
+    """Fit a law to rows with missing values by EM.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Features, NaN where missing; each has observed values.
+    weights : array of shape (n,)
+        Positive weights of the rows.
+    kind : {"gaussian", "censored"}
+        A Gaussian law, or one in which missing values lie beyond the observed ones.
+    prior : float
+        Strength of the prior of the covariance, in rows.
+
+    Returns
+    -------
+    Law
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 2.0], [2.0, 4.1], [3.0, 5.9], [4.0, np.nan]])
+    >>> law = fit_law(X, np.ones(4))
+    >>> bool(7 < law.expect(X)[3, 1] < 9)
+    True
+    """
     unit = float(power_of_two(weights.max()))
     weights = weights / unit
     prior = float(np.clip(float(prior) / unit, SMALLEST_PRIOR * weights.sum(), LARGEST_PRIOR * weights.sum()))

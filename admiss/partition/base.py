@@ -27,7 +27,19 @@ ROWS_PER_COEFFICIENT = 10
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits as numbers: depth, leaves, rows of a leaf, features that may be split on."""
+    """The limits of a partitioner on given data, as numbers.
+
+    Attributes
+    ----------
+    depth : int
+        Most literals of a leaf.
+    leaves : int
+        Most leaves.
+    rows : int
+        Fewest rows of a leaf.
+    features : int array
+        Features that may be split on.
+    """
 
     depth: int
     leaves: int

@@ -27,7 +27,7 @@ class BoxPartition(Partitioner):
     Parameters
     ----------
     max_depth, max_leaves, min_rows, split_features
-        Limits, see :class:`~admiss.partition.Partitioner`; ``max_depth`` bounds the literals of a box.
+        As in :class:`~admiss.partition.Partitioner`; ``max_depth`` bounds the literals of a box.
     solver : str
         "highs", or any mixed-integer solver that Pyomo knows.
     time_limit : float, optional

@@ -50,7 +50,7 @@ class Greedy(Partitioner):
     Parameters
     ----------
     max_depth, max_leaves, min_rows, split_features
-        Limits, see :class:`~admiss.partition.Partitioner`.
+        As in :class:`~admiss.partition.Partitioner`.
     min_improvement : float
         A split must lower the cost of its leaf by more than this share.
 

@@ -43,7 +43,7 @@ class OptimalTree(Partitioner):
     Parameters
     ----------
     max_depth, max_leaves, min_rows, split_features
-        Limits, see :class:`~admiss.partition.Partitioner`.
+        As in :class:`~admiss.partition.Partitioner`.
     method : {"dp", "mio", "both"}
         Dynamic program, mixed-integer program (Pyomo), or both, compared. The bound of the mixed-integer program alone
         is computed in floating point by the solver: its status is "solver's bound", not "optimal".

@@ -25,11 +25,22 @@ class SplitAssignTree(Partitioner):
     Parameters
     ----------
     max_depth, max_leaves, min_rows, split_features
-        Limits, see :class:`~admiss.partition.Partitioner`.
+        As in :class:`~admiss.partition.Partitioner`.
     solver : str
         "highs", or any mixed-integer solver that Pyomo knows.
     time_limit : float, optional
         Seconds after which the best tree found is returned with its gap.
+
+    Examples
+    --------
+    >>> from admiss import FiniteRegressor
+    >>> from admiss.datasets import make_interacting
+    >>> from admiss.partition import SplitAssignTree
+    >>> data = make_interacting(n=40, d=4, random_state=0)
+    >>> tree = SplitAssignTree(max_depth=1, min_rows=10, split_features=[0, 1])
+    >>> model = FiniteRegressor(tree, loss="absolute", ridge=0.0, leaf_model="static").fit(data.X_train, data.y_train)
+    >>> model.n_leaves_ <= 2
+    True
     """
 
     def __init__(

@@ -235,6 +235,17 @@ class AdaptiveStackClassifier(ClassifierMixin, _AdaptiveStack):
     classes_ : array of shape (n_classes,)
     weights_, estimators_, members_, combination_, error_, certificate_, n_features_in_, feature_names_in_
         As in :class:`AdaptiveStackRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from admiss import AdaptiveClassifier, AdaptiveStackClassifier
+    >>> from admiss.datasets import make_synthetic
+    >>> data = make_synthetic(n=200, mechanism="censoring", random_state=0)
+    >>> candidates = [("affine", AdaptiveClassifier()), ("boosting", HistGradientBoostingClassifier(max_iter=10))]
+    >>> model = AdaptiveStackClassifier(candidates, cv=3, random_state=0).fit(data.X_train, data.y_train > 0)
+    >>> model.score(data.X_test, data.y_test > 0) > 0.7
+    True
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -52,6 +52,16 @@ def accumulate(
         Processes on this machine, which need Dask; by default this process.
     scheduler : str, optional
         Address of a Dask scheduler, on whose workers the files must be found under the same names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.streaming import RowStatistics, accumulate, open_source
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0], [3.0, 1.0], [np.nan, 2.0]])
+    >>> statistics = accumulate(open_source(X, X[:, :1].sum(axis=1, where=~np.isnan(X[:, :1]))), RowStatistics())
+    >>> AdaptiveRegressor().fit_statistics(statistics).certificate_.status
+    'optimal'
     """
     if source.schema.target is None:
         raise SourceError("The source has no target: name the column to predict.")

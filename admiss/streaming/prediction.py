@@ -33,12 +33,24 @@ def predict_to_parquet(
     model : estimator
         Fitted on the features of the source.
     source : Source
+        The rows; see :func:`~admiss.streaming.open_source`.
     path : path
         A Parquet file, which appears under its name once it is complete.
     keep : sequence of str
         Columns of the source to write before the column ``prediction``, unchanged.
     method : {"predict", "predict_proba"}
         With "predict_proba" there is a column per class: ``prediction_CLASS``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.streaming import open_source, predict_to_parquet
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]])
+    >>> source = open_source(X, features=["dose", "age"])
+    >>> model = AdaptiveRegressor().fit(named_frame(X, source.schema.names), [1.0, 2.0, 3.0, 4.0])
+    >>> predict_to_parquet(model, source, Path(tempfile.mkdtemp()) / "predictions.parquet")
+    4
     """
     path = Path(path)
     if PREDICTION in keep:
@@ -80,6 +92,23 @@ def pattern_report(model: Any, source: Source) -> Table:
     """The ``pattern_report`` of a model for all rows of a source.
 
     Memory depends on the number of patterns, which is limited, and not on that of rows.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted model that has a method ``pattern_report``.
+    source : Source
+        The rows; see :func:`~admiss.streaming.open_source`.
+
+    Examples
+    --------
+    >>> from admiss import AdaptiveRegressor
+    >>> from admiss.streaming import open_source, pattern_report
+    >>> X = np.array([[1.0, np.nan], [2.0, 3.0], [3.0, 1.0], [4.0, 2.0]])
+    >>> source = open_source(X, features=["dose", "age"])
+    >>> model = AdaptiveRegressor().fit(named_frame(X, source.schema.names), [1.0, 2.0, 3.0, 4.0])
+    >>> pattern_report(model, source).n_rows
+    2
     """
     packed, counts = np.empty((0, -(-len(source.schema.names) // 8)), dtype=np.uint8), np.empty(0, dtype=np.int64)
     for batch in _batches(source, "counting patterns"):

@@ -48,7 +48,13 @@ def target_and_weight(batch: Batch) -> tuple[FloatArray, FloatArray | None]:
 
 
 class SourceRows:
-    """The rows of a source, read again in every iteration: ``settle`` of ``FiniteRegressor.fit_statistics``."""
+    """The rows of a source, read again in every iteration: ``settle`` of ``FiniteRegressor.fit_statistics``.
+
+    Parameters
+    ----------
+    source : Source
+        Rows that can be read more than once; see :func:`~admiss.streaming.open_source`.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source

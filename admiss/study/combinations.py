@@ -8,6 +8,13 @@ from typing import Any
 def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[Any]:
     """Instances with all combinations of values of their fields, the last field varying fastest.
 
+    Parameters
+    ----------
+    instance : callable
+        A class of instances.
+    **values : iterables
+        The values of each field, by its name.
+
     Examples
     --------
     >>> combinations(complex, real=[1, 2], imag=[0, 5])

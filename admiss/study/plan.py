@@ -73,7 +73,15 @@ class Method:
 
 @dataclass(frozen=True)
 class Best:
-    """The member with the largest ``cv_score``; its seconds are those of all members."""
+    """The member with the largest ``cv_score``; its seconds are those of all members.
+
+    Attributes
+    ----------
+    name : str
+        Name of the choice in tables.
+    members : tuple of str
+        Names of the methods to choose from.
+    """
 
     name: str
     members: tuple[str, ...]
@@ -122,7 +130,23 @@ def instance_recipe(instance: Any) -> dict[str, Any]:
 
 
 def instance_seed(instance: Any) -> int:
-    """A number below 2^32 that depends on the recipe alone."""
+    """A number below 2^32 that depends on the recipe alone.
+
+    Parameters
+    ----------
+    instance : dataclass
+        An instance of a study.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from admiss.study import instance_seed
+    >>> @dataclass(frozen=True)
+    ... class Draw:
+    ...     n: int
+    >>> instance_seed(Draw(100)) == instance_seed(Draw(100)) != instance_seed(Draw(200))
+    True
+    """
     return int.from_bytes(_hash(instance_recipe(instance))[:4], "little")
 
 
@@ -132,7 +156,15 @@ def _hash(recipe: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True)
 class Product:
-    """All pairs of some instances and some methods."""
+    """All pairs of some instances and some methods.
+
+    Attributes
+    ----------
+    instances : sequence
+        Instances, as in :class:`~admiss.study.Study`.
+    methods : sequence of Method
+        Methods that are applied to each of them.
+    """
 
     instances: Sequence[Any]
     methods: Sequence[Method]

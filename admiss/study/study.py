@@ -64,8 +64,10 @@ class Study(Plan):
         Choices among methods by their score in cross-validation.
     seconds, gigabytes : float
         Limits per cell.
-    scales, derived
-        See :class:`~admiss.study.plan.Plan`.
+    scales : tuple of str
+        Names of the scales of ``products``, the smallest first.
+    derived : callable
+        From the table of all cells to a table with further columns.
 
     Examples
     --------

@@ -120,6 +120,14 @@ def parametrize_with_checks(
         Objects of the classes.
     except_for : dict of str to str, optional
         As in :func:`check_adaptivity`, for all classes.
+
+    Examples
+    --------
+    >>> from admiss.adaptivity import Static
+    >>> from admiss.testing import parametrize_with_checks
+    >>> @parametrize_with_checks([Static()])
+    ... def test_contract(check):
+    ...     check()
     """
     import pytest
 

@@ -24,8 +24,11 @@ for name, model in models.items():
     print(f"{name:7} {model.certificate_.status:10} R2 on test rows {model.score(data.X_test, data.y_test):.2f}")
 
 # %%
-# The two trees. Costs are sums of squared errors plus ridge penalties on the training rows.
+# The two trees: "x0?" asks whether feature 0 is observed (left) or missing (right). Costs are sums of squared errors
+# plus ridge penalties on the training rows.
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 7), layout="constrained")
 for ax, (name, model) in zip(axes, models.items(), strict=True):
-    plot_tree(model, ax=ax, title=f"{name}: cost {model.certificate_.objective:,.0f}")
+    R2 = model.score(data.X_test, data.y_test)
+    title = f"{name}: cost {model.certificate_.objective:,.0f}, R2 {R2:.2f} on test rows"
+    plot_tree(model, ax=ax, title=title, fontsize=10)

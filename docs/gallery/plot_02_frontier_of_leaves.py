@@ -18,11 +18,13 @@ data = {
     "interacting patterns": make_interacting(n=1000, random_state=0),
     "missing completely at random": make_synthetic(n=1000, mechanism="mcar", missing_fraction=0.3, random_state=0),
 }
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 6.4), layout="constrained", sharex=True)
 for ax, (title, rows) in zip(axes, data.items(), strict=True):
-    comparison = compare_partitions(rows.X_train, rows.y_train, setting=setting)
-    for curve, line in (("greedy", "s--"), ("optimum", "o-")):
-        costs = comparison.curves[curve]
-        ax.plot(range(1, len(costs) + 1), costs, line, label=curve)
-    ax.set(title=title, xlabel="leaves", ylabel="training cost")
-    ax.legend()
+    curves = compare_partitions(rows.X_train, rows.y_train, setting=setting).curves
+    one_leaf = curves["optimum"][0]
+    for curve, line, label in (("greedy", "s--", "greedy splitting"), ("optimum", "o-", "proven optimum")):
+        shares = [100 * cost / one_leaf for cost in curves[curve]]
+        ax.plot(range(1, len(shares) + 1), shares, line, label=label)
+    ax.set(title=title, ylabel="training cost, % of one leaf", ylim=(0, 105))
+axes[0].legend(loc="lower left")
+axes[1].set_xlabel("leaves, at most")

@@ -17,20 +17,25 @@ from admiss.datasets import make_synthetic
 data = make_synthetic(n=2000, d=6, mechanism="censoring", missing_fraction=0.3, random_state=1)
 model = AdaptiveRegressor("affine_intercept", lam=0.0).fit(data.X_train, data.y_train)
 
-observed = np.nanmean(data.X_train, axis=0)
-hidden = np.nanmean(np.where(np.isnan(data.X_train), data.X_full_train, np.nan), axis=0)
-fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-places = np.arange(6)
-ax.plot(places, observed, "o", label="mean of the observed values")
-ax.plot(places, model.imputation_, "D", label="learned by the model")
+# %%
+# Every dot is a value. The grey ones are missing: the model has never seen them.
+
+missing = np.isnan(data.X_train)
+observed = np.where(missing, np.nan, data.X_full_train)
+hidden = np.where(missing, data.X_full_train, np.nan)
+columns = np.arange(6)
+beside = columns + np.random.default_rng(0).uniform(-0.3, 0.3, missing.shape)
+
+fig, ax = plt.subplots(figsize=(5.6, 5), layout="constrained")
+for values, colour, name, marker in ((observed, "C0", "observed", "o"), (hidden, "0.5", "missing", "s")):
+    ax.scatter(beside, values, s=3, color=colour, alpha=0.15, linewidths=0)
+    label = f"mean of the {name} values"
+    ax.plot(
+        columns, np.nanmean(values, axis=0), marker, color=colour, markeredgecolor="black", markersize=9, label=label
+    )
 ax.plot(
-    places,
-    hidden,
-    "_",
-    markersize=22,
-    markeredgewidth=2,
-    color="black",
-    label="mean of the missing values (unknown to it)",
+    columns, model.imputation_, "D", color="C1", markeredgecolor="black", markersize=10, label="learned by the model"
 )
-ax.set(xticks=places, xticklabels=[f"x{j}" for j in places], ylabel="value")
-ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+ax.set(xticks=columns, xticklabels=[f"x{j}" for j in columns], xlabel="feature", ylabel="value")
+ax.grid(axis="x", visible=False)
+fig.legend(loc="outside upper left", ncols=1)

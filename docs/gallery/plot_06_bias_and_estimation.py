@@ -18,12 +18,15 @@ classes = {0: "static", 1: "affine", 2: ("polynomial", 2), 3: ("polynomial", 3)}
 bias = np.array([moment_bias(F, moments, missing=0.3, beta=np.ones(d)).value for F in classes.values()])
 count = np.array([coefficient_count(F, d) for F in classes.values()])
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 6.8), layout="constrained", sharex=True, sharey=True)
 for ax, n in zip(axes, (1_000, 50_000), strict=True):
     estimation = noise * count / n
     ax.plot(list(classes), bias, "o--", label="bias, from second moments")
     ax.plot(list(classes), estimation, "s:", label="estimation, noise times p(F) / n")
     ax.plot(list(classes), bias + estimation, "D-", color="black", label="sum")
-    ax.set(title=f"{n:,} rows", xlabel="order t of the weights", xticks=list(classes), yscale="log")
-axes[0].set_ylabel("excess risk")
-axes[1].legend()
+    best = int(np.argmin(bias + estimation))
+    ax.annotate("smallest", (best, (bias + estimation)[best]), (0, 10), textcoords="offset points", ha="center")
+    ax.set(title=f"{n:,} rows", ylabel="excess mean squared error", yscale="log", ylim=(1e-4, 10))
+words = [f"{t}\n{name if isinstance(name, str) else 'polynomial'}" for t, name in classes.items()]
+axes[1].set(xlabel="order t of the weights", xticks=list(classes), xticklabels=words)
+axes[1].legend(loc="upper right")

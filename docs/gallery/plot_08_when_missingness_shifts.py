@@ -22,9 +22,9 @@ models = {
 shares = np.linspace(0.1, 0.7, 7)
 later = [np.where(CompletelyAtRandom(share)(rows.X_full_test, 0), np.nan, rows.X_full_test) for share in shares]
 
-fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
+fig, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
 for (name, model), style in zip(models.items(), ("o--", "D-", "s:"), strict=True):
     model.fit(rows.X_train, rows.y_train)
-    ax.plot(shares, [model.score(X, rows.y_test) for X in later], style, label=name)
-ax.set(xlabel="share of missing values when the model is used (10 % in training)", ylabel="R2 on test rows")
+    ax.plot(100 * shares, [model.score(X, rows.y_test) for X in later], style, label=name)
+ax.set(xlabel="missing values when the model is used, % (in training 10)", ylabel="R2 on test rows", ylim=(0, None))
 ax.legend()

@@ -6,11 +6,18 @@ Diabetes among Pima women (``MASS::Pima.tr2`` in R): of 300 women, the skin fold
 table, choose a class by cross-validation, read the model, and see what it says where something is missing.
 """
 
+import tempfile
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 from admiss import AdaptiveClassifierCV
+from admiss.compare.page import write_page
+from admiss.compare.partitions import compare_partitions
+from admiss.compare.setting import Setting
 from admiss.datasets import load_dataset
 
 pima = load_dataset("MASS-Pima.tr2")
@@ -25,16 +32,26 @@ print("chosen:", model.best_params_["adaptivity"])
 print(model.to_text())
 
 # %%
-# Probabilities of rows held out, for those with and without the skin fold: what is missing costs little here, as body
-# mass stands in for it.
+# The last lines say what a missing value stands for, b / w: far outside of all values where the weight w is nearly 0,
+# as that of the skin fold. Read them beside the weights. Probabilities of rows held out, for women with and without the
+# skin fold: the model is a little worse without it, by a difference that 98 women cannot settle.
 
 probability = cross_val_predict(model, X, pima.y, method="predict_proba")[:, 1]
 missing = X["skin"].isna().to_numpy()
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained", sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 6), layout="constrained", sharex=True)
 for ax, rows, title in zip(axes, (~missing, missing), ("skin fold measured", "skin fold missing"), strict=True):
-    for outcome, label in ((0, "healthy"), (1, "diabetes")):
-        values = probability[rows & (pima.y == outcome)]
-        ax.hist(values, bins=np.linspace(0, 1, 13), alpha=0.6, label=label)
-    ax.set(title=title, xlabel="held-out probability of diabetes")
-    ax.legend()
-axes[0].set_ylabel("women")
+    AUC = roc_auc_score(pima.y[rows], probability[rows])
+    groups = [probability[rows & (pima.y == outcome)] for outcome in (0, 1)]
+    ax.hist(groups, bins=np.linspace(0, 1, 11), label=["healthy", "diabetes"])
+    ax.set(title=f"{title}: {rows.sum()} women, AUC {AUC:.2f}", ylabel="women")
+axes[0].legend()
+axes[1].set_xlabel("held-out probability of diabetes")
+
+# %%
+# The same from a command line, as one page that opens from disk, with trees of patterns beside the proven optimum:
+# ``admiss datasets MASS-Pima.tr2 --out tables``, then
+# ``admiss compare --data tables/MASS-Pima.tr2.csv --target type --html pima.html``. In Python:
+
+comparison = compare_partitions(X, pima.y, setting=Setting(task="classification", max_depth=2))
+write_page([comparison], Path(tempfile.mkdtemp()) / "pima.html")
+print(comparison.verdict())

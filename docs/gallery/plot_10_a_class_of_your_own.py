@@ -33,10 +33,14 @@ check_adaptivity(CountAdaptive())
 # On two laws of missing values:
 
 classes = ["static", "affine_intercept", "affine", CountAdaptive()]
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained", sharex=True, sharey=True)
-for ax, mechanism in zip(axes, ("mcar", "censoring"), strict=True):
+fig, axes = plt.subplots(2, 1, figsize=(5.6, 5), layout="constrained", sharex=True, sharey=True)
+titles = {"mcar": "missing completely at random", "censoring": "large values are missing"}
+for ax, (mechanism, title) in zip(axes, titles.items(), strict=True):
     data = make_synthetic(n=600, mechanism=mechanism, missing_fraction=0.3, random_state=0)
     table = compare_classes(data.X_train, data.y_train, classes, random_state=0)
-    ax.barh(table["class"], table["R2"])
-    ax.set(title=mechanism, xlabel="cross-validated R2")
-axes[0].invert_yaxis()
+    bars = ax.barh(table["class"], table["R2"], color=["C0", "C0", "C0", "C1"])
+    ax.bar_label(bars, [f"{R2:.2f}" for R2 in table["R2"]], padding=3)
+    ax.set(title=title, xlim=(0, 0.72))
+    ax.grid(axis="y", visible=False)
+axes[1].set_xlabel("cross-validated R2")
+axes[1].invert_yaxis()

@@ -39,14 +39,14 @@ study = Study(
     replicates=5,
 )
 folder = tempfile.mkdtemp()
-print(study.run(folder=folder))
+study.run(folder=folder)
 
 # %%
 table = study.table("pandas", folder=folder)
 instance = next(name for name in table.columns if table[name].astype(str).str.contains("30%").any())
 means = table.pivot_table(index=instance, columns="method", values="r2")
-fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for (method, values), marker in zip(means.items(), "oDs", strict=True):
-    ax.plot(values.index, values, marker=marker, label=method)
-ax.set(xlabel="share of every feature that is censored", ylabel="R2, mean of 5 splits")
+fig, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
+for (method, values), style in zip(means.items(), ("o-", "D:", "s--"), strict=True):
+    ax.plot(values.index, values, style, label=method)
+ax.set(xlabel="share of every feature that is censored", ylabel="R2, mean of 5 splits", ylim=(0, None))
 ax.legend()

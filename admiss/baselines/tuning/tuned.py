@@ -50,8 +50,14 @@ class TunedRegressor(RegressorMixin, Tuned):
     ----------
     best_estimator_ : estimator
         The selected predictor, fitted to all rows; with an imputer a pipeline of both.
-    best_kind_, best_params_, best_score_, best_index_
-        The selected kind and parameters, their mean score, and their row in ``cv_results_``.
+    best_kind_ : str
+        The selected kind of predictor.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Their mean score over the folds.
+    best_index_ : int
+        Their row in ``cv_results_``.
     cv_results_ : Table
         Kind, parameters and scores of every cell (NaN if a linear fit does not meet the optimality conditions).
     n_fits_ : int

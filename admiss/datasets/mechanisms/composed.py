@@ -101,6 +101,11 @@ class Together(Rule):
 class Either(Rule):
     """Missing by at least one of several mechanisms.
 
+    Attributes
+    ----------
+    mechanisms : sequence of mechanisms
+        Objects of this module, or functions of X and a random state.
+
     Examples
     --------
     >>> X = np.random.RandomState(0).normal(size=(1000, 2))

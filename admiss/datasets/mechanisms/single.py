@@ -48,7 +48,19 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class CompletelyAtRandom(Rule):
-    """M_ij ~ Bernoulli(fraction), independently (MCAR)."""
+    """M_ij ~ Bernoulli(fraction), independently (MCAR).
+
+    Attributes
+    ----------
+    fraction : float
+        The probability.
+
+    Examples
+    --------
+    >>> X = np.random.RandomState(0).normal(size=(1000, 2))
+    >>> bool(abs(CompletelyAtRandom(0.3)(X, random_state=0).mean() - 0.3) < 0.05)
+    True
+    """
 
     fraction: float
 
@@ -69,6 +81,13 @@ class AtRandom(Rule):
         The columns that determine the probability.
     strength : float
         Increase of the log-odds per standard deviation of their mean; if negative, small values hide.
+
+    Examples
+    --------
+    >>> X = np.random.RandomState(0).normal(size=(1000, 2))
+    >>> M = AtRandom(0.3, given=[0])(X, random_state=0)
+    >>> bool(M[:, 0].any()), bool(X[M[:, 1], 0].mean() > 0.5)  # large values of x0 hide x1
+    (False, True)
     """
 
     fraction: float
@@ -94,6 +113,13 @@ class SelfMasking(Rule):
         Mean probability, in each column.
     strength : float
         Increase of the log-odds per standard deviation; if negative, small values hide.
+
+    Examples
+    --------
+    >>> X = np.random.RandomState(0).normal(size=(1000, 2))
+    >>> M = SelfMasking(0.3)(X, random_state=0)
+    >>> bool(X[M].mean() > 0.5)  # large values hide themselves
+    True
     """
 
     fraction: float
@@ -115,6 +141,13 @@ class Censoring(Rule):
     side : {"above", "below", "both", "coin"}
         The largest values, the smallest, half of each, or the largest or smallest by a fair coin for each column (as in
         the code of the paper's authors).
+
+    Examples
+    --------
+    >>> X = np.random.RandomState(0).normal(size=(1000, 2))
+    >>> M = Censoring(0.3)(X, random_state=0)
+    >>> M.mean(axis=0).tolist(), bool(X[M[:, 0], 0].min() > X[~M[:, 0], 0].max())
+    ([0.3, 0.3], True)
     """
 
     fraction: float

@@ -102,6 +102,11 @@ def paper_instances(
 ) -> Iterator[tuple[float, int, SyntheticData]]:
     """The 80 data sets of one n, in the order of their generation: missing fraction, replicate, data.
 
+    Parameters
+    ----------
+    n, mechanism, signal
+        As in :func:`paper_instance`.
+
     Examples
     --------
     >>> [(p, replicate) for p, replicate, data in paper_instances(20)][9:11]

@@ -64,7 +64,22 @@ def encode_authors(record: Record, table: RawTable) -> Dataset:
 
 
 def summary(dataset: Dataset) -> Summary:
-    """The row of a data set in the tables of the paper: features without, d with the levels "missing"."""
+    """The row of a data set in the tables of the paper: features without, d with the levels "missing".
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The data set; ``encoding="authors"`` gives the printed numbers.
+
+    Examples
+    --------
+    >>> from admiss.datasets import Dataset, Origin, summary
+    >>> X = np.array([[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]])
+    >>> origin = Origin("age", "number"), Origin("dose", "number")
+    >>> row = summary(Dataset("small", X, origin, np.array([1.0, 2.0, 3.0]), "regression", "cost"))
+    >>> row.n, row.features, row.missing_continuous, row.patterns
+    (3, 2, 1, 2)
+    """
     M = dataset.M
     ever = M.any(axis=0)
     number = np.array([origin.kind == "number" for origin in dataset.origin])[dataset.is_feature]
@@ -84,6 +99,20 @@ def real_target_rows(dataset: Dataset) -> Dataset:
 
     Variables without a single number are dropped, then rows with a word for a number, without a target, or with a
     pattern of missing numbers that occurs only once.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A data set with a target.
+
+    Examples
+    --------
+    >>> from admiss.datasets import Dataset, Origin, real_target_rows
+    >>> X = np.array([[1.0, 2.0], [np.nan, 4.0], [5.0, 6.0]])
+    >>> origin = Origin("age", "number"), Origin("dose", "number")
+    >>> small = Dataset("small", X, origin, np.array([1.0, 2.0, 3.0]), "regression", "cost")
+    >>> len(real_target_rows(small).X)  # the second row has a pattern of its own
+    2
     """
     if dataset.y is None:
         raise ValueError(f"{dataset.name} has no target.")

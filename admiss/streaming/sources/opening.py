@@ -48,6 +48,7 @@ def open_source(
     Parameters
     ----------
     data : object
+        One of the above.
     target : str, or array for an array
         The column to predict, or its values.
     weight, key : str, or array for an array
@@ -62,6 +63,17 @@ def open_source(
         Treatment of values of text that are not among them.
     schema : Schema, optional
         That of another source, instead of the parameters above: the same features from other rows.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> from admiss.streaming import open_source
+    >>> source = open_source(np.array([[1.0, np.nan], [2.0, 3.0]]), np.array([0.5, 1.5]), features=["dose", "age"])
+    >>> source.schema.names
+    ['dose', 'age']
     """
     if isinstance(data, np.ndarray):
         if drop or categories or schema:
