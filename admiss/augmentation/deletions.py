@@ -84,8 +84,8 @@ def _same_rows(X: FloatArray, y: Any) -> IntArray:
     Examples
     --------
     >>> same = _same_rows(np.array([[2.0], [np.nan], [2.0], [2.0]]), np.array([1.0, 1.0, 1.0, 3.0]))
-    >>> same[0] == same[2], len(set(same.tolist()))
-    (np.True_, 3)
+    >>> bool(same[0] == same[2]), len(set(same.tolist()))
+    (True, 3)
     """
     table = np.ascontiguousarray(np.column_stack([np.where(np.isnan(X), np.nan, X), y])) + 0.0  # no -0
     keys = table.view(np.dtype((np.void, table.shape[1] * table.itemsize))).ravel()

@@ -24,7 +24,11 @@ def save_arrays(path: str | os.PathLike[str], kind: str, header: dict[str, Any],
     stated["digest"] = _digest(stated, arrays)
     content = io.BytesIO()
     text = np.frombuffer(json.dumps(stated).encode(), dtype=np.uint8)
-    np.savez(content, allow_pickle=False, **{HEADER: text}, **arrays)
+    # numpy.savez by hand: it would pickle objects, and older versions take allow_pickle=False for one more array.
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in {HEADER: text, **arrays}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
     write_atomically(Path(path), content.getvalue())
 
 

@@ -18,7 +18,8 @@ from admiss.laws import fit_law
 # Errors that say what to do.
 SENTENCES = (
     "at least two classes",
-    "at least one non-zero number",
+    "at least one non-zero number",  # of scikit-learn from 1.9 on, and ours before
+    "is 0 for every row",
     "cannot be fitted: it fails with the means imputed",
     "use other units",
     "contains infinity",

@@ -1,10 +1,11 @@
 """The exact optima themselves: leaf costs against their definition, partitions against plain enumeration."""
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
-from flint import fmpq, fmpq_mat
+from flint import fmpq_mat
 from scipy.optimize import minimize
 from scipy.special import huber
 
@@ -27,7 +28,7 @@ def random_leaves(seed, kind=ExactLeaves, n=40, d=3, ridge=0.5, ridge_scale="lea
 def value(leaves, mask):
     lo, hi = leaves.cost(mask)
     assert lo <= hi <= lo + (1 << BITS - 100)
-    return float(fmpq(lo) / fmpq(2) ** leaves.shift)
+    return float(Fraction(int(lo)) / Fraction(2) ** leaves.shift)
 
 
 @pytest.mark.parametrize("ridge_scale", ["leaf", "sample"])
