@@ -69,7 +69,8 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def _rare_collection() -> Iterator[None]:
     """Look for garbage less often."""
     usual = gc.get_threshold()
-    gc.set_threshold(MANY_OBJECTS, *usual[1:])
+    if 0 < usual[0] < MANY_OBJECTS:  # 0: never
+        gc.set_threshold(MANY_OBJECTS, *usual[1:])
     try:
         yield
     finally:

@@ -26,7 +26,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--keep", nargs="+", default=[], metavar="COLUMN", help="columns of --data to write too, before the prediction")
     add("--unknown", choices=["error", "missing"], help="values of text that training has not seen (error)")
     add("--patterns", action="store_true", help=f"print the {SHOWN_PATTERNS} most frequent patterns, by one more pass")
-    add("--out", required=True, metavar="FILE", help="a Parquet file, written completely or not at all")
+    add("--out", required=True, metavar="FILE", help="a Parquet or .csv file, written completely or not at all")
     parser.set_defaults(handler=predict_pages)
 
 

@@ -46,7 +46,7 @@ def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptio
     for f in sums.folds:
         held = sums.within(np.array([f]))
         if not held.summary().n_rows:
-            raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds.")
+            raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
         train = sums.within(np.delete(sums.folds, f))
         own = options.in_units(train.design(adaptivity, **options.of_design))
         column_map = train.column_map(own, unit)

@@ -4,7 +4,8 @@ The lambdas are geometric, from the smallest at which all penalised coefficients
 none: its path is set by the curvature h_k of the risk in column k, and covers multiples of max_k h_k / u_k.
 
 Iterative fits make the loss of a cell uncertain by more than what separates the best cells. The cells that contend for
-the smallest loss, a stretch of lambdas in some of the paths, are therefore solved again, exactly enough for ties.
+the smallest loss are therefore solved again, exactly enough for ties. Fits of a path start from the one before, which
+decides where there are several best fits: paths are solved again from their first lambda to the last that contends.
 """
 
 from collections.abc import Callable, Sequence
@@ -148,13 +149,13 @@ def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None
     losses = {task: errors / folds[task[0]].weight for task, (errors, _) in found.items()}
     violations = {task: violation for task, (_, violation) in found.items()}
     settled = {task: np.full(options.n_lambdas, folds[task[0]].exact or task[2] == 0) for task in tasks}
-    largest_change = 0.0
+    largest_change: float | None = None
     while contenders := _contenders(losses, settled, largest_change):
         for task, (errors, violation) in solve(contenders, CHOICE_TOLERANCE, "choice").items():
             part, rough = contenders[task], losses[task].copy()
             losses[task][part], violations[task][part] = errors / folds[task[0]].weight, violation
             settled[task][part] = True
-            largest_change = max(largest_change, _change(rough, losses[task]))
+            largest_change = max(largest_change or 0.0, _change(rough, losses[task]))
     return [
         {
             "class_index": k,
@@ -171,12 +172,13 @@ def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None
 
 
 def _contenders(
-    losses: dict[Task, FloatArray], settled: dict[Task, BoolArray], largest_change: float
+    losses: dict[Task, FloatArray], settled: dict[Task, BoolArray], largest_change: float | None
 ) -> dict[Task, slice]:
-    """Stretches with all cells, not settled yet, that may have the smallest loss of all.
+    """Beginnings of paths with all cells, not settled yet, that may have the smallest loss of all.
 
     The path that seems to have it comes first, and those tied with it. They are solved as a whole, so that the last
-    digits of the chosen loss do not depend on other paths.
+    digits of the chosen loss do not depend on other paths. If nothing was solved twice so far, since they were exact at
+    once, the best of the other paths follows: it tells how large the change is.
     """
     least = {task: _least(loss) for task, loss in losses.items()}
     best = min(least, key=least.__getitem__, default=None)
@@ -185,9 +187,12 @@ def _contenders(
     tied = [task for task in losses if least[task] <= least[best] + 2.0 * TIE * abs(least[best])]
     if any(not settled[task].all() for task in tied):
         return {task: WHOLE for task in tied if not settled[task].all()}
-    limit = least[best] + max(LEAST_ERROR * least[best], SAFETY * largest_change)
+    rough = [task for task in losses if not settled[task].any() and np.isfinite(least[task])]
+    if rough and largest_change is None:
+        return {min(rough, key=least.__getitem__): WHOLE}
+    limit = least[best] + max(LEAST_ERROR * least[best], SAFETY * (largest_change or 0.0))
     contending = {task: np.flatnonzero((loss <= limit) & ~settled[task]) for task, loss in losses.items()}
-    return {task: slice(cells[0], cells[-1] + 1) for task, cells in contending.items() if len(cells)}
+    return {task: slice(0, cells[-1] + 1) for task, cells in contending.items() if len(cells)}
 
 
 def _least(loss: FloatArray) -> float:

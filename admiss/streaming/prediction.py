@@ -17,6 +17,7 @@ from admiss.terminal.table import Table
 with optional_import("Writing Parquet files", "files"):
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyarrow.csv import CSVWriter
 
 PREDICTION = "prediction"
 # Distinct patterns that are counted.
@@ -35,7 +36,7 @@ def predict_to_parquet(
     source : Source
         The rows; see :func:`~admiss.streaming.open_source`.
     path : path
-        A Parquet file, which appears under its name once it is complete.
+        A Parquet file, or a CSV file if its name ends in .csv, which appears under its name once it is complete.
     keep : sequence of str
         Columns of the source to write before the column ``prediction``, unchanged.
     method : {"predict", "predict_proba"}
@@ -61,9 +62,11 @@ def predict_to_parquet(
     try:
         for batch in _batches(source, "predicting", keep):
             table = _predicted(model, source, batch, keep, method)
-            writer = pq.ParquetWriter(unfinished, table.schema) if writer is None else writer
+            if writer is None:
+                written = table.schema
+                writer = (CSVWriter if path.suffix.lower() == ".csv" else pq.ParquetWriter)(unfinished, written)
             try:
-                writer.write_table(table.cast(writer.schema))
+                writer.write_table(table.cast(written))
             except (pa.ArrowException, ValueError) as error:
                 raise SourceError("A column to keep has another type in a later file: write both alike.") from error
             n_rows += len(table)

@@ -27,8 +27,8 @@ from formulations.groups.pricing.choice import GroupChoice
 PATIENCE, MOST_ORDERS = 15, 3
 # Random starts of the exchange in each block, stage by stage.
 STAGES = (0, 3, 12, 60)
-# Largest share of the time left for the search of an order.
-SHARE = 0.15
+# Largest share of the time left for the search of an order, and the least gain that counts.
+SHARE, LEAST_GAIN = 0.15, 1e-6
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,13 @@ class OrderSearch:
     def improve(self, deadline: float) -> bool:
         """Search for a better order, for a share of the time until ``deadline`` at most; False if none is found."""
         before, now, ended = self.highest, time.perf_counter(), 0
-        while ended < MOST_ORDERS and time.perf_counter() < now + SHARE * (deadline - now):
+        end = now + SHARE * (deadline - now)
+        while ended < MOST_ORDERS and time.perf_counter() < end:
             order = self._next()
             blocks = self.layout.cut(order)
             for starts in STAGES:
-                value = sum(self._estimate(members, starts) for members in blocks)
-                if value <= self.value:
+                value = sum(self._estimate(members, starts, end) for members in blocks)
+                if value <= self.value or (self.highest > -np.inf and time.perf_counter() >= end):
                     self.failed += 1
                     ended += self.failed > PATIENCE * self.c.patterns
                     break
@@ -92,21 +93,21 @@ class OrderSearch:
                 self.starts = [self.labels, *(self.divided[members.tobytes()][1] for members in blocks)]
                 if value > self.highest:
                     self.best, self.highest = order, value
-        return self.highest > before
+        return bool(self.highest > before + LEAST_GAIN * abs(self.highest))
 
     def _next(self) -> IntArray:
         """The present order with two patterns of different slices swapped, or a random one to continue from."""
         P = self.c.patterns
         if self.value == -np.inf or self.failed > PATIENCE * P:
-            self.value, self.failed, self.starts = -np.inf, 0, [self.labels]
+            self.value, self.failed, self.starts, self.divided = -np.inf, 0, [self.labels], {}
             return self.rng.permutation(P)
         order, p = self.order.copy(), self.rng.integers(P)
         q = self.rng.choice(np.flatnonzero(self.slice_of != self.slice_of[p]))
         order[[p, q]] = order[[q, p]]
         return order
 
-    def _estimate(self, members: IntArray, starts: int) -> float:
-        """Lowest cost of a block that the exchange finds, after so many random starts."""
+    def _estimate(self, members: IntArray, starts: int, end: float) -> float:
+        """Lowest cost of a block that the exchange finds, after so many random starts, fewer if the time is over."""
         key = members.tobytes()
         value, labels, done = self.divided.get(key, (np.inf, self.labels, -1))
         if done >= starts:
@@ -119,5 +120,8 @@ class OrderSearch:
             if cost < value:
                 value, labels = cost, self.labels.copy()
                 labels[members] = improved
+            if time.perf_counter() >= end:
+                starts = max(done, 0)
+                break
         self.divided[key] = value, labels, starts
         return value

@@ -113,6 +113,17 @@ def eager(frame: Any, where: str) -> Any:
         raise SourceError(f"{where}: {type(frame).__name__} is not a usable data frame ({words[:100]}).") from error
 
 
+def _collected(frames: Any) -> Iterator[Any]:
+    """The batches of a lazy frame; what polars cannot read is an error of the source."""
+    import polars
+
+    try:
+        yield from frames.collect_batches(chunk_size=LAZY_ROWS, maintain_order=True)
+    except polars.exceptions.PolarsError as error:
+        words = " ".join(str(error).split())
+        raise SourceError(f"The table cannot be read, see what polars says of it: {words[:300]}") from error
+
+
 def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
     """A function that returns the frames from the first."""
     if isinstance(nw.from_native(frames, pass_through=True), nw.LazyFrame):
@@ -120,7 +131,7 @@ def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
             raise SourceError(
                 "This lazy frame cannot be collected in batches: upgrade polars, or name the files themselves."
             )
-        return lambda: frames.collect_batches(chunk_size=LAZY_ROWS, maintain_order=True)
+        return lambda: _collected(frames)
     if isinstance(nw.from_native(frames, pass_through=True), nw.DataFrame):
         return lambda: [frames]
     if callable(frames):

@@ -15,6 +15,7 @@ from admiss.streaming.sources.source import Source
 from admiss.user_table.column import MISSING_WORDS
 
 CSV_SUFFIXES = (".csv", ".tsv")
+SEPARATORS = (",", ";", "\t", "|")
 # Rows of a CSV file that determine the types of its columns.
 TYPED_ROWS = 100_000
 
@@ -102,11 +103,29 @@ def _scanned(data: str | Path) -> Any:
         raise SourceError(f"There are no CSV files at {data}.")
     with optional_import("Reading CSV files in batches", "files"):
         import polars
-    separator = "\t" if Path(data).suffix.lower() == ".tsv" else ","
+    separator = _separator(paths[0])
     words = [*MISSING_WORDS, *(word.lower() for word in MISSING_WORDS), *(word.upper() for word in MISSING_WORDS)]
     return polars.scan_csv(
-        paths, separator=separator, null_values=sorted(set(words)), infer_schema_length=TYPED_ROWS, try_parse_dates=True
+        paths,
+        separator=separator,
+        null_values=sorted(set(words)),
+        infer_schema_length=TYPED_ROWS,
+        try_parse_dates=True,
+        decimal_comma=separator == ";",
     )
+
+
+def _separator(path: str) -> str:
+    """What separates the names in the header of a CSV file: the most frequent candidate."""
+    with open(path, "rb") as file:
+        header = file.readline()
+    if not header.strip():
+        raise SourceError(f"{path} has no content.")
+    try:
+        names = header.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path} is not UTF-8: save it in this encoding, or as Parquet.") from error
+    return max(SEPARATORS, key=names.count)
 
 
 def _is_dask(data: Any) -> bool:

@@ -114,7 +114,7 @@ class Schema:
         if unknown and self.unknown == "error":
             raise SourceError(
                 f"{where}: column {series.name!r} holds {listed(sorted(unknown), 3)}, which is not one of its known "
-                f"values ({listed(levels)}): give all values in categories, or unknown='missing'."
+                f"values ({listed(levels)}): give all values in categories, or unknown='missing' (--unknown missing)."
             )
         return codes
 
@@ -177,7 +177,9 @@ class Columns:
             raise SourceError(f"{where} has no columns that are features.")
         for name in found:
             if kinds[name] == "other":
-                raise SourceError(f"{where}: column {name!r} holds neither numbers nor text: leave it out with drop.")
+                raise SourceError(
+                    f"{where}: column {name!r} holds neither numbers nor text: leave it out with drop (--drop)."
+                )
         return found
 
     def schema(
@@ -200,8 +202,8 @@ def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | N
     found = sorted({text for text in text_column(name, values).texts if text is not None})
     if len(found) > MOST_LEVELS:
         raise SourceError(
-            f"{where}: column {name!r} is text with more than {MOST_LEVELS} values: leave it out with drop, or encode "
-            "it as numbers."
+            f"{where}: column {name!r} is text with more than {MOST_LEVELS} values: leave it out with drop "
+            "(--drop), or encode it as numbers."
         )
     return tuple(found) or None
 

@@ -12,7 +12,7 @@ from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, 
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
 from admiss.datasets import make_synthetic
 from admiss.estimator.folds import make_folds, pattern_strata
-from admiss.linear.grid_paths import best_cell
+from admiss.linear.grid_paths import ClassFolds, GridOptions, best_cell, joined, path_cells
 from admiss.terminal.table import Table
 
 SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}
@@ -280,6 +280,31 @@ def test_auc_against_scikit_learn_on_imputed_values_and_indicators(center):
             found.append(auc[0] - auc[1])
         error = np.std(found, ddof=1) / np.sqrt(8)
         assert np.mean(found) > (-2 * error if mechanism == "mcar" or center else 2 * error)
+
+
+@pytest.mark.parametrize("stop_early", [False, True])
+def test_what_is_solved_again_begins_with_its_path(stop_early, monkeypatch):
+    """Losses with two minima: solved exactly, a lambda behind a peak is the best."""
+    lambdas = np.geomspace(1.0, 1e-4, 40)
+
+    def path(penalty, alpha, some, state, tolerance):
+        done = 0 if state is None else state
+        loss = np.where(np.arange(40) == 5, 1.00003, 1.5) if alpha == 1.0 else np.full(40, 2.0)
+        if alpha < 1.0:
+            loss[[9, 10, 29]] = 1.00008, 1.05, 1.00005 if tolerance > 1e-9 else 0.99
+        part = slice(done, done + len(some))
+        np.testing.assert_array_equal(some, lambdas[part])
+        return loss[part], np.zeros(len(some)), done + len(some)
+
+    monkeypatch.setattr(ClassFolds, "lambdas", lambda *_: lambdas)
+    folds = ClassFolds("x", 3, np.ones(1), np.ones(1), 1e-4, [path], 1.0, False)
+    chosen = []
+    for tolerance in (5e-6, 1e-10):
+        monkeypatch.setattr("admiss.linear.grid_paths.PATH_TOLERANCE", tolerance)
+        options = GridOptions([0.5, 1.0], [1.0], 40, 1e-4, "count", True, True, True, stop_early)
+        cells = joined(path_cells([folds], options, 1))
+        chosen.append((cells["l1_ratio"][best_cell(cells)], cells["lam"][best_cell(cells)]))
+    assert chosen[0] == chosen[1]
 
 
 @pytest.mark.slow

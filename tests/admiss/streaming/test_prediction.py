@@ -35,6 +35,14 @@ def test_rows_keep_their_order_and_columns(tmp_path: Path, source: Any) -> None:
     np.testing.assert_array_equal(found["prediction"].to_numpy(), model.predict(FRAME))
 
 
+def test_a_name_of_a_csv_file_gives_a_csv_file(tmp_path: Path, source: Any) -> None:
+    model = AdaptiveRegressor().fit(FRAME, Y)
+    assert predict_to_parquet(model, source, tmp_path / "p.csv", keep=["id"]) == len(Y)
+    found = pd.read_csv(tmp_path / "p.csv")
+    assert found.columns.tolist() == ["id", "prediction"]
+    np.testing.assert_allclose(found["prediction"], model.predict(FRAME), rtol=1e-14)
+
+
 @pytest.mark.parametrize("model", [AdaptiveRegressor("affine"), FiniteRegressor()])
 def test_patterns_are_those_of_all_rows(source: Any, model: Any) -> None:
     model.fit(FRAME[:300], Y[:300])

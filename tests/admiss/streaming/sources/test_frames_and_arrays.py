@@ -51,6 +51,32 @@ def test_a_lazy_frame_and_a_csv_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows(open_source(tmp_path / "t.csv", "y")), EXPECTED)
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_csv_files_with_other_separators(tmp_path: Path, separator: str) -> None:
+    """With semicolons, decimals have commas."""
+    half = "1,5" if separator == ";" else "1.5"
+    lines = [["a", "s", "y"], [half, "u", "1"], ["NA", "v", "2"], ["3", "?", "3"]]
+    (tmp_path / "t.csv").write_text("\n".join(separator.join(line) for line in lines))
+    expected = np.array(EXPECTED)
+    expected[0, 0] = 1.5
+    np.testing.assert_array_equal(rows(open_source(tmp_path / "t.csv", "y")), expected)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no content"),
+        ("größe,y\n1,2\n".encode("cp1252"), "is not UTF-8: save it in this encoding"),
+        (b"a,y\n1,2\n" + "ü,3\n".encode("cp1252"), "cannot be read, see what polars says"),
+        (b"a,y\n1,2\n1,2,3\n", "cannot be read, see what polars says"),
+    ],
+)
+def test_csv_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(SourceError, match=message):
+        rows(open_source(tmp_path / "t.csv", "y"))
+
+
 def test_frames_that_differ_are_named() -> None:
     second = {"a": ["x"], "s": ["u"], "y": [1.0]}
     with pytest.raises(SourceError, match="^the frames, frame 1: column 'a' is String, and numbers elsewhere"):
