@@ -1,4 +1,4 @@
-"""The built site: links between its pages and their anchors exist, and no page loads anything from the network."""
+"""The built site: links and anchors exist, no page loads anything from the network or shows the checkout's path."""
 
 import sys
 from html.parser import HTMLParser
@@ -14,6 +14,8 @@ LOADS = {
     ("source", "srcset"),
     ("iframe", "src"),
 }
+# The folder of the checkout, which is of no use to a reader.
+CHECKOUT = Path(__file__).resolve().parents[1]
 # What is no page: templates of the theme.
 LEFT_OUT = "_static"
 
@@ -43,10 +45,15 @@ class Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """A sentence for each link that leads nowhere, and for each load from elsewhere."""
+    """A sentence for each link that leads nowhere, each load from elsewhere, and each page with the checkout's path."""
     paths = [path for path in sorted(site.rglob("*.html")) if LEFT_OUT not in path.relative_to(site).parts]
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in paths}
-    found = []
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in paths}
+    pages = {path: Page(text) for path, text in texts.items()}
+    found = [
+        f"{path.relative_to(site.resolve())} contains {CHECKOUT}, the path of the checkout"
+        for path, text in texts.items()
+        if str(CHECKOUT) in text
+    ]
     for path, page in pages.items():
         place = path.relative_to(site.resolve())
         for load in page.loads:

@@ -77,7 +77,7 @@ def test_contract(check: Callable[[], None]) -> None:
 
 def test_coefficients_are_as_stated() -> None:
     for d in (2, 3, 5):
-        assert coefficient_count($name(), d) == 2 * (d + 1)
+        assert coefficient_count($name(), d) == 2 * (d + 1)  # TODO: as p(F) in the docstring, if the basis changes
 
 
 def test_first_comparison() -> None:

@@ -202,3 +202,13 @@ def test_the_check_of_the_site_sees_what_is_broken(tmp_path, monkeypatch):
     assert problems(tmp_path) == []
     (tmp_path / "b.html").write_text('<script src="https://example.org/s.js"></script><a href="none.html">none</a>')
     assert len(problems(tmp_path)) == 3
+    (tmp_path / "b.html").write_text(f'<h1 id="y">b</h1><pre>{ROOT}/admiss/page.md</pre>')
+    assert problems(tmp_path) == [f"b.html contains {ROOT}, the path of the checkout"]
+
+
+def test_help_on_the_site_does_not_name_the_folder_of_the_package(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(DOCS / "_ext"), *sys.path])
+    command_help = import_module("command_help")
+    shown = command_help.help_text(["new-class"])
+    assert "admiss/adaptivity/WRITE_YOUR_OWN.md" in shown
+    assert str(ROOT) not in shown
