@@ -26,7 +26,7 @@ X, y = rng.normal(size=(200, 4)), rng.normal(size=200)
 {change}
 X[rng.uniform(size=X.shape) < 0.3] = np.nan
 FiniteRegressor({model}).fit(X, y)
-print("leaf_costs" in dict(ready[0]), sorted(versions() - ready[0]))
+print("write_leaf_costs" in dict(ready[0]), sorted(versions() - ready[0]))
 """
 
 
