@@ -59,7 +59,7 @@ def _read_csv(path: Path, target: str, notes: Notes) -> RawFile:
     named = re.match(r'"?sep=(.)"?\r?\n', text)  # Excel
     if named:
         text = text[named.end() :]
-    separator = named[1] if named else _separator(text, target)
+    separator = named[1] if named else separator_of(text, target)
     lines = progress(_reader(text, separator), text.count("\n") + 1, f"reading {path.name}")
     try:
         rows = [(number, row) for number, row in enumerate(lines, start=1) if any(map(str.strip, row))]
@@ -112,7 +112,7 @@ def _reader(text: str, separator: str) -> Any:
     return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
 
 
-def _separator(text: str, target: str) -> str:
+def separator_of(text: str, target: str) -> str:
     """The separator that gives the header a target, the first rows equally many cells, and the header the most."""
     start = text[:FIRST_CHARACTERS]
 

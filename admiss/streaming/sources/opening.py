@@ -1,5 +1,6 @@
 """The source that some data are."""
 
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Mapping, Sequence
 from glob import glob
 from pathlib import Path
@@ -13,9 +14,11 @@ from admiss.streaming.sources.frames import FrameSource
 from admiss.streaming.sources.schema import Columns, Schema, SourceError
 from admiss.streaming.sources.source import Source
 from admiss.user_table.column import MISSING_WORDS
+from admiss.user_table.file import separator_of
 
 CSV_SUFFIXES = (".csv", ".tsv")
-SEPARATORS = (",", ";", "\t", "|")
+# Bytes of a CSV file that show its encoding and its separator.
+FIRST_BYTES = 2**16
 # Rows of a CSV file that determine the types of its columns.
 TYPED_ROWS = 100_000
 
@@ -82,7 +85,7 @@ def open_source(
         return ArraySource(data, target, sample_weight=weight, keys=key, names=features)
     columns = Columns(target, weight, key, features, drop, categories, unknown) if schema is None else schema
     if isinstance(data, str | Path) and Path(data).suffix.lower() in CSV_SUFFIXES:
-        return FrameSource(_scanned(data), columns, str(data))
+        return FrameSource(_scanned(data, target), columns, str(data))
     if isinstance(data, str | Path) or (isinstance(data, Sequence) and all(isinstance(d, str | Path) for d in data)):
         if not data:
             raise SourceError("There are no files to read.")
@@ -96,14 +99,14 @@ def open_source(
     return FrameSource(data, columns)
 
 
-def _scanned(data: str | Path) -> Any:
+def _scanned(data: str | Path, target: Any) -> Any:
     """CSV files as a lazy frame that is collected in batches."""
     paths = sorted(glob(str(data))) if not Path(data).is_file() else [str(data)]
     if not paths:
         raise SourceError(f"There are no CSV files at {data}.")
     with optional_import("Reading CSV files in batches", "files"):
         import polars
-    separator = _separator(paths[0])
+    separator = _separator(paths[0], target)
     words = [*MISSING_WORDS, *(word.lower() for word in MISSING_WORDS), *(word.upper() for word in MISSING_WORDS)]
     return polars.scan_csv(
         paths,
@@ -115,17 +118,17 @@ def _scanned(data: str | Path) -> Any:
     )
 
 
-def _separator(path: str) -> str:
-    """What separates the names in the header of a CSV file: the most frequent candidate."""
+def _separator(path: str, target: Any) -> str:
+    """What separates the cells of a CSV file."""
     with open(path, "rb") as file:
-        header = file.readline()
-    if not header.strip():
+        start = file.read(FIRST_BYTES)
+    if not start.strip():
         raise SourceError(f"{path} has no content.")
     try:
-        names = header.decode("utf-8-sig")
+        text = getincrementaldecoder("utf-8-sig")().decode(start)  # the last character may be cut
     except UnicodeDecodeError as error:
         raise SourceError(f"{path} is not UTF-8: save it in this encoding, or as Parquet.") from error
-    return max(SEPARATORS, key=names.count)
+    return separator_of(text, target if isinstance(target, str) else "")
 
 
 def _is_dask(data: Any) -> bool:

@@ -67,7 +67,7 @@ def test_csv_files_with_other_separators(tmp_path: Path, separator: str) -> None
     [
         (b"", "has no content"),
         ("größe,y\n1,2\n".encode("cp1252"), "is not UTF-8: save it in this encoding"),
-        (b"a,y\n1,2\n" + "ü,3\n".encode("cp1252"), "cannot be read, see what polars says"),
+        (b"a,y\n" + 20_000 * b"1,2\n" + "ü,3\n".encode("cp1252"), "cannot be read, see what polars says"),
         (b"a,y\n1,2\n1,2,3\n", "cannot be read, see what polars says"),
     ],
 )
