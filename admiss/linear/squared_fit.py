@@ -12,10 +12,10 @@ from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, risk_of, sol
 from admiss.linear.weighted_rows import Shift, WeightedRows, shift_of
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import certify
-from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove, risk_of_rounding
+from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
 from formulations.erm.quadratic_path import Path, quadratic_path
 from formulations.erm.ridge_path import RidgeProblem
-from formulations.erm.risk import centred, compressed_squared_risk
+from formulations.erm.risk import centred, compressed_squared_risk, risk_of_rounding
 from formulations.losses import Squared
 
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.

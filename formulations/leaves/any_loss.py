@@ -26,11 +26,11 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import FloatArray, IntArray
+from formulations.best_constant import best_constant
 from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.dual_value import Proof
 from formulations.erm.risk import EmpiricalRisk
-from formulations.leaves.best_constant import best_constant
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
 

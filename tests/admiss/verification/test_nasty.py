@@ -9,6 +9,7 @@ import pytest
 from admiss import AdaptiveClassifier, AdaptiveRegressor, verify
 from admiss.datasets import make_synthetic
 from formulations.certificate import SolverError
+from formulations.losses import Huber, Quantile
 from tests.admiss.partition.nasty import nasty, one_bad_box
 from tests.admiss.partition.proof_checks import fitted
 
@@ -85,3 +86,55 @@ def test_linear_fits():
 @pytest.mark.slow
 def test_more_linear_fits():
     check_fits(range(3, 24))
+
+
+LOSSES = {"squared": "squared", "huber": Huber(0.5), "absolute": "absolute", "low quantile": Quantile(0.01)}
+TAILS = {
+    "one large value": lambda rng, n: np.where(np.arange(n) == 7, 1e9, rng.normal(size=n)),
+    "one small value": lambda rng, n: np.where(np.arange(n) == 7, -1e9, rng.normal(size=n)),
+    "no mean": lambda rng, n: rng.standard_cauchy(n) ** 3,
+}
+# what is stated instead, in units of the objective
+FORGED = {
+    "nothing is left": {"objective": 0.0, "bound": 0.0, "status": "optimal"},
+    "nothing is left, not proven": {"objective": 0.0, "bound": 0.0, "status": "time limit"},
+    "half is left": {"objective": 0.5, "bound": 0.0, "status": "optimal"},
+    "half is left, both": {"objective": 0.5, "bound": 0.5, "status": "optimal"},
+    "slightly lower": {"objective": 1.0 - 1e-5, "status": "time limit"},
+    "no bound": {"bound": 0.0, "status": "optimal"},
+    "a lower bound": {"bound": 1.0 - 1e-4, "status": "optimal"},
+    "a lower bound and any tolerance": {"bound": 1.0 - 1e-4, "status": "optimal", "tolerance": 1.0},
+    "a higher bound": {"objective": 1.0 + 1e-5, "bound": 1.0 + 1e-5, "status": "optimal"},
+}
+
+
+def heavy_tailed_fit(loss, tails):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = TAILS[tails](rng, 60) + np.nan_to_num(X[:, 0])
+    kind = AdaptiveClassifier if loss == "logistic" else AdaptiveRegressor
+    if loss == "logistic":
+        y = y > np.quantile(y, 0.9)
+    return kind("affine", loss=LOSSES.get(loss, loss), lam=1.0).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("tails", TAILS)
+@pytest.mark.parametrize("loss", [*LOSSES, "logistic"])
+def test_forged_certificates_of_heavy_tails_are_refused(loss, tails):
+    model, X, y = heavy_tailed_fit(loss, tails)
+    honest = model.certificate_
+    assert honest.status == "optimal"
+    outcome = verify(model, X, y)
+    assert outcome, str(outcome)
+    for name, forged in FORGED.items():
+        numbers = {key: part if key == "status" else part * honest.objective for key, part in forged.items()}
+        model.certificate_ = replace(honest, **numbers)
+        assert not verify(model, X, y), name
+
+
+def test_an_optimal_fit_has_a_gap_within_the_tolerance_of_its_certificate():
+    model, X, y = heavy_tailed_fit("huber", "no mean")
+    certificate = model.certificate_
+    model.certificate_ = replace(certificate, tolerance=certificate.gap / 2)
+    assert "above the tolerance" in verify(model, X, y).reason
