@@ -2,11 +2,12 @@
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, verify
+from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, verify
 from admiss.datasets import make_synthetic
 from formulations.certificate import SolverError
 from formulations.losses import Huber, Quantile
@@ -138,3 +139,18 @@ def test_an_optimal_fit_has_a_gap_within_the_tolerance_of_its_certificate():
     certificate = model.certificate_
     model.certificate_ = replace(certificate, tolerance=certificate.gap / 2)
     assert "above the tolerance" in verify(model, X, y).reason
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-8, 1e-12])
+def test_deviations_under_wide_weights_are_accurate(small):
+    X, y = np.array([[1.0, 1.0, 1.0, 3.0, np.nan]]).T, np.arange(1.0, 6.0)
+    s = np.array([1.0, 1.0, 1.0, small, 1.0])
+    # three rows at 1 and one of weight e at 3 have the variance 3 e (3 - 1)^2 / (3 + e)^2
+    exact = float(np.sqrt(float(12 * Fraction(small) / (3 + Fraction(small)) ** 2)))
+    linear = AdaptiveRegressor("static").fit(X, y, s)
+    finite = FiniteRegressor(scale=True).fit(X, y, s)
+    assert linear.design_.scale == pytest.approx(exact, rel=1e-9)
+    assert linear.design_.scale == finite.leaf_features_.scale
+    for model in (linear, finite):
+        outcome = verify(model, X, y, s)
+        assert outcome, str(outcome)
