@@ -15,8 +15,6 @@ from formulations.losses import Loss, Squared
 
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
-# Status of a gap that is closed up to rounding errors, which cannot be bounded well enough.
-NOT_PROVEN = "rounding errors exceed the tolerance"
 
 Fit = tuple[FloatArray, Certificate]
 # From an expression for W to a penalty and constraints.

@@ -35,9 +35,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate, SolverError, certify
+from formulations.certificate import ROUNDING, Certificate, SolverError, certify
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
-from formulations.erm.dual_bound import Rows, gap_tolerance, prove
+from formulations.erm.dual_bound import Rows, attained, gap_tolerance, prove
 from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
 
@@ -258,10 +258,13 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray,
     else:
         proof = prove(rows, l1, l2, v, theta, rows.drift(projected.C, projected.w0, v, w))
     tolerance = gap_tolerance(proof.objective, compiled.null)
+    if proof.objective - proof.bound > tolerance:
+        proof = proof._replace(objective=min(proof.objective, attained(erm.risk, l1, l2, w)))
+        tolerance = gap_tolerance(proof.objective, compiled.null)
     closed = abs(proof.objective - proof.estimate) <= tolerance
     accepted = closed or (stationary and proof.estimate <= proof.objective + tolerance)
     accepted = accepted or _is_perfect(compiled, proof.objective)
-    reason = "rounding errors exceed the tolerance" if closed else "optimality conditions met, gap not closed"
+    reason = ROUNDING if closed else "optimality conditions met, gap not closed"
     return _Solution(w, proof.objective, proof.bound, proof.estimate, proof.theta, tolerance, accepted, reason)
 
 

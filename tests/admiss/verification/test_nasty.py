@@ -9,6 +9,7 @@ import pytest
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, verify
 from admiss.datasets import make_synthetic
+from admiss.partition import OptimalTree, PatternGroups
 from formulations.certificate import SolverError
 from formulations.losses import Huber, Quantile
 from tests.admiss.partition.nasty import nasty, one_bad_box
@@ -154,3 +155,51 @@ def test_deviations_under_wide_weights_are_accurate(small):
     for model in (linear, finite):
         outcome = verify(model, X, y, s)
         assert outcome, str(outcome)
+
+
+def far_from_zero(offset, spread):
+    """Rows whose y is so far from 0 that no intercept, as a double, is the best one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ np.arange(1.0, 4.0) + rng.normal(size=60) + offset
+    X = 1e6 + X * np.array([1.0, 3e-5, 7e5])
+    X[rng.random(X.shape) < 0.3] = np.nan
+    return X, y, np.exp(spread * rng.normal(size=60))
+
+
+def check_attained(model, rows):
+    """The objective is that of the coefficients as they are, and "optimal" means a gap within the tolerance."""
+    outcome = verify(model, *rows)
+    certificate = model.certificate_
+    assert outcome, f"{certificate.status}: {outcome}"
+    low, high = outcome.objective
+    assert low * (1 - 1e-12) <= certificate.objective <= high + certificate.tolerance
+    assert (certificate.status == "optimal") == (certificate.gap <= certificate.tolerance)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12, 1e14])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_objective_of_a_linear_fit_far_from_zero_is_that_of_its_doubles(loss, offset, spread):
+    rows = far_from_zero(offset, spread)
+    check_attained(AdaptiveRegressor("affine", loss=loss, lam=0.1, scale=True).fit(*rows), rows)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12, 1e14])
+@pytest.mark.parametrize("partitioner", [OptimalTree(min_rows=10), PatternGroups(min_rows=10)])
+def test_the_objective_of_a_finite_fit_far_from_zero_is_that_of_its_doubles(partitioner, offset, spread):
+    rows = far_from_zero(offset, spread)
+    check_attained(FiniteRegressor(partitioner=partitioner, ridge=1e-3).fit(*rows), rows)
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e14])
+@pytest.mark.parametrize("loss", ["absolute", "huber"])
+def test_leaves_of_any_loss_far_from_zero_cost_what_their_doubles_cost(loss, offset):
+    rows = far_from_zero(offset, 3.0)
+    model = FiniteRegressor(loss=loss, partitioner=OptimalTree(min_rows=10)).fit(*rows)
+    certificate = model.certificate_
+    assert "nothing was found to be wrong" in str(verify(model, *rows))
+    assert (certificate.status == "optimal") == (certificate.gap <= certificate.tolerance)
+    model.certificate_ = replace(certificate, objective=certificate.objective * (1 - 1e-7))
+    assert "the leaf models cost" in str(verify(model, *rows))
