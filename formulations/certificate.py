@@ -25,6 +25,8 @@ from formulations.arrays import FloatArray
 
 # Status of a gap that is closed only by the floating-point bound of a solver.
 SOLVERS_BOUND = "solver's bound"
+# Status of a gap that is within the tolerance, or would be, if numbers were not rounded to doubles.
+ROUNDING = "rounding errors exceed the tolerance"
 # Status of a gap that remains although the solver has finished.
 NOT_CLOSED = "not proven to the tolerance"
 # Names of the parts of a file that are not arrays of the evidence.
