@@ -78,6 +78,7 @@ def main() -> None:
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(_protected_input(), jobs), daemon=True).start()
     computer = Computer()
+    computer.sources.library.supply_imports()
     write_frame(reports, ("ready", origin()))
     while True:
         pickled, seconds, gigabytes = jobs.get()
