@@ -17,7 +17,7 @@ from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compile_kernels
 from admiss.compare.references import LINEAR, PENALTIES
 from admiss.compare.run import LATE, STOPPED, Run
-from admiss.compare.setting import DEFAULT_METHODS, Setting
+from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
@@ -41,7 +41,7 @@ NOT_TRUNCATED = "Scores of cross-validation are those of predictions that are no
 def compare_statistics(
     statistics: RowStatistics,
     *,
-    methods: tuple[str, ...] = DEFAULT_METHODS,
+    methods: Methods = DEFAULT_METHODS,
     setting: Setting | None = None,
     title: str = "data",
     notes: tuple[str, ...] = (),
@@ -69,7 +69,8 @@ def compare_statistics(
     >>> compare_statistics(statistics, setting=setting).table["leaves"].tolist()[:3]
     [1.0, 3.0, 4.0]
     """
-    setting = replace(setting or Setting(), folds=0 if statistics.folds is None else statistics.n_folds)
+    setting, methods = (setting or Setting()).naming(methods)
+    setting = replace(setting, folds=0 if statistics.folds is None else statistics.n_folds)
     if setting.task != "regression" or setting.loss_name != "squared":
         raise ValueError(
             "Row statistics suffice for regression with the squared loss only: compare other losses in memory."
