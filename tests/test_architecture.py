@@ -95,6 +95,16 @@ def test_formulations_know_nothing_of_scikit_learn() -> None:
     assert users == []
 
 
+def test_nothing_private_of_other_libraries_is_imported() -> None:
+    private = []
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in LAYERS:
+                names = [*node.module.split("."), *(alias.name for alias in node.names)]
+                private += [f"{name} imports {part}" for part in names if part.startswith("_") and part != "__future__"]
+    assert private == []
+
+
 def test_a_cycle_is_found() -> None:
     assert cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) in {
         "a is imported by c is imported by b is imported by a",

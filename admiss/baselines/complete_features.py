@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing
 from admiss.estimator.observed import observed_moments
@@ -13,7 +13,7 @@ from admiss.estimator.validation import AllowsMissing, feature_names, read_featu
 from formulations.arrays import FloatArray
 
 
-class CompleteFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
+class CompleteFeatures(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
     """Select the columns that are never missing in training.
 
     If a selected column is missing later, it is set to the training mean, with a warning. If every column has missing
@@ -60,5 +60,5 @@ class CompleteFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the selected columns."""
         check_is_fitted(self)
-        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)
+        names = np.asarray(super().get_feature_names_out(input_features), dtype=object)
         return names[self.features_] if len(self.features_) else np.array(["constant"], dtype=object)

@@ -26,7 +26,6 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _num_samples
 
 from admiss.bounds.betting import bernstein_bound, betting_bound
 from admiss.bounds.bias import is_number
@@ -107,7 +106,7 @@ def risk_certificate(
     named = read_models(models)
     loss = read_loss(loss, named)
     B = read_cap(cap, loss, named)
-    n = _num_samples(X_held_out)
+    n = len(X_held_out)
     order = read_random_state(random_state).permutation(n)
     features, missing = _read_groups(X_held_out, by_missing)
     losses = relative_losses(named, X_held_out, y_held_out, n, loss, B)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, cross_val_predict
-from sklearn.utils.validation import _num_samples
 
 from admiss.bounds.held_out_losses import largest_loss, predicted_numbers, read_loss, read_models
 from admiss.estimator.folds import Split
@@ -57,7 +56,8 @@ def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: An
     """
     named = read_models(models)
     loss = read_loss(loss, named)
-    n, rng = _num_samples(X), read_random_state(random_state)
+    n = len(X)
+    rng = read_random_state(random_state)
     if loss != "squared":
         return largest_loss(loss, len(read_classes(BaseEstimator(), y, n)[0]))
     target = read_regression_target(BaseEstimator(), y, n)

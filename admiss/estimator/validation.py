@@ -13,7 +13,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_consistent_length,
     column_or_1d,
@@ -205,15 +204,20 @@ def _require_target(estimator: Any, y: Any) -> None:
 
 def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False) -> FloatArray:
     """Sample weights, ones by default; non-negative and not all 0, unless ``allow_zero``."""
-    if sample_weight is not None and not isinstance(sample_weight, Real):
-        sample_weight = _one_column(sample_weight, "sample_weight")
-        if sample_weight.dtype.kind in "OUSV":
-            sample_weight = _numbers(sample_weight, "sample_weight")
-    if allow_zero and np.shape(sample_weight) == (len(X),) and not np.any(sample_weight):
-        return np.zeros(len(X))  # scikit-learn may refuse them
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.sum() > 0:
-        raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
+    if sample_weight is None:
+        return np.ones(len(X))
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(len(X), sample_weight)
+    weights = _one_column(sample_weight, "sample_weight")
+    if weights.dtype.kind in "OUSV":
+        weights = _numbers(weights, "sample_weight")
+    weights = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (len(X),):
+        raise ValueError(f"sample_weight must have one entry for each of the {len(X)} rows, not shape {weights.shape}.")
+    if weights.min() < 0:
+        raise ValueError("Negative values in data passed to sample_weight: weights must be 0 or larger.")
+    if not weights.any() and not allow_zero:
+        raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
     return np.asarray(weights)
 
 

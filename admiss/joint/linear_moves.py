@@ -17,18 +17,40 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.linear_model import LogisticRegression
-from sklearn.linear_model._base import LinearModel
-from sklearn.model_selection._search import BaseSearchCV
+from sklearn.linear_model import (
+    ARDRegression,
+    BayesianRidge,
+    ElasticNet,
+    ElasticNetCV,
+    HuberRegressor,
+    Lars,
+    LassoCV,
+    LinearRegression,
+    LogisticRegression,
+    OrthogonalMatchingPursuit,
+    OrthogonalMatchingPursuitCV,
+    QuantileRegressor,
+    Ridge,
+    RidgeCV,
+    TheilSenRegressor,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
+from sklearn.svm import LinearSVR
 
 from admiss.joint.moves import Moves, rounding_scale, sign_of_move
+from admiss.joint.predictor import is_search
 from admiss.joint.problem import SMALLEST_PROBABILITY, JointProblem
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
 LARGEST_LOSS = -math.log(SMALLEST_PROBABILITY)
+# Models of scikit-learn, with those derived from them there, whose predictions or log-odds are X w + b.
+LINEAR_MODELS = (
+    ARDRegression, BayesianRidge, ElasticNet, ElasticNetCV, HuberRegressor, Lars, LassoCV, LinearRegression, LinearSVR,
+    LogisticRegression, OrthogonalMatchingPursuit, OrthogonalMatchingPursuitCV, QuantileRegressor, Ridge, RidgeCV,
+    TheilSenRegressor,
+)  # fmt: skip
 
 
 def linear_moves(
@@ -71,7 +93,7 @@ def linear_weights(f: Any) -> FloatArray | None:
     >>> linear_weights(Ridge(alpha=0).fit(X, y)).round(6).tolist(), linear_weights(DecisionTreeRegressor().fit(X, y))
     ([[0.5]], None)
     """
-    if isinstance(f, BaseSearchCV):
+    if is_search(f):
         return linear_weights(getattr(f, "best_estimator_", None))
     if isinstance(f, Pipeline):
         weights = linear_weights(f.steps[-1][1])
@@ -81,7 +103,7 @@ def linear_weights(f: Any) -> FloatArray | None:
             if weights is not None and scaler.scale_ is not None:
                 weights = weights / scaler.scale_
         return weights
-    if not isinstance(f, LinearModel | LogisticRegression) or not type(f).__module__.startswith("sklearn."):
+    if not isinstance(f, LINEAR_MODELS) or not type(f).__module__.startswith("sklearn."):
         return None
     return np.atleast_2d(np.asarray(f.coef_, dtype=float))
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -74,7 +74,7 @@ def weight_parameter(estimator: Any) -> str | None:
     ('sample_weight', 'ridge__sample_weight', None)
     """
     joined = isinstance(estimator, VotingRegressor | VotingClassifier | StackingRegressor | StackingClassifier)
-    handing_on = isinstance(estimator, Pipeline | BaseSearchCV | TransformedTargetRegressor)
+    handing_on = isinstance(estimator, Pipeline | TransformedTargetRegressor) or is_search(estimator)
     if get_config()["enable_metadata_routing"] and (joined or handing_on):
         return "sample_weight"
     if joined:  # passed on to all parts
@@ -85,11 +85,16 @@ def weight_parameter(estimator: Any) -> str | None:
         name, last = estimator.steps[-1]
         inner = weight_parameter(last)
         return inner and f"{name}__{inner}"
-    if isinstance(estimator, BaseSearchCV):
+    if is_search(estimator):
         return weight_parameter(estimator.estimator)
     if isinstance(estimator, TransformedTargetRegressor):
         return "sample_weight" if estimator.regressor is None else weight_parameter(estimator.regressor)
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def is_search(estimator: Any) -> bool:
+    """Whether this is one of scikit-learn's searches over parameters, such as ``GridSearchCV``."""
+    return isinstance(estimator, MetaEstimatorMixin) and {"estimator", "refit", "error_score"} <= vars(estimator).keys()
 
 
 def one_against_one(f: Any) -> bool:

@@ -21,8 +21,8 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
 from admiss.estimator.seeds import read_random_state
@@ -41,7 +41,7 @@ from formulations.arrays import FloatArray
 MOST_RANDOM = 100_000
 
 
-class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
+class ExpectedFeatures(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
     """Expected values, indicators of missing values, and random features of the expected values.
 
     Parameters
@@ -145,6 +145,6 @@ class ExpectedFeatures(TransformerMixin, AllowsMissing, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns."""
         check_is_fitted(self)
-        names = np.asarray(_check_feature_names_in(self, input_features), dtype=object)[self.features_]
+        names = np.asarray(super().get_feature_names_out(input_features), dtype=object)[self.features_]
         missing = [f"{name} missing" for name in names[self.law_.missable]]
         return np.array([*names, *missing, *(f"random {r}" for r in range(len(self.offsets_)))], dtype=object)

@@ -6,7 +6,7 @@ is written in LLVM's vector instructions: compilers keep its sums in memory.
 """
 
 from llvmlite import ir
-from numba.core import types
+from numba import types
 
 from formulations.jit import inlined
 from formulations.leaves.tiles import CONTRACT, INDEX, LANES, VECTOR, _intrinsic, _load, _store

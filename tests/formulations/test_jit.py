@@ -1,10 +1,20 @@
 import gc
+import json
+import os
 import subprocess
 import sys
+from importlib import metadata
 
+import numba
+import numpy as np
 import pytest
+from numba.core import codegen
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Flags
+from numba.core.dispatcher import Dispatcher
 
+import formulations
+from formulations import jit
 from formulations.jit import compiled
 
 
@@ -18,6 +28,56 @@ def test_without_a_folder_for_the_cache():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stdout.strip() == "3.0", found.stderr
+
+
+FITS = """
+import json, numba, numpy as np
+numba.__version__ = {version!r}
+from admiss import AdaptiveClassifier, AdaptiveRegressorCV, FiniteRegressor
+from admiss.partition import OptimalTree
+from formulations import jit
+rng = np.random.default_rng(0)
+X = np.where(rng.random((120, 3)) < 0.3, np.nan, rng.normal(size=(120, 3)))
+y = np.nansum(X, axis=1) + np.isnan(X[:, 0])
+models = [
+    AdaptiveRegressorCV(["affine"], l1_ratios=[0.5], random_state=0).fit(X, y),
+    AdaptiveClassifier("affine", l1_ratio=0.5).fit(X, y > 0.5),
+    FiniteRegressor(OptimalTree(max_depth=2)).fit(X, y),
+]
+print(json.dumps([jit.INTERNALS is None] + [model.predict(X[:5]).tolist() for model in models]))
+"""
+
+
+@pytest.mark.slow  # Everything is compiled once more: versions of numba have caches of their own.
+def test_a_later_numba_gives_the_same_fits(tmp_path):
+    printed = []
+    for version in (numba.__version__, "99.0.1"):
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / version)}
+        code = FITS.format(version=version)
+        process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+        assert process.returncode == 0, process.stderr
+        printed.append(json.loads(process.stdout))
+    (plain, *predictions), (later_plain, *later_predictions) = printed
+    assert (plain, later_plain) == (False, True)
+    for expected, found in zip(predictions, later_predictions, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(codegen, "JITCodeLibrary"), (Dispatcher, "get_call_template"), (Flags, "no_cfunc_wrapper")]
+)
+def test_internals_that_are_not_as_expected_are_not_used(monkeypatch, owner, name):
+    holder = owner if owner is codegen else next(base for base in owner.__mro__ if name in vars(base))
+    monkeypatch.delattr(holder, name)
+    monkeypatch.delitem(sys.modules, "formulations.numba_internals")
+    monkeypatch.delattr(formulations, "numba_internals")
+    assert jit._tested_internals() is None
+
+
+def test_the_limit_of_numba_is_that_of_the_package():
+    (requirement,) = (line for line in metadata.requires("admiss") if line.startswith("numba"))
+    major, minor = jit.LAST_TESTED
+    assert f"<{major}.{minor + 1}" in requirement
 
 
 def test_calls_with_constants_share_one_version():

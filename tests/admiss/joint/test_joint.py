@@ -33,7 +33,7 @@ from sklearn.linear_model import (
     RidgeCV,
 )
 from sklearn.metrics import log_loss, mean_squared_error, roc_auc_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, TunedThresholdClassifierCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -48,6 +48,7 @@ from admiss.joint import ClosedForm, Imputation, JointImputeClassifier, JointImp
 from admiss.joint.linear_moves import linear_weights
 from admiss.joint.moves import sign_of_move
 from admiss.joint.paper_search import inner_search
+from admiss.joint.predictor import is_search
 from admiss.joint.problem import imputed
 
 
@@ -235,6 +236,13 @@ def test_calls_with_many_rows_are_split(monkeypatch):
     expected = both(problem, outer_rounds=1)[0]
     monkeypatch.setattr("admiss.joint.moves.CALL_ROWS", 1)
     assert_same_moves(expected, both(problem, outer_rounds=1)[1])
+
+
+def test_searches_are_recognised():
+    assert is_search(GridSearchCV(Ridge(), {}))
+    assert is_search(RandomizedSearchCV(Ridge(), {}))
+    assert not is_search(make_pipeline(Ridge()))
+    assert not is_search(TunedThresholdClassifierCV(LogisticRegression()))
 
 
 def test_nonlinear_predictors_are_not_taken_for_linear():
