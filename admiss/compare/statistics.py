@@ -31,6 +31,7 @@ from admiss.streaming.fitting import adopt_features
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
+from formulations.certificate import clock
 from formulations.leaves.cost import LeafCost
 from formulations.losses import Squared
 
@@ -125,7 +126,7 @@ class _StatisticsRun(Run):
         self.references = [REFERENCE] if setting.references and data.folds else []
 
     def _fit(self, name: str, seconds: float | None) -> None:
-        start = time.perf_counter()
+        start = clock()
         if name in self.references:
             model = self._linear(self._ridge(np.arange(self.statistics.n_folds)))
             self.status[name] = "-"
@@ -136,7 +137,7 @@ class _StatisticsRun(Run):
             model.fit_statistics(self.statistics, self.settle)
         sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
         self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
-        self.scores[name], self.seconds[name], self.models[name] = {}, time.perf_counter() - start, model
+        self.scores[name], self.seconds[name], self.models[name] = {}, clock() - start, model
         status = self.status.setdefault(name, model.certificate_.status)
         if status == "interrupted":
             raise KeyboardInterrupt
