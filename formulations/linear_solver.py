@@ -17,13 +17,13 @@ Other solvers run through Pyomo, most of them in a separate process, which works
 
 import shutil
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from formulations.arrays import FloatArray
+from formulations.certificate import clock
 
 # Seconds between two checks whether the solver has finished.
 POLL = 0.05
@@ -104,13 +104,13 @@ def solve_linear(
     options : dict, optional
         Options of HiGHS.
     """
-    started = time.perf_counter()
+    started = clock()
     require_solver(solver)
     if solver == "highs":
         try:
             return _solve_highs(model, variables, time_limit, start, upper, options or {}, started)
         except KeyboardInterrupt:  # before the solver has started, or without its solution
-            return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), time.perf_counter() - started)
+            return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), clock() - started)
     return _solve_other(model, variables, solver, time_limit, started)
 
 
@@ -123,7 +123,7 @@ def highs_version() -> str:
 
 def time_left(time_limit: float | None, started: float) -> float | None:
     """Seconds left of a time limit that started at ``started``, at least 0."""
-    return None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - started))
+    return None if time_limit is None else max(0.0, time_limit - (clock() - started))
 
 
 def _solve_highs(
@@ -185,7 +185,7 @@ def _solve_highs(
     failure = f"solver failed: {h.modelStatusToString(status).lower()}"
     word = "interrupted" if interrupted else words.get(status, failure)
     offset = float(form.c_offset[0])
-    seconds = time.perf_counter() - started
+    seconds = clock() - started
     return LinearSolution(values, bound + offset, word, "HIGHS", h.version(), seconds, reduced, duals)
 
 
@@ -294,6 +294,6 @@ def _solve_other(
         status = "interrupted"
     except Exception as error:  # whatever went wrong, there is no proof and no solution
         values, status = None, f"solver failed: {' '.join(str(error).split())[:200]}"
-    seconds = time.perf_counter() - started
+    seconds = clock() - started
     word = "time limit" if status == "maxTimeLimit" else status
     return LinearSolution(values, bound, word, solver, f"through Pyomo {version}", seconds)

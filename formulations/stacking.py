@@ -20,7 +20,6 @@ plain average, or of the best single model if that is smaller. The solution of a
 an active-set method, since the error of a bad model may be larger than that of the others by many orders.
 """
 
-import time
 import warnings
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -29,7 +28,7 @@ import cvxpy as cp
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import ROUNDING, Certificate, SolverError, certify
+from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
 from formulations.erm.rounding import UNIT, gamma
 
 TOLERANCE = 1e-12
@@ -96,7 +95,7 @@ def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]
     SolverError
         If the solver ends without weights whose gap is closed.
     """
-    start = time.perf_counter()
+    start = clock()
     K = len(problem.errors)
     equal = np.full(K, 1 / K)
     unit = problem.objective(equal)

@@ -30,6 +30,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_arguments,
     unchanged_on_error,
 )
 from admiss.joint.predictor import weight_parameter
@@ -65,8 +66,12 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
             raise ValueError(f"estimator must be a {task} that accepts NaN, not {self.estimator!r}.")
         return Deletions.of(self.rate, self.keep)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator to the rows and their copies; a weight equals that many copies of the row."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
+        """Fit the estimator to the rows and their copies; a weight equals that many copies of the row.
+
+        Further arguments are refused.
+        """
+        refuse_arguments(self, unknown)
         self._check_parameters()
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)

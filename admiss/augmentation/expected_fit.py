@@ -8,7 +8,6 @@ The certificate is that of the expected program, from a factor R'R of its sums  
 of all deletions of all rows. These sums are rounded, so its bound holds up to rounding only.
 """
 
-import time
 from functools import partial
 from typing import Any
 
@@ -41,7 +40,7 @@ from admiss.linear.squared_fit import STEPS, squared_path
 from admiss.linear.stated_program import ACCEPTED, Fit, solve_stated
 from admiss.linear.weighted_rows import Shift
 from formulations.arrays import FloatArray
-from formulations.certificate import ROUNDING, certify
+from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Squared, resolve_loss
@@ -116,7 +115,7 @@ def _solve(
     design: Design, X: FloatArray, y: FloatArray, s: FloatArray, law: Deletions, penalty: Penalty, solver: str
 ) -> Fit:
     """The fit in columns and targets of unit size, as in :mod:`admiss.linear.fit`."""
-    start, unit = time.perf_counter(), float(power_of_two(np.abs(y).max()))
+    start, unit = clock(), float(power_of_two(np.abs(y).max()))
     y, s, (scaled, change) = y / unit, s / power_of_two(s.max()), design.in_powers_of_two()
     shift = target_shift(scaled, y, s)
     moments = expected_moments(scaled, X, y, s, law, shift)

@@ -4,7 +4,7 @@ Classes of partitions are nested, trees in boxes in groups: a lower bound for a 
 and a cost in a smaller class is an upper bound for a larger one.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -169,7 +169,7 @@ class Comparison:
             "title": self.title,
             "description": self.description,
             "notes": self.notes,
-            "setting": asdict(self.setting),
+            "setting": self.setting.to_dict(),
             "methods": [
                 {name: _plain(name, values[i]) for name, values in self.table.items()} for i in range(self.table.n_rows)
             ],
@@ -182,9 +182,16 @@ class Comparison:
 
 
 def best_bound(method: str, models: dict[str, FiniteRegressor | FiniteClassifier]) -> float:
-    """The best lower bound known for the class of a method, and of larger ones."""
+    """The best lower bound known for the class of a method, and of larger ones; for a partitioner, its own bound.
+
+    The limits of partitioners may be others than those of the named methods.
+    """
+    if method not in METHODS:
+        return float(models[method].certificate_.bound)
     kinds = LARGER[METHODS[method][0]]
-    return max(model.certificate_.bound for name, model in models.items() if METHODS[name][0] in kinds)
+    return max(
+        model.certificate_.bound for name, model in models.items() if name in METHODS and METHODS[name][0] in kinds
+    )
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -5,7 +5,6 @@ bound that the dynamic program proves for every tree with so many leaves. Both a
 the certificates.
 """
 
-import time
 from dataclasses import replace
 
 from admiss.compare.near_optimal import NearOptimal, near_optimal
@@ -14,6 +13,7 @@ from admiss.estimator.notices import silence
 from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.proof import enumerated_boxes
 from admiss.terminal.progress import progress
+from formulations.certificate import clock
 from formulations.leaves.cholesky import LOWER, UPPER
 from formulations.leaves.cost import LeafCost
 from formulations.trees.dynamic_program import best_costs
@@ -46,7 +46,7 @@ class Curves:
         seconds : float, optional
             Time limit.
         """
-        start = time.perf_counter()
+        start = clock()
         limits = setting.partitioner("tree").limits(leaf_cost.rows)
         numbers = progress(range(1, limits.leaves + 1), limits.leaves, "greedy trees")
         trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in numbers]

@@ -6,7 +6,6 @@ security policy forbids everything else.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from math import floor, isfinite, log10
 from pathlib import Path
 from string import Template
@@ -18,7 +17,7 @@ from admiss.atomic_write import write_atomically
 from admiss.compare.chart_drawing import chart_figures
 from admiss.compare.comparison import Comparison
 from admiss.compare.scores import SCORES
-from admiss.compare.setting import METHODS
+from admiss.compare.setting import METHODS, description
 from admiss.compare.tree_drawing import EXACT, leaf_count, tree_figures
 from admiss.versions import versions
 from admiss.web_page.markup import NOTHING, SHARED_STYLE, details, number, plain_table, scrolling, text
@@ -64,7 +63,7 @@ def _section(comparison: Comparison, index: int, several: bool) -> str:
         "<h3>Leaves and formulas</h3>" if comparison.models else "",
         *(_model(comparison, method) for method in comparison.models),
         "<h3>Settings</h3>",
-        f'<dl class="facts">{_facts(asdict(comparison.setting))}</dl>',
+        f'<dl class="facts">{_facts(comparison.setting.to_dict())}</dl>',
         details("References in scikit-learn", references) if references else "",
     ]
     return f'<section id="comparison-{index}" aria-label="{text(comparison.title)}">{heading}{"".join(parts)}</section>'
@@ -167,7 +166,7 @@ def _model(comparison: Comparison, method: str) -> str:
             f'<div class="soft">{numbers}</div><div class="formula">{formulas}</div></li>'
         )
     is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT)
-    title = f"<strong>{text(method)}</strong>: {text(METHODS[method][1])}, {leaf_count(model)}"
+    title = f"<strong>{text(method)}</strong>: {text(description(method))}, {leaf_count(model)}"
     more = details("Coefficients as a table", _coefficients(model))
     more += details("Model as text", f'<pre tabindex="0">{text(model.to_text())}</pre>')
     listed = f'<ol class="leaves">{items}</ol>{more}'

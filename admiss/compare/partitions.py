@@ -14,7 +14,7 @@ from admiss.compare.comparison import Comparison
 from admiss.compare.rows import ComparedRows
 from admiss.compare.run import Run
 from admiss.compare.scores import task_of
-from admiss.compare.setting import DEFAULT_METHODS, Setting
+from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.datasets import make_interacting
 from admiss.estimator.notices import silence
 from admiss.terminal.progress import progress
@@ -27,7 +27,7 @@ def compare_partitions(
     y_test: Any = None,
     *,
     task: str | None = None,
-    methods: tuple[str, ...] = DEFAULT_METHODS,
+    methods: Methods = DEFAULT_METHODS,
     setting: Setting | None = None,
     title: str = "data",
     notes: tuple[str, ...] = (),
@@ -43,8 +43,9 @@ def compare_partitions(
         Rows for the test scores.
     task : {"regression", "classification"}, optional
         By default text and truth values in y are classes, and so are integers if ``setting.task`` says so.
-    methods : tuple of str
-        Among ``METHODS``.
+    methods : sequence of str or Partitioner
+        Names among ``METHODS``, with the limits of ``setting``, and partitioners, with limits of their own: their gaps
+        are to their own bounds, and their bounds hold for no other method.
     setting : Setting, optional
         Limits, leaf cost, folds, time limit.
     title : str
@@ -61,8 +62,16 @@ def compare_partitions(
     >>> comparison = compare_partitions(data.X_train, data.y_train, setting=setting)
     >>> comparison.table["leaves"].tolist()
     [1.0, 3.0, 4.0]
+
+    A partitioner, also one that you have written, beside the exact tree:
+
+    >>> from admiss.partition import Greedy
+    >>> methods = ["tree", Greedy(max_leaves=2)]
+    >>> comparison = compare_partitions(data.X_train, data.y_train, methods=methods, setting=setting)
+    >>> comparison.table["method"].tolist(), comparison.table["leaves"].tolist()
+    (['tree', 'Greedy(max_leaves=2)'], [4.0, 2.0])
     """
-    setting = setting or Setting()
+    setting, methods = (setting or Setting()).naming(methods)
     setting = replace(setting, task=task_of(y, task, setting.task))
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)

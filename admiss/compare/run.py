@@ -25,7 +25,7 @@ from admiss.estimator.notices import silence
 from admiss.terminal.progress import counter, progress
 from admiss.terminal.table import Table
 from admiss.verification.check import verify as prove_again
-from formulations.certificate import SolverError
+from formulations.certificate import SolverError, clock
 from formulations.leaves.cost import LeafCost
 
 LATE, FAILED = "time limit", "failed"
@@ -104,7 +104,7 @@ class Run:
 
     def _fit(self, name: str, seconds: float | None) -> None:
         """Fit to all rows, and score on test rows; warnings become notes."""
-        start, scores = time.perf_counter(), {}
+        start, scores = clock(), {}
         try:
             with warnings.catch_warnings(record=True) as issued:
                 warnings.simplefilter("always")
@@ -119,7 +119,7 @@ class Run:
             if name not in self.references:  # it concerns the data or settings, and so all methods
                 raise
             return self._fail(name, error)
-        took, status = time.perf_counter() - start, "-" if name in self.references else model.certificate_.status
+        took, status = clock() - start, "-" if name in self.references else model.certificate_.status
         if name not in self.references:
             sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
             self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]

@@ -4,8 +4,11 @@ Settings that are not given are those of :class:`~admiss.FiniteRegressor`, so th
 that the same partitioner gives in Python.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+
+from sklearn.base import clone
 
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.partition.base import Partitioner
@@ -29,6 +32,8 @@ DEFAULT_METHODS = ("none", "greedy", "tree")
 # Methods without a proof, which take little time.
 HEURISTICS = ("none", "greedy")
 TASKS = ("regression", "classification")
+# A method is the name of one, or a partitioner.
+Methods = str | Partitioner | Sequence[str | Partitioner]
 DEFAULTS: dict[str, Any] = FiniteRegressor().get_params(deep=False)
 
 
@@ -53,6 +58,8 @@ class Setting:
         Whether methods of scikit-learn are scored too.
     seed : int
         Seed of the folds.
+    own : dict
+        Partitioners that are compared with the named methods, by their names in tables, with limits of their own.
 
     Examples
     --------
@@ -75,6 +82,26 @@ class Setting:
     folds: int = 5
     references: bool = True
     seed: int = 0
+    own: Mapping[str, Partitioner] = field(default_factory=dict)
+
+    def naming(self, methods: Methods) -> "tuple[Setting, tuple[str, ...]]":
+        """The setting with the partitioners among some methods as its own, and the names of all methods.
+
+        Examples
+        --------
+        >>> setting, names = Setting().naming(["tree", Greedy(max_depth=2)])
+        >>> names, setting.own
+        (('tree', 'Greedy(max_depth=2)'), {'Greedy(max_depth=2)': Greedy(max_depth=2)})
+        """
+        listed = [methods] if isinstance(methods, str | Partitioner) else list(methods)
+        own = {_name(method): method for method in listed if isinstance(method, Partitioner)}
+        return replace(self, own={**self.own, **own}), tuple(dict.fromkeys(map(_name, listed)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values, own partitioners by their names."""
+        plain = asdict(replace(self, own={}))
+        del plain["own"]
+        return plain | ({"own": list(self.own)} if self.own else {})
 
     @property
     def loss_name(self) -> str:
@@ -83,6 +110,8 @@ class Setting:
 
     def partitioner(self, method: str, seconds: float | None = None) -> Partitioner:
         """The partitioner of a method, with a time limit if it takes one."""
+        if method in self.own:
+            return _limited(self.own[method], seconds)
         limits: dict[str, Any] = {"max_leaves": self.max_leaves, "min_rows": self.min_rows}
         depth: dict[str, Any] = {"max_depth": self.max_depth}
         timed: dict[str, Any] = {"time_limit": seconds}
@@ -113,9 +142,12 @@ class Setting:
 
     def check(self, methods: tuple[str, ...]) -> None:
         """Raise an error in one sentence for settings that cannot work."""
-        unknown = [method for method in methods if method not in METHODS]
+        unknown = [method for method in methods if method not in METHODS and method not in self.own]
         if unknown or not methods:
-            raise ValueError(f"Unknown method {', '.join(unknown)}: choose among {', '.join(METHODS)}.")
+            raise ValueError(
+                f"Unknown method {', '.join(unknown)}: choose among {', '.join(METHODS)}, or give a partitioner, "
+                "Greedy(max_depth=2) for instance."
+            )
         if self.task not in TASKS:
             raise ValueError(f"task must be one of {', '.join(map(repr, TASKS))}, not {self.task!r}.")
         if self.task == "classification":
@@ -132,3 +164,21 @@ class Setting:
             raise ValueError(f"The time limit must be a non-negative number of seconds, not {self.time_limit}.")
         for method in methods:
             self.estimator(method)._check_parameters()
+
+
+def _name(method: Any) -> str:
+    """The name of a method in tables."""
+    return method if isinstance(method, str) else " ".join(repr(method).split())
+
+
+def _limited(partitioner: Partitioner, seconds: float | None) -> Partitioner:
+    """A partitioner with at most so many seconds, if it has a time limit."""
+    if seconds is None or "time_limit" not in partitioner.get_params(deep=False):
+        return partitioner
+    limit = partitioner.get_params(deep=False)["time_limit"]
+    return clone(partitioner).set_params(time_limit=seconds if limit is None else min(limit, seconds))
+
+
+def description(method: str) -> str:
+    """A method in words; a partitioner that has no name is described by itself."""
+    return METHODS[method][1] if method in METHODS else "own partitioner"

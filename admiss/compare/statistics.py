@@ -17,7 +17,7 @@ from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compile_kernels
 from admiss.compare.references import LINEAR, PENALTIES
 from admiss.compare.run import LATE, STOPPED, Run
-from admiss.compare.setting import DEFAULT_METHODS, Setting
+from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
@@ -31,6 +31,7 @@ from admiss.streaming.fitting import adopt_features
 from admiss.streaming.statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
+from formulations.certificate import clock
 from formulations.leaves.cost import LeafCost
 from formulations.losses import Squared
 
@@ -41,7 +42,7 @@ NOT_TRUNCATED = "Scores of cross-validation are those of predictions that are no
 def compare_statistics(
     statistics: RowStatistics,
     *,
-    methods: tuple[str, ...] = DEFAULT_METHODS,
+    methods: Methods = DEFAULT_METHODS,
     setting: Setting | None = None,
     title: str = "data",
     notes: tuple[str, ...] = (),
@@ -69,7 +70,8 @@ def compare_statistics(
     >>> compare_statistics(statistics, setting=setting).table["leaves"].tolist()[:3]
     [1.0, 3.0, 4.0]
     """
-    setting = replace(setting or Setting(), folds=0 if statistics.folds is None else statistics.n_folds)
+    setting, methods = (setting or Setting()).naming(methods)
+    setting = replace(setting, folds=0 if statistics.folds is None else statistics.n_folds)
     if setting.task != "regression" or setting.loss_name != "squared":
         raise ValueError(
             "Row statistics suffice for regression with the squared loss only: compare other losses in memory."
@@ -124,7 +126,7 @@ class _StatisticsRun(Run):
         self.references = [REFERENCE] if setting.references and data.folds else []
 
     def _fit(self, name: str, seconds: float | None) -> None:
-        start = time.perf_counter()
+        start = clock()
         if name in self.references:
             model = self._linear(self._ridge(np.arange(self.statistics.n_folds)))
             self.status[name] = "-"
@@ -135,7 +137,7 @@ class _StatisticsRun(Run):
             model.fit_statistics(self.statistics, self.settle)
         sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
         self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
-        self.scores[name], self.seconds[name], self.models[name] = {}, time.perf_counter() - start, model
+        self.scores[name], self.seconds[name], self.models[name] = {}, clock() - start, model
         status = self.status.setdefault(name, model.certificate_.status)
         if status == "interrupted":
             raise KeyboardInterrupt

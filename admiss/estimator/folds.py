@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from admiss.estimator.seeds import read_random_state
 from admiss.patterns import PatternTable
@@ -98,6 +99,9 @@ def _splits(cv: Any, X: FloatArray, y: FloatArray) -> list[Split]:
     """Rows to train on and held-out rows, by a splitter or as they are given."""
     refusal = ValueError("cv must be a number of folds, a splitter, or a list of pairs (train, test) of rows of X.")
     rows = np.arange(len(X))
+    if not isinstance(cv, type) and _needs_groups(cv):
+        kind = type(cv).__name__
+        raise ValueError(f"{kind} needs groups: give its folds, cv=list({kind}(..).split(X, y, groups)).")
     try:
         cv = cv if cv is None or hasattr(cv, "split") else [(rows[train], rows[test]) for train, test in cv]
     except (TypeError, ValueError, IndexError) as error:
@@ -106,6 +110,10 @@ def _splits(cv: Any, X: FloatArray, y: FloatArray) -> list[Split]:
         return [(rows[train], rows[test]) for train, test in check_cv(cv).split(X, y)]
     except (TypeError, IndexError) as error:
         raise refusal from error
+
+
+def _needs_groups(splitter: Any) -> bool:
+    return "groups" in getattr(getattr(get_routing_for_object(splitter), "split", None), "requests", ())
 
 
 def pattern_strata(M: BoolArray, labels: IntArray | None, n_folds: int) -> IntArray:

@@ -14,6 +14,7 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_arguments,
     refuse_extremes,
     unchanged_on_error,
     without_traces,
@@ -44,7 +45,7 @@ class SearchedModel(AllowsMissing, BaseEstimator):
     def _select(self, rows: FoldedRows, grid: Any) -> Any:
         """Set ``cv_results_`` and ``best_*``, and return the selected estimator, not yet fitted."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
         """Select a model by cross-validation and fit it on all rows.
 
         Parameters
@@ -55,7 +56,10 @@ class SearchedModel(AllowsMissing, BaseEstimator):
             Target, or class labels.
         sample_weight : array of shape (n,), optional
             A weight equals that many copies of the row.
+        **unknown
+            Refused. Folds of groups are given as ``cv=list(GroupKFold(5).split(X, y, groups))``.
         """
+        refuse_arguments(self, unknown)
         grid = self._read_grid()
         with unchanged_on_error(self):
             self.best_estimator_ = self._select(self._read_rows(X, y, sample_weight), grid).fit(X, y, sample_weight)

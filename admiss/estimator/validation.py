@@ -4,7 +4,7 @@ Features may be numpy arrays, nested lists, or data frames that narwhals support
 pyarrow). NaN, None, NA and null are missing. The user's data are never modified.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from typing import Any
@@ -38,6 +38,14 @@ class AllowsMissing:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
+
+
+def refuse_arguments(estimator: Any, unknown: Iterable[str]) -> None:
+    """Refuse further arguments of fit in the name of the class; Python would name the base class that defines it."""
+    for name in unknown:
+        folds = name == "groups" and "cv" in estimator.get_params(deep=False)
+        advice = ": give the folds of groups as cv=list(GroupKFold(5).split(X, y, groups)) instead" if folds else ""
+        raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument '{name}'{advice}.")
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:

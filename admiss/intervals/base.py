@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.estimator.frames import GivesFrames
 from admiss.estimator.notices import warn
 from admiss.estimator.seeds import read_random_state
-from admiss.estimator.validation import AllowsMissing, feature_names, is_number, read_features, unchanged_on_error
+from admiss.estimator.validation import (
+    AllowsMissing,
+    feature_names,
+    is_number,
+    read_features,
+    refuse_arguments,
+    unchanged_on_error,
+)
 from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
 from admiss.intervals.coverage import CoverageReport, coverage_report
 from admiss.intervals.masking import exact_thresholds
@@ -61,11 +68,13 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
     def _levels(self) -> list[float]:
         return [float(level) for level in np.atleast_1d(self.confidence_level)]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
         """Fit the estimator on a random part of the rows, and calibrate on the others.
 
         With ``prefit=True`` all rows calibrate; with ``calibration_size=0`` none, and ``conformalize`` has to follow.
+        Further arguments are refused.
         """
+        refuse_arguments(self, unknown)
         self._check_parameters()
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)

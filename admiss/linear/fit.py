@@ -23,7 +23,6 @@ the domain of the conjugate, orthogonal to the columns without penalty up to rou
 l1 penalties require. With a structure on W the bound is that of the solver, and theta is q_i l'(y_i, z_i) as it is.
 """
 
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -39,7 +38,7 @@ from admiss.linear.penalty import OVERWHELMING, Penalty
 from admiss.linear.squared_fit import solve_squared
 from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
 from formulations.arrays import FloatArray
-from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
 from formulations.erm.dual_bound import gap_tolerance
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
@@ -78,7 +77,7 @@ def solve_program(
 
 def _nothing(y: FloatArray, s: FloatArray, loss: Loss) -> Certificate:
     """The certificate of a model without columns."""
-    start, q = time.perf_counter(), s / s.sum()
+    start, q = clock(), s / s.sum()
     value = float(q @ loss.value(y, np.zeros_like(y)))
     theta = q * loss.derivative(y, np.zeros_like(y)) if loss.smooth else None
     return closed_form(value, len(y), theta, start)
@@ -106,7 +105,7 @@ def _solve_without_large_penalties(
 
     Its bound is that of smaller penalties, and so holds; its objective is the stated one.
     """
-    start, (X, y, s) = time.perf_counter(), rows
+    start, (X, y, s) = clock(), rows
     large = np.maximum(penalty.l1, penalty.l2) > TOO_LARGE
     w, found = _solve(design, rows, loss, penalty.at_most(TOO_LARGE), solver, change)
     w[large] = 0.0

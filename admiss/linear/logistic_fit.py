@@ -1,6 +1,5 @@
 """Fits of the logistic loss: a path in centred columns to the penalty of the fit, then a proof from the rows."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ from admiss.linear.logistic_problem import LogisticProblem, is_separable, outsid
 from admiss.linear.penalty import Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, certify
+from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.optimality import polish
 from formulations.erm.risk import EmpiricalRisk, null_risk
@@ -24,7 +23,7 @@ def solve_logistic(
     design: Design, whole: EmpiricalRisk, penalty: Penalty, solver: str, fast: bool, structure: Structure | None
 ) -> Fit:
     """The fit of the logistic loss, without the rows of cells with a single class."""
-    start = time.perf_counter()
+    start = clock()
     certain, risk = outside_one_class_cells(design, whole)
     dual = np.zeros(len(whole.y))
     if not len(risk.y):
@@ -44,7 +43,7 @@ def solve_logistic(
 
 def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit | None:
     """The fit, or None if the optimality conditions could not be met."""
-    start = time.perf_counter()
+    start = clock()
     problem = LogisticProblem.of(risk, free, np.zeros(len(free)))
     projected, k, l1, l2 = problem.projected, ~free, penalty.l1, penalty.l2
     gradient = np.abs(projected.risk.gradient(np.zeros(len(k))))

@@ -1,7 +1,5 @@
 """Fits of the squared loss: by the quadratic in the penalised columns, or by least squares of minimum norm."""
 
-import time
-
 import numpy as np
 
 from admiss._version import __version__
@@ -11,7 +9,7 @@ from admiss.linear.penalty import Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, risk_of, solve_stated
 from admiss.linear.weighted_rows import Shift, WeightedRows, shift_of
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, certify
+from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
 from formulations.erm.quadratic_path import Path, quadratic_path
 from formulations.erm.ridge_path import RidgeProblem
@@ -51,7 +49,7 @@ def solve_squared(
     change: FloatArray,
 ) -> Fit:
     """The fit of the squared loss, certified from its rows."""
-    start = time.perf_counter()
+    start = clock()
     rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s), keep=True)
     if fast:
         found = _fit_squared(rows, penalty, change)

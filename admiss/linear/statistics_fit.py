@@ -5,8 +5,6 @@ The moments of the statistics take the place of those of the rows; the engine is
 penalty. Otherwise the certificate has no bound but 0, and says so.
 """
 
-import time
-
 import numpy as np
 
 from admiss._version import __version__
@@ -18,7 +16,7 @@ from admiss.linear.penalty import OVERWHELMING, Penalty
 from admiss.linear.squared_fit import fit_moments
 from admiss.linear.stated_program import Fit
 from formulations.arrays import FloatArray
-from formulations.certificate import certify
+from formulations.certificate import certify, clock
 from formulations.erm.dual_bound import gap_tolerance
 from formulations.erm.gram_bound import gram_bound
 
@@ -30,7 +28,7 @@ DEPENDENT = 1e-10
 
 def solve_sums(sums: TrainingSums, design: Design, penalty: Penalty) -> Fit | None:
     """Coefficients of the columns of the design, and their certificate; None if the conditions are not met."""
-    start = time.perf_counter()
+    start = clock()
     unit = float(power_of_two(sums.summary().size[-1]))
     scaled, change = design.in_powers_of_two()
     stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)

@@ -1,6 +1,5 @@
 """The best partition into boxes, by set partitioning (:mod:`formulations.boxes.partition`)."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
@@ -12,6 +11,7 @@ from admiss.partition.partition import Partition, box_partition
 from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
 from admiss.patterns import PatternTable
 from formulations.boxes.partition import solve_box_partition
+from formulations.certificate import clock
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
 from formulations.trees.dynamic_program import leaves_of
@@ -62,7 +62,7 @@ class BoxPartition(Partitioner):
     ) -> Partition:
         """Solve the program, starting from the best tree."""
         compile_loops()
-        start = time.perf_counter()
+        start = clock()
         limits = self.limits(statistics, feature_names)
         most = min(len(statistics.patterns), max(1, statistics.n_rows // limits.rows))
         # boxes can be more than the leaves of a tree of that depth
@@ -86,7 +86,7 @@ class BoxPartition(Partitioner):
             solver=self.solver,
             time_limit=time_left(self.time_limit, start),
         )
-        certificate = replace(certificate, seconds=time.perf_counter() - start)
+        certificate = replace(certificate, seconds=clock() - start)
         greedy = cheaper_greedy(leaf_cost, limits, certificate, start)
         return greedy or box_partition(statistics, found, certificate)
 

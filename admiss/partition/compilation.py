@@ -6,7 +6,6 @@ import numpy as np
 
 from admiss.partition.base import Limits
 from admiss.partition.greedy import grow_greedily
-from admiss.terminal.progress import waiting
 from formulations.groups.compilation import compile_loops as compile_search
 from formulations.groups.proven_groups import proven_groups
 from formulations.leaves.box_costs import box_costs
@@ -14,7 +13,6 @@ from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.proven_tree import proven_tree
 
-LABEL = "compiling, once"
 LIMITS = Limits(2, 3, 5, np.arange(2))
 
 
@@ -22,20 +20,18 @@ LIMITS = Limits(2, 3, 5, np.arange(2))
 def compile_loops() -> None:
     """Compile or load the loops of trees and boxes, once per process."""
     leaf_cost = _small_cost(1.0)
-    with waiting(LABEL):
-        grow_greedily(leaf_cost, LIMITS)
-        boxes = box_costs(leaf_cost, LIMITS.features, LIMITS.depth, LIMITS.rows)
-        proven_tree(leaf_cost, boxes, LIMITS.leaves)
+    grow_greedily(leaf_cost, LIMITS)
+    boxes = box_costs(leaf_cost, LIMITS.features, LIMITS.depth, LIMITS.rows)
+    proven_tree(leaf_cost, boxes, LIMITS.leaves)
 
 
 @cache
 def compile_group_loops() -> None:
     """Compile or load the loops of groups, once per process, with those of leaves that are nearly singular."""
     leaf_cost = _small_cost(0.0)
-    with waiting(LABEL):
-        grow_greedily(leaf_cost, LIMITS)
-        compile_search()
-        proven_groups(leaf_cost, np.zeros(4, dtype=np.int64), LIMITS.leaves, LIMITS.rows)
+    grow_greedily(leaf_cost, LIMITS)
+    compile_search()
+    proven_groups(leaf_cost, np.zeros(4, dtype=np.int64), LIMITS.leaves, LIMITS.rows)
 
 
 def _small_cost(ridge: float) -> SquaredLeafCost:

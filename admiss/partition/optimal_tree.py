@@ -5,7 +5,6 @@ exact arithmetic, or a mixed-integer program, whose bound is the solver's, choos
 computations.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,7 +23,7 @@ from admiss.partition.proof import (
     one_leaf,
     unproven,
 )
-from formulations.certificate import SOLVERS_BOUND, Certificate, certify
+from formulations.certificate import SOLVERS_BOUND, Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
@@ -88,7 +87,7 @@ class OptimalTree(Partitioner):
     ) -> Partition:
         """Find the tree."""
         compile_loops()
-        start = time.perf_counter()
+        start = clock()
         limits = self.limits(statistics, feature_names)
         if limits.leaves < 2:
             return tree_partition(statistics, None, one_leaf(leaf_cost, start))

@@ -1,6 +1,5 @@
 """The best division into arbitrary groups of patterns, by column generation (:mod:`formulations.groups`)."""
 
-import time
 from collections.abc import Sequence
 from numbers import Integral
 
@@ -12,6 +11,7 @@ from admiss.partition.greedy import grow_greedily
 from admiss.partition.partition import Partition, box_labels, group_partition
 from admiss.partition.proof import certified, deadline, one_leaf, unproven
 from admiss.terminal.progress import gap_counter
+from formulations.certificate import clock
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.proven_groups import is_provable, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -74,7 +74,7 @@ class PatternGroups(Partitioner):
         limits = self.limits(statistics, feature_names)
         if limits.leaves > 1 and self.time_limit != 0:
             compile_group_loops()
-        start = time.perf_counter()
+        start = clock()
         if limits.leaves < 2:
             labels = np.zeros(len(statistics.patterns), dtype=np.int64)
             return group_partition(statistics, labels, one_leaf(leaf_cost, start))

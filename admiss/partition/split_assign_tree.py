@@ -1,6 +1,5 @@
 """The best tree by the textbook mixed-integer formulation (:mod:`formulations.trees.split_assign`)."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,7 +7,7 @@ from admiss.partition.base import Features, Limits, Partitioner
 from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.proof import DISAGREE, certified, enumerated_boxes
-from formulations.certificate import SOLVERS_BOUND, Certificate
+from formulations.certificate import SOLVERS_BOUND, Certificate, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.trees.dynamic_program import Tree
@@ -60,7 +59,7 @@ class SplitAssignTree(Partitioner):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Solve the program, starting from the greedy tree, and confirm its tree by the dynamic program."""
-        start = time.perf_counter()
+        start = clock()
         limits = self.limits(statistics, feature_names)
         tree, certificate = solve_split_assign_tree(
             leaf_cost,

@@ -9,7 +9,8 @@ instances of unit u, a comparison is the paired t test of d_1, .., d_J with mean
 
 Units that are independent have r = 0. Random splits of one data set share its rows: if all instances are of one data
 set, the splits are the units and r = n_test / n_train (Nadeau and Bengio, 2003, Inference for the generalization
-error).
+error). A data set is what the field ``dataset`` of instances names, or a table that instances share
+(:mod:`admiss.study.shared_rows`).
 
 The m tests of a table are adjusted together (Holm, 1979): in the order p_1 <= .. <= p_m the adjusted p_k is the maximum
 of min(1, (m - j + 1) p_j) over j <= k. Rejections at 5 % are then all right with probability 95 % or more, however the
@@ -27,6 +28,7 @@ import polars as pl
 from scipy.stats import t as student
 
 LEVEL = 0.95
+DATA_SETS = "data sets"
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
 # Relative to the two values, a smaller difference is a tie; relative to the mean, a smaller deviation is none.
 TIE, NO_DEVIATION = 1e-12, 1e-9
@@ -134,9 +136,9 @@ def paired_differences(rows: pl.DataFrame, reference: str) -> pl.DataFrame:
 
 def overlap(rows: pl.DataFrame) -> float:
     """The ratio n_test / n_train if all rows are of one data set that was split several times, otherwise 0."""
-    if not {"dataset", "n_train", "n_test"} <= set(rows.columns) or rows["dataset"].null_count():
+    if not {"unit_kind", "n_train", "n_test"} <= set(rows.columns) or set(rows["unit_kind"]) != {DATA_SETS}:
         return 0.0
-    if rows["dataset"].n_unique() != 1 or rows["repetition"].n_unique() < 2:
+    if rows["unit"].n_unique() != 1 or rows["repetition"].n_unique() < 2:
         return 0.0
     ratio = rows.select((pl.col("n_test") / pl.col("n_train")).mean()).item()
     return 0.0 if ratio is None else float(ratio)

@@ -96,7 +96,11 @@ def _named(X: Any, names: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class Made:
-    """Rows made by a function without arguments, or of the seed of the instance."""
+    """Rows made by a function without arguments, or of the seed of the instance.
+
+    Whether its replicates are fresh draws or splits of one table is seen by the rows, see
+    :mod:`admiss.study.shared_rows`.
+    """
 
     name: str
     function: Callable[..., Any]

@@ -31,6 +31,8 @@ class Outcome:
         Number of that process.
     sources : dict
         The sources by their parts, if that process has not reported them before.
+    rows : str
+        Sketch of the rows of the instance, see :mod:`admiss.study.shared_rows`; empty if there is none.
     """
 
     status: str
@@ -41,6 +43,7 @@ class Outcome:
     origin: dict[str, str] = field(default_factory=dict)
     pid: int = 0
     sources: dict[str, str] = field(default_factory=dict)
+    rows: str = ""
 
 
 def plain_scores(scores: Any) -> dict[str, Any]:

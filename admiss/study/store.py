@@ -4,6 +4,7 @@
     runs        the commands that wrote, with scale, versions and machine
     cells       one row per cell: recipe, seed, status, reason, scores, and their provenance
     sources     the parts of the sources of cells, by digest; stores of earlier versions have none
+    instances   sketches of their rows (:mod:`admiss.study.shared_rows`); stores of earlier versions have none
 
 Only the coordinator writes, in one transaction the cells that have ended since the last one. In WAL mode with
 ``synchronous = FULL`` a commit is on the disk when it returns: neither ``kill -9`` nor a power failure loses a cell
@@ -48,6 +49,7 @@ class Store:
         self.folder = Path(folder)
         self.path = self.folder / FILE
         self._written: set[str] = set()
+        self._sketched: dict[str, str] = {}  # the last one: cells of an instance arrive together
         self._lock: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
         self._count = WriteCount(self.path)
@@ -102,9 +104,10 @@ class Store:
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
         recipe = cell.recipe
+        instance = json.dumps(recipe["instance"])
         row = {
             "key": cell.key,
-            "instance": json.dumps(recipe["instance"]),
+            "instance": instance,
             "method": json.dumps(recipe["method"]),
             "seed": cell.seed,
             "status": outcome.status,
@@ -117,6 +120,9 @@ class Store:
             "finished": now(),
         }
         self._write("cells", row)
+        if outcome.rows and self._sketched.get(instance) != outcome.rows:
+            self._write("instances", {"instance": instance, "sketch": outcome.rows})
+            self._sketched = {instance: outcome.rows}
 
     def add_sources(self, digest: str, parts: Mapping[str, str]) -> None:
         """Write the parts of sources, unless they are known or empty."""
@@ -173,9 +179,16 @@ class Store:
 
     def sources(self) -> dict[str, dict[str, str]]:
         """The parts of the sources of cells, by digest."""
-        if not self._dicts("SELECT name FROM sqlite_master WHERE name = 'sources'"):
-            return {}
-        return {row["digest"]: json.loads(row["parts"]) for row in self._dicts("SELECT * FROM sources")}
+        return {row["digest"]: json.loads(row["parts"]) for row in self._added("sources")}
+
+    def sketches(self) -> dict[str, str]:
+        """Sketches of the rows of instances, by the instance as JSON."""
+        return {row["instance"]: row["sketch"] for row in self._added("instances")}
+
+    def _added(self, table: str) -> list[dict[str, Any]]:
+        """The rows of a table that stores of earlier versions do not have."""
+        known = self._dicts(f"SELECT name FROM sqlite_master WHERE name = '{table}'")
+        return self._dicts(f"SELECT * FROM {table}") if known else []
 
     def scales(self) -> list[str]:
         """The distinct scales of those commands."""

@@ -35,7 +35,11 @@ CREATE TABLE cells (
 );
 COMMIT;
 """
-SOURCES = "CREATE TABLE IF NOT EXISTS sources (digest TEXT PRIMARY KEY, parts TEXT NOT NULL)"
+# Tables that stores of earlier versions do not have.
+ADDED = (
+    "CREATE TABLE IF NOT EXISTS sources (digest TEXT PRIMARY KEY, parts TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS instances (instance TEXT PRIMARY KEY, sketch TEXT NOT NULL)",
+)
 
 
 def locked(folder: Path) -> sqlite3.Connection:
@@ -94,7 +98,8 @@ def opened(path: Path, write: bool) -> sqlite3.Connection:
             connection, found = _checked(path, "mode=ro&immutable=1")
         if write:
             connection.execute("PRAGMA synchronous = FULL")
-            connection.execute(SOURCES)
+            for table in ADDED:
+                connection.execute(table)
     if found != "ok":
         connection.close()
         raise EngineError(damaged(path, " ".join(found.split())))

@@ -42,7 +42,8 @@ class Study(Plan):
         Each a dataclass with a method ``make`` that returns rows, a :class:`~admiss.study.instances.Table`, or a pair
         of a name and a function that makes rows (or the rows themselves). Rows are X and y, which are split at random,
         or X_train, X_test, y_train and y_test. With a dict such as ``{"smoke": [..], "full": [..]}`` a run chooses a
-        scale.
+        scale. Instances are independent units of intervals if their rows are fresh; those of one data set, by their
+        field ``dataset`` or because they share rows (:mod:`admiss.study.shared_rows`), are not.
     methods : dict
         From names to estimators of scikit-learn, or functions of the rows (and a seed) that return a number, a dict of
         numbers, or a fitted model.
@@ -54,7 +55,8 @@ class Study(Plan):
     settings : tuple of str
         Fields of instances by which tables and figures are made; by default those that vary.
     replicates : int
-        Number of seeds, and with them random splits, of every instance (of its field ``replicate``).
+        Number of seeds, and with them random splits, of every instance (of its field ``replicate``). Replicates that
+        share rows are splits of one data set, whose intervals are those of Nadeau and Bengio (2003).
     test_share : float
         Share of test rows in random splits.
     products : callable

@@ -7,11 +7,15 @@ The row of a :class:`~admiss.study.plan.Best` has the scores of the member with 
 among equals), the seconds of all members (``shared_seconds``, work that every member reports, is counted once), and all
 their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one has.
 
+``shared_rows`` names the table that an instance has in common with others (:mod:`admiss.study.shared_rows`), and is
+``none`` if it has rows of its own; it is null if its rows are not recorded, as in cells of earlier versions, or it has
+a field ``dataset``.
+
 Columns that are computed from others are those of the study (:attr:`~admiss.study.plan.Plan.derived`).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ import polars as pl
 
 from admiss.study.plan import Best, Plan
 from admiss.study.run import grid_keys
+from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS, shared_tables
 from admiss.study.store import Store
 
 FIXED: dict[str, Any] = {
@@ -37,6 +42,7 @@ FIXED: dict[str, Any] = {
     "digest": pl.String,
     "machine": pl.String,
     "finished": pl.String,
+    SHARED_ROWS: pl.String,
 }
 COPIED = ("key", "status", "reason", "elapsed", "version", "digest", "machine", "finished")
 Row = dict[str, Any]
@@ -51,15 +57,30 @@ def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
     keys = grid_keys(store, study)
     rows = [row for row in store.rows() if row["key"] in keys]
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
-    flat = [_flat(row, fields) for row in [*rows, *best_rows(rows, study.best)]]
+    tables = _tables(store, {_text(row["instance"]) for row in rows})
+    flat = [
+        {**_flat(row, fields), SHARED_ROWS: tables.get(_text(row["instance"]))}
+        for row in [*rows, *best_rows(rows, study.best)]
+    ]
     return study.derived(_frame(flat, study.metrics))
+
+
+def _tables(store: Store, instances: Collection[str]) -> dict[str, str]:
+    """The entries of ``shared_rows`` by instance."""
+    recorded = {_text(json.loads(instance)): sketch for instance, sketch in store.sketches().items()}
+    sketches = {instance: sketch for instance, sketch in recorded.items() if instance in instances}
+    return dict.fromkeys(sketches, NO_TABLE) | shared_tables(sketches)
+
+
+def _text(instance: Mapping[str, Any]) -> str:
+    return json.dumps(instance, sort_keys=True)
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:
     """Rows of choices among methods, in the form of the rows of the store."""
     instances: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
-        members = instances.setdefault(json.dumps(row["instance"], sort_keys=True), {})
+        members = instances.setdefault(_text(row["instance"]), {})
         members.setdefault(row["method"]["name"], []).append(row)
     found = []
     for members in instances.values():

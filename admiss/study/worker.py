@@ -34,6 +34,7 @@ from typing import IO, Any
 
 from admiss.study.outcome import Outcome, plain_scores
 from admiss.study.plan import Cell, EngineError
+from admiss.study.shared_rows import row_sketch
 from admiss.study.sources import Sources
 from admiss.study.sources.origin import origin
 
@@ -77,6 +78,7 @@ def main() -> None:
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(_protected_input(), jobs), daemon=True).start()
     computer = Computer()
+    computer.sources.library.supply_imports()
     write_frame(reports, ("ready", origin()))
     while True:
         pickled, seconds, gigabytes = jobs.get()
@@ -132,6 +134,7 @@ class Computer:
         self.reported: set[str] = set()
         self.instance: Any = None
         self.rows: Any = None
+        self.sketch = ""
 
     def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[str, dict[str, str]], None]) -> Outcome:
         """Compute a pickled cell; every exception becomes a failed outcome."""
@@ -144,11 +147,13 @@ class Computer:
             if self.instance != cell.instance:
                 self.instance, self.rows = None, None
                 self.rows = cell.instance.make()
+                # An instance with a field ``dataset`` says itself what it is made of.
+                self.sketch = "" if hasattr(cell.instance, "dataset") else row_sketch(self.rows)
                 self.instance = cell.instance
             rows = copy.deepcopy(self.rows)
             start = time.monotonic()
             scores = plain_scores(cell.method.run(rows, cell.seed, **cell.method.parameters))
-            return self._ended("done", start, scores=scores)
+            return self._ended("done", start, scores=scores, rows=self.sketch)
         except MemoryError:
             self.instance, self.rows = None, None
             return self._ended("failed", start, reason=memory_reason(gigabytes), details=_last_lines())

@@ -30,7 +30,6 @@ bound, the lower ends of its boxes are computed from rows, and the steps are rep
 Costs are in units of U, which makes the tolerances of the solver relative.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +37,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.boxes.enumeration import best_partition
-from formulations.certificate import Certificate, certify
+from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
@@ -142,7 +141,7 @@ def solve_box_partition(
     time_limit : float, optional
         Seconds.
     """
-    started = time.perf_counter()
+    started = clock()
     require_solver(solver)
     search = _Search(leaf_cost, boxes, max_leaves, leaves_of(start), solver, time_limit, started)
     try:

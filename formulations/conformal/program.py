@@ -53,14 +53,13 @@ A sum to -u, and so does eta_i >= -a: with fewer than (1 - a) / a calibration ro
 wants nested sets takes the largest threshold of the lower levels that are asked for, which keeps the coverage above.
 """
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, SolverError, certify
+from formulations.certificate import Certificate, SolverError, certify, clock
 from formulations.linear_solver import solve_linear
 
 # Share by which a solver stays below the limit u = 1 - a.
@@ -117,7 +116,7 @@ def solve_threshold(problem: ThresholdProblem, phi: FloatArray, u: float) -> tup
     SolverError
         If the solver proves neither optimality nor infeasibility.
     """
-    start = time.perf_counter()
+    start = clock()
     if not phi.any():
         return np.inf, None
     used = problem.basis.any(axis=0)

@@ -25,7 +25,6 @@ squared loss and the mean of the logistic loss plus the same penalty, with penal
     squared   lambda_g v_k = lambda_k / 2          logistic   lambda_g v_k = lambda_k
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -35,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, Certificate, SolverError, certify
+from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
 from formulations.erm.dual_bound import Rows, attained, gap_tolerance, prove
 from formulations.erm.optimality import optimality_residual, polish
@@ -173,7 +172,7 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
     """
     if solver not in cp.installed_solvers():
         raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
-    start = time.perf_counter()
+    start = clock()
     compiled, a1, a2, zero = _within_reach(compiled, a1, a2)
     compiled.a1.value = a1 * compiled.sigma / compiled.factor
     compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor

@@ -17,12 +17,12 @@ search of all patterns can be finished. If there is time for no larger blocks, b
 again, a better order of the patterns is searched for.
 """
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 from formulations.arrays import IntArray
+from formulations.certificate import clock
 from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.search import GroupSearch
 from formulations.groups.slices import SHARE, Layout, OrderSearch, block_choice
@@ -44,17 +44,17 @@ def bound_by_blocks(
     rng: np.random.Generator,
     report: Callable[[float], None],
 ) -> None:
-    """Report the bounds of some layouts; ``labels`` is a good partition, ``deadline`` is on ``time.perf_counter()``."""
+    """Report the bounds of some layouts; ``labels`` is a good partition, ``deadline`` is on ``clock()``."""
     P = c.patterns
     layout = Layout(-(-P // FIRST), 1)
     orders, per_block, finished = OrderSearch(c, layout, max_groups, labels, rng), 0.0, True
     while finished and layout.blocks > 1:
         if orders.improve(deadline):
-            started = time.perf_counter()
+            started = clock()
             bound, finished = bound_of_layout(c, layout, layout.cut(orders.best), max_groups, deadline, rng)
             report(bound)
-            per_block = (time.perf_counter() - started) / layout.blocks
-        larger = _next_layout(P, layout, per_block, deadline - time.perf_counter())
+            per_block = (clock() - started) / layout.blocks
+        larger = _next_layout(P, layout, per_block, deadline - clock())
         if larger is None:
             return
         if larger != layout:
@@ -77,7 +77,7 @@ def bound_of_layout(
     """The bound from the blocks of a layout, and whether all were searched to the end."""
     total, all_finished = 0.0, True
     for i, members in enumerate(blocks):
-        now = time.perf_counter()
+        now = clock()
         end = now + max(0.0, deadline - now) / (len(blocks) - i)
         search = GroupSearch(
             block_choice(c, members, layout), max_groups, None, end - now, int(rng.integers(2**32)), restarts=RESTARTS

@@ -6,11 +6,10 @@ trees (:mod:`formulations.trees.proven_tree`), the lower ends of its groups are 
 closed. In the first of these rounds, all groups whose Gram matrix says nothing are computed: they look cheapest.
 """
 
-import time
-
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
+from formulations.certificate import clock
 from formulations.groups.subsets import best_groups_of_costs
 from formulations.leaves.cholesky import LOWER, leaf_costs
 from formulations.leaves.squared import SquaredLeafCost
@@ -40,7 +39,7 @@ def proven_groups(
     max_groups, min_rows : int
         Most groups, and fewest rows of a group; all patterns together are always allowed.
     deadline : float
-        On ``time.monotonic()``; after it, the gap may be open.
+        On ``clock()``; after it, the gap may be open.
     """
     P = len(leaf_cost.rows.patterns)
     lower = _lower_ends(leaf_cost, min_rows)
@@ -57,7 +56,7 @@ def proven_groups(
             groups |= set((np.flatnonzero(lower[1:] == 0.0) + 1).tolist())
         new = groups - refined
         closed = objective - bound <= tolerance_of(leaf_cost, objective)
-        if closed or not new or time.monotonic() > deadline:
+        if closed or not new or clock() > deadline:
             return best, objective, bound
         for group in new:
             members = np.flatnonzero(group >> np.arange(P) & 1)

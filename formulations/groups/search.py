@@ -23,12 +23,12 @@ bound is next.
 
 import heapq
 import math
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 from formulations.arrays import BoolArray, IntArray
+from formulations.certificate import clock
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.joining import MOST_JOINED, join_groups, small_groups
 from formulations.groups.master import TOLERANCE, choose_groups
@@ -82,7 +82,7 @@ class GroupSearch:
     ) -> None:
         self.choice, self.max_groups, self.start, self.on_progress = choice, max_groups, start, on_progress
         self.bound_by_blocks, self.restarts = bound_by_blocks, restarts
-        self.started = time.perf_counter()
+        self.started = clock()
         self.deadline = math.inf if time_limit is None else self.started + time_limit
         self.seed, self.rng = random_state, np.random.default_rng(random_state)
         self.one_group = np.zeros(choice.patterns, dtype=np.int64)
@@ -140,7 +140,7 @@ class GroupSearch:
         return ROUNDING * float(self.choice.quadratics[:, -1, -1].sum())
 
     def late(self) -> bool:
-        return time.perf_counter() >= self.deadline
+        return clock() >= self.deadline
 
     def report(self) -> None:
         if self.on_progress is not None:
@@ -211,7 +211,7 @@ class GroupSearch:
         """A good partition into some of the groups of the relaxation."""
         groups, prices = relaxation.groups, relaxation.prices
         reduced = np.array([c.cost(member) for member in groups]) - groups @ prices
-        left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
+        left = None if self.deadline == math.inf else max(0.0, self.deadline - clock())
         selected = choose_groups(groups, reduced, self.max_groups, left)
         if selected is not None:
             self.offer_improved(part, selected)

@@ -14,12 +14,12 @@ fail at the first stage, in which the exchange starts from the divisions known f
 blocks.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from formulations.arrays import IntArray
+from formulations.certificate import clock
 from formulations.groups.exchange import improved_partition
 from formulations.groups.pricing.choice import GroupChoice
 
@@ -77,14 +77,14 @@ class OrderSearch:
 
     def improve(self, deadline: float) -> bool:
         """Search for a better order, for a share of the time until ``deadline`` at most; False if none is found."""
-        before, now, ended = self.highest, time.perf_counter(), 0
+        before, now, ended = self.highest, clock(), 0
         end = now + SHARE * (deadline - now)
-        while ended < MOST_ORDERS and time.perf_counter() < end:
+        while ended < MOST_ORDERS and clock() < end:
             order = self._next()
             blocks = self.layout.cut(order)
             for starts in STAGES:
                 value = sum(self._estimate(members, starts, end) for members in blocks)
-                if value <= self.value or (self.highest > -np.inf and time.perf_counter() >= end):
+                if value <= self.value or (self.highest > -np.inf and clock() >= end):
                     self.failed += 1
                     ended += self.failed > PATIENCE * self.c.patterns
                     break
@@ -120,7 +120,7 @@ class OrderSearch:
             if cost < value:
                 value, labels = cost, self.labels.copy()
                 labels[members] = improved
-            if time.perf_counter() >= end:
+            if clock() >= end:
                 starts = max(done, 0)
                 break
         self.divided[key] = value, labels, starts

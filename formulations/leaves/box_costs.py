@@ -9,7 +9,6 @@ of S + j. Costs are computed in advance for all boxes; they do not depend on the
 number of rows.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import comb
@@ -17,6 +16,7 @@ from math import comb
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.certificate import clock
 from formulations.leaves.box_grams import costs_with_largest
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
@@ -115,7 +115,7 @@ def box_costs(
 ) -> BoxCosts:
     """Ends of the intervals of the costs of all boxes with at most ``depth`` literals, lower ones by default.
 
-    Raises :class:`OutOfTimeError` once ``time.monotonic()`` is past the deadline.
+    Raises :class:`OutOfTimeError` once ``clock()`` is past the deadline.
     """
     depth = min(depth, len(features))
     done, total = 0, count_boxes(len(features), depth)
@@ -130,7 +130,7 @@ def box_costs(
         done += len(costs)
         if on_progress is not None:
             on_progress(done, total)
-        if time.monotonic() > deadline:
+        if clock() > deadline:
             raise OutOfTimeError
     return BoxCosts(features, depth, levels)
 

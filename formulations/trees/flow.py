@@ -18,14 +18,13 @@ only if the row can bind, Q < 2^D, and always checked: fractional values of an i
 Considering only the best last split is exact, as every last split has two leaves.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, certify
+from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.linear_solver import require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import Tree, tree_cost
@@ -173,7 +172,7 @@ def solve_optimal_tree(
 
     The bound is the solver's, computed in floating point.
     """
-    started = time.perf_counter()
+    started = clock()
     require_solver(solver)
     unit = tree_cost(boxes, start) or 1.0  # makes the tolerances of the solver relative
     trees, bound, status, version = [start], 0.0, "interrupted", ""

@@ -13,11 +13,11 @@ where there are very many patterns. So
 A tree whose leaves have all been refined has the gap of its own intervals: then no refinement can close it further.
 """
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from formulations.certificate import clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
@@ -74,7 +74,7 @@ class ProvenTree:
 def proven_tree(leaf_cost: LeafCost, boxes: BoxCosts, max_leaves: int, deadline: float = np.inf) -> ProvenTree:
     """The best tree with at most ``max_leaves`` leaves; lower ends in ``boxes`` are refined in place.
 
-    If ``time.monotonic()`` is past the deadline, the gap may be open.
+    If ``clock()`` is past the deadline, the gap may be open.
     """
     refinement = Refinement(leaf_cost, boxes)
     values = best_values(boxes, max_leaves)
@@ -86,7 +86,7 @@ def proven_tree(leaf_cost: LeafCost, boxes: BoxCosts, max_leaves: int, deadline:
         if cost < objective:
             best, objective = tree, cost
         bound *= 1.0 - ROUNDING
-        late = time.monotonic() > deadline
+        late = clock() > deadline
         closed = objective - bound <= tolerance_of(leaf_cost, objective)
         if closed or late or not (changed := refinement.refine(leaves)):
             return ProvenTree(best, objective, bound, "time limit" if late else ILL_CONDITIONED)

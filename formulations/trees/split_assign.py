@@ -42,7 +42,6 @@ models come from an interior-point method, and the big-M rows hold to the tolera
 for that, and a gap below 1e-6 of the objective counts as closed.
 """
 
-import time
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -50,7 +49,7 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate, certify
+from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import OutOfTimeError, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
@@ -104,7 +103,7 @@ class SplitAssignProblem:
 def split_assign_problem(
     leaf_cost: LeafCost, features: IntArray, depth: int, max_leaves: int, min_rows: int, deadline: float = np.inf
 ) -> SplitAssignProblem:
-    """Data of the program; raises ``OutOfTimeError`` once ``time.perf_counter()`` is past the deadline."""
+    """Data of the program; raises ``OutOfTimeError`` once ``clock()`` is past the deadline."""
     if not isinstance(leaf_cost.loss, Absolute) or leaf_cost.ridge != 0.0:
         raise ValueError("The split / assign formulation is linear: it takes the absolute loss with ridge = 0 only.")
     rows, depth = leaf_cost.rows, min(depth, len(features))
@@ -116,7 +115,7 @@ def split_assign_problem(
             members = np.flatnonzero(side == v)
             if rows.counts[members].sum() >= fewest and members.tobytes() not in models:
                 models[members.tobytes()] = leaf_cost.fit(members)
-            if time.perf_counter() > deadline:
+            if clock() > deadline:
                 raise OutOfTimeError
     residuals = np.array([rows.y[:, 0] - model.intercept[0] - rows.A @ model.weights[0] for model in models.values()])
     unit, size = float(np.abs(residuals[0]).mean()) or 1.0, np.abs(rows.A).max(axis=0)
@@ -216,7 +215,7 @@ def solve_split_assign_tree(
     time_limit : float, optional
         Seconds, including those for the models of the boxes.
     """
-    started = time.perf_counter()
+    started = clock()
     require_solver(solver)
     trees, bound, status, used = [start], 0.0, "time limit", ("HIGHS", highs_version())
     try:

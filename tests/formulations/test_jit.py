@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from importlib import metadata
 
 import numba
@@ -15,6 +16,7 @@ from numba.core.dispatcher import Dispatcher
 
 import formulations
 from formulations import jit
+from formulations.certificate import clock
 from formulations.jit import compiled
 
 
@@ -123,3 +125,59 @@ def test_garbage_collection_is_as_before_also_after_an_error(enabled):
         assert gc.isenabled() == enabled
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("name", ["real", "nothing_of_this_name"])
+def test_the_clock_stands_still_while_loops_are_compiled_also_after_an_error(name):
+    part = compiled(eval(f"lambda x: x.{name}"))
+    whole = compiled(eval("lambda x: part(x)", {"part": part}))
+    wall, start = time.perf_counter(), clock()
+    try:
+        assert whole(1.5) == 1.5
+    except numba.core.errors.TypingError:
+        assert name == "nothing_of_this_name"
+    compilation, measured = time.perf_counter() - wall, clock() - start
+    assert 0.0 <= measured < 0.5 * compilation
+    time.sleep(0.01)
+    assert clock() - start >= measured + 0.01
+
+
+ONE_FIT = """
+import json, time
+import numpy as np
+from admiss import AdaptiveClassifier
+rng = np.random.default_rng(0)
+X = np.where(rng.random((120, 3)) < 0.3, np.nan, rng.normal(size=(120, 3)))
+y = np.nansum(X, axis=1) > 0
+start = time.perf_counter()
+model = AdaptiveClassifier("affine").fit(X, y)
+print(json.dumps([model.certificate_.seconds, time.perf_counter() - start]))
+"""
+
+
+@pytest.mark.slow  # Loops are compiled once more, in an empty cache.
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize("on_a_terminal", [True, False])
+def test_the_first_fit_on_a_machine(tmp_path, on_a_terminal):
+    said = []
+    for _ in range(2):
+        reader, writer = os.openpty() if on_a_terminal else os.pipe()
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+        process = subprocess.run(
+            [sys.executable, "-c", ONE_FIT], stdout=subprocess.PIPE, stderr=writer, text=True, env=environment
+        )
+        os.write(writer, b"end")
+        text = ""
+        while not text.endswith("end"):
+            text += os.read(reader, 10_000).decode()
+        said.append(text)
+        os.close(reader)
+        os.close(writer)
+        assert process.returncode == 0, said
+        seconds, wall = json.loads(process.stdout)
+        if len(said) == 1:
+            assert wall > 1.0
+            assert seconds < 0.2 * wall
+    line = "compiling numerical code (once per machine) ..."
+    assert [text.count(line) for text in said] == [int(on_a_terminal), 0]
+    assert [text.replace(line, "").split() for text in said] == [["end"], ["end"]]

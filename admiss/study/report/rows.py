@@ -4,7 +4,8 @@ Columns are added to the rows that are done:
 
     value        the score, or what the study is compared by
     instance     a number per recipe, the same for all methods
-    unit         what standard errors are over: the data set if there is one, otherwise the instance
+    unit         what standard errors are over: the data set if there is one, otherwise the instance. A data set is
+                 what the field ``dataset`` names, or a table that instances share (``shared_rows``)
     unit_kind    the kind of unit in words
     repetition   instances that differ only in settings have the same one, such as the number of a random split
 
@@ -18,7 +19,9 @@ from dataclasses import fields
 
 import polars as pl
 
+from admiss.study.comparisons import DATA_SETS
 from admiss.study.plan import Plan
+from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS
 
 Value = Callable[[pl.DataFrame], pl.Expr]
 INSTANCES = "instances"
@@ -78,14 +81,26 @@ def _with_units(rows: pl.DataFrame, others: Sequence[str]) -> pl.DataFrame:
     """Instances of one data set are not independent."""
     unit, kind = pl.concat_str(pl.lit("instance "), pl.col("instance")), pl.lit(INSTANCES)
     repetition = unit
-    if "dataset" in rows.columns:
-        real = pl.col("dataset").is_not_null()
-        unit = pl.when(real).then(pl.col("dataset")).otherwise(unit)
-        kind = pl.when(real).then(pl.lit("data sets")).otherwise(kind)
+    known = [pl.col("dataset")] if "dataset" in rows.columns else []
+    if SHARED_ROWS in rows.columns:
+        known.append(pl.when(pl.col(SHARED_ROWS) != NO_TABLE).then(pl.col(SHARED_ROWS)))
+    if known:
+        data_set = pl.coalesce(known)
+        unit = pl.coalesce(data_set, unit)
+        kind = pl.when(data_set.is_not_null()).then(pl.lit(DATA_SETS)).otherwise(kind)
         # splits may be among the settings
         varied = [name for name in others if name not in ("kind", "dataset") and rows[name].n_unique() > 1]
-        repetition = _text(["dataset", *varied]) if varied else repetition
+        columns = [name for name in ("dataset", SHARED_ROWS) if name in rows.columns]
+        repetition = _text([*columns, *varied]) if varied else repetition
     return rows.with_columns(unit.alias("unit"), kind.alias("unit_kind"), repetition.alias("repetition"))
+
+
+def unrecorded(rows: pl.DataFrame) -> int:
+    """Number of instances that count as independent because their cells do not record the rows."""
+    if SHARED_ROWS not in rows.columns:
+        return 0
+    independent = pl.col("unit_kind") == INSTANCES
+    return rows.filter(independent & pl.col(SHARED_ROWS).is_null())["instance"].n_unique()
 
 
 def unit_words(rows: pl.DataFrame) -> str:

@@ -5,11 +5,11 @@ from typing import Any
 
 import polars as pl
 
-from admiss.study.comparisons import Comparison, compare, group_estimates, overlap
+from admiss.study.comparisons import DATA_SETS, Comparison, compare, group_estimates, overlap
 from admiss.study.plan import Plan
 from admiss.study.report.labels import Labels
 from admiss.study.report.markup import signed
-from admiss.study.report.rows import filter_names, metric_column, unit_words
+from admiss.study.report.rows import filter_names, metric_column, unit_words, unrecorded
 from admiss.study.sections import ABSENT, Section, decimals, digits
 
 # Levels at which methods are compared: those of the first settings, as long as they are no more together.
@@ -100,8 +100,13 @@ def _words(found: Sequence[Comparison], rows: pl.DataFrame, labels: Labels) -> s
             " Units are the random splits of the data set; these share rows, so that the variance is multiplied by "
             "1/J + n_test/n_train for J splits (Nadeau and Bengio, 2003)."
         )
-    elif over == "data sets" and {"n_train", "n_test"} <= set(rows.columns):
+    elif over == DATA_SETS and {"n_train", "n_test"} <= set(rows.columns):
         text += " Within one data set, units are its random splits, with the variance of Nadeau and Bengio (2003)."
+    if count := unrecorded(rows):
+        text += (
+            f" The rows of {count} instance{'s' * (count != 1)} are not recorded, as in cells of earlier versions: "
+            "these count as independent, even if they are splits of one table."
+        )
     return text
 
 

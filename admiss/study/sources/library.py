@@ -1,16 +1,21 @@
 """The modules that have been looked at: their places, their statements, and the bytes of files.
 
-A library is a snapshot: every file is read once. A process that computes cells keeps one as long as it lives, and reads
-the sources of local modules as soon as they are loaded: a file that is edited later does not change what runs there.
+A library is a snapshot: every file is read once. A process that computes cells keeps one as long as it lives, and
+executes local modules from the texts that it has read: a file that is edited later, even while it is imported, changes
+neither what runs there nor its digest.
 """
 
 import hashlib
 import sys
 import tokenize
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from types import CodeType, ModuleType
 
 from admiss.study.plan import EngineError
-from admiss.study.sources.places import Place, kind_of_path, loaded_file, place_of
+from admiss.study.sources.places import OWN, Place, kind_of_path, loaded_file, place_of
 from admiss.study.sources.statements import ModuleSource
 
 SKIPPED = {"__pycache__", "node_modules", "build", "dist", "venv"}
@@ -51,13 +56,14 @@ class Library:
         return self._modules[name]
 
     def _parsed(self, name: str, file: Path, is_package: bool) -> ModuleSource:
-        text = self._text(file)
+        text = self.text(file)
         try:
             return ModuleSource(name, text, is_package)
         except (SyntaxError, ValueError, RecursionError) as error:
             raise EngineError(f"The source of the module {name} cannot be read ({error}): correct {file}.") from None
 
-    def _text(self, file: Path) -> str:
+    def text(self, file: Path) -> str:
+        """The text of a file as it was when it was first asked for."""
         if file not in self._texts:
             try:
                 with tokenize.open(file) as source:
@@ -88,7 +94,11 @@ class Library:
             if name in self._places or file is None or not file.endswith(".py") or kind_of_path(file) != "local":
                 continue
             if self.place(name).kind == "local" and Path(file).exists():
-                self._text(Path(file))
+                self.text(Path(file))
+
+    def supply_imports(self) -> None:
+        """Execute the local modules that this process imports from now on from the texts of this library."""
+        sys.meta_path.insert(0, _Finder(self))
 
     def neighbours(self, name: str) -> list[str]:
         """All modules of the package that holds a module, or of its folder if it is in none."""
@@ -111,6 +121,39 @@ class Library:
                     self._places.setdefault(dotted, Place("local", path, folders))
                     found.append(dotted)
         return found
+
+
+class _Finder(MetaPathFinder):
+    """Finds what the other finders do; local modules are executed from the texts of a library."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] in OWN:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self or not hasattr(finder, "find_spec") else finder.find_spec(name, path, target)
+            if spec is not None:
+                break
+        else:
+            return None
+        if type(spec.loader) is SourceFileLoader and kind_of_path(spec.loader.path) == "local":
+            spec.loader = _Loader(name, spec.loader.path, self.library)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Compiles the text of a library, not what a cache or a file holds at the time of the import."""
+
+    def __init__(self, name: str, path: str, library: Library) -> None:
+        super().__init__(name, path)
+        self.library = library
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.library.text(Path(self.path)), self.path)
 
 
 def _in_environment(path: Path, root: Path) -> bool:

@@ -97,7 +97,7 @@ def test_everything_is_in_the_page(kind, request, tmp_path):
             assert escape(leaf) in page
     for version in versions().values():
         assert f"<dd>{escape(version)}</dd>" in page
-    for name in vars(comparison.setting):
+    for name in comparison.setting.to_dict():
         assert f"<dt>{name.replace('_', ' ')}</dt>" in page
     assert not re.search(r"<script|https?://|src=|@import|url\(", page)
     assert not any(tag in ("script", "img", "iframe") for tag, _ in parsed.elements)

@@ -16,7 +16,9 @@ from admiss.compare.scores import SCORES
 from admiss.compare.setting import METHODS, Setting
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.estimator.folds import make_folds
-from admiss.partition import Greedy
+from admiss.partition import Greedy, OptimalTree, Partition, Partitioner
+from admiss.plots import plot_comparison
+from formulations.certificate import Certificate
 
 DATA = make_interacting(n=400, d=4, n_test=300, random_state=0)
 FAST = Setting(max_depth=2, folds=3)
@@ -54,6 +56,59 @@ def test_every_method_by_name():
     ).table
     assert textbook["cost"][2] == pytest.approx(textbook["cost"][1], rel=1e-6)
     assert "test_R2" not in textbook
+
+
+class ByCount(Partitioner):
+    """Leaves by the number of missing values; the last leaf takes the rest."""
+
+    def partition(self, statistics, leaf_cost, feature_names=None):
+        limits = self.limits(statistics, feature_names)
+        count = statistics.patterns.sum(axis=1)
+        leaf = np.unique(np.minimum(count, count.min() + limits.leaves - 1), return_inverse=True)[1]
+        cost = sum(leaf_cost.cost(np.flatnonzero(leaf == q)) for q in range(leaf.max() + 1))
+        proof = Certificate(cost, -np.inf, "heuristic", "ByCount", "1.0", 0.0)
+        return Partition(statistics.patterns, statistics.weights, leaf, proof)
+
+
+def test_partitioners_are_compared_with_named_methods(tmp_path):
+    mine, small = ByCount(max_leaves=2), OptimalTree(max_depth=1)
+    methods = ["tree", "greedy", mine, small]
+    rows = (DATA.X_train, DATA.y_train, DATA.X_test, DATA.y_test)
+    compared = compare_partitions(*rows, methods=methods, setting=FAST, verify=True)
+    by_name = by_method(compared)
+    assert list(by_name)[:4] == ["tree", "greedy", "ByCount(max_leaves=2)", "OptimalTree(max_depth=1)"]
+    for partitioner in (mine, small):
+        alone = FiniteRegressor(partitioner).fit(*rows[:2])
+        row = by_name[repr(partitioner)]
+        assert (row["leaves"], row["cost"]) == (alone.n_leaves_, alone.certificate_.objective)
+        assert row["test_R2"] == pytest.approx(r2_score(DATA.y_test, alone.predict(DATA.X_test)))
+        assert np.isfinite(row["cv_R2"])
+    assert by_name[repr(mine)]["gap_percent"] is None
+    # the optimum of smaller trees is proven for these only
+    assert by_name[repr(small)]["status"] == by_name["tree"]["status"] == "optimal"
+    assert by_name[repr(small)]["bound"] > by_name["tree"]["cost"]
+    assert by_name["tree"]["gap_percent"] < 1e-6 < by_name["greedy"]["gap_percent"] + 1e-5
+    assert by_name["greedy"]["gap_percent"] == pytest.approx(
+        100 * (1 - by_name["tree"]["bound"] / by_name["greedy"]["cost"]), abs=1e-9
+    )
+    written = json.loads(json.dumps(compared.to_dict()))
+    assert written["setting"]["own"] == [repr(mine), repr(small)]
+    write_page([compared], tmp_path / "page.html")
+    assert "ByCount(max_leaves=2)" in (tmp_path / "page.html").read_text()
+    plot_comparison([compared], tmp_path / "trees.png")
+
+
+def test_one_method_needs_no_list_and_time_limits_are_those_of_the_comparison():
+    setting = Setting(max_depth=2, folds=0, references=False, time_limit=50.0)
+    for method in ("tree", OptimalTree(max_depth=2)):
+        assert len(compare_partitions(DATA.X_train, DATA.y_train, methods=method, setting=setting).models) == 1
+    own, (name,) = setting.naming(OptimalTree(time_limit=30.0))
+    assert [own.partitioner(name, seconds).time_limit for seconds in (None, 20.0, 40.0)] == [30.0, 20.0, 30.0]
+    assert own.partitioner(name).time_limit == 30.0
+    with pytest.raises(
+        ValueError, match=r"Unknown method <class .*Greedy'>: choose among none, .*or give a partitioner"
+    ):
+        compare_partitions(DATA.X_train, DATA.y_train, methods=[Greedy], setting=setting)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

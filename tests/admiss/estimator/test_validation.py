@@ -1,12 +1,24 @@
 """Bad input gets one clear sentence, before any work."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedGroupKFold
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, JointImputeRegressor
+import admiss
+from admiss import (
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    AdaptiveRegressorCV,
+    AdaptiveStackRegressor,
+    FiniteRegressorCV,
+    JointImputeRegressor,
+)
 from admiss.baselines import TunedRegressor
 from admiss.terminal.table import Table
 from formulations.erm.program import SolverError
@@ -137,10 +149,47 @@ def test_truth_values_are_labels():
         assert AdaptiveClassifier().fit(X, labels).classes_.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("cv", [["nonsense"], [1.0], b"auto", 0.5, True, object, [([0, 1], [100])], [("a", "b")]])
+@pytest.mark.parametrize(
+    "cv", [["nonsense"], [1.0], b"auto", 0.5, True, object, GroupKFold, [([0, 1], [100])], [("a", "b")]]
+)
 def test_folds(cv):
     with pytest.raises(ValueError, match="cv must be a number of folds, a splitter, or a list of pairs"):
         AdaptiveRegressorCV("static", cv=cv).fit(X, y)
+
+
+GROUPS = np.array([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(2), LeaveOneGroupOut(), StratifiedGroupKFold(2)])
+@pytest.mark.parametrize("model", [AdaptiveRegressorCV("static"), AdaptiveStackRegressor(), FiniteRegressorCV()])
+def test_splitters_of_groups_are_refused_and_their_folds_are_taken(splitter, model):
+    kind = type(splitter).__name__
+    sentence = rf"^{kind} needs groups: give its folds, cv=list\({kind}\(..\).split\(X, y, groups\)\)\.$"
+    with pytest.raises(ValueError, match=sentence):
+        model.set_params(cv=splitter).fit(X, y)
+    many, target, groups = np.repeat(X, 10, axis=0), np.repeat(y, 10), np.repeat(GROUPS, 10)
+    folds = list(splitter.split(many, target > 0, groups))
+    model.set_params(cv=folds).fit(many, target)
+    assert np.isfinite(model.predict(many)).all()
+
+
+@pytest.mark.parametrize("name", [name for name in admiss.__all__ if hasattr(getattr(admiss, name), "fit")])
+def test_arguments_of_fit_that_do_not_exist_are_refused_in_the_name_of_the_class(name):
+    for argument in ("groups", "nonsense"):
+        with pytest.raises(TypeError, match=f"^{name}.fit\\(\\) got an unexpected keyword argument '{argument}'"):
+            _unfitted(getattr(admiss, name)).fit(X, y, **{argument: GROUPS})
+
+
+def _unfitted(estimator):
+    takes_estimator = "estimator" in inspect.signature(estimator).parameters
+    return estimator(Ridge()) if takes_estimator else estimator()
+
+
+def test_groups_are_refused_with_advice():
+    with pytest.raises(
+        TypeError, match=r"give the folds of groups as cv=list\(GroupKFold\(5\).split\(X, y, groups\)\)"
+    ):
+        AdaptiveRegressorCV().fit(X, y, groups=GROUPS)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 10**400, "a", 1.5, [1j]])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from admiss.study.comparisons import compare, estimate, group_estimates, holm, paired_differences
+from admiss.study.comparisons import DATA_SETS, compare, estimate, group_estimates, holm, paired_differences
 
 
 def rows_of(values, **columns):
@@ -75,7 +75,12 @@ def test_splits_of_one_data_set_are_corrected():
     rng = np.random.default_rng(4)
     splits = 8
     values = {"a": rng.normal(0.3, size=splits), "base": rng.normal(size=splits)}
-    facts = {"dataset": ["one"] * splits, "unit": ["one"] * splits, "n_train": [70] * splits, "n_test": [30] * splits}
+    facts = {
+        "unit_kind": [DATA_SETS] * splits,
+        "unit": ["one"] * splits,
+        "n_train": [70] * splits,
+        "n_test": [30] * splits,
+    }
     (each,) = compare(rows_of(values, **facts), "base", ["a"], {})
     gains = values["a"] - values["base"]
     error = math.sqrt(np.var(gains, ddof=1) * (1 / splits + 30 / 70))
@@ -91,7 +96,7 @@ def test_splits_of_one_data_set_are_corrected():
 
 def test_settings_of_one_split_are_one_unit():
     values = {"a": [1.0, 2.0, 4.0, 5.0], "base": [0.0, 0.0, 0.0, 0.0]}
-    facts = {"dataset": ["one"] * 4, "unit": ["one"] * 4, "n_train": [80] * 4, "n_test": [20] * 4}
+    facts = {"unit_kind": [DATA_SETS] * 4, "unit": ["one"] * 4, "n_train": [80] * 4, "n_test": [20] * 4}
     facts |= {"repetition": ["first", "first", "second", "second"], "fraction": [0.1, 0.5] * 2}
     rows = rows_of(values, **facts)
     overall, low, high = compare(rows, "base", ["a"], {"fraction": [0.1, 0.5]})
@@ -104,7 +109,7 @@ def test_settings_of_one_split_are_one_unit():
 def test_data_sets_are_units_and_their_splits_are_units_within_one():
     values = {"a": [1.0, 3.0, 5.0, 9.0, 2.0], "base": [0.0] * 5}
     sets = ["p", "p", "q", "q", "r"]
-    facts = {"dataset": sets, "unit": sets, "n_train": [90] * 5, "n_test": [10] * 5}
+    facts = {"dataset": sets, "unit_kind": [DATA_SETS] * 5, "unit": sets, "n_train": [90] * 5, "n_test": [10] * 5}
     overall, p, _, r = compare(rows_of(values, **facts), "base", ["a"], {"dataset": ["p", "q", "r"]})
     assert overall.estimate == estimate(np.array([2.0, 7.0, 2.0]))
     assert p.estimate == estimate(np.array([1.0, 3.0]), 10 / 90)

@@ -156,3 +156,67 @@ def test_sources_that_cannot_be_read_are_named_in_one_sentence(write, load):
     with pytest.raises(EngineError, match=r"^The source of the module broken_module cannot be read \(.*\): correct .*"):
         Sources().of(cell)
     assert "broken_module" not in sys.modules
+
+
+SAVED_MEANWHILE = '''"""Mine; a worker finds its files saved with another number while it works with them."""
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from admiss.study import Method, Product, Study
+
+
+def save(name):
+    if "admiss.study.worker" in sys.orig_argv:
+        path = Path(__file__).with_name(name)
+        path.write_text(path.read_text().replace("= 0.5\\n", "= 0.25\\n"))
+
+
+FACTOR = 0.5
+save("saved_meanwhile.py")
+save("saved_before.py")
+import saved_before
+
+
+@dataclass(frozen=True)
+class One:
+    replicate: int
+
+    def make(self):
+        return 1.0
+
+
+def own(one, seed):
+    return {"score": FACTOR * one, "seconds": 0.0}
+
+
+def late(one, seed):
+    save("saved_late.py")
+    import saved_late
+
+    return {"score": saved_late.FACTOR * one, "seconds": 0.0}
+
+
+def before(one, seed):
+    return {"score": saved_before.FACTOR * one, "seconds": 0.0}
+
+
+METHODS = [Method("own", own), Method("late", late), Method("before", before)]
+STUDY = Study("toy", "A title", "", lambda scale: [Product([One(number) for number in range(3)], METHODS)])
+'''
+
+
+def test_the_digest_is_that_of_the_text_that_was_executed(write, load, compute, tmp_path):
+    """Files are saved while the study is imported, before a module is, and between the digest and a late import."""
+    neighbours = dict.fromkeys(("saved_before.py", "saved_late.py"), "FACTOR = 0.5\n")
+    write({"saved_meanwhile.py": SAVED_MEANWHILE, **neighbours})
+    rows = compute(tmp_path / "store", list(load("saved_meanwhile").STUDY.cells("all")), workers=1)
+    scores = {row["method"]["name"]: row["scores"].get("score") for row in rows.values()}
+    assert len(rows) == 9
+    assert set(scores) == {"own", "late", "before"}
+    # all files say 0.25 now: what was computed by 0.5 is stale
+    stale = {
+        cell.method.name for cell in stale_cells(list(load("saved_meanwhile").STUDY.cells("all")), rows, Sources())
+    }
+    assert stale == {name for name, score in scores.items() if score == 0.5}
+    assert scores == {"own": 0.5, "late": 0.5, "before": 0.25}
