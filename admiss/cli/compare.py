@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import NamedFile, check_outputs, write_atomically
 from admiss.cli.compare_source import compare_source, reads_chunks
 from admiss.cli.source_options import add_pass_options
 from admiss.compare.comparison import Comparison
@@ -134,7 +135,8 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
     comparisons: list[Comparison] = []
     compared = compare_source if reads_chunks(options) else _compare_tables
     printed = 0
-    for item in compared(options, setting, methods):
+    outputs = _outputs(options)
+    for item in compared(options, setting, methods, list(outputs.values())):
         if isinstance(item, str):
             printed += 1
             yield item
@@ -152,13 +154,21 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
         if comparison.interrupted:
             yield "interrupted: unfinished methods are left out"
             break
-    yield from _written(comparisons, Path(options.out), options.html)
+    yield from _written(comparisons, {name: path for name, (_, path) in outputs.items()})
+
+
+def _outputs(options: argparse.Namespace) -> dict[str, NamedFile]:
+    """The files to write, by their kind, with the option that names each."""
+    prefix = Path(options.out)
+    files = {kind: ("--out", prefix.with_name(f"{prefix.name}.{kind}")) for kind in ("json", "png")}
+    return files if options.html is None else {**files, "html": ("--html", Path(options.html))}
 
 
 def _compare_tables(
-    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...]
+    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...], outputs: Sequence[NamedFile]
 ) -> Iterator[str | Comparison]:
     """For each data set its title and notes, and the comparison."""
+    check_outputs(outputs, [] if options.data is None else [("--data", Path(options.data))])
     for title, task, notes, data in _data(options):
         yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
         yield from notes
@@ -224,19 +234,18 @@ def _table(comparison: Comparison) -> str:
     return "\n".join("  ".join(row).rstrip() for row in zip(*columns.values(), strict=True))
 
 
-def _written(comparisons: list[Comparison], prefix: Path, page: str | None) -> Iterator[str]:
+def _written(comparisons: list[Comparison], files: dict[str, Path]) -> Iterator[str]:
     """Write the JSON file, then the page and the figure, each completely or not at all."""
-    path = prefix.with_name(prefix.name + ".json")
     content = {"versions": versions(), "comparisons": [comparison.to_dict() for comparison in comparisons]}
-    write_atomically(path, json.dumps(content, indent=1).encode())
-    yield f"written: {path}"
-    if page is not None:
+    write_atomically(files["json"], json.dumps(content, indent=1).encode())
+    yield f"written: {files['json']}"
+    if "html" in files:
         from admiss.compare.page import write_page
 
-        write_page(comparisons, Path(page))
-        yield f"written: {page}"
-    picture = prefix.with_name(prefix.name + ".png")
-    unfinished = picture.with_name(prefix.name + ".partial.png")
+        write_page(comparisons, files["html"])
+        yield f"written: {files['html']}"
+    picture = files["png"]
+    unfinished = picture.with_name(f".{uuid.uuid4().hex}.png")
     try:
         plot_comparison(comparisons, unfinished)
         unfinished.replace(picture)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import check_outputs, write_atomically
 from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_dataset, summary
-from admiss.datasets.real.registry import find_record
+from admiss.datasets.real.registry import Record, find_record
+from admiss.datasets.real.storage import stored_paths
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 
@@ -45,8 +46,11 @@ def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
             raise ValueError("--out needs the names of data sets, or --all.")
         yield str(list_datasets(options.encoding))
         return
-    for name in names:
-        find_record(name)
+    names = list(dict.fromkeys(names))
+    records = [find_record(name) for name in names]
+    paths = {} if out is None else {name: Path(out) / f"{name}.csv" for name in names}
+    raw_files = [("a raw file", path) for record in records for path in stored_paths(_raw_name(record))]
+    check_outputs([("--out", path) for path in paths.values()], raw_files)
     unavailable = []
     for name in progress(names, len(names), "loading"):
         try:
@@ -56,12 +60,16 @@ def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
             yield f"{name} could not be loaded: {error}\n"
             continue
         yield _description(dataset)
-        if out is not None:
-            path = Path(out) / f"{name}.csv"
-            write_atomically(path, _as_csv(dataset).encode())
-            yield f"written to {path}\n"
+        if name in paths:
+            write_atomically(paths[name], _as_csv(dataset).encode())
+            yield f"written to {paths[name]}\n"
     if unavailable:
         raise DataUnavailableError(f"{len(unavailable)} of {len(names)} could not be loaded: {', '.join(unavailable)}.")
+
+
+def _raw_name(record: Record) -> str:
+    """The file of a data set in a folder of raw files."""
+    return record.path or f"{str(record.item).rpartition('/')[2]}.csv"
 
 
 def _description(dataset: Dataset) -> str:

@@ -64,7 +64,7 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     folds = HashFolds(options.cv, options.folds_key) if options.cv else None
     empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
     model = _tree(options) if tree else _linear(options)
-    source = opened(options)
+    source = opened(options, out, [("--out", out)])
     names = source.schema.names
     yield f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}"
     with checked_pass(options, out) as folder:

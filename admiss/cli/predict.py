@@ -2,9 +2,11 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from admiss.cli.source_options import DATA
+from admiss.atomic_write import check_outputs
+from admiss.cli.source_options import DATA, read_files
 
 WARNING = "Loading a model executes code that is in its file: use only models from people whom you trust."
 SHOWN_PATTERNS = 20
@@ -38,11 +40,12 @@ def predict_pages(options: argparse.Namespace) -> Iterator[str]:
     from admiss.streaming.file_model import load_model
     from admiss.terminal.table import Table
 
+    data = options.data[0] if len(options.data) == 1 else options.data
+    check_outputs([("--out", Path(options.out))], [("--model", Path(options.model)), *read_files(data)])
     model = load_model(options.model)
     schema = model.schema.without_target()
     if options.unknown:
         schema = replace(schema, unknown=options.unknown)
-    data = options.data[0] if len(options.data) == 1 else options.data
     source = open_source(data, schema=schema)
     n_rows = predict_to_parquet(model.estimator, source, options.out, keep=options.keep)
     yield f"{n_rows:,} rows predicted"

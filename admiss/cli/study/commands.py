@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from admiss.atomic_write import OverwriteError
 from admiss.cli.study.choices import Studies, named_study
 from admiss.cli.study.readers import export_table, report_page, status, write_summary
 from admiss.extras import MissingPackageError, optional_import
@@ -56,7 +57,7 @@ def run_handler(options: argparse.Namespace, program: str, arguments: Sequence[s
         print(encodable(options.handler(options)), flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (EngineError, MissingPackageError, OSError) as error:
+    except (EngineError, OverwriteError, MissingPackageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interruption:
