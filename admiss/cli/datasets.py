@@ -14,7 +14,7 @@ from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_d
 from admiss.datasets.real.registry import Record, find_record
 from admiss.datasets.real.storage import stored_paths
 from admiss.terminal.progress import progress
-from admiss.terminal.table import Table
+from admiss.terminal.table import Table, table_width, wrapped
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -44,7 +44,7 @@ def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
     elif not names:
         if out is not None:
             raise ValueError("--out needs the names of data sets, or --all.")
-        yield str(list_datasets(options.encoding))
+        yield list_datasets(options.encoding).within(table_width(), optional=("cautions", "licence", "source"))
         return
     names = list(dict.fromkeys(names))
     records = [find_record(name) for name in names]
@@ -57,7 +57,7 @@ def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
             dataset = load_dataset(name, options.encoding)
         except DataUnavailableError as error:
             unavailable.append(name)
-            yield f"{name} could not be loaded: {error}\n"
+            yield wrapped(f"{name} could not be loaded: {error}\n")
             continue
         yield _description(dataset)
         if name in paths:
@@ -83,7 +83,8 @@ def _description(dataset: Dataset) -> str:
         if share[j] > 0:
             missing.setdefault(features[j].variable, share[j])
     lines.append(f"patterns: {counts.patterns:,}; variables with missing values: {len(missing)}")
-    return "\n".join(lines) + f"\n{Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])}\n"
+    table = Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])
+    return f"{wrapped(chr(10).join(lines))}\n{table.within(table_width())}\n"
 
 
 def _as_csv(dataset: Dataset) -> str:
