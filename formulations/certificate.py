@@ -143,9 +143,9 @@ class Certificate:
     def __str__(self) -> str:
         share = 100 * self.relative_gap
         rows = {
-            "objective": f"{self.objective:.10g}",
-            "bound": f"{self.bound:.10g}",
-            "gap": f"{self.gap:.2g} ({share:.2g} %)",
+            "objective": f"{self.objective:.6g}",
+            "bound": f"{self.bound:.6g}" if math.isfinite(self.bound) else "none",
+            "gap": f"{self.gap:.2g} ({share:.2g} %)" if math.isfinite(self.gap) else "unknown",
             "status": self.status,
             "solver": f"{self.solver} {self.version}",
             "seconds": f"{self.seconds:.3g}",

@@ -23,7 +23,7 @@ from admiss.versions import versions
 from admiss.web_page.markup import NOTHING, SHARED_STYLE, details, number, plain_table, scrolling, text
 
 FOLDER = Path(__file__).parent
-DIGITS = {"leaves": 0, "gap_percent": 3, "seconds": 2}
+DIGITS = {"leaves": 0, "above_bound_percent": 2, "seconds": 2}
 # Significant digits of costs, decimals of scores.
 COST_DIGITS, SCORE_DIGITS = 6, 3
 # Lists with more entries, longer texts, and formulas of many terms (to a few) are folded.
@@ -95,7 +95,10 @@ def _method_table(comparison: Comparison) -> str:
         )
         kind = ' class="reference"' if method in comparison.references else ""
         body += f'<tr{kind}><th scope="row">{_method(method)}</th>{cells}</tr>'
-    legend = ["Training cost, the lower bound proven for it, and its gap to the best bound known for such partitions."]
+    legend = [
+        "Training cost, the lower bound proven for it, and by how many per cent of the best bound known for such "
+        "partitions the cost is above that bound."
+    ]
     if any(map(_is_score, columns)):
         legend.append("Scores are cross-validated (cv) or on held-out rows (test); the best are bold.")
     if comparison.references:

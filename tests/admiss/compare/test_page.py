@@ -110,7 +110,7 @@ def test_table_has_headers_references_and_the_best_scores_in_bold(regression, tm
         "leaves",
         "cost",
         "bound",
-        "gap,\N{NO-BREAK SPACE}%",
+        "above bound,\N{NO-BREAK SPACE}%",
     ]
     rows = re.findall(r"<tr( class=\"reference\")?><th scope=\"row\">(.*?)</th>(.*?)</tr>", table)
     names = [re.sub("<.*", "", name).strip() for _, name, _ in rows]
