@@ -89,7 +89,13 @@ def _structure_in_units(adaptivity: Adaptivity, units: FloatArray, factor: float
     If Omega(c W) = c Omega(W), numbers inside and outside of Omega are made of similar size.
     """
     c = float(np.sqrt(units.max()) * np.sqrt(factor)) if adaptivity.has_homogeneous_structure() else 1.0
-    omega, constraints = adaptivity.structure(np.diag(units / c) @ W)
+    returned = adaptivity.structure(np.diag(units / c) @ W)
+    if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], list)):
+        raise ValueError(
+            f"structure(W) of {type(adaptivity).__name__} must return a penalty and a list of constraints, as in "
+            "'return 0.0, [W >= 0]' or 'return cp.norm1(W), []'."
+        )
+    omega, constraints = returned
     return omega * (c / factor), constraints
 
 

@@ -196,9 +196,17 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             tried[status] = status
     if nearly:
         return min(nearly, key=lambda each: each[0])[1:]
+    if cp.INFEASIBLE in tried and _contradictory(compiled.problem.constraints, solver):
+        raise SolverError("The constraints of the structure contradict each other: no coefficients satisfy them all.")
     ends = ", then ".join(tried.values())
     advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
     raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")
+
+
+def _contradictory(constraints: list[cp.Constraint], solver: str) -> bool:
+    """Whether the constraints cannot be satisfied, whatever the objective: that may have misled the solver."""
+    status, _ = run(cp.Problem(cp.Minimize(0.0), constraints), solver, {})
+    return bool(status == cp.INFEASIBLE)
 
 
 def _within_reach(compiled: CompiledERM, a1: float, a2: float) -> tuple[CompiledERM, float, float, BoolArray]:

@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
-from admiss.adaptivity import FullyAdaptive
+from admiss.adaptivity import Affine, FullyAdaptive
 from admiss.adaptivity.fused import FusedPatterns
 from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.bounds import coefficient_count
 from admiss.datasets import make_interacting
+from formulations.certificate import SolverError
 
 STRUCTURED = [LowRankAffine(0.05), FusedPatterns(0.2)]
 
@@ -50,6 +51,27 @@ def test_an_inherited_mark_of_homogeneity_is_lost_with_another_structure():
 
     assert LowRankAffine().has_homogeneous_structure()
     assert not Squared().has_homogeneous_structure()
+
+
+def test_contradictory_constraints_and_wrong_returns_are_named():
+    class Contradictory(Affine):
+        def structure(self, W):
+            return 0.0, [W[0, 0] >= 1, W[0, 0] <= 0]
+
+    class OnlyConstraints(Affine):
+        def structure(self, W):
+            return [W >= 0]
+
+    class OnlyPenalty(Affine):
+        def structure(self, W):
+            return cp.norm1(W)
+
+    X, y = rank_one_rows(60, 3)
+    with pytest.raises(SolverError, match="constraints of the structure contradict each other"):
+        AdaptiveRegressor(Contradictory()).fit(X, y)
+    for wrong in (OnlyConstraints(), OnlyPenalty()):
+        with pytest.raises(ValueError, match=f"{type(wrong).__name__} must return a penalty and a list of constraints"):
+            AdaptiveRegressor(wrong).fit(X, y)
 
 
 # low rank
