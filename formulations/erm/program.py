@@ -121,7 +121,8 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     sigma = spread or 1.0
     loss, factor = risk.loss.in_units(sigma)
     y = risk.y / sigma
-    null = float(risk.q @ loss.value(y, np.zeros_like(y)))  # far below 1 if most errors are in the linear part of Huber
+    # far below 1 if most errors are in the linear part of Huber; all of it may be the constant part of compressed rows
+    null = float(risk.q @ loss.value(y, np.zeros_like(y))) + risk.offset / factor
     small = np.exp2(np.round(np.log2(null))) if spread and 0.0 < null < 1e-3 else 1.0
     factor *= small
 

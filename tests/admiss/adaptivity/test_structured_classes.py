@@ -231,12 +231,16 @@ def test_neighbours_are_one_bit_apart_where_that_connects():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("adaptive_penalty", ["auto", 0.0])
 @pytest.mark.parametrize(("solver", "loss"), [("CLARABEL", "squared"), ("SCS", "squared"), ("CLARABEL", "absolute")])
-def test_fused_program_written_out(make_rows, solver, loss):
+def test_fused_program_written_out(make_rows, solver, loss, adaptive_penalty):
     X, y = make_rows(n=90, d=3)
     s = np.random.default_rng(0).uniform(0.5, 2.0, size=90)
     strength, lam = 0.15, 0.7
-    model = AdaptiveRegressor(FusedPatterns(strength), lam=lam, l1_ratio=0.3, loss=loss).fit(X, y, s)
+    settings = {"lam": lam, "l1_ratio": 0.3, "adaptive_penalty": adaptive_penalty, "loss": loss}
+    model = AdaptiveRegressor(FusedPatterns(strength), **settings).fit(X, y, s)
+    if adaptive_penalty == 0.0:  # every weight depends on the pattern
+        lam = 0.0
     patterns, scale, M = model.design_.patterns.patterns, model.design_.scale, np.isnan(X)
     centre = model.design_.centre
     np.testing.assert_allclose(centre, [np.average(x[~m], weights=s[~m]) for x, m in zip(X.T, M.T, strict=True)])
