@@ -18,7 +18,7 @@ from admiss.compare.chart_drawing import chart_figures
 from admiss.compare.comparison import Comparison
 from admiss.compare.scores import SCORES
 from admiss.compare.setting import METHODS, description
-from admiss.compare.tree_drawing import EXACT, leaf_count, tree_figures
+from admiss.compare.tree_drawing import EXACT_METHODS, leaf_count, tree_figures
 from admiss.versions import versions
 from admiss.web_page.markup import NOTHING, SHARED_STYLE, details, number, plain_table, scrolling, text
 
@@ -168,7 +168,7 @@ def _model(comparison: Comparison, method: str) -> str:
             f'<li><div class="holds"><strong>Leaf {q}</strong> {_folded([str(facts["holds"][q])])}</div>'
             f'<div class="soft">{numbers}</div><div class="formula">{formulas}</div></li>'
         )
-    is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT)
+    is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT_METHODS)
     title = f"<strong>{text(method)}</strong>: {text(description(method))}, {leaf_count(model)}"
     more = details("Coefficients as a table", _coefficients(model))
     more += details("Model as text", f'<pre tabindex="0">{text(model.to_text())}</pre>')
