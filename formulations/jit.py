@@ -2,21 +2,14 @@
 
 numba's documented interface is enough; with the versions that were tested, ``numba_internals`` compiles the same code
 in a third to a half of the time, by parts of numba that another release may change. While numba compiles, the clock of
-certificates and time limits stands still.
+certificates and time limits stands still (``compile_events``).
 """
 
-import multiprocessing
-import shutil
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 import numba
-from numba.core.event import Event, Listener, register
-
-from formulations.certificate import clock
 
 # Sums may be reassociated, and so vectorised; NaN and infinity keep their meaning.
 REASSOCIATED = {"contract", "reassoc", "nsz", "arcp"}
@@ -38,41 +31,12 @@ def _tested_internals() -> ModuleType | None:
 
 INTERNALS = _tested_internals()
 
-
-class _Compilation(Listener):
-    """Stops the clock while numba compiles, and says once on a terminal why the first fit takes seconds.
-
-    Loops that a loop calls are compiled while it is. A lock of numba lets one thread compile at a time.
-    """
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.is_said = False
-
-    def on_start(self, event: Event) -> None:
-        self.depth += 1
-        if self.depth > 1:
-            return
-        clock.stop()
-        home = str(event.data["dispatcher"].py_func.__module__).partition(".")[0]
-        if home in ("admiss", "formulations") and not self.is_said:
-            self.is_said = True
-            _say_on_a_terminal("compiling numerical code (once per machine) ...")
-
-    def on_end(self, event: Event) -> None:
-        self.depth = max(0, self.depth - 1)  # an interrupt may have kept its start from being counted
-        if not self.depth:
-            clock.resume()
-
-
-def _say_on_a_terminal(text: str) -> None:
-    """Print a line on standard error if it is a terminal, over a line of progress; worker processes print nothing."""
-    with suppress(OSError, ValueError, AttributeError):  # standard error is closed, or there is none
-        if sys.stderr.isatty() and multiprocessing.parent_process() is None:
-            print(f"\r{text:<{shutil.get_terminal_size().columns - 1}}", file=sys.stderr, flush=True)
-
-
-register("numba:compile", _Compilation())
+try:
+    from formulations import compile_events
+except ImportError:  # compilation is then part of the seconds
+    pass
+else:
+    compile_events.listen()
 
 
 def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED, forceinline: bool = False) -> Any:

@@ -33,8 +33,10 @@ def test_without_a_folder_for_the_cache():
 
 
 FITS = """
-import json, numba, numpy as np
+import json, numba, numpy as np, sys
 numba.__version__ = {version!r}
+if numba.__version__ == "99.0.1":
+    sys.modules["numba.core.event"] = None  # importing it again is an ImportError
 from admiss import AdaptiveClassifier, AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from formulations import jit
