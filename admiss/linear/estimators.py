@@ -51,8 +51,9 @@ class AdaptiveRegressor(RegressorMixin, StreamedFit):
     center, scale : bool
         Subtract the mean of the observed training values from every feature, so that a missing value stands at the
         mean, and divide by their standard deviation. The fit then depends neither on the origin nor on the units of X;
-        coefficients are reported in the user's units. ``center=False`` is the program of the paper, with 0 in place of
-        a missing value: if 0 is far from the data (a year, say), it is a large step that the penalty resists.
+        coefficients are reported in the user's units. ``center=False, scale=False, adaptive_penalty=1.0`` is the
+        program of the paper, with 0 in place of a missing value: if 0 is far from the data (a year, say), it is a large
+        step that the penalty resists.
     fit_intercept : bool
         Add an intercept without penalty. The indicators of missing values do not depend on it. Without it features are
         not centred, so that predictions still are 0 at x = 0.

@@ -3,8 +3,9 @@ When missingness shifts
 =======================
 
 Trained with a tenth of the values missing, used with more and more missing: sensors fail. Training on rows with further
-deletions, in exact expectation, costs little where nothing changes and keeps more of the accuracy where much does. (It
-is opt-in: if values are missing because of what they are, it loses without a shift.)
+deletions, in exact expectation, keeps more of the accuracy where much changes. Where nothing changes it costs nothing
+here, since values are missing completely at random. It is opt-in: if values are missing because of what they are, it
+costs accuracy without a shift.
 """
 
 import matplotlib.pyplot as plt

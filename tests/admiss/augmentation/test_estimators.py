@@ -24,6 +24,7 @@ from admiss.adaptivity import Affine, Polynomial
 from admiss.augmentation.deletions import Deletions
 from admiss.augmentation.expected_fit import is_exact
 from admiss.augmentation.whole_rows import with_whole_rows
+from admiss.datasets import make_synthetic
 from admiss.partition import Greedy
 from tests.admiss.augmentation.test_expected_moments import every_deletion, make_rows
 
@@ -241,3 +242,22 @@ def test_too_many_columns_are_refused(monkeypatch):
     for estimator in (AdaptiveRegressor("affine"), AdaptiveRegressorCV("affine", random_state=0)):
         with pytest.raises(ValueError, match="13 columns if every feature can be missing"):
             DeletionAugmentedRegressor(estimator).fit(X, y, s)
+
+
+def test_what_deletions_cost_without_a_shift():
+    """Nothing if values are missing completely at random; accuracy if they are missing because of what they are."""
+    gains = {}
+    for mechanism in ("mcar", "censoring"):
+        for adaptivity in ("affine", "affine_intercept"):
+            changes = []
+            for seed in range(6):
+                rows = make_synthetic(n=400, d=8, mechanism=mechanism, missing_fraction=0.2, random_state=seed)
+                search = AdaptiveRegressorCV(adaptivity, random_state=0)
+                models = search, DeletionAugmentedRegressor(search, random_state=0)
+                plain, augmented = (m.fit(rows.X_train, rows.y_train).score(rows.X_test, rows.y_test) for m in models)
+                changes.append(augmented - plain)
+            gains[mechanism, adaptivity] = np.mean(changes)
+    assert gains["mcar", "affine"] > 0.005
+    assert abs(gains["mcar", "affine_intercept"]) < 0.005
+    assert gains["censoring", "affine"] < -0.005
+    assert gains["censoring", "affine_intercept"] < -0.02

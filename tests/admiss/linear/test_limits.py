@@ -98,3 +98,39 @@ def test_fully_adaptive_is_a_regression_for_each_pattern(make_rows):
         np.testing.assert_allclose(model.coef_at(pattern)[~pattern], own.coef_, rtol=1e-7, atol=1e-9)
         assert model.intercept_at(pattern) == pytest.approx(own.intercept_, rel=1e-7)
         assert np.all(model.coef_at(pattern)[pattern] == 0)
+
+
+def paper_program(X, y, lam, alpha):
+    """Predictions of affine weights by Section 2.4 of the paper, written out: 0 for a missing value, lambda / n_k."""
+    import cvxpy as cp
+
+    M, filled = np.isnan(X), np.nan_to_num(X)
+    n, d = X.shape
+    columns = [filled[:, j] for j in range(d)] + [M[:, j].astype(float) for j in range(d)]
+    counts = [np.sum(~M[:, j]) for j in range(d)] + [np.sum(M[:, j]) for j in range(d)]
+    for j in range(d):
+        for k in range(d):
+            if k != j:  # the weight of feature j in rows in which it is observed, and k is missing
+                columns.append(filled[:, j] * M[:, k])
+                counts.append(np.sum(~M[:, j] & M[:, k]))
+    A = np.column_stack(columns)
+    intercept, w = cp.Variable(), cp.Variable(A.shape[1])
+    weights = lam / np.array(counts)
+    penalty = alpha * weights @ cp.abs(w) + (1 - alpha) / 2 * weights @ cp.square(w)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(y - intercept - A @ w) / n + penalty))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    return intercept.value + A @ w.value
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_three_parameters_give_the_program_of_the_paper(make_rows, alpha):
+    X, y = make_rows(n=300, d=3)
+    assert np.isnan(X).any(axis=0).all()
+    expected = paper_program(X, y, lam=20.0, alpha=alpha)
+    parameters = {"center": False, "scale": False, "adaptive_penalty": 1.0}
+    for left_out in (None, *parameters):
+        given = {name: value for name, value in parameters.items() if name != left_out}
+        model = AdaptiveRegressor("affine", lam=20.0, l1_ratio=alpha, max_extrapolation=np.inf, **given).fit(X, y)
+        difference = np.abs(model.predict(X) - expected).max() / np.std(y)
+        assert (difference < 1e-6) == (left_out is None), left_out
+        assert difference < 1e-6 or difference > 1e-3
