@@ -94,7 +94,12 @@ class Setting:
         (('tree', 'Greedy(max_depth=2)'), {'Greedy(max_depth=2)': Greedy(max_depth=2)})
         """
         listed = [methods] if isinstance(methods, str | Partitioner) else list(methods)
-        own = {_name(method): method for method in listed if isinstance(method, Partitioner)}
+        own: dict[str, Partitioner] = {}
+        for method in listed:
+            if isinstance(method, Partitioner):
+                name = _name(method)
+                if type(own.setdefault(name, method)) is not type(method):
+                    raise ValueError(f"Partitioners of two classes are both {name}: rename one of the classes.")
         return replace(self, own={**self.own, **own}), tuple(dict.fromkeys(map(_name, listed)))
 
     def to_dict(self) -> dict[str, Any]:

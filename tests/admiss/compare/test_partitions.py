@@ -111,6 +111,13 @@ def test_one_method_needs_no_list_and_time_limits_are_those_of_the_comparison():
         compare_partitions(DATA.X_train, DATA.y_train, methods=[Greedy], setting=setting)
 
 
+def test_partitioners_of_two_classes_need_two_names():
+    other = type("Greedy", (Greedy,), {})
+    with pytest.raises(ValueError, match=r"both Greedy\(max_leaves=2\): rename"):
+        compare_partitions(DATA.X_train, DATA.y_train, methods=[Greedy(max_leaves=2), other(max_leaves=2)])
+    assert Setting().naming([Greedy(), Greedy()])[1] == ("Greedy()",)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes(n_classes):
     y, y_test = labels(DATA.y_train, n_classes), labels(DATA.y_test, n_classes)
