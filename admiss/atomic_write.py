@@ -1,8 +1,57 @@
-"""Files that appear under their name only once they are complete."""
+"""Files that appear under their name only once they are complete, and never in place of what a command reads."""
 
 import os
 import uuid
+from collections.abc import Hashable, Iterable
 from pathlib import Path
+
+# A file and the option or argument that names it.
+NamedFile = tuple[str, Path]
+
+
+class OverwriteError(ValueError):
+    """An output that is an input or another output, in one sentence."""
+
+
+def check_outputs(outputs: Iterable[NamedFile], inputs: Iterable[NamedFile] = ()) -> None:
+    """Refuse outputs that are a file to be read, under whatever name, or the same file as another output.
+
+    Files that exist are the same if links lead to one of them or hard links share it; paths without a file are the
+    same if they resolve to one path. An output that is a folder, of which all content belongs to the command, must hold
+    no input.
+
+    Examples
+    --------
+    >>> check_outputs([("--out", Path("a.csv")), ("--html", Path("b/../a.csv"))])
+    Traceback (most recent call last):
+    admiss.atomic_write.OverwriteError: --html b/../a.csv is the file that --out writes too: name another file.
+    """
+    read: dict[Hashable, NamedFile] = {}
+    folders: dict[Path, NamedFile] = {}
+    for named in inputs:
+        read.setdefault(_identity(named[1]), named)
+        for parent in named[1].resolve().parents:
+            folders.setdefault(parent, named)
+    written: dict[Hashable, str] = {}
+    for name, path in outputs:
+        identity = _identity(path)
+        if identity in read:
+            raise OverwriteError(f"{name} {path} is a file that is read ({read[identity][0]}): name another file.")
+        if path.is_dir() and path.resolve() in folders:
+            source, inside = folders[path.resolve()]
+            raise OverwriteError(f"{name} {path} holds {inside.name}, which is read ({source}): name another folder.")
+        if identity in written:
+            raise OverwriteError(f"{name} {path} is the file that {written[identity]} writes too: name another file.")
+        written[identity] = name
+
+
+def _identity(path: Path) -> Hashable:
+    """What two names of one file share."""
+    try:
+        status = path.stat()
+    except OSError:  # there is no file yet
+        return os.path.normcase(path.resolve())
+    return status.st_dev, status.st_ino
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
 from admiss.linear.estimators import AdaptiveRegressor
-from admiss.terminal.table import Table
+from admiss.terminal.table import Table, wrapped
 from formulations.certificate import clock
 
 HIERARCHY = {
@@ -46,7 +46,7 @@ def hierarchy_table(mechanism: str, n: int, missing_fraction: float, lam: float,
 
 def demo_pages(n: int, missing_fraction: float, lam: float, random_state: int) -> Iterator[str]:
     """The text of the demonstration, one piece per mechanism as soon as it is computed."""
-    yield (
+    yield wrapped(
         f"Adaptive linear regression on generated data: {n} training rows, 10 features of rank 5, "
         f"{missing_fraction:.0%} missing, lambda = {lam:g}.\n"
         f"Best possible R2 with nothing missing: {SNR / (1 + SNR):.3f}. The gap is proven by the dual program.\n"

@@ -10,6 +10,8 @@ from admiss.extras import optional_import
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
 PURPLE, SKY, AMBER, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
+# Partitions in all figures: greedy has squares and dashes, exact has circles and solid lines.
+GREEDY, EXACT = ORANGE, BLUE
 DASHED, LONG, DASH_DOT, DASH_DOTS = (0, (4, 2)), (0, (8, 2)), (0, (6, 2, 1, 2)), (0, (6, 2, 1, 2, 1, 2))
 # Colour, marker and line.
 Style = tuple[str, str, Any]

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.compare.comparison import Comparison
 from admiss.compare.setting import METHODS
-from admiss.drawing import BLUE, GREEN, GREY, ORANGE, pyplot
+from admiss.compare.tree_drawing import EXACT_METHODS
+from admiss.drawing import EXACT, GREEDY, GREEN, GREY, pyplot
 from admiss.estimator.validation import feature_names
 from formulations.trees.dynamic_program import Tree
 
@@ -16,6 +17,8 @@ from formulations.trees.dynamic_program import Tree
 MOST_LEAVES = 24
 # Height of a level of a tree.
 LEVEL = 1.0
+# Inches that a leaf takes in a comparison, with a cost of 14 characters.
+LEAF_WIDTH = 1.1
 
 
 def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: float = 7) -> Any:
@@ -71,7 +74,7 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: fl
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
             place = x + 0.65 * (side - x), y - 0.65 * LEVEL
             ax.text(*place, word, fontsize=fontsize, color=GREY, ha="center", va="center", bbox=box, zorder=2)
-        _node(ax, x, y, f"{names[j]}?", BLUE, "square,pad=0.35", fontsize)
+        _node(ax, x, y, f"{names[j]}?", GREY, "square,pad=0.35", fontsize)
         return x
 
     draw(partition.tree, 0)
@@ -112,22 +115,26 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
     True
     """
     plt = pyplot()
-    drawn = [model.n_leaves_ for c in comparisons for model in c.models.values() if model.partition_.is_tree]
-    width = max(4.0, 0.95 * min(MOST_LEAVES, max(drawn, default=1)))
+    exact = [next((name for name in EXACT_METHODS if name in c.models), "") for c in comparisons]
+    trees = [("greedy", name) for name in exact]
+    widths = []
+    for names in zip(*trees, strict=True):
+        models = [c.models[name] for c, name in zip(comparisons, names, strict=True) if name in c.models]
+        leaves = [model.n_leaves_ for model in models if model.n_leaves_ <= MOST_LEAVES]
+        widths.append(max(4.0, LEAF_WIDTH * (max(leaves, default=0) + 0.5)))
     figure, axes = plt.subplots(
         len(comparisons),
         4,
-        figsize=(9.0 + 2 * width, 4.4 * len(comparisons)),
+        figsize=(9.0 + sum(widths), 4.4 * len(comparisons)),
         dpi=130,
-        width_ratios=[5.5, 3.5, width, width],
+        width_ratios=[5.5, 3.5, *widths],
         squeeze=False,
         layout="constrained",
     )
-    for row, comparison in zip(axes, comparisons, strict=True):
+    for row, comparison, names in zip(axes, comparisons, trees, strict=True):
         _plot_costs(row[0], comparison)
         _plot_near_optimal(row[1], comparison)
-        exact = next((name for name in ("tree", "tree-mio", "split-assign") if name in comparison.models), None)
-        for ax, name in zip(row[2:], ("greedy", exact), strict=True):
+        for ax, name in zip(row[2:], names, strict=True):
             if name in comparison.models and comparison.models[name].n_leaves_ > MOST_LEAVES:
                 ax.text(0.5, 0.5, f"{comparison.models[name].n_leaves_} leaves: the JSON file lists them", ha="center")
                 ax.axis("off")
@@ -149,7 +156,7 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
 
 def _plot_costs(ax: Any, comparison: Comparison) -> None:
     """Training cost against the number of leaves."""
-    styles = {"greedy": ("o--", ORANGE, "greedy tree"), "optimum": ("s-", BLUE, "best tree = proven bound")}
+    styles = {"greedy": ("s--", GREEDY, "greedy tree"), "optimum": ("o-", EXACT, "best tree = proven bound")}
     for name, costs in comparison.curves.items():
         line, colour, label = styles[name]
         ax.plot(range(1, len(costs) + 1), costs, line, color=colour, label=label, markersize=5, markerfacecolor="white")
@@ -179,10 +186,10 @@ def _plot_near_optimal(ax: Any, comparison: Comparison) -> None:
         ax.axis("off")
         return
     percents, least, most = zip(*((percent, b.least, b.most) for percent, b in near.curve), strict=True)
-    ax.fill_between(percents, least, most, color=BLUE, alpha=0.3, linewidth=0)
-    ax.plot(percents, most, color=BLUE, linewidth=1.4)
+    ax.fill_between(percents, least, most, color=EXACT, alpha=0.3, linewidth=0)
+    ax.plot(percents, most, color=EXACT, linewidth=1.4)
     if near.better.least and near.greedy_percent <= percents[-1]:
-        ax.axvline(near.greedy_percent, color=ORANGE, linestyle="--", linewidth=1.2, label="greedy tree")
+        ax.axvline(near.greedy_percent, color=GREEDY, linestyle="--", linewidth=1.2, label="greedy tree")
         ax.legend(fontsize=8, frameon=False)
     ax.set_yscale("log")
     ax.set_xlim(0, percents[-1])

@@ -15,7 +15,8 @@ conformal/    thresholds of scores that adapt to the pattern: stated program, pa
 ============= ============================================================================================
 
 ``adversary`` (reallocation of patterns) and ``stacking`` (weights of several models) are programs in one module each.
-They share ``losses``, ``certificate``, ``linear_solver`` (Pyomo and HiGHS), ``jit`` (numba) and ``arrays`` (types).
+They share ``losses``, ``certificate``, ``linear_solver`` (Pyomo and HiGHS), ``best_constant`` (without columns),
+``jit`` (numba) and ``arrays`` (types).
 
 Notation, the same in every module:
 

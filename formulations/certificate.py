@@ -25,6 +25,8 @@ from formulations.arrays import FloatArray
 
 # Status of a gap that is closed only by the floating-point bound of a solver.
 SOLVERS_BOUND = "solver's bound"
+# Status of a gap that is within the tolerance, or would be, if numbers were not rounded to doubles.
+ROUNDING = "rounding errors exceed the tolerance"
 # Status of a gap that remains although the solver has finished.
 NOT_CLOSED = "not proven to the tolerance"
 # Names of the parts of a file that are not arrays of the evidence.
@@ -141,9 +143,9 @@ class Certificate:
     def __str__(self) -> str:
         share = 100 * self.relative_gap
         rows = {
-            "objective": f"{self.objective:.10g}",
-            "bound": f"{self.bound:.10g}",
-            "gap": f"{self.gap:.2g} ({share:.2g} %)",
+            "objective": f"{self.objective:.6g}",
+            "bound": f"{self.bound:.6g}" if math.isfinite(self.bound) else "none",
+            "gap": f"{self.gap:.2g} ({share:.2g} %)" if math.isfinite(self.gap) else "unknown",
             "status": self.status,
             "solver": f"{self.solver} {self.version}",
             "seconds": f"{self.seconds:.3g}",

@@ -28,7 +28,7 @@ import cvxpy as cp
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, SolverError, certify, clock
+from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
 from formulations.erm.rounding import UNIT, gamma
 
 TOLERANCE = 1e-12
@@ -189,6 +189,6 @@ def _certified(
     gap = float(slope @ w - np.min(slope - slope_error)) + float(slope_error @ w) + 2.0 * g * float(np.abs(slope) @ w)
     bound = max(0.0, objective - gap - error) * (1.0 - 2.0 * g)
     return certify(
-        objective + error, bound, tolerance, "rounding errors exceed the tolerance",
+        objective + error, bound, tolerance, ROUNDING,
         solver, solver_version, start,
     )  # fmt: skip

@@ -37,10 +37,10 @@ from admiss.linear.grid_paths import ClassFolds, GridOptions
 from admiss.linear.moments import Moments, eliminate, error_by_moments, far_from_origin
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
 from admiss.linear.squared_fit import STEPS, squared_path
-from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, solve_stated
+from admiss.linear.stated_program import ACCEPTED, Fit, solve_stated
 from admiss.linear.weighted_rows import Shift
 from formulations.arrays import FloatArray
-from formulations.certificate import certify, clock
+from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Squared, resolve_loss
@@ -125,7 +125,7 @@ def _solve(
     proof = prove(rows, stated.l1, stated.l2, v)
     tolerance = gap_tolerance(proof.objective, null)
     engine = ("admiss engine", __version__, start)
-    certificate = certify(proof.objective, proof.bound, tolerance, NOT_PROVEN, *engine, rigorous=False)
+    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, rigorous=False)
     w = v.copy()
     w[scaled.free] += shift.y
     return w / change * unit, certificate.in_units(unit**2, unit)

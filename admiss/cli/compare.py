@@ -2,7 +2,8 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import NamedFile, check_outputs, write_atomically
 from admiss.cli.compare_source import compare_source, reads_chunks
 from admiss.cli.source_options import add_pass_options
 from admiss.compare.comparison import Comparison
@@ -21,6 +22,7 @@ from admiss.datasets import make_interacting, make_synthetic
 from admiss.extras import optional_import
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.plots import plot_comparison
+from admiss.terminal.table import aligned, table_width, wrapped
 from admiss.user_table import MISSING_WORDS, read_table
 from admiss.versions import versions
 from formulations.arrays import IntArray
@@ -28,12 +30,13 @@ from formulations.leaves.cost import RIDGE_SCALES
 from formulations.losses import LOSSES
 
 REGRESSION_LOSSES = [name for name, loss in LOSSES.items() if loss.task == "regression"]
-HEADERS = {"gap_percent": "gap %"} | {
+HEADERS = {"above_bound_percent": "above %"} | {
     f"{kind}_{score}": f"{words} {kind}"
     for kind in ("cv", "test")
     for score, words in (("R2", "R2"), ("log_loss", "log-loss"), ("AUC", "AUC"), ("accuracy", "accuracy"))
 }
-FORMS = {"leaves": ".0f", "cost": ".6g", "bound": ".6g", "gap_percent": ".3f", "seconds": ".2f"}
+ABOVE = "above %: training cost above the best bound proven for such partitions, in per cent of that bound."
+FORMS = {"leaves": ".0f", "cost": ".6g", "bound": ".6g", "above_bound_percent": ".2f", "seconds": ".2f"}
 DESCRIPTION = """\
 Divide missingness patterns into leaves with one linear model per leaf, by several partitioners at the same leaf cost,
 and compare their costs, proofs and predictions. Without --data two generated data sets are compared: one with
@@ -62,7 +65,8 @@ def add_parser(commands: Any, summary: str) -> None:
     missing = " ".join(word for word in MISSING_WORDS if word)
     examples = """\
   admiss compare --data houses.csv --target price --max-depth 2
-  admiss compare --data clients.csv --target churn --task classification --html churn.html"""
+  admiss compare --data clients.csv --target churn --task classification \\
+      --html churn.html"""
     parser = commands.add_parser(
         "compare",
         help=summary,
@@ -134,31 +138,39 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
     comparisons: list[Comparison] = []
     compared = compare_source if reads_chunks(options) else _compare_tables
     printed = 0
-    for item in compared(options, setting, methods):
+    outputs = _outputs(options)
+    for item in compared(options, setting, methods, list(outputs.values())):
         if isinstance(item, str):
             printed += 1
-            yield item
+            yield wrapped(item)
             continue
         comparison = item
         comparisons.append(comparison)
         yield _table(comparison)
-        yield from comparison.notes[printed - 1 :]  # behind the title
+        sentences = [ABOVE, *comparison.notes[printed - 1 :], comparison.verdict()]  # behind the title
         printed = 0
-        if comparison.verdict():
-            yield comparison.verdict()
         if comparison.near is not None:
-            yield from comparison.near.lines()
+            sentences += comparison.near.lines()
+        yield from map(wrapped, filter(None, sentences))
         yield ""
         if comparison.interrupted:
             yield "interrupted: unfinished methods are left out"
             break
-    yield from _written(comparisons, Path(options.out), options.html)
+    yield from _written(comparisons, {name: path for name, (_, path) in outputs.items()})
+
+
+def _outputs(options: argparse.Namespace) -> dict[str, NamedFile]:
+    """The files to write, by their kind, with the option that names each."""
+    prefix = Path(options.out)
+    files = {kind: ("--out", prefix.with_name(f"{prefix.name}.{kind}")) for kind in ("json", "png")}
+    return files if options.html is None else {**files, "html": ("--html", Path(options.html))}
 
 
 def _compare_tables(
-    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...]
+    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...], outputs: Sequence[NamedFile]
 ) -> Iterator[str | Comparison]:
     """For each data set its title and notes, and the comparison."""
+    check_outputs(outputs, [] if options.data is None else [("--data", Path(options.data))])
     for title, task, notes, data in _data(options):
         yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
         yield from notes
@@ -214,29 +226,29 @@ def _split(y: Any, task: str, share: float, seed: int) -> tuple[IntArray, IntArr
 
 def _table(comparison: Comparison) -> str:
     """The table with rounded numbers."""
-    columns = {}
+    columns, numeric = {}, set()
     for column, values in comparison.table.items():
-        numeric, name = values.dtype.kind in "fiu", HEADERS.get(column, column)
-        form = FORMS.get(column, ".3f")
-        words = [str(v) if not numeric else "-" if not np.isfinite(v) else format(v, form) for v in values]
-        width = max(len(word) for word in [name, *words])
-        columns[name] = [word.rjust(width) if numeric else word.ljust(width) for word in [name, *words]]
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns.values(), strict=True))
+        name, form = HEADERS.get(column, column), FORMS.get(column, ".3f")
+        if values.dtype.kind in "fiu":
+            numeric.add(name)
+            columns[name] = [format(value, form) if np.isfinite(value) else "-" for value in values]
+        else:
+            columns[name] = [str(value).replace(" + ", "+") for value in values]
+    return aligned(columns, numeric, table_width(), optional=("seconds", "bound"))
 
 
-def _written(comparisons: list[Comparison], prefix: Path, page: str | None) -> Iterator[str]:
+def _written(comparisons: list[Comparison], files: dict[str, Path]) -> Iterator[str]:
     """Write the JSON file, then the page and the figure, each completely or not at all."""
-    path = prefix.with_name(prefix.name + ".json")
     content = {"versions": versions(), "comparisons": [comparison.to_dict() for comparison in comparisons]}
-    write_atomically(path, json.dumps(content, indent=1).encode())
-    yield f"written: {path}"
-    if page is not None:
+    write_atomically(files["json"], json.dumps(content, indent=1).encode())
+    yield f"written: {files['json']}"
+    if "html" in files:
         from admiss.compare.page import write_page
 
-        write_page(comparisons, Path(page))
-        yield f"written: {page}"
-    picture = prefix.with_name(prefix.name + ".png")
-    unfinished = picture.with_name(prefix.name + ".partial.png")
+        write_page(comparisons, files["html"])
+        yield f"written: {files['html']}"
+    picture = files["png"]
+    unfinished = picture.with_name(f".{uuid.uuid4().hex}.png")
     try:
         plot_comparison(comparisons, unfinished)
         unfinished.replace(picture)

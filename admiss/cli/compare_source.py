@@ -1,10 +1,11 @@
 """``admiss compare`` from one pass over files that need not fit in memory."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from glob import has_magic
 from pathlib import Path
 
+from admiss.atomic_write import NamedFile
 from admiss.cli.source_options import checked_pass, opened
 from admiss.compare.comparison import Comparison
 from admiss.compare.setting import Setting
@@ -27,7 +28,7 @@ def reads_chunks(options: argparse.Namespace) -> bool:
 
 
 def compare_source(
-    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...]
+    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...], outputs: Sequence[NamedFile]
 ) -> Iterator[str | Comparison]:
     """The title, and the comparison."""
     from admiss.compare.statistics import compare_statistics
@@ -41,7 +42,7 @@ def compare_source(
     folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
     groups = not set(methods) <= {"none", "greedy", "tree"}
     empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
-    source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}))
+    source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), Path(options.out), outputs)
     with checked_pass(options, Path(options.out)) as folder:
         passed = {"workers": options.workers, "scheduler": options.scheduler}
         statistics = accumulate(source, empty, checkpoint=folder, **passed)

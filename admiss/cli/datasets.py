@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import check_outputs, write_atomically
 from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_dataset, summary
-from admiss.datasets.real.registry import find_record
+from admiss.datasets.real.registry import Record, find_record
+from admiss.datasets.real.storage import stored_paths
 from admiss.terminal.progress import progress
-from admiss.terminal.table import Table
+from admiss.terminal.table import Table, table_width, wrapped
 
 
 def add_parser(commands: Any, summary: str) -> None:
@@ -43,25 +44,32 @@ def datasets_pages(options: argparse.Namespace) -> Iterator[str]:
     elif not names:
         if out is not None:
             raise ValueError("--out needs the names of data sets, or --all.")
-        yield str(list_datasets(options.encoding))
+        yield list_datasets(options.encoding).within(table_width(), optional=("cautions", "licence", "source"))
         return
-    for name in names:
-        find_record(name)
+    names = list(dict.fromkeys(names))
+    records = [find_record(name) for name in names]
+    paths = {} if out is None else {name: Path(out) / f"{name}.csv" for name in names}
+    raw_files = [("a raw file", path) for record in records for path in stored_paths(_raw_name(record))]
+    check_outputs([("--out", path) for path in paths.values()], raw_files)
     unavailable = []
     for name in progress(names, len(names), "loading"):
         try:
             dataset = load_dataset(name, options.encoding)
         except DataUnavailableError as error:
             unavailable.append(name)
-            yield f"{name} could not be loaded: {error}\n"
+            yield wrapped(f"{name} could not be loaded: {error}\n")
             continue
         yield _description(dataset)
-        if out is not None:
-            path = Path(out) / f"{name}.csv"
-            write_atomically(path, _as_csv(dataset).encode())
-            yield f"written to {path}\n"
+        if name in paths:
+            write_atomically(paths[name], _as_csv(dataset).encode())
+            yield f"written to {paths[name]}\n"
     if unavailable:
         raise DataUnavailableError(f"{len(unavailable)} of {len(names)} could not be loaded: {', '.join(unavailable)}.")
+
+
+def _raw_name(record: Record) -> str:
+    """The file of a data set in a folder of raw files."""
+    return record.path or f"{str(record.item).rpartition('/')[2]}.csv"
 
 
 def _description(dataset: Dataset) -> str:
@@ -75,7 +83,8 @@ def _description(dataset: Dataset) -> str:
         if share[j] > 0:
             missing.setdefault(features[j].variable, share[j])
     lines.append(f"patterns: {counts.patterns:,}; variables with missing values: {len(missing)}")
-    return "\n".join(lines) + f"\n{Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])}\n"
+    table = Table(variable=list(missing), missing=[round(s, 4) for s in missing.values()])
+    return f"{wrapped(chr(10).join(lines))}\n{table.within(table_width())}\n"
 
 
 def _as_csv(dataset: Dataset) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from admiss.cli.source_options import DATA, add_source_options, checked_pass, opened
+from admiss.terminal.table import wrapped
 from admiss.user_table.notes import listed
 
 MODELS = {
@@ -20,9 +21,10 @@ Fit a regression by one pass over files: sums over rows suffice for the squared 
 too. The model is that of the same rows in memory.
 """
 EXAMPLES = """\
-  admiss fit --data 'folder/*.parquet' --target y --model affine --cv 5 --out model.joblib
-  admiss fit --data visits/ --target cost --model tree --max-depth 4 --folds-key patient --out model.joblib
-  admiss predict --model model.joblib --data new.parquet --out predictions.parquet
+  admiss fit --data 'rows/*.parquet' --target y --model affine --out m.joblib
+  admiss fit --data visits/ --target cost --model tree --max-depth 4 \\
+      --folds-key patient --out m.joblib
+  admiss predict --model m.joblib --data new.parquet --out predicted.parquet
 """
 
 
@@ -64,9 +66,9 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     folds = HashFolds(options.cv, options.folds_key) if options.cv else None
     empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
     model = _tree(options) if tree else _linear(options)
-    source = opened(options)
+    source = opened(options, out, [("--out", out)])
     names = source.schema.names
-    yield f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}"
+    yield wrapped(f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}")
     with checked_pass(options, out) as folder:
         passed = {"workers": options.workers, "scheduler": options.scheduler}
         statistics = accumulate(source, empty, checkpoint=folder, **passed)
@@ -75,12 +77,17 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         yield f"{found.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
         model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
         if options.cv:
-            yield f"selected: {', '.join(f'{name} {value}' for name, value in model.best_params_.items())}"
+            yield wrapped(f"selected: {', '.join(map(_selected, model.best_params_.items()))}")
             if found.deviation[-1] > 0:
-                yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.5f}"
+                yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.3f}"
         yield str(model.certificate_)
         FileModel(model, source.schema).save(out)
     yield f"written: {out}"
+
+
+def _selected(parameter: tuple[str, Any]) -> str:
+    name, value = parameter
+    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
 
 
 def _linear(options: argparse.Namespace) -> Any:

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from admiss._version import __version__
 from admiss.extras import MissingPackageError
 from admiss.terminal.progress import command_progress
+from admiss.terminal.table import for_standard_error, refilled
 from admiss.versions import how_to_report
 from formulations.certificate import SolverError
 
@@ -35,7 +36,13 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, without the usage; its subparsers are of the same kind."""
+    """A parser whose errors are one sentence, without the usage; its subparsers are of the same kind."""
+
+    def __init__(self, **settings: Any) -> None:
+        for name in ("description", "epilog"):
+            if settings.get(name):
+                settings[name] = refilled(settings[name])
+        super().__init__(**settings)
 
     def error(self, message: str) -> NoReturn:
         """End with a wrong option."""
@@ -43,7 +50,7 @@ class _Parser(argparse.ArgumentParser):
 
     def fail(self, sentence: str) -> NoReturn:
         """End with exit code 2."""
-        self.exit(2, f"{self.prog}: error: {sentence}\n")
+        self.exit(2, f"{for_standard_error(f'{self.prog}: error: {sentence}')}\n")
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

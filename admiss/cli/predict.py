@@ -2,9 +2,11 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from admiss.cli.source_options import DATA
+from admiss.atomic_write import check_outputs
+from admiss.cli.source_options import DATA, read_files
 
 WARNING = "Loading a model executes code that is in its file: use only models from people whom you trust."
 SHOWN_PATTERNS = 20
@@ -17,7 +19,7 @@ def add_parser(commands: Any, summary: str) -> None:
         help=summary,
         description=f"Predict every row of files with a model of admiss fit, in the order of the rows.\n{WARNING}",
         epilog=f"data:\n{DATA}\nexample:\n"
-        "  admiss predict --model model.joblib --data 'new/*.parquet' --keep id --out predictions.parquet\n",
+        "  admiss predict --model m.joblib --data 'new/*.parquet' --keep id \\\n      --out predicted.parquet\n",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
@@ -36,17 +38,18 @@ def predict_pages(options: argparse.Namespace) -> Iterator[str]:
 
     from admiss.streaming import open_source, pattern_report, predict_to_parquet
     from admiss.streaming.file_model import load_model
-    from admiss.terminal.table import Table
+    from admiss.terminal.table import Table, table_width
 
+    data = options.data[0] if len(options.data) == 1 else options.data
+    check_outputs([("--out", Path(options.out))], [("--model", Path(options.model)), *read_files(data)])
     model = load_model(options.model)
     schema = model.schema.without_target()
     if options.unknown:
         schema = replace(schema, unknown=options.unknown)
-    data = options.data[0] if len(options.data) == 1 else options.data
     source = open_source(data, schema=schema)
     n_rows = predict_to_parquet(model.estimator, source, options.out, keep=options.keep)
     yield f"{n_rows:,} rows predicted"
     if options.patterns:
         report = pattern_report(model.estimator, source)
-        yield str(Table(**{name: column[:SHOWN_PATTERNS] for name, column in report.items()}))
+        yield Table(**{name: column[:SHOWN_PATTERNS] for name, column in report.items()}).within(table_width())
     yield f"written: {options.out}"

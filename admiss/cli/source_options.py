@@ -1,10 +1,12 @@
 """Options of commands that read a source in chunks."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from admiss.atomic_write import NamedFile, check_outputs
 
 DATA = """\
 Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in batches: memory does
@@ -33,13 +35,26 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     add("--scheduler", metavar="ADDRESS", help="a Dask scheduler, whose workers find the files under the same names")
 
 
-def opened(options: argparse.Namespace, **further: Any) -> Any:
-    """The source that options name."""
+def opened(options: argparse.Namespace, out: Path, outputs: Sequence[NamedFile]) -> Any:
+    """The source that options name, unless an output or the folder of the pass would take the place of its files."""
     from admiss.streaming import open_source
 
     data = options.data[0] if len(options.data) == 1 else options.data
+    folder = ("--checkpoint" if options.checkpoint else "--out", _pass_folder(options, out))
+    check_outputs([*outputs, folder], read_files(data))
     weight = getattr(options, "weight", None)
-    return open_source(data, options.target, weight=weight, key=options.folds_key, drop=options.drop, **further)
+    return open_source(data, options.target, weight=weight, key=options.folds_key, drop=options.drop)
+
+
+def read_files(data: str | Sequence[str]) -> list[NamedFile]:
+    """The files that --data stands for."""
+    from admiss.streaming.sources.opening import source_files
+
+    return [("--data", path) for path in source_files(data)]
+
+
+def _pass_folder(options: argparse.Namespace, out: Path) -> Path:
+    return Path(options.checkpoint) if options.checkpoint else out.with_name(f"{out.name}.pass")
 
 
 @contextmanager
@@ -49,7 +64,7 @@ def checked_pass(options: argparse.Namespace, out: Path) -> Iterator[Path]:
 
     if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers must be at least 1, not {options.workers}.")
-    folder = Path(options.checkpoint) if options.checkpoint else out.with_name(f"{out.name}.pass")
+    folder = _pass_folder(options, out)
     try:
         yield folder
     except EngineError as error:

@@ -17,8 +17,6 @@ from admiss.web_page.markup import NOTHING, details, plain_table, text
 WIDTH, HEIGHT, TOP, RIGHT, BOTTOM = 480, 310, 14, 18, 48
 # Width of a character of a tick label; the distance of the axis from its name.
 CHARACTER, NAME = 8, 32
-# An axis begins at zero unless all values are above this share of the largest one.
-FAR_FROM_ZERO = 0.5
 # Beyond so many points they are small.
 MANY = 30
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -125,10 +123,8 @@ def _figure(caption: str, svg: str, legend: Iterable[tuple[str, str]], below: st
 
 def _frontier_svg(curves: Sequence[Curve], x_name: str, y_name: str, label: str) -> str:
     """Curves over whole numbers; the area between the first two is what the first one loses."""
-    values = [y for curve in curves for _, y in curve.points]
-    low, high = min(values), max(values)
-    low = 0.0 if 0 <= low < FAR_FROM_ZERO * high else low
-    y_ticks = ticks(low, max(high, low + max(1e-3 * abs(low), 1e-12)), 6)
+    highest = max(y for curve in curves for _, y in curve.points)
+    y_ticks = ticks(0.0, max(highest, 1e-12), 6)
     last = max(2.0, *(x for curve in curves for x, _ in curve.points))
     x_ticks = sorted({1.0, *(v for v in ticks(1, last, 9, whole=True) if 1 <= v <= last)})
     axes = Axes(x_ticks, y_ticks, (1, last), (y_ticks[0], y_ticks[-1]))
@@ -198,8 +194,8 @@ def _point(x: float, y: float, kind: str, words: str, small: bool) -> str:
 
 
 def _marker(x: float, y: float, kind: str, r: float) -> str:
-    if kind == "exact":
-        return f'<rect class="marker exact" x="{x - r}" y="{y - r}" width="{2 * r}" height="{2 * r}"/>'
+    if kind == "greedy":
+        return f'<rect class="marker greedy" x="{x - r}" y="{y - r}" width="{2 * r}" height="{2 * r}"/>'
     if kind == "other":
         r += 2
         return f'<path class="marker other" d="M{x} {y - r}l{r} {r}l-{r} {r}l-{r} -{r}Z"/>'
@@ -223,13 +219,19 @@ def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float
 
 
 def tick_words(values: Sequence[float]) -> list[str]:
-    """Labels with as many decimals as the steps need; powers of ten if numbers are very large or small."""
+    """Labels with as many decimals as the steps need; powers of ten if numbers are very large or small.
+
+    Examples
+    --------
+    >>> tick_words([0.0, 0.5, 1.0]), tick_words([0.0, 8e13, 1e14, 1.2e14])
+    (['0.0', '0.5', '1.0'], ['0', '8e+13', '1e+14', '1.2e+14'])
+    """
     largest = max(map(abs, values))
     step = values[-1] - values[-2] if len(values) > 1 else largest or 1.0
     decimals = max(0, -floor(log10(step) + 1e-9))
     if largest < 1e7 and decimals <= 4:
         return [f"{v:,.{decimals}f}" for v in values]
-    digits = max(1, floor(log10(largest / step) + 1e-9) + 1)
+    digits = max(1, floor(log10(largest) + 1e-9) - floor(log10(step) + 1e-9) + 1)
     return [f"{v:.{digits}g}" for v in values]
 
 

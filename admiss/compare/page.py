@@ -18,12 +18,12 @@ from admiss.compare.chart_drawing import chart_figures
 from admiss.compare.comparison import Comparison
 from admiss.compare.scores import SCORES
 from admiss.compare.setting import METHODS, description
-from admiss.compare.tree_drawing import EXACT, leaf_count, tree_figures
+from admiss.compare.tree_drawing import EXACT_METHODS, leaf_count, tree_figures
 from admiss.versions import versions
 from admiss.web_page.markup import NOTHING, SHARED_STYLE, details, number, plain_table, scrolling, text
 
 FOLDER = Path(__file__).parent
-DIGITS = {"leaves": 0, "gap_percent": 3, "seconds": 2}
+DIGITS = {"leaves": 0, "above_bound_percent": 2, "seconds": 2}
 # Significant digits of costs, decimals of scores.
 COST_DIGITS, SCORE_DIGITS = 6, 3
 # Lists with more entries, longer texts, and formulas of many terms (to a few) are folded.
@@ -95,7 +95,10 @@ def _method_table(comparison: Comparison) -> str:
         )
         kind = ' class="reference"' if method in comparison.references else ""
         body += f'<tr{kind}><th scope="row">{_method(method)}</th>{cells}</tr>'
-    legend = ["Training cost, the lower bound proven for it, and its gap to the best bound known for such partitions."]
+    legend = [
+        "Training cost, the lower bound proven for it, and by how many per cent of the best bound known for such "
+        "partitions the cost is above that bound."
+    ]
     if any(map(_is_score, columns)):
         legend.append("Scores are cross-validated (cv) or on held-out rows (test); the best are bold.")
     if comparison.references:
@@ -165,7 +168,7 @@ def _model(comparison: Comparison, method: str) -> str:
             f'<li><div class="holds"><strong>Leaf {q}</strong> {_folded([str(facts["holds"][q])])}</div>'
             f'<div class="soft">{numbers}</div><div class="formula">{formulas}</div></li>'
         )
-    is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT)
+    is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT_METHODS)
     title = f"<strong>{text(method)}</strong>: {text(description(method))}, {leaf_count(model)}"
     more = details("Coefficients as a table", _coefficients(model))
     more += details("Model as text", f'<pre tabindex="0">{text(model.to_text())}</pre>')

@@ -62,6 +62,10 @@ class ComparedRows:
             folds = make_folds(rows, target, labels, np.ones(len(rows)), n_folds, setting.seed)
         return cls((X, y), rows, target, test, classes, folds)
 
+    def overlap(self) -> float:
+        """Held-out rows per training row of a fold."""
+        return float(np.mean([len(held) / len(train) for train, held in self.folds])) if self.folds else 0.0
+
     def description(self) -> str:
         """Their size in words."""
         rows, missing = f"{len(self.y):,} training rows", f"{np.isnan(self.X).mean():.0%} missing"

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from admiss.compare.comparison import Comparison, best_bound
+from admiss.compare.comparison import Comparison, best_bound, percent_above
 from admiss.compare.curves import Curves
 from admiss.compare.references import reference, reference_names
 from admiss.compare.rows import ComparedRows
-from admiss.compare.scores import SCORES, fitted, predicted, scores_of
+from admiss.compare.scores import SCORES, fitted, fold_scores, predicted, scores_of
 from admiss.compare.setting import HEURISTICS, Setting
 from admiss.compare.time_budget import TimeBudget, TimeIsUpError, TimeLimit
 from admiss.estimator.notices import silence
@@ -55,6 +55,7 @@ class Run:
         self.status: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.scores: dict[str, dict[str, float]] = {}
+        self.fold_scores: dict[str, dict[str, list[float]]] = {}
         self.verified: dict[str, str] = {}
         self.curves = Curves()
         self.notes = [*notes, *data.notes()]
@@ -170,6 +171,7 @@ class Run:
                 held_out[held] = predicted(model, X[held], classes)
         scores = scores_of(y, held_out, classes)
         self.scores[name] |= {f"cv_{score}": value for score, value in scores.items()}
+        self.fold_scores[name] = fold_scores(y, held_out, classes, [held for _, held in folds])
 
     def _compute_curves(self, seconds: float | None) -> None:
         """Costs against leaves, from any model, as the leaf costs are the same for all."""
@@ -209,8 +211,8 @@ class Run:
         columns["cost"] = [own[n].certificate_.objective if n in own else np.nan for n in names]
         columns["bound"] = [own[n].certificate_.bound if n in own else np.nan for n in names]
         best = [best_bound(n, own) if n in own else np.nan for n in names]
-        columns["gap_percent"] = [
-            np.maximum(0.0, 100 * (1 - b / c)) if c else 0.0 for b, c in zip(best, columns["cost"], strict=True)
+        columns["above_bound_percent"] = [
+            percent_above(cost, bound) for cost, bound in zip(columns["cost"], best, strict=True)
         ]
         columns["status"] = [self.status.get(n, LATE) for n in names]
         columns["seconds"] = [self.seconds.get(n, np.nan) for n in names]
@@ -236,4 +238,6 @@ class Run:
             references,
             self.data.description(),
             self.notes,
+            self.fold_scores,
+            self.data.overlap(),
         )

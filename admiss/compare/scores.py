@@ -74,11 +74,38 @@ def scores_of(y: Any, predictions: FloatArray, classes: Any) -> dict[str, float]
     }
 
 
+def fold_scores(y: Any, predictions: FloatArray, classes: Any, held_out: Sequence[Any]) -> dict[str, list[float]]:
+    """Scores by fold, NaN if undefined.
+
+    The mean of these is the score of all rows, to which fold k of K contributes K times the loss of its rows,
+
+        R2          1 - K sum_k (y_i - f_i)^2 / sum (y_i - mean)^2
+        log-loss    K sum_k log-loss_i / n,     accuracy    K sum_k 1(right) / n,
+
+    except for AUC, which is that of the rows of the fold.
+
+    Examples
+    --------
+    >>> y, predictions = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.0, 1.5, 2.5, 3.0])
+    >>> by_fold = fold_scores(y, predictions, None, [[0, 1], [2, 3]])["R2"]
+    >>> round(float(np.mean(by_fold)), 6) == round(scores_of(y, predictions, None)["R2"], 6)
+    True
+    """
+    sizes = np.array([len(rows) for rows in held_out]) * len(held_out) / len(y)
+    if classes is None:
+        spread = float(np.sum((y - np.mean(y)) ** 2))
+        losses = np.array([np.sum((y[rows] - predictions[rows]) ** 2) for rows in held_out])
+        return {"R2": (1 - len(held_out) * losses / spread).tolist() if spread > 0 else [np.nan] * len(held_out)}
+    each = [scores_of(y[rows], predictions[rows], classes) for rows in held_out]
+    shares = {"log_loss": sizes, "AUC": np.ones(len(held_out)), "accuracy": sizes}
+    return {name: (share * [scores[name] for scores in each]).tolist() for name, share in shares.items()}
+
+
 def _area(positive: Any, score: FloatArray) -> float:
     return float(roc_auc_score(positive, score)) if 0 < positive.sum() < len(positive) else np.nan
 
 
-def is_better(name: str, first: float, second: float) -> float:
-    """How much better the first value of a score is, negative if it is worse."""
+def is_better(name: str, first: Any, second: Any) -> Any:
+    """How much better the first value, or each of the first values, of a score is, negative if it is worse."""
     larger = next(scores[name] for scores in SCORES.values() if name in scores)
     return first - second if larger else second - first

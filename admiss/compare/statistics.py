@@ -99,6 +99,10 @@ class _Summary:
         self.test, self.classes, self.X = None, None, np.zeros((0, statistics.n_features_in_))
         self.summary = statistics.summary()
 
+    def overlap(self) -> float:
+        """Held-out rows per training row of a fold, for folds of about the same size."""
+        return 1 / (len(self.folds) - 1) if self.folds else 0.0
+
     def notes(self) -> list[str]:
         return [NOT_TRUNCATED] if self.folds else []
 
@@ -147,19 +151,21 @@ class _StatisticsRun(Run):
     def _validate(self, name: str, seconds: float | None) -> None:
         if name not in self.models or self.status[name] == LATE:
             raise TimeIsUpError
-        start, total, everything = time.perf_counter(), 0.0, np.arange(self.statistics.n_folds)
+        start, losses, everything = time.perf_counter(), [], np.arange(self.statistics.n_folds)
         with silence():  # the fit to all rows has issued them
             for fold in progress(everything.tolist(), len(everything), f"cross-validation of {name}: folds"):
                 training = everything[everything != fold]
                 ridge, partitioner = self.setting.ridge, self.setting.partitioner(name)
                 if name in self.references:
                     ridge, partitioner = self._ridge(training), Greedy(max_leaves=1)
-                total += float(self._losses(partitioner, [ridge], name, training, fold)[0])
+                losses.append(float(self._losses(partitioner, [ridge], name, training, fold)[0]))
                 if seconds is not None and time.perf_counter() - start > seconds:
                     raise TimeIsUpError
         found = self.statistics.summary()
         spread = found.weight * found.deviation[-1] ** 2
-        self.scores[name]["cv_R2"] = 1.0 - total / spread if spread > 0 else np.nan
+        by_fold = 1.0 - len(losses) * np.array(losses) / spread if spread > 0 else np.full(len(losses), np.nan)
+        self.scores[name]["cv_R2"] = float(by_fold.mean())
+        self.fold_scores[name] = {"R2": by_fold.tolist()}
 
     def _losses(self, partitioner: Partitioner, ridges: list[float], name: str, folds: Any, fold: int) -> FloatArray:
         """Held-out losses on a fold for each ridge."""

@@ -15,9 +15,9 @@ from admiss.estimator.validation import feature_names
 from admiss.web_page.markup import scrolling, text
 from formulations.trees.dynamic_program import Tree, leaves_of
 
-EXACT = ("tree", "tree-mio", "split-assign")
+EXACT_METHODS = ("tree", "tree-mio", "split-assign")
 # Sizes of a split, of the gap to the next one and of a leaf; the rows of leaves; lines of text in a split.
-SPLIT, GAP, LEAF, BOX, ROW = 104, 56, 136, 40, 52
+SPLIT, GAP, LEAF, BOX, ROW = 104, 56, 172, 40, 52
 MARGIN, LINE, CHARACTERS = 4, 14, 13
 # Smallest scale of a drawing, beyond which it scrolls.
 SMALLEST = 0.85
@@ -25,7 +25,7 @@ SMALLEST = 0.85
 
 def tree_figures(comparison: Comparison) -> str:
     """The greedy and the exact tree; leaves that hold the same patterns in both are grey."""
-    exact = next((name for name in EXACT if name in comparison.models), None)
+    exact = next((name for name in EXACT_METHODS if name in comparison.models), None)
     names = [name for name in ("greedy", exact) if name in comparison.models]
     if not names:
         return ""

@@ -24,7 +24,7 @@ from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.partition import Partition
 from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate
 from formulations.leaves import leaf_cost_of
 from formulations.leaves.cost import RIDGE_SCALES, LeafCost
 from formulations.losses import LOSSES, Loss, resolve_loss
@@ -99,14 +99,17 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
     def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
         """Fit the leaves of a partition."""
         models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
-        objective = float(sum(model.cost for model in models))
+        costs = np.array([model.cost + model.rounding for model in models])
+        certificate = replace(partition.certificate, objective=float(sum(costs)))
+        if certificate.status in ("optimal", SOLVERS_BOUND) and certificate.gap > certificate.tolerance:
+            certificate = replace(certificate, status=ROUNDING)
         self.leaf_intercepts_ = np.array([model.intercept for model in models])
         self.leaf_weights_ = np.array([model.weights for model in models]) / self.leaf_features_.column_unit
-        self.leaf_costs_ = np.array([model.cost for model in models])
+        self.leaf_costs_ = costs
         self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts, partition.n_leaves).astype(int)
         self.pattern_rows_ = leaf_cost.rows.counts if partition.complete else np.zeros(0, dtype=np.int64)
-        self.certificate_ = replace(partition.certificate, objective=objective)
-        self.partition_ = replace(partition, certificate=self.certificate_)
+        self.certificate_ = certificate
+        self.partition_ = replace(partition, certificate=certificate)
         self.n_leaves_ = partition.n_leaves
 
     def apply(self, X: Any) -> IntArray:

@@ -75,6 +75,11 @@ def band_scores(band: FloatArray, y: FloatArray) -> FloatArray:
 
 def fit_band(estimator: Any, score: str, scale_estimator: Any, level: float, X: Any, y: FloatArray, seed: int) -> Any:
     """Fit the models of a band to training rows."""
+    if score == "scaled" and len(y) < 2:
+        raise ValueError(
+            "conformity_score='scaled' needs two training rows or more, for errors that are held out, but one is left: "
+            "use a smaller calibration_size, more rows, or conformity_score='absolute'."
+        )
     models = [seeded(model, seed).fit(X, y) for model in estimators_of(estimator, score, level)]
     if score == "quantile":
         return BandModels(models[0], models[1], models[2] if len(models) == 3 else None)

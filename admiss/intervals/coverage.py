@@ -21,6 +21,8 @@ from formulations.arrays import BoolArray, FloatArray
 FEWEST_ROWS = 50
 # Level of the intervals of the coverage.
 CONFIDENCE = 0.95
+# Width of a letter of the labels of groups, in inches.
+LETTER = 0.065
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,11 @@ class CoverageReport:
         if not len(rows):
             known = ", ".join(f"{value:g}" for value in np.unique(self.table["level"]))
             raise ValueError(f"There are no sets of level {level:g}: choose one of {known}.")
-        if ax is None:
-            ax = pyplot().figure(figsize=(6.4, 1.0 + 0.22 * len(rows)), layout="constrained").gca()
         part = {name: values[rows] for name, values in self.table.items()}
+        labels = [f"{group}  ({n:,})" for group, n in zip(part["group"], part["rows"], strict=True)]
+        if ax is None:
+            width = 4.2 + LETTER * max(map(len, labels))
+            ax = pyplot().figure(figsize=(width, 1.2 + 0.22 * len(rows)), layout="constrained").gca()
         place = -np.arange(len(rows), dtype=float)
         below = part["high"] < level
         for colour, chosen, marker in ((BLUE, ~below, "o"), (ORANGE, below, "s")):
@@ -62,10 +66,9 @@ class CoverageReport:
             ax.errorbar(part["coverage"][chosen], place[chosen], xerr=[end[chosen] for end in ends], fmt=marker,
                         color=colour, markersize=4, linewidth=1, capsize=2)  # fmt: skip
         ax.axvline(level, color=GREY, linewidth=1, linestyle="--")
-        labels = [f"{group}  ({n:,})" for group, n in zip(part["group"], part["rows"], strict=True)]
         ax.set_yticks(place, labels, fontsize=8)
         ax.set_ylim(place[-1] - 0.7, 0.7)
-        ax.set_xlabel(f"coverage at level {level:g}, with {CONFIDENCE:.0%} intervals (squares: below the level)")
+        ax.set_xlabel(f"coverage at level {level:g}, with {CONFIDENCE:.0%} intervals\n(squares: below the level)")
         return ax
 
 

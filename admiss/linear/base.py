@@ -94,7 +94,7 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         self._warn_never_observed(design)
         penalty = self._penalty(design, X, s)
         fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
-        coefficients = np.array([w / design.column_scale for w, _ in fits])
+        coefficients = np.array([w for w, _ in fits])
         self.design_ = design
         self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
         self.certificate_ = total([certificate for _, certificate in fits])

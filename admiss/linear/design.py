@@ -19,9 +19,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity, AffineIntercept, Static
-from admiss.estimator.observed import centre_of, observed_scale, power_of_two
+from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
-from admiss.streaming.feature_sums import observed_summary
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.jit import compiled
 
@@ -214,8 +213,7 @@ def fit_design(
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
-    found = observed_summary(part, sample_weight)
-    mean, deviation, size = (values[:-1] for values in (found.mean, found.deviation, found.size))
+    mean, deviation, size, _ = observed_moments(part, sample_weight)
     spread, is_constant = observed_scale(deviation, size)
     centre = np.zeros(len(features))
     if not adaptivity.linear_in_x:

@@ -36,9 +36,9 @@ from admiss.linear.logistic_fit import solve_logistic
 from admiss.linear.moments import is_applicable
 from admiss.linear.penalty import OVERWHELMING, Penalty
 from admiss.linear.squared_fit import solve_squared
-from admiss.linear.stated_program import NOT_PROVEN, Fit, Structure, closed_form, risk_of, solve_stated
+from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
 from formulations.arrays import FloatArray
-from formulations.certificate import SOLVERS_BOUND, Certificate, SolverError, certify, clock
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
 from formulations.erm.dual_bound import gap_tolerance
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
@@ -50,7 +50,10 @@ TOO_LARGE = 1e8
 def solve_program(
     design: Design, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss, penalty: Penalty, solver: str
 ) -> Fit:
-    """Coefficients of the columns of the design for rows of weights ``s``, and their certificate."""
+    """Coefficients of the columns before they are divided by the scales, for rows of weights ``s``; their certificate.
+
+    Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit.
+    """
     unit = float(power_of_two(np.abs(y).max())) if loss.task == "regression" else 1.0
     own_loss, factor = loss.in_units(unit)
     s = s / power_of_two(s.max())
@@ -69,7 +72,7 @@ def solve_program(
         if structure is not None or np.maximum(stated.l1, stated.l2).max() <= TOO_LARGE:
             raise
         w, certificate = _solve_without_large_penalties(scaled, rows, own_loss, stated, solver, change)
-    return w / change * unit, certificate.in_units(factor, unit)
+    return w / scaled.column_scale * unit, certificate.in_units(factor, unit)
 
 
 def _nothing(y: FloatArray, s: FloatArray, loss: Loss) -> Certificate:
@@ -86,7 +89,13 @@ def _structure_in_units(adaptivity: Adaptivity, units: FloatArray, factor: float
     If Omega(c W) = c Omega(W), numbers inside and outside of Omega are made of similar size.
     """
     c = float(np.sqrt(units.max()) * np.sqrt(factor)) if adaptivity.has_homogeneous_structure() else 1.0
-    omega, constraints = adaptivity.structure(np.diag(units / c) @ W)
+    returned = adaptivity.structure(np.diag(units / c) @ W)
+    if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], list)):
+        raise ValueError(
+            f"structure(W) of {type(adaptivity).__name__} must return a penalty and a list of constraints, as in "
+            "'return 0.0, [W >= 0]' or 'return cp.norm1(W), []'."
+        )
+    omega, constraints = returned
     return omega * (c / factor), constraints
 
 
@@ -111,7 +120,7 @@ def _solve_without_large_penalties(
     end = (found.solver, found.version, start)
     tolerance = max(found.tolerance, gap_tolerance(objective, 0.0))
     rigorous = found.status != SOLVERS_BOUND
-    return w, certify(objective, found.bound, tolerance, NOT_PROVEN, *end, rigorous=rigorous, dual=found.dual)
+    return w, certify(objective, found.bound, tolerance, ROUNDING, *end, rigorous=rigorous, dual=found.dual)
 
 
 def _solve(

@@ -8,12 +8,12 @@ from admiss._version import __version__
 from admiss.linear.design import Design
 from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells
 from admiss.linear.penalty import Penalty, lambdas_to_one
-from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, Structure, closed_form, solve_stated
+from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import certify, clock
+from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.optimality import polish
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.risk import EmpiricalRisk, null_risk
 
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 STEPS = 2
@@ -53,7 +53,7 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
     v = path.w[-1]
     if not np.any(l1) and not np.any(l2):
         v[k] = np.linalg.lstsq(projected.risk.A[:, k], projected.risk.A[:, k] @ v[k], rcond=None)[0]
-    rows = Rows.centred(risk, projected)
+    rows, null = Rows.centred(risk, projected), null_risk(risk, free)
 
     def proven(v: FloatArray) -> tuple[Fit, bool]:
         v = penalty.without_overwhelmed(v)
@@ -62,9 +62,9 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
             proof = prove(Rows.of(risk), l1, l2, w)
         else:
             proof = prove(rows, l1, l2, v, drift=rows.drift(projected.C, projected.w0, v, w))
-        tolerance = gap_tolerance(proof.objective, float(np.log(2.0)))
+        tolerance = gap_tolerance(proof.objective, null)
         engine = ("admiss engine", __version__)
-        certificate = certify(proof.objective, proof.bound, tolerance, NOT_PROVEN, *engine, start, dual=proof.theta)
+        certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, start, dual=proof.theta)
         return (w, certificate), proof.objective - proof.estimate <= tolerance
 
     fit, accepted = proven(v)

@@ -6,14 +6,14 @@ from admiss._version import __version__
 from admiss.linear.design import Design
 from admiss.linear.moments import Moments, Quadratic, eliminate, moments_of
 from admiss.linear.penalty import Penalty, lambdas_to_one
-from admiss.linear.stated_program import ACCEPTED, NOT_PROVEN, Fit, risk_of, solve_stated
+from admiss.linear.stated_program import ACCEPTED, Fit, risk_of, solve_stated
 from admiss.linear.weighted_rows import Shift, WeightedRows, shift_of
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import certify, clock
-from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove, risk_of_rounding
+from formulations.certificate import ROUNDING, certify, clock
+from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
 from formulations.erm.quadratic_path import Path, quadratic_path
 from formulations.erm.ridge_path import RidgeProblem
-from formulations.erm.risk import centred, compressed_squared_risk
+from formulations.erm.risk import centred, compressed_squared_risk, risk_of_rounding
 from formulations.losses import Squared
 
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
@@ -99,7 +99,7 @@ def _certified_squared(
     proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
     tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
     dual = rows.root * proof.theta
-    certificate = certify(proof.objective, proof.bound, tolerance, NOT_PROVEN, *solver, start, dual=dual)
+    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, start, dual=dual)
     return (w, certificate), proof.objective - proof.estimate <= tolerance
 
 

@@ -1,6 +1,7 @@
 """The stated program of a fit, solved by cvxpy, and what all fits share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from admiss.linear.design import Design
@@ -14,8 +15,6 @@ from formulations.losses import Loss, Squared
 
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
-# Status of a gap that is closed up to rounding errors, which cannot be bounded well enough.
-NOT_PROVEN = "rounding errors exceed the tolerance"
 
 Fit = tuple[FloatArray, Certificate]
 # From an expression for W to a penalty and constraints.
@@ -37,11 +36,11 @@ def solve_stated(
     """The fit by a solver of cvxpy."""
     from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 
-    erm = AdaptiveERM(risk, penalty.u1, penalty.u2)
+    erm = AdaptiveERM(risk, penalty.u1, penalty.u2, intercepts=design.free)
     if structure is not None:
         shape = (len(design.features) + 1, design.n_basis)
         homogeneous = design.adaptivity.has_homogeneous_structure()
-        erm = AdaptiveERM(risk, penalty.u1, penalty.u2, structure, homogeneous, design.scatter(), shape)
+        erm = replace(erm, structure=structure, homogeneous=homogeneous, scatter=design.scatter(), shape=shape)
     name = "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper()
     return solve_erm(compile_erm(erm), penalty.a1, penalty.a2, name)
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from admiss.estimator.by_value import EqualByValue
 from admiss.estimator.validation import is_number
 from admiss.partition.partition import Partition
 from formulations.arrays import IntArray
@@ -47,7 +48,7 @@ class Limits:
     features: IntArray
 
 
-class Partitioner(BaseEstimator):
+class Partitioner(EqualByValue, BaseEstimator):
     """A way to divide missingness patterns into leaves.
 
     Parameters

@@ -27,7 +27,7 @@ from formulations.certificate import SOLVERS_BOUND, Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import Tree, best_tree, leaves_of, tree_cost
+from formulations.trees.dynamic_program import Tree, best_tree, leaves_of
 from formulations.trees.flow import solve_optimal_tree
 from formulations.trees.proven_tree import CLOSED, ROUNDING, Refinement, proven_tree, tolerance_of
 
@@ -128,13 +128,16 @@ class OptimalTree(Partitioner):
                 return tree, certificate
 
     def _by_both(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float) -> tuple[Tree, Certificate]:
-        """The dynamic program has the proof; the integer program, over the same costs, must agree."""
+        """The dynamic program has the proof; the integer program must find the same least sum of lower ends.
+
+        The tree of the proof has the least upper ends found. Where intervals are loose, its lower ends sum to more.
+        """
         tree, proof = self._by_dynamic_program(leaf_cost, boxes, limits, start)
         greedy, left = grow_greedily(leaf_cost, limits), time_left(self.time_limit, start)
         found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
         if certificate.status != SOLVERS_BOUND:
             return tree, proof
-        value = tree_cost(boxes, tree)
+        value = best_tree(boxes, limits.leaves)[1]
         if abs(value - certificate.objective) > CLOSED * max(value, certificate.objective) + certificate.tolerance:
             low = min(proof.bound, certificate.bound)
             return (found if certificate.objective < value else tree), replace(proof, bound=low, status=DISAGREE)

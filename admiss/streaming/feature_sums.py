@@ -4,8 +4,8 @@ With anchors a_j near the data, and o_ij = 1 if x_ij is observed,
 
     sum_i s_i o_ij,   sum_i s_i o_ij (x_ij - a_j),   sum_i s_i o_ij (x_ij - a_j)^2,
 
-and the same for y. An anchor is the mean of the first observed values, so that no digits are lost wherever the data
-lie; sums around another anchor b follow by  x - b = (x - a) + (a - b).
+and the same for y. An anchor is the weighted mean of the first observed values, so that no digits are lost wherever the
+data lie; sums around another anchor b follow by  x - b = (x - a) + (a - b).
 """
 
 from dataclasses import dataclass
@@ -24,12 +24,14 @@ ANCHOR_ROWS = 256
 BLOCK_ROWS = 4096
 
 
-def anchored(anchor: FloatArray, X: FloatArray) -> FloatArray:
+def anchored(anchor: FloatArray, X: FloatArray, s: FloatArray) -> FloatArray:
     """The anchors, with the mean of the first observed values for columns that have none (NaN) yet.
+
+    It is weighted by ``s``: next to rows of much larger weight, others hardly move the mean that sums are moved to.
 
     Examples
     --------
-    >>> anchored(np.array([np.nan, 5.0]), np.array([[1.0, 2.0], [2.0, 2.0]])).tolist()
+    >>> anchored(np.array([np.nan, 5.0]), np.array([[1.0, 2.0], [2.0, 2.0]]), np.ones(2)).tolist()
     [1.5, 5.0]
     """
     found = anchor.copy()
@@ -37,7 +39,8 @@ def anchored(anchor: FloatArray, X: FloatArray) -> FloatArray:
         unknown = np.flatnonzero(np.isnan(found))
         if not len(unknown):
             break
-        mean, deviation, *_ = observed_moments(X[start : start + ANCHOR_ROWS, unknown], np.ones(ANCHOR_ROWS))
+        rows = slice(start, start + ANCHOR_ROWS)
+        mean, deviation, *_ = observed_moments(X[rows, unknown], s[rows])
         found[unknown] = centre_of(mean, deviation)  # NaN if nothing is observed
     return found
 
@@ -94,8 +97,8 @@ class FeatureSums:
 
     def update(self, rows: Rows) -> None:
         """Add a block of rows."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
         for start in range(0, len(rows), BLOCK_ROWS):
             part = rows.block(slice(start, start + BLOCK_ROWS))
             sums = np.zeros(self.sums.high.shape)
@@ -168,19 +171,6 @@ class FeatureSums:
             high=high,
             largest_weight=float(self.largest_weight[folds].max(initial=0.0)),
         )
-
-
-def observed_summary(X: FloatArray, s: FloatArray) -> FeatureSummary:
-    """The summary of rows in memory, without a target.
-
-    Examples
-    --------
-    >>> observed_summary(np.array([[1.0], [3.0], [np.nan]]), np.ones(3)).mean.tolist()
-    [2.0, 0.0]
-    """
-    sums = FeatureSums(Shape(X.shape[1], 1))
-    sums.update(Rows(np.ascontiguousarray(X), np.zeros(len(X)), s, np.zeros(len(X), dtype=np.int64)))
-    return sums.summary(np.zeros(1, dtype=np.int64))
 
 
 def _moved(sums: FloatArray, move: FloatArray) -> FloatArray:

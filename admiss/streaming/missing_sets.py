@@ -40,8 +40,8 @@ class MissingSets:
 
     def update(self, rows: Rows) -> None:
         """Add a block of rows; small blocks wait for others, with which they are added faster."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
         most = min(MOST_ROWS, max(1024, MOST_VALUES // max(1, rows.X.shape[1])))
         for begin in range(0, len(rows), most):
             part = rows.block(slice(begin, begin + most))

@@ -45,8 +45,8 @@ class PatternGrams:
 
     def update(self, rows: Rows) -> None:
         """Add a block of rows."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
         for begin in range(0, len(rows), MOST_ROWS):
             self._add(rows.block(slice(begin, begin + MOST_ROWS)))
 

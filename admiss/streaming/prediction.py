@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from admiss.atomic_write import check_outputs
 from admiss.extras import optional_import
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Batch, Source, named_frame
@@ -36,7 +37,8 @@ def predict_to_parquet(
     source : Source
         The rows; see :func:`~admiss.streaming.open_source`.
     path : path
-        A Parquet file, or a CSV file if its name ends in .csv, which appears under its name once it is complete.
+        A Parquet file, or a CSV file if its name ends in .csv, which appears under its name once it is complete. A
+        file of the source is refused.
     keep : sequence of str
         Columns of the source to write before the column ``prediction``, unchanged.
     method : {"predict", "predict_proba"}
@@ -58,6 +60,7 @@ def predict_to_parquet(
         raise ValueError(f"A column {PREDICTION!r} cannot be kept, since it is written: rename it.")
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} for {path.name}.")
+    check_outputs([("path", path)], [("the source", file) for file in source.paths])
     unfinished, writer, n_rows = path.with_name(f".{uuid.uuid4().hex}.part"), None, 0
     try:
         for batch in _batches(source, "predicting", keep):

@@ -45,8 +45,8 @@ class ProductMoments:
 
     def update(self, rows: Rows) -> None:
         """Add a block of rows."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None])
+        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
+        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
         if degree_of(self.columns.adaptivity) == 1 and self.shape.n_features <= MOST_FEATURES:
             self._add_affine(rows)
             return

@@ -1,16 +1,9 @@
 """Paired comparisons of methods with a reference: intervals, tests adjusted for their number, and verdicts.
 
 With a_i and b_i the values of a method and of the reference on instance i, and d_u the mean of a_i - b_i over the
-instances of unit u, a comparison is the paired t test of d_1, .., d_J with mean d and variance v (divisor J - 1):
-
-    interval    d - t s, d + t s,    t the .975 quantile of Student's distribution with J - 1 degrees of freedom
-    error       s^2 = v (1 / J + r)
-    p value     P(|T| >= |d| / s)
-
-Units that are independent have r = 0. Random splits of one data set share its rows: if all instances are of one data
-set, the splits are the units and r = n_test / n_train (Nadeau and Bengio, 2003, Inference for the generalization
-error). A data set is what the field ``dataset`` of instances names, or a table that instances share
-(:mod:`admiss.study.shared_rows`).
+instances of unit u, a comparison is the paired t test of d_1, .., d_J, see :mod:`admiss.study.estimate`. If all
+instances are of one data set, the splits are the units and r = n_test / n_train. A data set is what the field
+``dataset`` of instances names, or a table that instances share (:mod:`admiss.study.shared_rows`).
 
 The m tests of a table are adjusted together (Holm, 1979): in the order p_1 <= .. <= p_m the adjusted p_k is the maximum
 of min(1, (m - j + 1) p_j) over j <= k. Rejections at 5 % are then all right with probability 95 % or more, however the
@@ -23,29 +16,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
-from scipy.stats import t as student
 
-LEVEL = 0.95
+from admiss.study.estimate import LEVEL as LEVEL
+from admiss.study.estimate import Estimate as Estimate
+from admiss.study.estimate import Numbers
+from admiss.study.estimate import estimate as estimate
+
 DATA_SETS = "data sets"
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
-# Relative to the two values, a smaller difference is a tie; relative to the mean, a smaller deviation is none.
-TIE, NO_DEVIATION = 1e-12, 1e-9
-Numbers = npt.NDArray[np.float64]
+# Relative to the two values, a smaller difference is a tie.
+TIE = 1e-12
 Group = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over units with its 95 % interval and the p value of 0, each None if undefined."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    p: float | None
-    units: int
-    identical: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,35 +60,6 @@ class Comparison:
     instances: int
     adjusted: float | None = None
     verdict: str = UNDECIDED
-
-
-def estimate(values: Numbers, overlap: float = 0.0) -> Estimate:
-    """Mean of one value per unit, with its interval.
-
-    Parameters
-    ----------
-    values : array
-        At least one.
-    overlap : float
-        The ratio r of this module.
-
-    Examples
-    --------
-    >>> found = estimate(np.array([1.0, 2.0, 3.0]))
-    >>> found.mean, round(found.low, 3), round(found.high, 3), round(found.p, 4)
-    (2.0, -0.484, 4.484, 0.0742)
-    """
-    units, mean = len(values), float(np.mean(values))
-    if units == 1:
-        return Estimate(mean, None, None, None, 1)
-    if not np.any(values):
-        return Estimate(0.0, 0.0, 0.0, 1.0, units)
-    deviation = float(np.std(values, ddof=1))
-    if deviation <= NO_DEVIATION * abs(mean):
-        return Estimate(mean, None, None, None, units, identical=True)
-    error = deviation * float(np.sqrt(1 / units + overlap))
-    half = float(student.ppf((1 + LEVEL) / 2, units - 1)) * error
-    return Estimate(mean, mean - half, mean + half, 2 * float(student.sf(abs(mean) / error, units - 1)), units)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -14,11 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import check_outputs, write_atomically
 from admiss.extras import optional_import
 from admiss.study.csv_text import harmless_table
 from admiss.study.plan import EngineError, Plan
-from admiss.study.run import run_grid
+from admiss.study.run import run_grid, study_files
 from admiss.study.sources import Sources
 from admiss.study.sources.stale import stale_cells
 from admiss.study.store import Store
@@ -29,12 +29,14 @@ def write_table(store: Store, study: Plan, path: Path) -> int:
     """Write the table of a store; returns the number of rows."""
     if path.suffix not in (".parquet", ".csv"):
         raise EngineError(f"{path} must end in .parquet or .csv.")
+    facts_path = path.with_name(f"{path.name}.json")
+    check_outputs([("FILE", path), ("FILE", facts_path)], study_files(store, study))
     table = read_table(store, study)
     facts = provenance(store, study)
     try:
         if path.suffix == ".csv":
             write_atomically(path, harmless_table(table).write_csv().encode())
-            write_atomically(path.with_name(f"{path.name}.json"), json.dumps(facts, indent=1).encode())
+            write_atomically(facts_path, json.dumps(facts, indent=1).encode())
         else:
             write_atomically(path, _parquet(table, facts))
     except OSError as error:

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from admiss.atomic_write import check_outputs
 from admiss.extras import optional_import
 from admiss.study.plan import Plan
-from admiss.study.run import failures, run_grid
+from admiss.study.run import failures, run_grid, study_files
 from admiss.study.sources import Sources
 from admiss.study.sources.stale import stale_lines
 from admiss.study.store import Store
@@ -39,6 +40,7 @@ def write_page(store: Store, presentation: "Presentation", path: Path | None) ->
         from admiss.study.table import read_table
     study = presentation.study
     path = store.folder / "report.html" if path is None else path
+    check_outputs([("--html", path)], study_files(store, study))
     return write_report(read_table(store, study), presentation, path, facts=provenance(store, study))
 
 
@@ -50,4 +52,5 @@ def write_files(store: Store, presentation: "Presentation", folder: Path) -> lis
         from admiss.study.table import read_table
     table, facts = read_table(store, presentation.study), provenance(store, presentation.study)
     words = {"versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items())}
-    return write_results(table, presentation, folder, "\n".join(facts["command"]), words)
+    inputs = study_files(store, presentation.study)
+    return write_results(table, presentation, folder, "\n".join(facts["command"]), words, inputs)

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from admiss.atomic_write import write_atomically
+from admiss.atomic_write import NamedFile, check_outputs, write_atomically
 from admiss.study.csv_text import harmless
 from admiss.study.plan import EngineError
 from admiss.study.report.drawing import Drawing, figure_files
@@ -28,7 +28,12 @@ COMPARISONS = (
 
 
 def write_results(
-    table: pl.DataFrame, presentation: Presentation, folder: Path, command: str, facts: Mapping[str, str] | None = None
+    table: pl.DataFrame,
+    presentation: Presentation,
+    folder: Path,
+    command: str,
+    facts: Mapping[str, str] | None = None,
+    inputs: Sequence[NamedFile] = (),
 ) -> list[Path]:
     """Write the tables and figures of a study and a README into a folder.
 
@@ -42,6 +47,8 @@ def write_results(
         The commands that made the table, one per line.
     facts : dict, optional
         Further lines of the README, such as versions.
+    inputs : sequence of (name, Path)
+        Files that must not be overwritten.
 
     Returns
     -------
@@ -61,6 +68,7 @@ def write_results(
     for drawing in drawings:
         files |= figure_files(drawing)
     files["README.md"] = _readme(table, study.title, sections, drawings, command, facts or {}).encode()
+    check_outputs([("FOLDER", folder / name) for name in files], inputs)
     try:
         for name, content in files.items():
             write_atomically(folder / name, content)

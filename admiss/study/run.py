@@ -11,9 +11,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from admiss._version import __version__
+from admiss.atomic_write import NamedFile
 from admiss.study.cell_seconds import pilot_first
 from admiss.study.local import Arrived, Finished
 from admiss.study.plan import Cell, EngineError, Plan
@@ -60,6 +62,15 @@ def run_grid(store: Store, study: Plan) -> list[Cell]:
                 f"{', '.join(study.scales)}): read it with the version that wrote it, or run again in another folder."
             )
     return [cell for scale in scales for cell in grid(study, scale)]
+
+
+def study_files(store: Store, study: Plan) -> list[NamedFile]:
+    """What is read of a study, and must not be overwritten: its store, the tables of its instances, its modules."""
+    files = [("the store of the study", path) for path in store.files()]
+    tables = dict.fromkeys(file for cell in run_grid(store, study) for file in getattr(cell.instance, "files", ()))
+    files += [("a table of the study", Path(table)) for table in tables]
+    sources = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return files + [("a module that is in use", Path(source)) for source in sources if source]
 
 
 def grid(study: Plan, scale: str) -> list[Cell]:

@@ -27,9 +27,9 @@ from typing import Any, Self
 
 from admiss.study.outcome import Outcome, encodable
 from admiss.study.plan import Cell, EngineError
-from admiss.study.store_errors import explained, move
+from admiss.study.store_errors import companions, explained, move
 from admiss.study.store_files import FILE as FILE
-from admiss.study.store_files import LAYOUT, create, locked, opened, refuse_remains
+from admiss.study.store_files import LAYOUT, LOCK, create, locked, opened, refuse_remains
 from admiss.study.write_count import WriteCount
 
 
@@ -69,6 +69,10 @@ class Store:
         except BaseException:
             self.close()
             raise
+
+    def files(self) -> list[Path]:
+        """The files of the store, whether they exist or not."""
+        return [self.path, self.folder / LOCK, self._count.path, *companions(self.path)]
 
     def _check(self, study: str | None) -> None:
         with explained(self.path):

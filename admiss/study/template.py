@@ -170,8 +170,9 @@ def write_study(path: Path, table: Path | None = None, target: str | None = None
         text = TABLE.substitute(shared, **_task(table, target), data=_address(table, path), target=json.dumps(target))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        test.write_text(TEST.substitute(shared), encoding="utf-8")
+        for each, content in ((path, text), (test, TEST.substitute(shared))):
+            with each.open("x", encoding="utf-8") as file:  # a link that leads nowhere does not exist, and is refused
+                file.write(content)
     except OSError as error:
         raise EngineError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
     return path, test

@@ -12,9 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from math import sqrt
+from statistics import fmean, stdev
 from typing import TypeVar
 
 T = TypeVar("T")
+# A message as it is at the moment: time passes while it is shown.
+Message = Callable[[], str]
 # Seconds between two messages on a terminal.
 PAUSE = 0.2
 # Seconds after which a command shows what it is doing.
@@ -41,19 +45,50 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 def counter(label: str) -> Iterator[Callable[[int, int], None]]:
     """A function to report how much is done and of how much.
 
+    The time left is said if items have taken about the same time so far, and until it has passed.
+
     Examples
     --------
     >>> with counter("counting") as report:
     ...     report(1, 3)
     """
-    start = time.monotonic()
+    pace = _Pace()
     with _line(label) as show:
 
         def report(done: int, total: int) -> None:
-            left = (time.monotonic() - start) / done * (total - done)
-            show(f"{label} {done:,}/{total:,}, {left:.0f} s left")
+            pace.add(done)
+            show(lambda: f"{label} {done:,}/{total:,}{pace.words(total)}")
 
         yield report
+
+
+class _Pace:
+    """The seconds that items have taken.
+
+    With r_1, .., r_k the seconds per item between k reports, their mean is taken for that of the items to come if its
+    standard error, sd(r) / sqrt(k), is at most half of it. One report tells nothing of the others.
+    """
+
+    def __init__(self) -> None:
+        self.start = self.reported = time.monotonic()
+        self.done = 0
+        self.seconds: list[float] = []
+
+    def add(self, done: int) -> None:
+        """Take note that so many items are done now."""
+        now = time.monotonic()
+        if done > self.done:
+            self.seconds.append((now - self.reported) / (done - self.done))
+            self.reported, self.done = now, done
+
+    def words(self, total: int) -> str:
+        """The time left, or nothing if it is unknown or has passed already."""
+        k = len(self.seconds)
+        if k < 2 or stdev(self.seconds) / sqrt(k) > fmean(self.seconds) / 2:
+            return ""
+        each = (self.reported - self.start) / self.done
+        left = each * (total - self.done) - (time.monotonic() - self.reported)
+        return f", {left:.0f} s left" if left >= 0 else ""
 
 
 @contextmanager
@@ -66,7 +101,12 @@ def gap_counter(label: str) -> Iterator[Callable[[float, float], None]]:
     ...     report(2.0, 1.5)
     """
     with _line(label) as show:
-        yield lambda cost, bound: show(f"{label}: cost {cost:.6g}, gap {max(0.0, 1 - bound / cost) if cost else 0:.2%}")
+
+        def report(cost: float, bound: float) -> None:
+            text = f"{label}: cost {cost:.6g}, gap {max(0.0, 1 - bound / cost) if cost else 0:.2%}"
+            show(lambda: text)
+
+        yield report
 
 
 @contextmanager
@@ -116,22 +156,22 @@ class _Terminal:
 
 _terminal = _Terminal()
 # The latest messages of the work of a running command, from the outermost to the innermost; None without a command.
-_messages: list[list[str]] | None = None
+_messages: list[list[Message]] | None = None
 
 
 @contextmanager
-def _line(label: str) -> Iterator[Callable[[str], None]]:
+def _line(label: str) -> Iterator[Callable[[Message], None]]:
     """A function that shows a message, on a terminal at most every ``PAUSE``; the line is cleared at the end."""
     start, in_terminal, messages = time.monotonic(), sys.stderr.isatty(), _messages
-    message, shown = [label], 0.0
+    message, shown = [lambda: label], 0.0
 
-    def show(text: str) -> None:
+    def show(text: Message) -> None:
         nonlocal shown
         message[0] = text
         now = time.monotonic()
         if in_terminal and now - shown > PAUSE and now - start > PAUSE:
             shown = now
-            _terminal.rewrite(text)
+            _terminal.rewrite(text())
 
     if messages is not None:
         messages.append(message)
@@ -151,7 +191,7 @@ def command_progress(label: str) -> Iterator[Callable[[str], None]]:
     Yields a function that prints a text on standard output, without the line of the terminal in its way.
     """
     global _messages
-    before, _messages = _messages, [[label]]
+    before, _messages = _messages, [[lambda: label]]
     ended = threading.Event()
     watch = threading.Thread(target=_watch, args=(_messages, ended), daemon=True)
     watch.start()
@@ -170,13 +210,13 @@ def command_progress(label: str) -> Iterator[Callable[[str], None]]:
         _terminal.clear()
 
 
-def _watch(messages: list[list[str]], ended: threading.Event) -> None:
+def _watch(messages: list[list[Message]], ended: threading.Event) -> None:
     """Show the latest message now and then."""
     start = time.monotonic()
     due, pause = start + SILENCE, LINE_PAUSE
     while not ended.wait(min(SILENCE / 4, 0.5)):
         now = time.monotonic()
-        text = f"{messages[-1][0]} [{now - start:.0f} s]"
+        text = f"{messages[-1][0]()} [{now - start:.0f} s]"
         with suppress(OSError, ValueError):  # standard error is closed
             if not sys.stderr.isatty():
                 if now > due:

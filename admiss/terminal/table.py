@@ -1,8 +1,13 @@
-"""A small table: a dict of columns that prints itself.
+"""A small table: a dict of columns that prints itself, and text that fits a terminal.
 
 ``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` convert it; neither is required here.
 """
 
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,16 +41,126 @@ class Table(dict[str, Any]):
         return len(next(iter(self.values()), ()))
 
     def __repr__(self) -> str:
-        columns = []
-        half = PRINTED_ROWS // 2
+        return aligned(self._cells(), self._numeric())
+
+    def within(self, width: int, optional: Sequence[str] = ()) -> str:
+        """The text with rows of at most so many characters, see :func:`aligned`."""
+        return aligned(self._cells(), self._numeric(), width, optional)
+
+    def _numeric(self) -> set[str]:
+        return {name for name, values in self.items() if values.dtype.kind in "fiu"}
+
+    def _cells(self) -> dict[str, list[str]]:
+        """The text of each cell, of a long table that of the first and the last rows."""
+        columns, half = {}, PRINTED_ROWS // 2
         for name, values in self.items():
-            numeric = values.dtype.kind in "fiu"
             long = len(values) > PRINTED_ROWS
             shown = [*values[:half], *values[-half:]] if long else values
-            cells = [name, *(f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in shown)]
+            cells = [f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in shown]
             cells = [cell if len(cell) <= PRINTED_WIDTH else cell[: PRINTED_WIDTH - 3] + " .." for cell in cells]
-            if long:
-                cells.insert(half + 1, "..")
-            width = max(map(len, cells))
-            columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
-        return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+            columns[name] = [*cells[:half], "..", *cells[half:]] if long else cells
+        return columns
+
+
+def aligned(
+    columns: Mapping[str, Sequence[str]],
+    numeric: Collection[str],
+    width: int | None = None,
+    optional: Sequence[str] = (),
+) -> str:
+    """Columns of text under their names, numeric ones to the right.
+
+    Parameters
+    ----------
+    columns : dict of sequences of str
+    numeric : collection of str
+        Names of columns of numbers.
+    width : int, optional
+        Most characters of a row. Columns that do not fit are printed below the others, beside the first one again.
+    optional : sequence of str
+        Columns that are left out instead, one after the other, if all do not fit; a last line names them.
+
+    Examples
+    --------
+    >>> print(aligned({"name": ["a", "b"], "first": ["1", "10"], "second": ["x", "y"]}, {"first"}, width=14))
+    name  first
+    a         1
+    b        10
+    <BLANKLINE>
+    name  second
+    a     x
+    b     y
+    """
+    blocks = {}
+    for name, cells in columns.items():
+        longest = max(map(len, [name, *cells]))
+        blocks[name] = [cell.rjust(longest) if name in numeric else cell.ljust(longest) for cell in [name, *cells]]
+    most = float("inf") if width is None else width
+    left_out = []
+    for name in optional:
+        if name in blocks and _row_width(blocks.values()) > most:
+            del blocks[name]
+            left_out.append(name)
+    first, *others = blocks.values()
+    parts = [[first]]
+    for block in others:
+        if len(parts[-1]) > 1 and _row_width([*parts[-1], block]) > most:
+            parts.append([first])
+        parts[-1].append(block)
+    texts = ["\n".join("  ".join(row).rstrip() for row in zip(*part, strict=True)) for part in parts]
+    return "\n\n".join(texts) + (f"\n(in a wider terminal also: {', '.join(left_out)})" if left_out else "")
+
+
+def _row_width(blocks: Iterable[Sequence[str]]) -> int:
+    return sum(len(block[0]) + 2 for block in blocks) - 2
+
+
+def terminal_width() -> int:
+    """Characters in a line of the terminal, 80 if that is unknown."""
+    return shutil.get_terminal_size().columns
+
+
+def table_width() -> int:
+    """Characters in a row of a table, which leaves a margin of two."""
+    return terminal_width() - 2
+
+
+def wrapped(text: str) -> str:
+    """Lines that are broken between words where they are longer than those of the terminal."""
+    return "\n".join(_broken(line, terminal_width()) for line in text.split("\n"))
+
+
+def for_standard_error(text: str) -> str:
+    """Lines broken for a terminal; as they are for a file or another program, which reads one error per line."""
+    return wrapped(text) if sys.stderr.isatty() else text
+
+
+def refilled(text: str) -> str:
+    """The paragraphs of a help text in lines of the terminal.
+
+    Lines that are indented, and those after a heading that ends in a colon, begin anew. What belongs to an indented
+    line continues below its last column.
+
+    Examples
+    --------
+    >>> print(refilled("methods:\\nFirst line,\\nsecond line.\\n\\n  none  one leaf"))
+    methods:
+    First line, second line.
+    <BLANKLINE>
+      none  one leaf
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        begins = not line or line.startswith(" ") or not lines or not lines[-1] or lines[-1].endswith(":")
+        if begins or lines[-1].startswith(" "):
+            lines.append(line)
+        else:
+            lines[-1] += f" {line}"
+    return "\n".join(_broken(line, table_width()) for line in lines)
+
+
+def _broken(line: str, width: int) -> str:
+    column = re.match(r"( +(\S+ {2,})?)?", line)
+    indent = " " * (column.end() if column else 0)
+    parts = textwrap.wrap(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(parts)

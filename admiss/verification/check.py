@@ -10,7 +10,8 @@ adaptive models       the value of the coefficients, and a dual bound from the c
 stacked models        the value of the weights and the bound of Frank and Wolfe, on the stored held-out predictions
 ===================== ================================================================================================
 
-No code is shared with the solvers: only the reading of tables and the definitions of adaptivity classes.
+No code is shared with the solvers: only the reading of tables and the definitions of adaptivity classes and of the
+scale of the tolerance.
 """
 
 import os
@@ -75,6 +76,8 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
         order = f"the bound {certificate.bound!r} is above the objective {certificate.objective!r}"
         require(not certificate.bound > certificate.objective, order)
         require(certificate.tolerance >= 0, f"the tolerance {certificate.tolerance!r} is negative")
+        closed = certificate.status != "optimal" or certificate.gap <= certificate.tolerance
+        require(closed, f'the gap {certificate.gap:.3g} is above the tolerance, although the status is "optimal"')
     except RejectedError as error:
         reason = str(error)
     except NotCoveredError as error:

@@ -186,8 +186,8 @@ def _inside(patterns: BoolArray, box: list[tuple[int, bool]]) -> BoolArray:
 def _checked_cost(
     certificate: Certificate, arrays: Mapping[str, Any], sums: PatternSums, leaves: list[IntArray], tolerance: Fraction
 ) -> tuple[float, float]:
-    """Enclosure of the cost of the partition, after a comparison with what is stated, leaf by leaf."""
-    low, high, most = Fraction(0), Fraction(0), Fraction(0)
+    """Enclosure of the cost of the leaf models, after a comparison with what is stated, leaf by leaf."""
+    low, own, most = Fraction(0), Fraction(0), Fraction(0)
     upper_bound = certificate.status.startswith("not proven")
     above = tolerance + ROUNDED * sums.squares
     for q, leaf in enumerate(leaves):
@@ -198,11 +198,11 @@ def _checked_cost(
         require(fits, f"leaf {q} costs {as_float(lower)!r}, not {as_float(stated)!r}")
         attained = value <= stated + tolerance
         require(attained, f"the coefficients of leaf {q} cost {as_float(value)!r}, more than stated")
-        low, high, most = low + lower, high + upper, most + max(upper, value)
+        low, own, most = low + lower, own + value, most + max(upper, value)
     objective = Fraction(certificate.objective)
     fits = low * BELOW <= objective and (upper_bound or objective <= most + above)
     require(fits, f"the partition costs {as_float(low)!r}, not {certificate.objective!r}")
-    return as_float(low), as_float(high, upwards=True)
+    return as_float(own), as_float(own, upwards=True)
 
 
 def _check_values(

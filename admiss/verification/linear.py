@@ -1,10 +1,12 @@
 """Proofs for adaptive linear models.
 
 The claims of a certificate: the coefficients have the stated objective; the optimum is at least the stated bound; if
-the status is "optimal", both differ by at most 1e-6 of the objective or of the risk of the null model.
+the status is "optimal", both differ by at most the tolerance of the certificate, and by at most 1e-6 of the objective
+or of the risk of the null model, in the loss of the fit.
 
 The bound is proven from the certificate's dual point, or, if it has none, from the derivative of the loss at the
-model's predictions. It is compared without any tolerance. The objective must not be below what is proven, up to 1e-9.
+model's predictions. It is compared without any tolerance. The objective must not be below the value of the
+coefficients, up to 1e-9.
 """
 
 from collections.abc import Mapping
@@ -20,8 +22,11 @@ from admiss.verification.result import NotCoveredError, Proof, as_float, number,
 from admiss.verification.rows import Rows
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate
+from formulations.erm.dual_bound import GAP_TOLERANCE
+from formulations.erm.risk import EmpiricalRisk, null_risk
+from formulations.losses import LOSSES
 
-GAP, ROUNDED = Fraction(1, 10**6), Fraction(1, 10**9)
+GAP, ROUNDED = Fraction(GAP_TOLERANCE), Fraction(1, 10**9)
 
 
 def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof, model: Any) -> None:
@@ -41,12 +46,12 @@ def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: R
         risk = PenalisedRisk(columns.A, y, rows.s, columns.l1, columns.l2, loss)
         ends = risk.value(w)
         low, high = low + ends[0], high + ends[1]
-        size += max(ends[1], Fraction(_null_risk(loss, columns, y, rows.s)))
+        size += max(ends[1], Fraction(_null_risk(program["loss"], columns, y, rows.s)))
         dual = certificate.dual if len(coefficients) == 1 else None
         points.append((risk, _dual_point(risk, columns, w, dual), w))
     proof.objective = as_float(low), as_float(high, upwards=True)
     stated = Fraction(certificate.objective) if np.isfinite(certificate.objective) else high + size
-    require(low - GAP * size <= stated <= high + GAP * size, f"the objective is {as_float(low)!r}, not as stated")
+    require(low - ROUNDED * size <= stated <= high + GAP * size, f"the objective is {as_float(low)!r}, not as stated")
     proof.add(f"the coefficients have the objective {number(as_float(low))}, as stated")
     if certificate.status == "optimal":
         closed = np.isfinite(certificate.bound) and stated - Fraction(certificate.bound) <= GAP * size
@@ -59,23 +64,16 @@ def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: R
         if np.isfinite(certificate.bound) and bound < Fraction(certificate.bound):
             bound = max(bound, sum((risk.bound(t, w, closely) for risk, t, w in points), Fraction(0)))
     proof.optimum = as_float(bound), proof.objective[1]
-    below = f"the objective {certificate.objective!r} is below the optimum, at least {as_float(bound)!r}"
-    require(stated >= bound - ROUNDED * size, below)
     holds = np.isfinite(certificate.bound) and Fraction(certificate.bound) <= bound
     require(holds, f"the dual point proves {as_float(bound)!r}, less than the stated bound {certificate.bound!r}")
     proof.add(f"no coefficients have an objective below {number(as_float(bound))}, by the dual point")
 
 
-def _null_risk(loss: LossInBalls, columns: Columns, y: FloatArray, s: FloatArray) -> float:
-    """Risk of the free columns alone, in the units of the loss."""
-    if loss.name == "Logistic":
-        return float(np.log(2.0))
-    root, A = np.sqrt(s / s.sum()), columns.A[:, columns.free]
-    left = root * y
-    if A.shape[1]:
-        left = left - root * (A @ np.linalg.lstsq(root[:, None] * A, root * y, rcond=None)[0])
-    square = float(left @ left)
-    return square if loss.name in ("Squared", "Huber") else float(np.sqrt(square))
+def _null_risk(description: Mapping[str, Any], columns: Columns, y: FloatArray, s: FloatArray) -> float:
+    """Risk of the null model, in the loss of the fit: the same scale as that of the fit."""
+    parameters = {name: value for name, value in description.items() if name != "name"}
+    loss = LOSSES[description["name"].lower()](**parameters)
+    return null_risk(EmpiricalRisk(columns.A, y, s / s.sum(), loss), columns.free)
 
 
 def _dual_point(risk: PenalisedRisk, columns: Columns, w: FloatArray, dual: FloatArray | None) -> FloatArray:

@@ -19,7 +19,9 @@ import numpy as np
 from flint import arb
 from scipy.special import expit
 
+from admiss.verification.result import NotCoveredError
 from formulations.arrays import FloatArray
+from formulations.losses import LOSSES
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class LossInBalls:
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> "LossInBalls":
         """The loss of a name and its parameter."""
+        if description["name"].lower() not in LOSSES:
+            raise NotCoveredError(f"models with the loss {description['name']} are not verified")
         return cls(description["name"], float(description.get("delta", description.get("level", 0.0))))
 
     def value(self, y: float, z: arb) -> arb:

@@ -23,11 +23,11 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.dual_value import ONCE, Proof, bound_at, dual_norm, norm
 from formulations.erm.risk import EmpiricalRisk
-from formulations.erm.rounding import Factor, factor_of, gamma
+from formulations.erm.rounding import Factor, exact_residuals, factor_of, gamma
 from formulations.erm.rows import Rows
-from formulations.losses import Loss, Squared
+from formulations.losses import Squared
 
-__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove", "risk_of_rounding"]
+__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "attained", "dual_bound", "gap_tolerance", "prove"]
 
 # A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
@@ -42,15 +42,9 @@ INSIDE = 1e-11
 def gap_tolerance(objective: float, null_risk: float) -> float:
     """Largest gap of an optimal fit: 1e-6 of its objective, or of the risk of the null model if that is larger.
 
-    The null model predicts by least squares on the free columns alone, 0 in classification. If even that is perfect,
-    its risk counts as that of errors of 1e-15 of y, which is the accuracy of y.
+    The risk of the null model is that of :func:`formulations.erm.risk.null_risk`, in the loss of the fit.
     """
     return GAP_TOLERANCE * max(abs(objective), null_risk)
-
-
-def risk_of_rounding(loss: Loss, y: FloatArray, q: FloatArray) -> float:
-    """The risk of errors of 1e-15 of y; 0 in classification."""
-    return float(q @ loss.value(y, y * (1.0 + 2.0**-50))) if loss.task == "regression" else 0.0
 
 
 def prove(
@@ -101,6 +95,18 @@ def prove(
         proofs.append(proof)
     best = max(proofs, key=lambda found: found.bound)
     return best._replace(objective=objective, estimate=max(found.estimate for found in proofs))
+
+
+def attained(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray) -> float:
+    """P(w) of coefficients as they are, rounded up, whatever the offset of y; infinite if the design is too large.
+
+    Residuals y - A w are rounded once, so that every loss has a relative error of a few roundings.
+    """
+    if risk.loss.task != "regression" or risk.A.shape[0] * risk.A.shape[1] > MAX_ENTRIES:
+        return np.inf
+    losses = risk.loss.value(exact_residuals(risk.A, risk.y, w), np.zeros(len(risk.y)))
+    value = float(risk.q @ losses) + risk.offset + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
+    return value * (1.0 + 2.0 * gamma(len(risk.y) + len(w) + 40))
 
 
 def _further_bounds(

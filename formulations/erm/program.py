@@ -34,11 +34,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate, SolverError, certify, clock
+from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
-from formulations.erm.dual_bound import Rows, gap_tolerance, prove, risk_of_rounding
+from formulations.erm.dual_bound import Rows, attained, gap_tolerance, prove
 from formulations.erm.optimality import optimality_residual, polish
-from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, residual_spread
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
@@ -72,6 +72,8 @@ class AdaptiveERM:
     scatter : csr_array of shape ((d + 1) K, p), optional
         Takes w to the entries of W, row by row; needed with a structure.
     shape : (d + 1, K), optional
+    intercepts : bool array of shape (p,), optional
+        Columns of the null model, whose risk is the scale of the tolerance; by default those without penalty.
     """
 
     risk: EmpiricalRisk
@@ -81,6 +83,7 @@ class AdaptiveERM:
     homogeneous: bool = False
     scatter: sp.csr_array | None = None
     shape: tuple[int, int] | None = None
+    intercepts: BoolArray | None = None
 
     @property
     def free(self) -> BoolArray:
@@ -92,7 +95,8 @@ class AdaptiveERM:
 class CompiledERM:
     """The cvxpy program in centred columns and in units of y: the variable is v / sigma, with w = restore(v).
 
-    The objective is divided by ``factor``, with l(sigma y, sigma z) = factor l'(y, z).
+    The objective is divided by ``factor``, with l(sigma y, sigma z) = factor l'(y, z). ``null`` is the risk of the null
+    model.
     """
 
     erm: AdaptiveERM
@@ -106,6 +110,7 @@ class CompiledERM:
     factor: float
     nonneg: bool
     explained: bool
+    null: float
 
 
 def compile_erm(erm: AdaptiveERM) -> CompiledERM:
@@ -116,7 +121,8 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     sigma = spread or 1.0
     loss, factor = risk.loss.in_units(sigma)
     y = risk.y / sigma
-    null = float(risk.q @ loss.value(y, np.zeros_like(y)))  # far below 1 if most errors are in the linear part of Huber
+    # far below 1 if most errors are in the linear part of Huber; all of it may be the constant part of compressed rows
+    null = float(risk.q @ loss.value(y, np.zeros_like(y))) + risk.offset / factor
     small = np.exp2(np.round(np.log2(null))) if spread and 0.0 < null < 1e-3 else 1.0
     factor *= small
 
@@ -145,7 +151,8 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     problem = cp.Problem(cp.Minimize(objective), constraints)
     if not problem.is_dcp(dpp=True):
         raise ValueError("The structure of the adaptivity class is not convex by the rules of cvxpy (DCP, DPP).")
-    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor, nonneg, spread == 0.0)
+    scale = null_risk(erm.risk, erm.free if erm.intercepts is None else erm.intercepts)
+    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor, nonneg, spread == 0.0, scale)
 
 
 def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARABEL") -> tuple[FloatArray, Certificate]:
@@ -190,9 +197,17 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             tried[status] = status
     if nearly:
         return min(nearly, key=lambda each: each[0])[1:]
+    if cp.INFEASIBLE in tried and _contradictory(compiled.problem.constraints, solver):
+        raise SolverError("The constraints of the structure contradict each other: no coefficients satisfy them all.")
     ends = ", then ".join(tried.values())
     advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
     raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")
+
+
+def _contradictory(constraints: list[cp.Constraint], solver: str) -> bool:
+    """Whether the constraints cannot be satisfied, whatever the objective: that may have misled the solver."""
+    status, _ = run(cp.Problem(cp.Minimize(0.0), constraints), solver, {})
+    return bool(status == cp.INFEASIBLE)
 
 
 def _within_reach(compiled: CompiledERM, a1: float, a2: float) -> tuple[CompiledERM, float, float, BoolArray]:
@@ -242,25 +257,27 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray,
         v = np.where((np.abs(v) * size <= ZERO_TOLERANCE * compiled.sigma) & ~erm.free, 0.0, v)
     v = np.where(zero | (compiled.explained and erm.structure is None), 0.0, v)
     theta = None if compiled.link is None else compiled.link.dual_value * (compiled.factor / compiled.sigma)
-    null = risk.value(np.zeros_like(v)) + risk_of_rounding(risk.loss, erm.risk.y, erm.risk.q)
     w = projected.restore(v)
     if erm.structure is not None:
-        return _structured_solution(compiled, v, np.where(zero, 0.0, found), theta, unproven, null)
+        return _structured_solution(compiled, v, np.where(zero, 0.0, found), theta, unproven)
     rows = Rows.centred(erm.risk, projected)
     if rows is None:
         proof = prove(Rows.of(erm.risk), l1, l2, w, theta)
     else:
         proof = prove(rows, l1, l2, v, theta, rows.drift(projected.C, projected.w0, v, w))
-    tolerance = gap_tolerance(proof.objective, null)
+    tolerance = gap_tolerance(proof.objective, compiled.null)
+    if proof.objective - proof.bound > tolerance:
+        proof = proof._replace(objective=min(proof.objective, attained(erm.risk, l1, l2, w)))
+        tolerance = gap_tolerance(proof.objective, compiled.null)
     closed = abs(proof.objective - proof.estimate) <= tolerance
     accepted = closed or (stationary and proof.estimate <= proof.objective + tolerance)
     accepted = accepted or _is_perfect(compiled, proof.objective)
-    reason = "rounding errors exceed the tolerance" if closed else "optimality conditions met, gap not closed"
+    reason = ROUNDING if closed else "optimality conditions met, gap not closed"
     return _Solution(w, proof.objective, proof.bound, proof.estimate, proof.theta, tolerance, accepted, reason)
 
 
 def _structured_solution(
-    compiled: CompiledERM, v: FloatArray, found: FloatArray, theta: FloatArray | None, unproven: float, null: float
+    compiled: CompiledERM, v: FloatArray, found: FloatArray, theta: FloatArray | None, unproven: float
 ) -> _Solution:
     """The solution with a structure on W: its bound is the dual objective of the solver, less its accuracy.
 
@@ -273,19 +290,19 @@ def _structured_solution(
     as_found, allowed = _value(compiled)
     compiled.variable.value = v / compiled.sigma
     objective, feasible = _value(compiled)
-    if allowed and not (feasible and objective <= as_found + gap_tolerance(as_found, null)):
+    if allowed and not (feasible and objective <= as_found + gap_tolerance(as_found, compiled.null)):
         v, objective, feasible = found, as_found, True
     for variable in compiled.problem.variables():
         variable.value = np.zeros(variable.shape)
     at_zero, allowed = _value(compiled)
     if allowed and (at_zero <= objective or not feasible):
         v, objective, feasible = np.zeros_like(v), at_zero, True
-    bound = bound - SOLVER_ACCURACY * max(abs(objective), null) if feasible else -np.inf
+    bound = bound - SOLVER_ACCURACY * max(abs(objective), compiled.null) if feasible else -np.inf
     if theta is None:
         theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
     if compiled.nonneg:
         bound = max(bound, 0.0)
-    tolerance = gap_tolerance(objective, null)
+    tolerance = gap_tolerance(objective, compiled.null)
     accepted = abs(objective - bound) <= tolerance or _is_perfect(compiled, objective)
     w = compiled.centred.restore(v)
     return _Solution(w, objective, bound, bound, theta, tolerance, accepted, "gap not closed")

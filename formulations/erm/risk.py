@@ -24,7 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsqr
 
-from formulations.arrays import BoolArray, FloatArray, Matrix
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.best_constant import best_constant
 from formulations.losses import Loss, Squared
 
 # Coefficients of y on the free columns that differ by less than this share are the same.
@@ -168,6 +169,51 @@ def compressed_squared_risk(blocks: Iterable[tuple[Matrix, FloatArray, FloatArra
     return EmpiricalRisk(
         A=np.ascontiguousarray(R[:, :-1]), y=R[:, -1].copy(), q=np.ones(len(R)), loss=Squared(), offset=offset
     )
+
+
+def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
+    """The risk of the null model, which has the free columns alone: the scale of the tolerance of every fit.
+
+    Its predictions minimise the loss itself if the free columns are indicators of disjoint cells, as intercepts are,
+    or if the loss is squared; otherwise they are those of least squares. If even that is perfect, the risk counts as
+    that of errors of 1e-15 of y, which is the accuracy of y.
+
+    Examples
+    --------
+    >>> from formulations.losses import Absolute
+    >>> y = np.array([0.0, 1.0, 2.0, 1e9])
+    >>> risk = EmpiricalRisk(np.ones((4, 1)), y, np.full(4, 0.25), Absolute())
+    >>> round(null_risk(risk, np.array([True])), 3)  # at the median
+    250000000.25
+    """
+    columns = risk.A[:, free]
+    rounding = risk_of_rounding(risk.loss, risk.y, risk.q)
+    cell = _cells(columns)
+    if cell is None or isinstance(risk.loss, Squared):
+        left = centred(replace(risk, A=columns), np.ones(columns.shape[1], dtype=bool)).risk
+        return left.value(np.zeros(columns.shape[1])) + rounding
+    z = np.zeros(len(cell))
+    order = np.argsort(cell, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(cell[order])) + 1):
+        if cell[rows[0]] >= 0:
+            z[rows] = best_constant(risk.y[rows], risk.q[rows], risk.loss)[0]
+    return float(risk.q @ risk.loss.value(risk.y, z)) + risk.offset + rounding
+
+
+def _cells(columns: Matrix) -> IntArray | None:
+    """The column that is 1 in each row, -1 if there is none; None if columns are not indicators of disjoint cells."""
+    entries = sp.coo_array(columns)
+    rows, cell = entries.coords
+    if np.any(entries.data != 1.0) or len(np.unique(rows)) < len(rows):
+        return None
+    found = np.full(columns.shape[0], -1)
+    found[rows] = cell
+    return found
+
+
+def risk_of_rounding(loss: Loss, y: FloatArray, q: FloatArray) -> float:
+    """The risk of errors of 1e-15 of y; 0 in classification."""
+    return float(q @ loss.value(y, y * (1.0 + 2.0**-50))) if loss.task == "regression" else 0.0
 
 
 def residual_spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:

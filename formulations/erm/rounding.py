@@ -61,6 +61,13 @@ def exact_products(A: Matrix, theta: FloatArray) -> FloatArray:
     return np.array([exact_sum(theta[:0], columns.data[part], theta[columns.indices[part]]) for part in parts])
 
 
+def exact_residuals(A: Matrix, y: FloatArray, w: FloatArray) -> FloatArray:
+    """y - A w, each entry rounded once."""
+    rows = sp.csr_array(A)
+    parts = (slice(start, end) for start, end in itertools.pairwise(rows.indptr))
+    return np.array([exact_sum(y[i : i + 1], -rows.data[p], w[rows.indices[p]]) for i, p in enumerate(parts)])
+
+
 def _split(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Two numbers of 26 bits each that add up to x."""
     shifted = 134217729.0 * x

@@ -26,11 +26,12 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import FloatArray, IntArray
+from formulations.best_constant import best_constant
 from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.dual_value import Proof
 from formulations.erm.risk import EmpiricalRisk
-from formulations.leaves.best_constant import best_constant
+from formulations.erm.rounding import exact_sum
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
 
@@ -64,7 +65,8 @@ class ProgramLeafCost(LeafCost):
         self._lower_ends[np.asarray(members).tobytes()] = lower
         w = np.zeros(len(varies))
         w[varies] = v[1:]
-        return LeafModel(np.array([v[0] + leaf.level - leaf.centre @ v[1:]]), w[None, :], upper)
+        intercept = float(v[0] + leaf.level - leaf.centre @ v[1:])
+        return LeafModel(np.array([intercept]), w[None, :], upper, leaf.rounding(v, intercept))
 
     def _lower_end(self, members: IntArray) -> float:
         return self._lower_ends[np.asarray(members).tobytes()]  # from the fit
@@ -105,6 +107,13 @@ class _Leaf:
         """The shifted rows as a dual bound needs them, the intercept first."""
         C = np.column_stack([np.ones(len(self.s)), self.columns])
         return Rows.of(EmpiricalRisk(C, self.target, self.s, self.loss))
+
+    def rounding(self, v: FloatArray, intercept: float) -> float:
+        """What an intercept, v_0 moved back to the rows as they are and rounded, adds to the value of v."""
+        off = exact_sum(np.array([v[0], self.level, -intercept]), -self.centre, v[1:])
+        z = v[0] + self.columns @ v[1:]
+        losses = self.loss.value(self.target, z)
+        return max(0.0, float(self.s @ (self.loss.value(self.target, z - off) - losses)))
 
     def solved(self) -> tuple[FloatArray, float, float]:
         """Intercept and weights of shifted rows, their value rounded up, and a proven lower bound."""

@@ -158,11 +158,16 @@ class PatternTotals(PatternRows):
 
 
 class LeafModel(NamedTuple):
-    """A minimiser of a leaf's cost; ``cost`` is its value, rounded up."""
+    """A minimiser of a leaf's cost; ``cost`` is its value, rounded up.
+
+    The intercept is a double, which may be farther from the best one for the weights than the cost tells: ``rounding``
+    is what that adds to the value of the coefficients as they are.
+    """
 
     intercept: FloatArray
     weights: FloatArray
     cost: float
+    rounding: float = 0.0
 
 
 class LeafCost(ABC):

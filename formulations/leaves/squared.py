@@ -32,6 +32,7 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
 from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
@@ -218,11 +219,22 @@ class SquaredLeafCost(LeafCost):
         upper += U * (len(Z) + 10) * penalty  # the weight of the leaf is rounded
         if not upper - value <= max(NEGLIGIBLE * value, NOTHING):  # or not a number
             w, upper = self._precise_fit(members, w)
+        return self._model(members, w, mean, weight, upper)
+
+    def _model(self, members: IntArray, w: FloatArray, mean: FloatArray, weight: float, upper: float) -> LeafModel:
+        """The model in the units of the data, from weights, means and weight of the leaf in those of Z.
+
+        An intercept that is off by e adds W(G) e^2 to the cost. It is off by its own rounding and by that of the means,
+        which are at most 1 / sqrt(weight) since columns of Z have at most norm 1.
+        """
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
-        b = self.unit[-1] / self.unit[0] * (mean[-1] - mean[:-1] @ w)
-        return LeafModel(
-            np.array([self.level + b - self.centre @ coefficients]), coefficients[None, :], upper * scale**2
-        )
+        b = scale / self.unit[0] * (mean[-1] - mean[:-1] @ w)
+        intercept = self.level + b - self.centre @ coefficients
+        cost, of_leaf = upper * scale**2, weight * self.unit[0] ** 2
+        of_means = U * (int(self.rows.counts[members].sum()) + len(w) + 8) * (1.0 + np.abs(w).sum())
+        off = abs(exact_sum(np.array([self.level, b, -intercept]), -self.centre, coefficients))
+        off += of_means * scale / math.sqrt(of_leaf)
+        return LeafModel(np.array([intercept]), coefficients[None, :], cost, float(of_leaf * off**2))
 
     @cached_property
     def _precise_grams(self) -> FloatArray:

@@ -130,11 +130,7 @@ class SummedLeafCost(SquaredLeafCost):
         weight, first = square[0, 0], square[0, 1:]
         w = -self._estimated(square, members)[1:-1]
         w, upper = self._precise_fit(members, w)
-        scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
-        b = scale / self.unit[0] * (first[-1] - first[:-1] @ w) / weight
-        return LeafModel(
-            np.array([self.level + b - self.centre @ coefficients]), coefficients[None, :], upper * scale**2
-        )
+        return self._model(members, w, first / weight, weight, upper)
 
     def _lower_end(self, members: IntArray) -> float:
         return self._precise_lower_end(members)

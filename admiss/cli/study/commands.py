@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from admiss.atomic_write import OverwriteError
 from admiss.cli.study.choices import Studies, named_study
 from admiss.cli.study.readers import export_table, report_page, status, write_summary
 from admiss.extras import MissingPackageError, optional_import
@@ -17,6 +18,7 @@ from admiss.study.outcome import encodable
 from admiss.study.plan import EngineError, Plan, instance_recipe
 from admiss.study.run import listed
 from admiss.study.session import run_plan
+from admiss.terminal.table import for_standard_error, wrapped
 from admiss.versions import how_to_report
 
 OUT_HELP = "folder of the store (default: runs/STUDY-SCALE, or runs/STUDY for a study with one scale)"
@@ -56,8 +58,8 @@ def run_handler(options: argparse.Namespace, program: str, arguments: Sequence[s
         print(encodable(options.handler(options)), flush=True)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (EngineError, MissingPackageError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except (EngineError, OverwriteError, MissingPackageError, OSError) as error:
+        print(for_standard_error(f"error: {error}"), file=sys.stderr)
         return 2
     except KeyboardInterrupt as interruption:
         print(str(interruption) or "interrupted", file=sys.stderr)
@@ -148,7 +150,7 @@ def _size(study: Plan, scale: str) -> int:
 
 def run_study(options: argparse.Namespace) -> str:
     """Compute pending cells, and return the summary."""
-    return run_plan(
+    summary = run_plan(
         named_study(options).study,
         command=options.command_line,
         scale=options.scale,
@@ -162,3 +164,4 @@ def run_study(options: argparse.Namespace) -> str:
         dask=options.dask,
         scheduler=options.scheduler,
     )
+    return wrapped(summary)

@@ -4,13 +4,14 @@ import argparse
 
 from admiss.cli.study.choices import named_study, opened_store
 from admiss.study.reading import status_text, write_files, write_page
+from admiss.terminal.table import wrapped
 
 
 def status(options: argparse.Namespace) -> str:
     """Count the cells of a store, and name what has changed since they were computed."""
     presentation = named_study(options)
     with opened_store(options, presentation) as store:
-        return status_text(store, presentation.study)
+        return wrapped(status_text(store, presentation.study))
 
 
 def export_table(options: argparse.Namespace) -> str:

@@ -98,6 +98,13 @@ def read_from_folder(path: str, sha256: str) -> bytes | None:
     return content
 
 
+def stored_paths(path: str) -> list[Path]:
+    """The places on this machine where a raw file is looked for."""
+    named = os.environ.get("ADMISS_DATA")
+    folders = [Path(named).expanduser().absolute()] if named else []
+    return [folder / path for folder in (*folders, cache_folder())]
+
+
 def _read_cached(file: DataFile) -> bytes | None:
     """The bytes of a file in the cache, or None if it is absent, damaged or unreadable."""
     try:

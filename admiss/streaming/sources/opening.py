@@ -85,7 +85,10 @@ def open_source(
         return ArraySource(data, target, sample_weight=weight, keys=key, names=features)
     columns = Columns(target, weight, key, features, drop, categories, unknown) if schema is None else schema
     if isinstance(data, str | Path) and Path(data).suffix.lower() in CSV_SUFFIXES:
-        return FrameSource(_scanned(data, target), columns, str(data))
+        paths = source_files(data)
+        frames = FrameSource(_scanned(paths, target), columns, str(data))
+        frames.paths = paths
+        return frames
     if isinstance(data, str | Path) or (isinstance(data, Sequence) and all(isinstance(d, str | Path) for d in data)):
         if not data:
             raise SourceError("There are no files to read.")
@@ -99,17 +102,26 @@ def open_source(
     return FrameSource(data, columns)
 
 
-def _scanned(data: str | Path, target: Any) -> Any:
+def source_files(data: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files that are read if data are opened that are paths, folders or patterns."""
+    if isinstance(data, str | Path) and Path(data).suffix.lower() in CSV_SUFFIXES:
+        paths = [Path(data)] if Path(data).is_file() else [Path(path) for path in sorted(glob(str(data)))]
+        if not paths:
+            raise SourceError(f"There are no CSV files at {data}.")
+        return paths
+    from admiss.streaming.sources.parquet import parquet_paths
+
+    return parquet_paths(data)
+
+
+def _scanned(paths: Sequence[Path], target: Any) -> Any:
     """CSV files as a lazy frame that is collected in batches."""
-    paths = sorted(glob(str(data))) if not Path(data).is_file() else [str(data)]
-    if not paths:
-        raise SourceError(f"There are no CSV files at {data}.")
     with optional_import("Reading CSV files in batches", "files"):
         import polars
     separator = _separator(paths[0], target)
     words = [*MISSING_WORDS, *(word.lower() for word in MISSING_WORDS), *(word.upper() for word in MISSING_WORDS)]
     return polars.scan_csv(
-        paths,
+        list(paths),
         separator=separator,
         null_values=sorted(set(words)),
         infer_schema_length=TYPED_ROWS,
@@ -118,7 +130,7 @@ def _scanned(data: str | Path, target: Any) -> Any:
     )
 
 
-def _separator(path: str, target: Any) -> str:
+def _separator(path: Path, target: Any) -> str:
     """What separates the cells of a CSV file."""
     with open(path, "rb") as file:
         start = file.read(FIRST_BYTES)

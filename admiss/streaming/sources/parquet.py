@@ -112,7 +112,8 @@ class ParquetSource(Source):
     """
 
     def __init__(self, data: str | Path | Sequence[str | Path], columns: Columns | Schema) -> None:
-        self.files = _opened(parquet_paths(data))
+        self.paths = parquet_paths(data)
+        self.files = _opened(self.paths)
         if isinstance(columns, Columns):
             kinds = _common_kinds(self.files)
             columns = columns.schema(kinds, self.files[0].name, partial(_collected, self.files))

@@ -8,6 +8,7 @@ identified by its file, its row group and its number in the group, whatever the 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -86,10 +87,13 @@ class Source(ABC):
     schema : Schema
     size : int or None
         Number of chunks, if known beforehand.
+    paths : sequence of Path
+        The files that are read, as far as the source knows of files.
     """
 
     schema: Schema
     size: int | None
+    paths: Sequence[Path] = ()
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:

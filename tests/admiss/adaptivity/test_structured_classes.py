@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
-from admiss.adaptivity import FullyAdaptive
+from admiss.adaptivity import Affine, FullyAdaptive
 from admiss.adaptivity.fused import FusedPatterns
 from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.bounds import coefficient_count
 from admiss.datasets import make_interacting
+from formulations.certificate import SolverError
 
 STRUCTURED = [LowRankAffine(0.05), FusedPatterns(0.2)]
 
@@ -50,6 +51,27 @@ def test_an_inherited_mark_of_homogeneity_is_lost_with_another_structure():
 
     assert LowRankAffine().has_homogeneous_structure()
     assert not Squared().has_homogeneous_structure()
+
+
+def test_contradictory_constraints_and_wrong_returns_are_named():
+    class Contradictory(Affine):
+        def structure(self, W):
+            return 0.0, [W[0, 0] >= 1, W[0, 0] <= 0]
+
+    class OnlyConstraints(Affine):
+        def structure(self, W):
+            return [W >= 0]
+
+    class OnlyPenalty(Affine):
+        def structure(self, W):
+            return cp.norm1(W)
+
+    X, y = rank_one_rows(60, 3)
+    with pytest.raises(SolverError, match="constraints of the structure contradict each other"):
+        AdaptiveRegressor(Contradictory()).fit(X, y)
+    for wrong in (OnlyConstraints(), OnlyPenalty()):
+        with pytest.raises(ValueError, match=f"{type(wrong).__name__} must return a penalty and a list of constraints"):
+            AdaptiveRegressor(wrong).fit(X, y)
 
 
 # low rank
@@ -209,12 +231,16 @@ def test_neighbours_are_one_bit_apart_where_that_connects():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("adaptive_penalty", ["auto", 0.0])
 @pytest.mark.parametrize(("solver", "loss"), [("CLARABEL", "squared"), ("SCS", "squared"), ("CLARABEL", "absolute")])
-def test_fused_program_written_out(make_rows, solver, loss):
+def test_fused_program_written_out(make_rows, solver, loss, adaptive_penalty):
     X, y = make_rows(n=90, d=3)
     s = np.random.default_rng(0).uniform(0.5, 2.0, size=90)
     strength, lam = 0.15, 0.7
-    model = AdaptiveRegressor(FusedPatterns(strength), lam=lam, l1_ratio=0.3, loss=loss).fit(X, y, s)
+    settings = {"lam": lam, "l1_ratio": 0.3, "adaptive_penalty": adaptive_penalty, "loss": loss}
+    model = AdaptiveRegressor(FusedPatterns(strength), **settings).fit(X, y, s)
+    if adaptive_penalty == 0.0:  # every weight depends on the pattern
+        lam = 0.0
     patterns, scale, M = model.design_.patterns.patterns, model.design_.scale, np.isnan(X)
     centre = model.design_.centre
     np.testing.assert_allclose(centre, [np.average(x[~m], weights=s[~m]) for x, m in zip(X.T, M.T, strict=True)])

@@ -21,14 +21,16 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_default_comparison(here, capsys):
+def test_the_default_comparison(here, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     assert main(["compare", "--rows", "400", "--folds", "3", "--min-rows", "22"]) == 0
     shown = capsys.readouterr().out
     assert "interacting patterns: 400 training rows, 10 features, 50% missing" in shown
     assert "MCAR as in the paper" in shown
-    for words in ("method", "leaves", "cost", "bound", "gap %", "seconds", "R2 cv", "R2 test", "optimal"):
+    for words in ("method", "leaves", "cost", "bound", "above %", "seconds", "R2 cv", "R2 test", "optimal"):
         assert words in shown
     assert "above the optimum" in shown
+    assert "In brackets: 95% intervals of the differences over folds" in shown.replace("\n", " ")
     assert shown.count("Within 1 % of the optimum:") == shown.count("Best number of leaves at a penalty per leaf:") == 2
     content = json.loads((here / "admiss-compare.json").read_text())
     first = content["comparisons"][0]
@@ -96,7 +98,7 @@ def test_classes_of_a_file(here, capsys):
     shown = capsys.readouterr().out
     assert "classification" in shown
     assert "225 training rows, 4 features, 50% missing; classes: high " in shown
-    for words in ("log-loss cv", "AUC test", "accuracy cv", "mean + indicators + logistic", "HistGradientBoosting"):
+    for words in ("log-loss cv", "AUC test", "accuracy cv", "mean+indicators+logistic", "HistGradientBoosting"):
         assert words in shown
     assert "R2" not in shown
     content = json.loads((here / "admiss-compare.json").read_text())["comparisons"][0]
@@ -104,6 +106,8 @@ def test_classes_of_a_file(here, capsys):
     assert all(0 <= row["cv_AUC"] <= 1 for row in content["methods"])
     assert list(content["references"]) == ["mean + indicators + logistic", "HistGradientBoosting"]
     assert "k.csv" in (here / "k.html").read_text()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(name in shown for name in ("log-loss test", "accuracy test"))  # in a second block
     assert main([*options, "--no-references"]) == 0
     assert "HistGradientBoosting" not in capsys.readouterr().out
 

@@ -7,11 +7,15 @@ from admiss.cli.main import main
 from admiss.datasets import load_dataset
 
 
-def test_list(capsys):
+@pytest.mark.parametrize("width", [80, 200])
+def test_list(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
     assert main(["datasets"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:4] == ["name", "n", "d", "patterns"]
-    assert len([line for line in lines if line]) == 64
+    assert len([line for line in lines if line]) == 64 + (width == 80)
+    assert max(map(len, lines)) <= width - 2
+    assert ("cautions" in lines[0].split()) == (width == 200)
 
 
 def test_files_can_be_read_back(tmp_path, capsys):

@@ -7,6 +7,7 @@ import pytest
 from admiss.compare.page import write_page
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import Setting
+from admiss.datasets import make_interacting
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,22 @@ def test_drawings_hold_their_text(browser, page):
         "return found"
     )
     assert outside == []
+
+
+def test_texts_of_leaves_do_not_overlap_at_large_costs(browser, open_page, tmp_path):
+    data = make_interacting(n=1000, random_state=0)
+    setting = Setting(max_depth=4, min_rows=12, folds=0, references=False)
+    compared = compare_partitions(data.X_train, 1e6 * data.y_train, setting=setting)
+    assert max(model.n_leaves_ for model in compared.models.values()) > 10
+    write_page([compared], tmp_path / "page.html")
+    open_page(tmp_path / "page.html")
+    gaps = browser.execute_script(
+        "return [...document.querySelectorAll('.leaf')].map(g => {"
+        "  const [name, cost] = [...g.querySelectorAll('text')].map(t => t.getBoundingClientRect());"
+        "  return cost.left - name.right; })"
+    )
+    assert len(gaps) > 10
+    assert min(gaps) > 3
 
 
 def test_formulas_open_and_close(browser, page, comparison):

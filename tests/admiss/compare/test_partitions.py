@@ -2,13 +2,16 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
 import admiss.partition.proof
 from admiss import FiniteClassifier, FiniteRegressor
+from admiss.compare.comparison import INTERVALS
 from admiss.compare.page import write_page
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.references import LINEAR, reference, reference_names
@@ -304,7 +307,8 @@ def test_the_verdict_says_what_came_out():
     assert compare_partitions(data.X_train, data.y_train, methods=("none",), setting=plain).verdict() == ""
     whole = compare_partitions(np.nan_to_num(DATA.X_train), DATA.y_train, setting=Setting(folds=2, references=False))
     assert whole.verdict() == "Greedy found the optimal tree. No method splits."
-    interacting = compare_partitions(DATA.X_train, DATA.y_train, setting=FAST).verdict()
+    interacting = compare_partitions(DATA.X_train, DATA.y_train, setting=replace(FAST, folds=5)).verdict()
+    assert "The exact tree predicts better than greedy's in cross-validation: R2 " in interacting
     assert "Splitting is better than one leaf in cross-validation: R2 " in interacting
     assert "No reference predicts better in cross-validation: R2 " in interacting
     full = np.nan_to_num(data.X_train)
@@ -313,19 +317,78 @@ def test_the_verdict_says_what_came_out():
     assert "radient boosting predicts better than every partition here in cross-validation: R2 " in better.verdict()
 
 
+def with_fold_scores(compared, **scores):
+    """Replace scores by some with these values by fold, for each method."""
+    for name, by_method in scores.items():
+        for row, (method, values) in enumerate(zip(compared.table["method"], by_method, strict=True)):
+            compared.table[f"cv_{name}"][row] = np.mean(values)
+            compared.fold_scores[str(method)][name] = list(values)
+
+
 def test_a_reference_may_be_better_by_one_score_only():
     compared = compare_partitions(DATA.X_train, labels(DATA.y_train, 2), methods=("none",), setting=FAST)
-    table = compared.table
-    table["cv_AUC"][:], table["cv_log_loss"][:] = [0.7, 0.8, 0.6], [0.5, 0.6, 0.4]
+    wiggle = np.array([-0.001, 0.0, 0.001])
+    losses = [0.5 + wiggle, 0.6 - wiggle, 0.7 + wiggle]
+    with_fold_scores(compared, AUC=[0.7 + wiggle, 0.8 - wiggle, 0.6 + wiggle], log_loss=losses)
     linear = "Mean imputation with indicators and logistic regression"
     assert compared.verdict() == (
-        f"{linear} predicts better than every partition here in cross-validation: AUC 0.800 against 0.700, "
-        "but one leaf has the better log-loss, 0.500 against 0.600."
+        f"{linear} predicts better than every partition here in cross-validation: AUC 0.800 against 0.700 (none), "
+        f"+0.100 [+0.092, +0.108], but one leaf has the better log-loss, 0.500 against 0.600. {INTERVALS}"
     )
-    table["cv_AUC"][1] = 0.701
+    with_fold_scores(compared, AUC=[0.7 + wiggle, 0.701 - wiggle, 0.6 + wiggle])
     assert compared.verdict() == (
-        f"{linear} predicts as well as the best partition in cross-validation: AUC 0.701 against 0.700 (none)."
+        "No difference between the best partition and the best reference is seen in cross-validation: AUC 0.700 (none) "
+        f"against 0.701 (mean imputation with indicators and logistic regression), -0.001 [-0.009, +0.007]. {INTERVALS}"
     )
+
+
+def test_better_is_said_of_differences_that_are_larger_than_their_spread_over_folds():
+    setting = Setting(max_depth=2, folds=5, references=False)
+    compared = compare_partitions(DATA.X_train, DATA.y_train, setting=setting)
+    values = np.array([0.60, 0.55, 0.62, 0.58, 0.61])
+    for differences, words in (
+        ([0.005, 0.006, 0.004, 0.005, 0.005], "The exact tree predicts better than greedy's in cross-validation"),
+        ([-0.005, -0.006, -0.004, -0.005, -0.005], "The exact tree predicts worse than greedy's in cross-validation"),
+        ([0.05, -0.03, 0.04, -0.06, 0.025], "No difference between the predictions of both trees is seen"),
+    ):
+        with_fold_scores(compared, R2=[values, values, values + differences])
+        assert words in compared.verdict()
+        found = compared.difference("tree", "greedy", "R2")
+        # Nadeau and Bengio: s^2 = v (1 / 5 + n_test / n_train) with n_test / n_train = 1 / 4
+        half = student.ppf(0.975, 4) * np.sqrt(np.var(differences, ddof=1) * (1 / 5 + 1 / 4))
+        assert (found.low, found.high) == pytest.approx((np.mean(differences) - half, np.mean(differences) + half))
+        assert f"{np.mean(differences):+.3f} [{found.low:+.3f}, {found.high:+.3f}]" in compared.verdict()
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 3])
+def test_scores_by_fold_are_parts_of_the_score_of_all_rows(n_classes):
+    y = DATA.y_train if n_classes == 1 else labels(DATA.y_train, n_classes)
+    compared = compare_partitions(DATA.X_train, y, setting=FAST)
+    assert compared.overlap == pytest.approx(1 / 2, rel=0.02)
+    for method, scores in compared.fold_scores.items():
+        for name, values in scores.items():
+            assert len(values) == 3
+            tolerance = 0.05 if name == "AUC" else 1e-9
+            assert np.mean(values) == pytest.approx(compared.score(method, f"cv_{name}"), abs=tolerance)
+
+
+def test_costs_above_the_optimum_have_one_percentage():
+    compared = compare_partitions(DATA.X_train, DATA.y_train, setting=Setting(max_depth=2, folds=0, references=False))
+    cost = {name: model.certificate_.objective for name, model in compared.models.items()}
+    above = 100 * (cost["greedy"] / cost["tree"] - 1)
+    assert above > 10
+    assert by_method(compared)["greedy"]["above_bound_percent"] == pytest.approx(above, rel=1e-6)
+    assert compared.near.greedy_percent == pytest.approx(above, rel=1e-6)
+    assert f"Greedy's training cost is {above:.3g} % above the optimum." in compared.verdict()
+
+
+def test_without_cross_validation_test_scores_are_said_without_a_verdict():
+    setting = Setting(max_depth=2, folds=0)
+    verdict = compare_partitions(DATA.X_train, DATA.y_train, DATA.X_test, DATA.y_test, setting=setting).verdict()
+    assert "The exact tree and greedy's on test rows: R2 " in verdict
+    assert "Splitting and one leaf on test rows: R2 " in verdict
+    assert "better" not in verdict
+    assert "[" not in verdict
 
 
 def test_the_repair_of_zeros_is_not_sold_as_a_gain():
@@ -334,11 +397,11 @@ def test_the_repair_of_zeros_is_not_sold_as_a_gain():
     y = year + X[:, 1]
     X[:, 0] = np.where(rng.random(400) < 0.3, np.nan, year)
     settings = [
-        Setting(max_depth=1, center=center, scale=False, leaf_model="static", folds=3, references=False)
+        Setting(max_depth=1, center=center, scale=False, leaf_model="static", folds=5, references=False)
         for center in (True, False)
     ]
     centred, not_centred = (compare_partitions(X, y, setting=setting).verdict() for setting in settings)
-    assert "Splitting gains" in centred
+    assert "No gain or loss by splitting is seen" in centred
     assert "not centred" not in centred
     assert "Splitting is better than one leaf" in not_centred
     assert "Features are not centred: a split also replaces the 0" in not_centred

@@ -2,6 +2,7 @@
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -50,6 +51,21 @@ def test_report_of_classes_and_figure(tmp_path):
     matplotlib.pyplot.close(ax.figure)
     with pytest.raises(ValueError, match="choose one of 0.7, 0.9"):
         report.plot(level=0.5)
+
+
+def test_labels_of_the_figure_are_not_clipped():
+    X, y = make_rows(AdaptiveRegressor(), 400)
+    names = [f"household_income_before_tax_in_year_{j}" for j in range(X.shape[1])]
+    model = PatternConformalRegressor(AdaptiveRegressor(), random_state=0).fit(pd.DataFrame(X, columns=names), y)
+    ax = model.coverage_report(pd.DataFrame(X, columns=names), y).plot()
+    ax.figure.canvas.draw()
+    width, height = ax.figure.canvas.get_width_height()
+    for text in (ax.xaxis.label, *ax.get_yticklabels()):
+        box = text.get_window_extent()
+        assert min(box.x0, box.y0) >= 0
+        assert (box.x1 <= width, box.y1 <= height) == (True, True)
+    assert ax.get_window_extent().width >= 2.5 * ax.figure.dpi
+    matplotlib.pyplot.close(ax.figure)
 
 
 @pytest.mark.slow

@@ -84,6 +84,16 @@ def test_nasty_tables(kind, number):
     assert kind != "mio" or "optimal" not in shares
 
 
+@pytest.mark.parametrize("seed", [173, 267, 339, 371])
+def test_both_programs_agree_on_loose_intervals(seed):
+    """The tree of least upper ends is not that of least lower ends, which is what both programs minimise."""
+    table = nasty(seed)
+    model = fitted("both", table)
+    assert model.certificate_.status.startswith("not proven")
+    assert model.certificate_.bound == fitted("tree", table).certificate_.bound
+    assert violations("both", table, model) == []
+
+
 @pytest.mark.parametrize("kind", ["tree", "boxes"])
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "logistic"])
 @tiers(3, 40, 200)

@@ -93,6 +93,12 @@ def test_parts_in_any_order_add_up_to_the_whole(offset: float) -> None:
                 np.testing.assert_allclose(one.moments(np.array([f]))[0, 0], other.moments(np.array([f]))[0, 0])
 
 
+def test_deviations_under_wide_weights_are_accurate() -> None:
+    X, y, s = np.array([[1.0, 1.0, 1.0, 3.0, np.nan]]).T, np.arange(5.0), np.array([1.0, 1.0, 1.0, 1e-12, 1.0])
+    exact = np.sqrt(12e-12) / (3.0 + 1e-12)  # three rows at 1, and one of weight e at 3
+    assert RowStatistics.of(X, y, s, **LINEAR).summary().deviation[0] == pytest.approx(exact, rel=1e-9)
+
+
 def test_summary_is_that_of_the_observed_values() -> None:
     X, y, s = rows()
     found = RowStatistics.of(X, y, s, **LINEAR).summary()

@@ -74,14 +74,14 @@ def test_silent_work_is_shown_and_the_innermost_first(quick, capsys):
             time.sleep(0.4)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0].startswith("admiss compare [")
-    assert lines[-1].startswith("inner 1/4, ")
+    assert lines[-1].startswith("inner 1/4 [")
 
 
 def test_a_line_on_a_terminal_is_cleared(quick, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert list(work(3, 0.01)) == [0, 1, 2]
     shown = sys.stderr.getvalue()
-    assert "working 2/3, 0 s left" in shown
+    assert "working 2/3" in shown
     assert "\n" not in shown
     assert shown.rpartition("\r")[0].rpartition("\r")[2].isspace()
 
@@ -119,6 +119,30 @@ def test_long_messages_fit_the_terminal(quick, monkeypatch):
         time.sleep(0.01)
         report(1, 2)
     assert max(map(len, sys.stderr.getvalue().split("\r"))) == 19
+
+
+def time_left(monkeypatch, ends, total, later=0.0):
+    """What is said of the time left after items that ended at some seconds, so many seconds after the last one."""
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    pace = module._Pace()
+    for done, end in enumerate(ends, start=1):
+        now[0] = end
+        pace.add(done)
+    now[0] += later
+    return pace.words(total)
+
+
+def test_the_time_left_of_equal_work_is_said(monkeypatch):
+    assert time_left(monkeypatch, [10.0, 21.0, 30.0], 6) == ", 30 s left"
+    assert time_left(monkeypatch, [10.0, 21.0, 30.0], 6, later=12.0) == ", 18 s left"
+    assert time_left(monkeypatch, [1.0, 2.0], 2) == ", 0 s left"
+
+
+def test_nothing_is_said_of_a_time_left_that_is_not_known(monkeypatch):
+    assert time_left(monkeypatch, [0.01], 9) == ""  # one path of nine says nothing of the others
+    assert time_left(monkeypatch, [0.01, 39.0], 9) == ""
+    assert time_left(monkeypatch, [1.0, 2.0], 3, later=30.0) == ""  # it has passed
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")

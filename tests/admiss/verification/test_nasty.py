@@ -2,13 +2,16 @@
 
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, verify
+from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, verify
 from admiss.datasets import make_synthetic
+from admiss.partition import OptimalTree, PatternGroups
 from formulations.certificate import SolverError
+from formulations.losses import Huber, Quantile
 from tests.admiss.partition.nasty import nasty, one_bad_box
 from tests.admiss.partition.proof_checks import fitted
 
@@ -85,3 +88,118 @@ def test_linear_fits():
 @pytest.mark.slow
 def test_more_linear_fits():
     check_fits(range(3, 24))
+
+
+LOSSES = {"squared": "squared", "huber": Huber(0.5), "absolute": "absolute", "low quantile": Quantile(0.01)}
+TAILS = {
+    "one large value": lambda rng, n: np.where(np.arange(n) == 7, 1e9, rng.normal(size=n)),
+    "one small value": lambda rng, n: np.where(np.arange(n) == 7, -1e9, rng.normal(size=n)),
+    "no mean": lambda rng, n: rng.standard_cauchy(n) ** 3,
+}
+# what is stated instead, in units of the objective
+FORGED = {
+    "nothing is left": {"objective": 0.0, "bound": 0.0, "status": "optimal"},
+    "nothing is left, not proven": {"objective": 0.0, "bound": 0.0, "status": "time limit"},
+    "half is left": {"objective": 0.5, "bound": 0.0, "status": "optimal"},
+    "half is left, both": {"objective": 0.5, "bound": 0.5, "status": "optimal"},
+    "slightly lower": {"objective": 1.0 - 1e-5, "status": "time limit"},
+    "no bound": {"bound": 0.0, "status": "optimal"},
+    "a lower bound": {"bound": 1.0 - 1e-4, "status": "optimal"},
+    "a lower bound and any tolerance": {"bound": 1.0 - 1e-4, "status": "optimal", "tolerance": 1.0},
+    "a higher bound": {"objective": 1.0 + 1e-5, "bound": 1.0 + 1e-5, "status": "optimal"},
+}
+
+
+def heavy_tailed_fit(loss, tails):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3))
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = TAILS[tails](rng, 60) + np.nan_to_num(X[:, 0])
+    kind = AdaptiveClassifier if loss == "logistic" else AdaptiveRegressor
+    if loss == "logistic":
+        y = y > np.quantile(y, 0.9)
+    return kind("affine", loss=LOSSES.get(loss, loss), lam=1.0).fit(X, y), X, y
+
+
+@pytest.mark.parametrize("tails", TAILS)
+@pytest.mark.parametrize("loss", [*LOSSES, "logistic"])
+def test_forged_certificates_of_heavy_tails_are_refused(loss, tails):
+    model, X, y = heavy_tailed_fit(loss, tails)
+    honest = model.certificate_
+    assert honest.status == "optimal"
+    outcome = verify(model, X, y)
+    assert outcome, str(outcome)
+    for name, forged in FORGED.items():
+        numbers = {key: part if key == "status" else part * honest.objective for key, part in forged.items()}
+        model.certificate_ = replace(honest, **numbers)
+        assert not verify(model, X, y), name
+
+
+def test_an_optimal_fit_has_a_gap_within_the_tolerance_of_its_certificate():
+    model, X, y = heavy_tailed_fit("huber", "no mean")
+    certificate = model.certificate_
+    model.certificate_ = replace(certificate, tolerance=certificate.gap / 2)
+    assert "above the tolerance" in verify(model, X, y).reason
+
+
+@pytest.mark.parametrize("small", [1e-3, 1e-8, 1e-12])
+def test_deviations_under_wide_weights_are_accurate(small):
+    X, y = np.array([[1.0, 1.0, 1.0, 3.0, np.nan]]).T, np.arange(1.0, 6.0)
+    s = np.array([1.0, 1.0, 1.0, small, 1.0])
+    # three rows at 1 and one of weight e at 3 have the variance 3 e (3 - 1)^2 / (3 + e)^2
+    exact = float(np.sqrt(float(12 * Fraction(small) / (3 + Fraction(small)) ** 2)))
+    linear = AdaptiveRegressor("static").fit(X, y, s)
+    finite = FiniteRegressor(scale=True).fit(X, y, s)
+    assert linear.design_.scale == pytest.approx(exact, rel=1e-9)
+    assert linear.design_.scale == finite.leaf_features_.scale
+    for model in (linear, finite):
+        outcome = verify(model, X, y, s)
+        assert outcome, str(outcome)
+
+
+def far_from_zero(offset, spread):
+    """Rows whose y is so far from 0 that no intercept, as a double, is the best one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ np.arange(1.0, 4.0) + rng.normal(size=60) + offset
+    X = 1e6 + X * np.array([1.0, 3e-5, 7e5])
+    X[rng.random(X.shape) < 0.3] = np.nan
+    return X, y, np.exp(spread * rng.normal(size=60))
+
+
+def check_attained(model, rows):
+    """The objective is that of the coefficients as they are, and "optimal" means a gap within the tolerance."""
+    outcome = verify(model, *rows)
+    certificate = model.certificate_
+    assert outcome, f"{certificate.status}: {outcome}"
+    low, high = outcome.objective
+    assert low * (1 - 1e-12) <= certificate.objective <= high + certificate.tolerance
+    assert (certificate.status == "optimal") == (certificate.gap <= certificate.tolerance)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12, 1e14])
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_the_objective_of_a_linear_fit_far_from_zero_is_that_of_its_doubles(loss, offset, spread):
+    rows = far_from_zero(offset, spread)
+    check_attained(AdaptiveRegressor("affine", loss=loss, lam=0.1, scale=True).fit(*rows), rows)
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12, 1e14])
+@pytest.mark.parametrize("partitioner", [OptimalTree(min_rows=10), PatternGroups(min_rows=10)])
+def test_the_objective_of_a_finite_fit_far_from_zero_is_that_of_its_doubles(partitioner, offset, spread):
+    rows = far_from_zero(offset, spread)
+    check_attained(FiniteRegressor(partitioner=partitioner, ridge=1e-3).fit(*rows), rows)
+
+
+@pytest.mark.parametrize("offset", [1e9, 1e14])
+@pytest.mark.parametrize("loss", ["absolute", "huber"])
+def test_leaves_of_any_loss_far_from_zero_cost_what_their_doubles_cost(loss, offset):
+    rows = far_from_zero(offset, 3.0)
+    model = FiniteRegressor(loss=loss, partitioner=OptimalTree(min_rows=10)).fit(*rows)
+    certificate = model.certificate_
+    assert "nothing was found to be wrong" in str(verify(model, *rows))
+    assert (certificate.status == "optimal") == (certificate.gap <= certificate.tolerance)
+    model.certificate_ = replace(certificate, objective=certificate.objective * (1 - 1e-7))
+    assert "the leaf models cost" in str(verify(model, *rows))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from flint import fmpq
 
+from formulations.best_constant import best_constant
 from formulations.leaves.any_loss import ProgramLeafCost
-from formulations.leaves.best_constant import best_constant
 from formulations.leaves.cost import PatternRows
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 from tests.admiss.partition.exact_losses import AbsoluteLeaves, HuberLeaves, QuantileLeaves

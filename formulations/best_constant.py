@@ -1,4 +1,4 @@
-"""The best constant prediction of a leaf, and the multipliers that prove it.
+"""The best constant prediction, and the multipliers that prove it.
 
     min over b of  sum_i s_i l(y_i, b)
 
