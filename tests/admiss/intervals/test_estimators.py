@@ -204,9 +204,9 @@ def test_errors_are_sentences(fitted):
         PatternConformalRegressor(AdaptiveRegressor(), method="mda_exact", randomize=True).fit(X, y)
     with pytest.raises(ValueError, match="scale_estimator of"):
         PatternConformalRegressor(fitted, conformity_score="scaled", prefit=True).conformalize(X, y)
+    one_left = PatternConformalRegressor(AdaptiveRegressor(), conformity_score="scaled", calibration_size=0.7)
     with pytest.raises(ValueError, match="'scaled' needs two training rows or more.*smaller calibration_size"):
-        one_left = PatternConformalRegressor(AdaptiveRegressor(), conformity_score="scaled", calibration_size=0.7)
-        one_left.set_params(random_state=0).fit(X[:4], y[:4])
+        one_left.fit(X[:4], y[:4])
     with pytest.raises(ValueError, match="scale_estimator is used"):
         PatternConformalRegressor(AdaptiveRegressor(), scale_estimator=AdaptiveRegressor()).fit(X, y)
     with pytest.raises(NotFittedError):
