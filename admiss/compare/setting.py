@@ -98,8 +98,8 @@ class Setting:
         for method in listed:
             if isinstance(method, Partitioner):
                 name = _name(method)
-                if type(own.setdefault(name, method)) is not type(method):
-                    raise ValueError(f"Partitioners of two classes are both {name}: rename one of the classes.")
+                if own.setdefault(name, method) != method:
+                    raise ValueError(f"Two different partitioners are both {name}: rename the class of one.")
         return replace(self, own={**self.own, **own}), tuple(dict.fromkeys(map(_name, listed)))
 
     def to_dict(self) -> dict[str, Any]:
