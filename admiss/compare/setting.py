@@ -94,7 +94,12 @@ class Setting:
         (('tree', 'Greedy(max_depth=2)'), {'Greedy(max_depth=2)': Greedy(max_depth=2)})
         """
         listed = [methods] if isinstance(methods, str | Partitioner) else list(methods)
-        own = {_name(method): method for method in listed if isinstance(method, Partitioner)}
+        own: dict[str, Partitioner] = {}
+        for method in listed:
+            if isinstance(method, Partitioner):
+                name = _name(method)
+                if own.setdefault(name, method) != method:
+                    raise ValueError(f"Two different partitioners are both {name}: rename the class of one.")
         return replace(self, own={**self.own, **own}), tuple(dict.fromkeys(map(_name, listed)))
 
     def to_dict(self) -> dict[str, Any]:

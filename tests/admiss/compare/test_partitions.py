@@ -86,13 +86,13 @@ def test_partitioners_are_compared_with_named_methods(tmp_path):
         assert (row["leaves"], row["cost"]) == (alone.n_leaves_, alone.certificate_.objective)
         assert row["test_R2"] == pytest.approx(r2_score(DATA.y_test, alone.predict(DATA.X_test)))
         assert np.isfinite(row["cv_R2"])
-    assert by_name[repr(mine)]["gap_percent"] is None
+    assert by_name[repr(mine)]["above_bound_percent"] is None
     # the optimum of smaller trees is proven for these only
     assert by_name[repr(small)]["status"] == by_name["tree"]["status"] == "optimal"
     assert by_name[repr(small)]["bound"] > by_name["tree"]["cost"]
-    assert by_name["tree"]["gap_percent"] < 1e-6 < by_name["greedy"]["gap_percent"] + 1e-5
-    assert by_name["greedy"]["gap_percent"] == pytest.approx(
-        100 * (1 - by_name["tree"]["bound"] / by_name["greedy"]["cost"]), abs=1e-9
+    assert by_name["tree"]["above_bound_percent"] < 1e-6
+    assert by_name["greedy"]["above_bound_percent"] == pytest.approx(
+        100 * (by_name["greedy"]["cost"] / by_name["tree"]["bound"] - 1), abs=1e-9
     )
     written = json.loads(json.dumps(compared.to_dict()))
     assert written["setting"]["own"] == [repr(mine), repr(small)]
@@ -112,6 +112,13 @@ def test_one_method_needs_no_list_and_time_limits_are_those_of_the_comparison():
         ValueError, match=r"Unknown method <class .*Greedy'>: choose among none, .*or give a partitioner"
     ):
         compare_partitions(DATA.X_train, DATA.y_train, methods=[Greedy], setting=setting)
+
+
+def test_partitioners_of_two_classes_need_two_names():
+    other = type("Greedy", (Greedy,), {})
+    with pytest.raises(ValueError, match=r"both Greedy\(max_leaves=2\): rename"):
+        compare_partitions(DATA.X_train, DATA.y_train, methods=[Greedy(max_leaves=2), other(max_leaves=2)])
+    assert Setting().naming([Greedy(), Greedy()])[1] == ("Greedy()",)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
