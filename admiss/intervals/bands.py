@@ -75,6 +75,11 @@ def band_scores(band: FloatArray, y: FloatArray) -> FloatArray:
 
 def fit_band(estimator: Any, score: str, scale_estimator: Any, level: float, X: Any, y: FloatArray, seed: int) -> Any:
     """Fit the models of a band to training rows."""
+    if score == "scaled" and len(y) < 2:
+        raise ValueError(
+            "conformity_score='scaled' needs at least 2 training rows to hold out errors, and 1 is left: give more rows, "
+            "lower calibration_size, or use conformity_score='absolute'."
+        )
     models = [seeded(model, seed).fit(X, y) for model in estimators_of(estimator, score, level)]
     if score == "quantile":
         return BandModels(models[0], models[1], models[2] if len(models) == 3 else None)

@@ -46,7 +46,8 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
     calibration_size : float
         Share of the rows of ``fit`` that calibrate; with 0 call ``conformalize`` with other rows.
     randomize : bool
-        Coverage exactly at the level instead of at least: thresholds are drawn, one for each pattern.
+        Coverage exactly at the level instead of at least, if scores have no ties; with ties it is at least the level.
+        Thresholds are drawn, one for each pattern.
     scale_estimator : estimator, optional
         Model of |y - f| for ``conformity_score="scaled"``; the estimator itself by default.
 
