@@ -217,7 +217,7 @@ def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False)
     if weights.min() < 0:
         raise ValueError("Negative values in data passed to sample_weight: weights must be 0 or larger.")
     if not weights.any() and not allow_zero:
-        raise ValueError("sample_weight is 0 for every row: there is nothing to learn from.")
+        raise ValueError("sample_weight is 0 for every row: at least one weight must be larger than zero.")
     return np.asarray(weights)
 
 

@@ -77,8 +77,8 @@ def fit_band(estimator: Any, score: str, scale_estimator: Any, level: float, X: 
     """Fit the models of a band to training rows."""
     if score == "scaled" and len(y) < 2:
         raise ValueError(
-            "conformity_score='scaled' needs two training rows or more, for errors that are held out, but one is left: "
-            "use a smaller calibration_size, more rows, or conformity_score='absolute'."
+            "conformity_score='scaled' needs at least 2 training rows to hold out errors, and 1 is left: give more "
+            "rows, lower calibration_size, or use conformity_score='absolute'."
         )
     models = [seeded(model, seed).fit(X, y) for model in estimators_of(estimator, score, level)]
     if score == "quantile":

@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
+from formulations.certificate import NOT_CLOSED, ROUNDING, Certificate, SolverError, certify, clock
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
 from formulations.erm.dual_bound import Rows, attained, gap_tolerance, prove
 from formulations.erm.optimality import optimality_residual, polish
@@ -46,8 +46,11 @@ Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 LARGEST_L1, LARGEST_L2 = 1e4, 1e9
 # The bound of a solver counts as accurate to this share of the objective or of the risk of the null model.
 SOLVER_ACCURACY = 1e-7
-# A fit with a structure is returned with its gap if that is below this multiple of the tolerance.
-NEARLY = 100.0
+# A fit is returned with its gap, and not as optimal, if that is below this multiple of the tolerance up to rounding:
+# three digits of the objective are then known.
+NEARLY = 1000.0
+# Status of a fit that meets the optimality conditions, or is perfect up to rounding, with a gap.
+STATIONARY = "optimality conditions met, gap not closed"
 # Residual of the optimality conditions below which a smooth fit is returned even if its gap is not closed.
 RESIDUAL_TOLERANCE = 1e-7
 # A coefficient that moves predictions by less than this share of the spread of y is set to 0.
@@ -189,7 +192,7 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             )  # fmt: skip
             if found.accepted:
                 return found.w, certificate
-            if compiled.erm.structure is not None and 0.0 <= certificate.gap <= NEARLY * found.tolerance:
+            if abs(found.objective - found.estimate) <= NEARLY * found.tolerance:
                 nearly.append((certificate.gap, found.w, certificate))
             gap = f"objective {found.objective:.6g} and bound {found.estimate:.6g}"
             tried["gap"] = "an unknown gap" if np.isinf(found.estimate) else gap
@@ -270,9 +273,9 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray,
         proof = proof._replace(objective=min(proof.objective, attained(erm.risk, l1, l2, w)))
         tolerance = gap_tolerance(proof.objective, compiled.null)
     closed = abs(proof.objective - proof.estimate) <= tolerance
-    accepted = closed or (stationary and proof.estimate <= proof.objective + tolerance)
-    accepted = accepted or _is_perfect(compiled, proof.objective)
-    reason = ROUNDING if closed else "optimality conditions met, gap not closed"
+    stationary = stationary and proof.estimate <= proof.objective + tolerance
+    accepted = closed or stationary or _is_perfect(compiled, proof.objective)
+    reason = ROUNDING if closed else STATIONARY if accepted else NOT_CLOSED
     return _Solution(w, proof.objective, proof.bound, proof.estimate, proof.theta, tolerance, accepted, reason)
 
 
@@ -305,7 +308,7 @@ def _structured_solution(
     tolerance = gap_tolerance(objective, compiled.null)
     accepted = abs(objective - bound) <= tolerance or _is_perfect(compiled, objective)
     w = compiled.centred.restore(v)
-    return _Solution(w, objective, bound, bound, theta, tolerance, accepted, "gap not closed")
+    return _Solution(w, objective, bound, bound, theta, tolerance, accepted, NOT_CLOSED)
 
 
 def _value(compiled: CompiledERM) -> tuple[float, bool]:

@@ -179,7 +179,7 @@ def check_attained(model, rows):
 
 @pytest.mark.parametrize("spread", [0.0, 3.0])
 @pytest.mark.parametrize("offset", [1e6, 1e9, 1e12, 1e14])
-@pytest.mark.parametrize("loss", ["squared", "huber"])
+@pytest.mark.parametrize("loss", ["squared", "huber", "absolute"])
 def test_the_objective_of_a_linear_fit_far_from_zero_is_that_of_its_doubles(loss, offset, spread):
     rows = far_from_zero(offset, spread)
     check_attained(AdaptiveRegressor("affine", loss=loss, lam=0.1, scale=True).fit(*rows), rows)
@@ -203,3 +203,13 @@ def test_leaves_of_any_loss_far_from_zero_cost_what_their_doubles_cost(loss, off
     assert (certificate.status == "optimal") == (certificate.gap <= certificate.tolerance)
     model.certificate_ = replace(certificate, objective=certificate.objective * (1 - 1e-7))
     assert "the leaf models cost" in str(verify(model, *rows))
+
+
+@pytest.mark.parametrize("solver", ["auto", "SCS"])
+def test_a_fit_with_a_small_gap_is_returned_with_it(solver):
+    rows = far_from_zero(1e12, 3.0)
+    model = AdaptiveRegressor("affine", loss="absolute", lam=0.1, solver=solver).fit(*rows)
+    certificate = model.certificate_
+    assert certificate.status == "not proven to the tolerance"
+    assert certificate.tolerance < certificate.gap < 0.1 * certificate.objective  # the bound is that of rounded rows
+    check_attained(model, rows)
