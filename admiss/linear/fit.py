@@ -90,7 +90,13 @@ def _structure_in_units(adaptivity: Adaptivity, units: FloatArray, factor: float
     If Omega(c W) = c Omega(W), numbers inside and outside of Omega are made of similar size.
     """
     c = float(np.sqrt(units.max()) * np.sqrt(factor)) if adaptivity.has_homogeneous_structure() else 1.0
-    omega, constraints = adaptivity.structure(np.diag(units / c) @ W)
+    found = adaptivity.structure(np.diag(units / c) @ W)
+    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], list)):
+        raise TypeError(
+            f"{type(adaptivity).__name__}.structure(W) must return a convex penalty and a list of constraints, such as "
+            f"(0.0, [W >= 0]), not a {type(found).__name__}."
+        )
+    omega, constraints = found
     return omega * (c / factor), constraints
 
 

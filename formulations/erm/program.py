@@ -201,6 +201,12 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             tried[status] = status
     if nearly:
         return min(nearly, key=lambda each: each[0])[1:]
+    constrained = len(compiled.problem.constraints) > int(compiled.link is not None)
+    if constrained and set(tried) <= {cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE}:
+        raise SolverError(
+            "The constraints in the structure of the adaptivity class contradict each other, or the mask, outside of "
+            f"which W is 0: {solver} finds that no W satisfies them, so relax them."
+        )
     ends = ", then ".join(tried.values())
     advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
     raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")

@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
-from admiss.adaptivity import FullyAdaptive
+from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive
 from admiss.adaptivity.fused import FusedPatterns
 from admiss.adaptivity.low_rank import LowRankAffine
 from admiss.bounds import coefficient_count
 from admiss.datasets import make_interacting
+from formulations.certificate import SolverError
 
 STRUCTURED = [LowRankAffine(0.05), FusedPatterns(0.2)]
 
@@ -53,6 +54,41 @@ def test_an_inherited_mark_of_homogeneity_is_lost_with_another_structure():
 
 
 # low rank
+
+
+def with_structure(structure, base=Affine):
+    """A class with this structure."""
+    return type("Own", (base,), {"structure": lambda self, W: structure(W)})()
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize(
+    "adaptivity",
+    [
+        with_structure(lambda W: (0.0, [W[1:, 1:] >= 1, W[1:, 1:] <= 0])),
+        with_structure(lambda W: (cp.norm1(W[1:]), [W[1, 1] == 1000, cp.norm(W[1:, 1:]) <= 1])),
+        with_structure(lambda W: (0.0, [W[1, 1] == 1]), AffineIntercept),  # outside of the mask
+    ],
+    ids=["inequalities", "far apart", "mask"],
+)
+def test_constraints_that_contradict_each_other_are_named(make_rows, adaptivity, loss):
+    with pytest.raises(SolverError, match="constraints in the structure of the adaptivity class contradict"):
+        AdaptiveRegressor(adaptivity, loss=loss).fit(*make_rows(n=60, d=3))
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [
+        lambda W: [W >= 0],
+        lambda W: [W >= 0, W <= 1],  # two of them would be taken for a penalty and constraints
+        lambda W: cp.norm1(W),
+        lambda W: (0.0, W >= 0),
+        lambda W: None,
+    ],
+)
+def test_a_structure_says_what_it_must_return(make_rows, structure):
+    with pytest.raises(TypeError, match=r"Own\.structure\(W\) must return a convex penalty and a list of constraints"):
+        AdaptiveRegressor(with_structure(structure)).fit(*make_rows(n=60, d=3))
 
 
 def rank_one_rows(n, d, seed=0):
