@@ -201,7 +201,10 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
     if nearly:
         return min(nearly, key=lambda each: each[0])[1:]
     if cp.INFEASIBLE in tried and _contradictory(compiled.problem.constraints, solver):
-        raise SolverError("The constraints of the structure contradict each other: no coefficients satisfy them all.")
+        raise SolverError(
+            "The constraints of the structure contradict each other, or the mask, outside of which W is 0: no "
+            "coefficients satisfy them all."
+        )
     ends = ", then ".join(tried.values())
     advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
     raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")

@@ -3,6 +3,7 @@
 import argparse
 import inspect
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from admiss.cli.main import COMMANDS, build_parser
@@ -27,9 +28,14 @@ def public_names() -> dict[str, dict[str, list[str]]]:
     found: dict[str, dict[str, list[str]]] = {}
     for module_name in MODULES:
         module = import_module(module_name)
-        names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
+        names = getattr(module, "__all__", None) or _defined_in(module)
         found[module_name] = {name: _described(getattr(module, name)) for name in sorted(names)}
     return found
+
+
+def _defined_in(module: ModuleType) -> list[str]:
+    own = {name: item for name, item in vars(module).items() if getattr(item, "__module__", "") == module.__name__}
+    return [name for name in own if not name.startswith("_")]
 
 
 def _described(item: Any) -> list[str]:
