@@ -183,7 +183,8 @@ def test_done_cells_are_not_computed_again_and_failed_ones_on_request(compute, t
         assert (row == first[key]) if first[key]["status"] == "done" else (row["scores"]["score"] == 3.0)
 
 
-def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsys, tmp_path):
+def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "200")
     run = ("run", "toy", "--out", tmp_path, "--workers", 2)
     assert main(run) == 0
     first = stored(tmp_path)
