@@ -362,8 +362,8 @@ def test_progress_on_a_terminal(server, monkeypatch):
     monkeypatch.setattr(admiss.terminal.progress, "PAUSE", -1.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     read_file(requested_file(server, "good"))
-    assert f"downloading {PATH} 1,024/{len(CONTENT):,}, " in sys.stderr.getvalue()
-    assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,}, 0 s left" in sys.stderr.getvalue()
+    assert f"downloading {PATH} 1,024/{len(CONTENT):,}" in sys.stderr.getvalue()
+    assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,} " in sys.stderr.getvalue()
 
 
 @pytest.mark.parametrize("home", ["", "/somewhere"])
