@@ -363,7 +363,7 @@ def test_progress_on_a_terminal(server, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     read_file(requested_file(server, "good"))
     assert f"downloading {PATH} 1,024/{len(CONTENT):,}" in sys.stderr.getvalue()
-    assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,} " in sys.stderr.getvalue()
+    assert f"downloading {PATH} {len(CONTENT):,}/{len(CONTENT):,}" in sys.stderr.getvalue()
 
 
 @pytest.mark.parametrize("home", ["", "/somewhere"])
