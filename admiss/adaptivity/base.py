@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from admiss.estimator.validation import EqualByContent
 from formulations.arrays import BoolArray, FloatArray, Matrix
 from formulations.jit import compiled
 
@@ -46,7 +47,7 @@ def homogeneous(structure: Fit) -> Fit:
     return structure
 
 
-class Adaptivity(BaseEstimator):
+class Adaptivity(EqualByContent, BaseEstimator):
     """Base of the adaptivity classes.
 
     Subclasses implement ``basis``. They may implement ``fit`` (to learn something from the training rows), ``mask``

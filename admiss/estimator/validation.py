@@ -6,12 +6,14 @@ pyarrow). NaN, None, NA and null are missing. The user's data are never modified
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from numbers import Real
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -39,6 +41,31 @@ class AllowsMissing:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
+
+
+class EqualByContent:
+    """Mixin of objects that are parameters of estimators: equal if they have the same class and equal attributes."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _equal(vars(self), vars(other))
+
+    def __hash__(self) -> int:  # attributes may change, and need not be hashable
+        return hash(type(self))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Equality of values, with arrays and other objects compared by their content."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_equal(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    if sp.issparse(a) and sp.issparse(b):
+        return a.shape == b.shape and (a != b).nnz == 0
+    if hasattr(a, "__array__") or hasattr(b, "__array__"):
+        return bool(np.array_equal(a, b))
+    if type(a) is type(b) and (is_dataclass(a) or isinstance(a, BaseEstimator)):
+        return _equal(vars(a), vars(b))
+    return bool(a is b or a == b)
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:

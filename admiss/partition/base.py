@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import EqualByContent, is_number
 from admiss.partition.partition import Partition
 from formulations.arrays import IntArray
 from formulations.leaves.cost import LeafCost, PatternRows
@@ -47,7 +47,7 @@ class Limits:
     features: IntArray
 
 
-class Partitioner(BaseEstimator):
+class Partitioner(EqualByContent, BaseEstimator):
     """A way to divide missingness patterns into leaves.
 
     Parameters

@@ -1,16 +1,20 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
+import admiss.adaptivity
 from admiss.adaptivity import (
     Adaptivity,
     Affine,
     AffineIntercept,
     FullyAdaptive,
+    FusedPatterns,
     Polynomial,
     Static,
     resolve_adaptivity,
 )
+from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups
 from admiss.patterns import PatternTable
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), Polynomial(3), FullyAdaptive()]
@@ -97,3 +101,36 @@ def test_names_of_classes():
         resolve_adaptivity("afine")
     with pytest.raises(TypeError, match="must implement basis"):
         Adaptivity().basis(np.zeros((1, 1)))
+
+
+OBJECTS = [
+    *(kind() for kind in vars(admiss.adaptivity).values() if isinstance(kind, type) and issubclass(kind, Adaptivity)),
+    Polynomial(3),
+    FusedPatterns(0.2),
+    Greedy(),
+    Greedy(max_depth=1),
+    OptimalTree(),
+    OptimalTree(split_features=[0, 1]),
+    OptimalTree(split_features=np.array([0, 2])),
+    BoxPartition(),
+    PatternGroups(),
+]
+
+
+@pytest.mark.parametrize("one", OBJECTS, ids=repr)
+def test_objects_are_equal_by_class_and_parameters(one):
+    same = clone(one)
+    assert one == same
+    assert hash(one) == hash(same)
+    assert len({one, same}) == 1
+    assert one != repr(one)
+    assert [other for other in OBJECTS if other == one] == [one]
+
+
+def test_fitted_classes_are_equal_if_they_have_learned_the_same():
+    M = np.array([[False, False], [True, False], [False, True]])
+    X = np.where(M, np.nan, 1.0)
+    fitted = FullyAdaptive().fit(X, M)
+    assert fitted == FullyAdaptive().fit(X, M)
+    assert fitted != FullyAdaptive()
+    assert fitted != FullyAdaptive().fit(X[:2], M[:2])
