@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 
 class EqualByValue:
@@ -14,14 +15,20 @@ class EqualByValue:
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        own, others = vars(self), vars(other)
-        return own.keys() == others.keys() and all(_equal(own[name], others[name]) for name in own)
+        return _equal(vars(self), vars(other))
 
     def __hash__(self) -> int:
         return hash(type(self))
 
 
 def _equal(first: Any, second: Any) -> bool:
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
+    """Equality of values, with arrays and what holds them compared entry by entry."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_equal(value, second[key]) for key, value in first.items())
+    if isinstance(first, list | tuple) and type(first) is type(second):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    if sp.issparse(first) and sp.issparse(second):
+        return first.shape == second.shape and (first != second).nnz == 0
+    if hasattr(first, "__array__") or hasattr(second, "__array__"):
         return first is second or np.array_equal(first, second)
     return bool(first is second or first == second)
