@@ -1,7 +1,8 @@
 """The stored record, and how results are compared with it.
 
 Predictions agree to 1e-6 of their spread, or of their size if they do not vary, and to 1e-4 if a cone solver has found
-them; numbers to 1e-6 of their size; words and counts exactly. A bound may be better than the recorded one, never worse by more than the tolerance of "optimal".
+them; numbers to 1e-6 of their size; words and counts exactly. A bound may be better than the recorded one, never worse
+by more than the tolerance of "optimal".
 """
 
 import json
