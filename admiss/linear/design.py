@@ -213,7 +213,9 @@ def fit_design(
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
-    mean, deviation, size, _ = observed_moments(part, sample_weight)
+    mean, _, size, _ = observed_moments(part, sample_weight)
+    shift, deviation, _, _ = observed_moments(part - mean, sample_weight)  # without the rounding of values far from 0
+    mean = mean + shift
     spread, is_constant = observed_scale(deviation, size)
     centre = np.zeros(len(features))
     if not adaptivity.linear_in_x:

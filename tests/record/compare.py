@@ -1,6 +1,6 @@
 """The stored record, and how results are compared with it.
 
-Predictions agree to 1e-6 of their spread, or of their size if they do not vary, and to 1e-4 if a cone solver has found
+Predictions agree to 1e-6 of their spread, or of their size if they do not vary, and to 1e-3 if a cone solver has found
 them; numbers to 1e-6 of their size; words and counts exactly. A bound may be better than the recorded one, never worse
 by more than the tolerance of "optimal".
 """
@@ -16,7 +16,8 @@ from tests.record import finite_models, linear_models, other_models, streamed_mo
 from tests.record.facts import Cases, Facts
 
 RECORD = Path(__file__).with_name("record.json")
-CLOSE, BY_CONES = 1e-6, 1e-4
+# The second is the square root of the first: coefficients whose objective is known to 1e-6 are known to 1e-3.
+CLOSE, BY_CONES = 1e-6, 1e-3
 
 
 def all_cases() -> Cases:
