@@ -27,8 +27,7 @@ from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import fold_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.streaming.fitting import adopt_features
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics, adopt_features
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 from formulations.certificate import clock

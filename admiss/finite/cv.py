@@ -20,8 +20,7 @@ from admiss.finite.statistics_fit import Chunks
 from admiss.finite.statistics_search import statistics_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.streaming.fitting import adopt_features, require_squared
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
 from admiss.terminal.table import Table
 from formulations.losses import Loss
 

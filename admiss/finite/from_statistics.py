@@ -19,10 +19,10 @@ from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.optimal_tree import OptimalTree
 from admiss.partition.partition import Partition
-from admiss.streaming.feature_sums import FeatureSummary
-from admiss.streaming.missing_sets import MissingSets
-from admiss.streaming.pattern_grams import PatternGrams, squared
-from admiss.streaming.statistics import MISSING_SETS, PATTERN_GRAMS, RowStatistics
+from admiss.statistics.feature_sums import FeatureSummary
+from admiss.statistics.missing_sets import MissingSets
+from admiss.statistics.pattern_grams import PatternGrams, squared
+from admiss.statistics.row_statistics import MISSING_SETS, PATTERN_GRAMS, RowStatistics
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves.cost import LeafModel, PatternTotals
 from formulations.leaves.pattern_costs import PatternGramsCost

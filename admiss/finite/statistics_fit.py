@@ -17,8 +17,7 @@ from admiss.finite.base import FiniteModel
 from admiss.finite.from_statistics import LeafSums, leaf_sums
 from admiss.partition.base import Partitioner
 from admiss.partition.partition import Partition
-from admiss.streaming.fitting import adopt_features, require_squared
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
 from formulations.arrays import IntArray
 from formulations.leaves import double_double
 from formulations.leaves.summed import Settled, SummedLeafCost

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from admiss.estimator.observed import power_of_two
 from admiss.finite.from_statistics import leaf_sums, residual
 from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics
 from admiss.terminal.progress import progress
 from formulations.arrays import IntArray
 

@@ -29,7 +29,7 @@ from admiss.linear.fold_paths import logistic_folds
 from admiss.linear.fold_sums import folds_of_rows, folds_of_sums
 from admiss.linear.grid_paths import path_cells
 from admiss.linear.streamed import read_statistics, training_sums
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics
 from formulations.losses import Logistic, Squared
 
 # Squared errors below this share of the mean square of y are rounding.

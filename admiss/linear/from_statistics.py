@@ -1,7 +1,7 @@
 """Designs and moments from statistics of one pass: those of the rows of some folds, without the rows.
 
 The columns of a design are a linear map of the columns u whose moments were collected
-(:mod:`admiss.streaming.product_columns`). Every fold has its own centres, scales and shifts, known after the pass:
+(:mod:`admiss.statistics.product_columns`). Every fold has its own centres, scales and shifts, known after the pass:
 
     (columns of the design - mu times the intercept,  y - mu_y)  =  L u,         second moments  L G L'.
 
@@ -19,16 +19,16 @@ from admiss.linear.design import Design, Observed, assembled
 from admiss.linear.moments import Moments
 from admiss.linear.weighted_rows import Shift
 from admiss.patterns import PatternTable
-from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
-from admiss.streaming.product_columns import MAX_COLUMNS, count_columns, degree_of
-from admiss.streaming.product_moments import ProductMoments
-from admiss.streaming.rows import Rows, Shape
+from admiss.statistics.blocks import RowBlock, Shape
+from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
+from admiss.statistics.product_columns import MAX_COLUMNS, count_columns, degree_of
+from admiss.statistics.product_moments import ProductMoments
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
 ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
 
-# Rows, and rows for each collected column, from which rows in memory are replaced by their statistics.
+# RowBlock, and rows for each collected column, from which rows in memory are replaced by their statistics.
 MANY_ROWS, ROWS_PER_COLUMN = 1000, 4
 # Centres are rounded means, see :func:`admiss.estimator.observed.centre_of`.
 ROUNDED_CENTRE = 2.0**-36
@@ -68,7 +68,7 @@ class TrainingSums:
         """The statistics of rows in memory for a class of monomials."""
         fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
         shape = Shape(X.shape[1], int(fold.max()) + 1)
-        rows, products = Rows(np.ascontiguousarray(X), y, s, fold), ProductMoments(shape, adaptivity)
+        rows, products = RowBlock(np.ascontiguousarray(X), y, s, fold), ProductMoments(shape, adaptivity)
         products.update(rows)
         features = FeatureSums.with_sums(rows, products.anchor, products.feature_sums())
         return cls(features, products, np.arange(shape.n_folds), PatternTable.of_missing(X, s))

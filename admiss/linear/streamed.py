@@ -15,10 +15,9 @@ from admiss.linear.design import Design
 from admiss.linear.from_statistics import TrainingSums, has_many_rows
 from admiss.linear.stated_program import Fit
 from admiss.linear.statistics_fit import solve_sums
-from admiss.streaming.affine_products import MOST_FEATURES
-from admiss.streaming.fitting import adopt_features, refuse_extreme_summary, require_squared
-from admiss.streaming.product_columns import degree_of, refuse_learners
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.product_columns import degree_of, refuse_learners
+from admiss.statistics.product_moments import MOST_FEATURES
+from admiss.statistics.row_statistics import RowStatistics, adopt_features, refuse_extreme_summary, require_squared
 from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
 

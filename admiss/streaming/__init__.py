@@ -3,8 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from admiss.streaming.hash_folds import HashFolds
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.hash_folds import HashFolds
+from admiss.statistics.row_statistics import RowStatistics
 
 if TYPE_CHECKING:
     from admiss.streaming.one_pass import accumulate as accumulate

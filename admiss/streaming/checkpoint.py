@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import write_atomically
-from admiss.streaming.statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics
 from admiss.study.plan import EngineError
 from admiss.study.store_files import locked
 

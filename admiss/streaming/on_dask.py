@@ -13,10 +13,10 @@ from itertools import islice
 from typing import Any
 
 from admiss.extras import optional_import
+from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.sources.partitions import Partition
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Chunk
-from admiss.streaming.statistics import RowStatistics
 from admiss.streaming.units import unit_statistics
 from admiss.study.plan import EngineError
 

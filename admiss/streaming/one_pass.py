@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.checkpoint import Checkpoint, CheckpointError, opened
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Chunk, Source
-from admiss.streaming.statistics import RowStatistics
 from admiss.streaming.units import unit_statistics
 from admiss.terminal.progress import counter, waiting
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Batch, Chunk, Source, named_frame
-from admiss.streaming.statistics import RowStatistics
 from formulations.arrays import FloatArray
 
 

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from admiss.statistics.blocks import RowBlock, Shape
+from admiss.statistics.missing_sets import MissingSets
+from admiss.statistics.pattern_grams import PatternGrams
 from admiss.streaming import RowStatistics
-from admiss.streaming.missing_sets import MissingSets
-from admiss.streaming.pattern_grams import PatternGrams
-from admiss.streaming.rows import Rows, Shape
 
 
-def rows(n: int, seed: int = 0, offset: float = 0.0) -> Rows:
+def rows(n: int, seed: int = 0, offset: float = 0.0) -> RowBlock:
     rng = np.random.default_rng(seed)
     X = np.where(rng.random((n, 4)) < 0.4, np.nan, rng.normal(size=(n, 4)) + offset)
-    return Rows(X, rng.normal(size=n) + offset, np.ones(n), rng.integers(0, 2, n))
+    return RowBlock(X, rng.normal(size=n) + offset, np.ones(n), rng.integers(0, 2, n))
 
 
 @pytest.mark.parametrize("kind", ["sets", "patterns"])
@@ -23,7 +23,7 @@ def test_blocks_whose_arrays_change_afterwards_and_other_anchors_give_the_same_s
     whole, blocks, other = part(), part(), part()
     data = rows(300, offset=5.0)
     for begin in (0, 100):
-        block = Rows(*(getattr(data, name)[begin : begin + 100].copy() for name in ("X", "y", "s", "fold")))
+        block = RowBlock(*(getattr(data, name)[begin : begin + 100].copy() for name in ("X", "y", "s", "fold")))
         blocks.update(block)
         block.X[:], block.y[:], block.s[:] = 1e9, 1e9, 1e9
     whole.anchor = blocks.anchor.copy()

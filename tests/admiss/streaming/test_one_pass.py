@@ -108,9 +108,9 @@ def test_a_full_disk_costs_no_finished_work(tmp_path: Path, monkeypatch: pytest.
         if len(saves) > 5:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    module = "saved" if failing == "statistics" else "checkpoint"
-    write = __import__(f"admiss.streaming.{module}", fromlist=["x"]).write_atomically
-    monkeypatch.setattr(f"admiss.streaming.{module}.write_atomically", lambda *a: full() or write(*a))
+    module = "admiss.statistics.saved" if failing == "statistics" else "admiss.streaming.checkpoint"
+    write = __import__(module, fromlist=["x"]).write_atomically
+    monkeypatch.setattr(f"{module}.write_atomically", lambda *a: full() or write(*a))
     with pytest.raises(OSError, match="No space left"):
         accumulate(source, EMPTY, checkpoint=tmp_path / "kept")
     assert len(json.loads((tmp_path / "kept" / "progress.json").read_text())["chunks"]) == 5

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from admiss.adaptivity import Adaptivity
+from admiss.statistics.product_moments import ProductMoments
 from admiss.streaming import HashFolds, RowStatistics
-from admiss.streaming.product_moments import ProductMoments
 from formulations.arrays import FloatArray
 
 LINEAR = {"tree_depth": None}

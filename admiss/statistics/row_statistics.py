@@ -2,20 +2,6 @@
 
 Rows come in blocks, in any order and on any machine; statistics of parts of the rows are merged into those of all rows,
 exactly to rounding. Models are fitted from them as from the rows: ``fit_statistics`` of the estimators.
-
-==================== ===============================================================================
-``rows``             blocks of rows, and the parts that statistics are made of
-``hash_folds``       folds by a hash of the row
-``sums``             sums whose error does not grow with the number of blocks
-``feature_sums``     counts, means, squares and ranges of features and target
-``product_columns``  the columns whose moments suffice for an adaptivity class
-``product_moments``  their second moments
-``affine_products``  those of affine weights, by sums over sets of missing features
-``missing_sets``     sums over sets of missing features, for trees
-``pattern_grams``    second moments of each pattern, for boxes and groups
-``fitting``          checks that fits from statistics share
-``saved``            one file, with a digest
-==================== ===============================================================================
 """
 
 import copy
@@ -34,17 +20,19 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extreme_sizes,
 )
 from admiss.patterns import PatternTable
-from admiss.streaming.feature_sums import FeatureSummary, FeatureSums
-from admiss.streaming.hash_folds import HashFolds
-from admiss.streaming.missing_sets import MissingSets
-from admiss.streaming.pattern_grams import PatternGrams
-from admiss.streaming.product_columns import identity, refuse_learners
-from admiss.streaming.product_moments import ProductMoments
-from admiss.streaming.rows import Part, Rows, Shape
-from admiss.streaming.saved import load_arrays, save_arrays
+from admiss.statistics.blocks import Part, RowBlock, Shape
+from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
+from admiss.statistics.hash_folds import HashFolds
+from admiss.statistics.missing_sets import MissingSets
+from admiss.statistics.pattern_grams import PatternGrams
+from admiss.statistics.product_columns import identity, refuse_learners
+from admiss.statistics.product_moments import ProductMoments
+from admiss.statistics.saved import load_arrays, save_arrays
 from formulations.arrays import IntArray
+from formulations.losses import Loss, Squared
 
 KIND = "row statistics"
 # Names of the parts; moments of classes are numbered.
@@ -134,9 +122,9 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         if is_first:
             self.parts = self._new_parts()
         used = s > 0
-        rows = Rows(np.ascontiguousarray(array), target, s, fold)
+        rows = RowBlock(np.ascontiguousarray(array), target, s, fold)
         if not used.all():
-            rows = Rows(array[used], target[used], s[used], fold[used])
+            rows = RowBlock(array[used], target[used], s[used], fold[used])
         self.is_complete = False
         for part in self.parts.values():
             part.update(rows)
@@ -333,3 +321,29 @@ def _known_classes(texts: list[str], path: str | os.PathLike[str]) -> list[Adapt
         else:
             raise ValueError(f"{path} has moments of {text}, which is no class of admiss: give it as adaptivity.")
     return found
+
+
+def adopt_features(estimator: Any, statistics: Any) -> None:
+    """Store number and names of the features, or raise an error if there is nothing to fit."""
+    if not isinstance(statistics, RowStatistics):
+        raise TypeError(f"fit_statistics takes RowStatistics, not {type(statistics).__name__}: fit takes rows.")
+    found = statistics.summary()
+    if not found.n_rows:
+        raise ValueError("These statistics have no rows of positive weight: there is nothing to learn from.")
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(estimator).pop(name, None)
+        if hasattr(statistics, name):
+            setattr(estimator, name, getattr(statistics, name))
+    refuse_extreme_summary(found, feature_names(estimator))
+
+
+def refuse_extreme_summary(found: FeatureSummary, names: Sequence[str]) -> None:
+    """Raise an error if squares would leave the range of floating-point numbers."""
+    sizes = np.where(found.n_observed > 0, found.size[:-1], 0.0)
+    refuse_extreme_sizes(float(found.size[-1]), found.largest_weight, sizes.tolist(), names)
+
+
+def require_squared(loss: Loss) -> None:
+    """Raise an error for a loss that statistics do not suffice for."""
+    if not isinstance(loss, Squared):
+        raise ValueError(f"Statistics suffice for the squared loss only, not for {loss!r}: use loss='squared', or fit.")

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
-from admiss.streaming.rows import Rows
+from admiss.statistics.blocks import RowBlock
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
@@ -76,7 +76,7 @@ class ProductColumns:
             return degree is not None and degree <= own
         return identity(adaptivity) == identity(self.adaptivity) and type(adaptivity) is type(self.adaptivity)
 
-    def fill(self, rows: Rows, order: IntArray, anchor: FloatArray, U: FloatArray) -> FloatArray | None:
+    def fill(self, rows: RowBlock, order: IntArray, anchor: FloatArray, U: FloatArray) -> FloatArray | None:
         """Write the columns of the rows, in the given order and times the root of their weight, to U.
 
         Returns psi without weights, of shape (n, Q), unless psi are monomials.

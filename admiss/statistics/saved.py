@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from admiss.atomic_write import write_atomically
-from admiss.streaming.rows import Arrays
+from admiss.statistics.blocks import Arrays
 
 # Version of the format, and the name of the header among the arrays.
 FORMAT, HEADER = 1, "header"

@@ -9,8 +9,8 @@ import copy
 import numpy as np
 
 from admiss.patterns import PatternTable, lookup
-from admiss.streaming.feature_sums import anchored
-from admiss.streaming.rows import Arrays, Rows, Shape
+from admiss.statistics.blocks import Arrays, RowBlock, Shape
+from admiss.statistics.feature_sums import anchored
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.row_products import HEIGHT
@@ -43,14 +43,14 @@ class PatternGrams:
         self.counts = np.zeros((0, shape.n_folds), dtype=np.int64)
         self.grams = np.zeros((0, shape.n_folds, size * (size + 1) // 2))
 
-    def update(self, rows: Rows) -> None:
+    def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
         for begin in range(0, len(rows), MOST_ROWS):
             self._add(rows.block(slice(begin, begin + MOST_ROWS)))
 
-    def _add(self, rows: Rows) -> None:
+    def _add(self, rows: RowBlock) -> None:
         table = PatternTable.of(np.isnan(rows.X))
         index = self._include(table.patterns)
         n_folds, d = self.counts.shape[1], rows.X.shape[1]

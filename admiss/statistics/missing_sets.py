@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from admiss.streaming.feature_sums import anchored
-from admiss.streaming.rows import Arrays, Rows, Shape
+from admiss.statistics.blocks import Arrays, RowBlock, Shape
+from admiss.statistics.feature_sums import anchored
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves.set_moments import SetMoments
 from formulations.leaves.set_sums import SetSums, count_sets
@@ -36,9 +36,9 @@ class MissingSets:
             )
         self.anchor, self.moved, self.additions = np.full(d + 1, np.nan), np.zeros(d + 1), 0.0
         self.sums = [SetSums.zero(d, depth) for _ in range(shape.n_folds)]
-        self._waiting: list[Rows] = []
+        self._waiting: list[RowBlock] = []
 
-    def update(self, rows: Rows) -> None:
+    def update(self, rows: RowBlock) -> None:
         """Add a block of rows; small blocks wait for others, with which they are added faster."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
@@ -46,7 +46,7 @@ class MissingSets:
         for begin in range(0, len(rows), most):
             part = rows.block(slice(begin, begin + most))
             self._waiting.append(
-                Rows(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
+                RowBlock(part.X - self.anchor[:-1], part.y - self.anchor[-1], part.s.copy(), part.fold.copy())
             )
             if sum(map(len, self._waiting)) >= most:
                 self._add_waiting()

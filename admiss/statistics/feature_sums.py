@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.estimator.observed import centre_of, observed_moments
-from admiss.streaming.rows import Arrays, Rows, Shape
-from admiss.streaming.sums import CompensatedSum
+from admiss.statistics.blocks import Arrays, CompensatedSum, RowBlock, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
@@ -95,7 +94,7 @@ class FeatureSums:
         self.low, self.high = np.full((n_folds, d), np.inf), np.full((n_folds, d), -np.inf)
         self.largest_weight = np.zeros(n_folds)
 
-    def update(self, rows: Rows) -> None:
+    def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
         self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
         self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
@@ -107,12 +106,12 @@ class FeatureSums:
             for f, values in enumerate(sums):
                 self.sums.add(f, values)
 
-    def _add_ranges(self, rows: Rows) -> None:
+    def _add_ranges(self, rows: RowBlock) -> None:
         ranges = self.n_observed, self.low, self.high, self.largest_weight
         _add_ranges(rows.X, rows.y, rows.s, rows.fold, *ranges)
 
     @classmethod
-    def with_sums(cls, rows: Rows, anchor: FloatArray, sums: FloatArray) -> "FeatureSums":
+    def with_sums(cls, rows: RowBlock, anchor: FloatArray, sums: FloatArray) -> "FeatureSums":
         """The statistics of rows whose sums around anchors, of shape (folds, 3, d + 1), are known already."""
         found = cls(Shape(rows.X.shape[1], len(sums)))
         found.anchor, found.sums.high = anchor, sums
