@@ -195,7 +195,7 @@ class ColumnMap:
         return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], max(0.0, float(M[-1, -1])), sums[:-1])
 
     def sizes(self, rows: TrainingSums) -> FloatArray:
-        """Sizes of columns and y to which their moments are accurate, see :mod:`formulations.erm.gram_bound`."""
+        """Sizes of columns and y to which their moments are accurate, see :mod:`formulations.erm.moment_bound`."""
         return np.asarray(np.abs(self.L) @ rows.products.sizes(rows.folds))
 
 

@@ -1,7 +1,7 @@
 """Fits of the squared loss from statistics, certified from the statistics alone.
 
 The moments of the statistics take the place of those of the rows; the engine is the same. The bound is that of
-:mod:`formulations.erm.gram_bound`: it needs moments of columns that are not dependent up to rounding, after the ridge
+:mod:`formulations.erm.moment_bound`: it needs moments of columns that are not dependent up to rounding, after the ridge
 penalty. Otherwise the certificate has no bound but 0, and says so.
 """
 
@@ -18,7 +18,7 @@ from admiss.linear.stated_program import Fit
 from formulations.arrays import FloatArray
 from formulations.certificate import certify, clock
 from formulations.erm.dual_bound import gap_tolerance
-from formulations.erm.gram_bound import gram_bound
+from formulations.erm.moment_bound import moment_bound
 
 # Status of a fit whose moments are too inaccurate for a proof.
 NOT_FROM_MOMENTS = "not proven: the moments of the columns are too close to dependent"
@@ -40,7 +40,7 @@ def solve_sums(sums: TrainingSums, design: Design, penalty: Penalty) -> Fit | No
     if found is None:
         return None
     w, null = stated.without_overwhelmed(found[0]), found[1]
-    objective, bound = gram_bound(
+    objective, bound = moment_bound(
         column_map.second_moments(sums),
         column_map.sizes(sums),
         sums.products.accuracy,

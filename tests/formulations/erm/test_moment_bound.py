@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from formulations.arrays import FloatArray
-from formulations.erm.gram_bound import gram_bound
+from formulations.erm.moment_bound import moment_bound
 from formulations.erm.quadratic_path import quadratic_path
 
 
@@ -35,11 +35,11 @@ def test_bound_is_below_and_objective_above_the_optimum(collinear: float) -> Non
         noise = rng.uniform(-1, 1, size=M.shape)
         D, e = np.sqrt(np.diag(M)), 1e-13
         measured = M + e * np.outer(D, D) * (noise + noise.T) / 2.0
-        up, low = gram_bound(measured, D, e, 12.0, np.zeros(4), l2, w)
+        up, low = moment_bound(measured, D, e, 12.0, np.zeros(4), l2, w)
         assert Fraction(low) <= exact <= Fraction(up)
         if collinear == 1.0:
             assert up - low <= 1e-9 * up
-        assert Fraction(gram_bound(measured, D, e, 12.0, np.zeros(4), l2, 1.1 * w)[1]) <= exact
+        assert Fraction(moment_bound(measured, D, e, 12.0, np.zeros(4), l2, 1.1 * w)[1]) <= exact
 
 
 def test_lasso_is_proven_by_a_subgradient() -> None:
@@ -50,9 +50,9 @@ def test_lasso_is_proven_by_a_subgradient() -> None:
     l1 = np.full(6, 0.3)
     path = quadratic_path(2.0 * M[:6, :6] / S, 2.0 * M[:6, 6] / S, l1, np.zeros(6), np.ones(1))
     assert np.any(path.w[0] == 0)
-    up, low = gram_bound(M, np.sqrt(np.diag(M)), 1e-13, S, l1, np.zeros(6), path.w[0])
+    up, low = moment_bound(M, np.sqrt(np.diag(M)), 1e-13, S, l1, np.zeros(6), path.w[0])
     assert up - low < 1e-9 * up
-    worse = gram_bound(M, np.sqrt(np.diag(M)), 1e-13, S, l1, np.zeros(6), path.w[0] + 0.01)
+    worse = moment_bound(M, np.sqrt(np.diag(M)), 1e-13, S, l1, np.zeros(6), path.w[0] + 0.01)
     assert worse[1] <= up
     assert worse[0] > up
 
@@ -61,4 +61,4 @@ def test_dependent_columns_prove_nothing() -> None:
     U = np.random.default_rng(2).normal(size=(50, 3))
     U[:, 1] = U[:, 0]
     M = U.T @ U
-    assert gram_bound(M, np.sqrt(np.diag(M)), 1e-13, 50.0, np.zeros(2), np.zeros(2), np.zeros(2))[1] == 0.0
+    assert moment_bound(M, np.sqrt(np.diag(M)), 1e-13, 50.0, np.zeros(2), np.zeros(2), np.zeros(2))[1] == 0.0
