@@ -58,6 +58,13 @@ class _Monomials(Adaptivity):
             features[:, 0] = True
         return np.vstack([np.ones(len(self.monomials_), dtype=bool), features])
 
+    def degrees(self) -> tuple[int, int] | None:
+        methods = ("fit", "basis", "mask", "columns", "counts", "structure")
+        own = Polynomial if isinstance(self, Polynomial) else _Monomials
+        if any(getattr(type(self), name) is not getattr(own, name) for name in methods):
+            return None  # a subclass with columns of its own
+        return (0 if self.static_features else self._degree()), self._degree()
+
     def names(self, feature_names: Sequence[str]) -> list[str]:
         sets = [[feature_names[j] for j in np.flatnonzero(J).tolist()] for J in self.monomials_]
         return [" & ".join(f"{name} missing" for name in J) if J else "1" for J in sets]

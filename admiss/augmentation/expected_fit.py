@@ -28,17 +28,15 @@ from admiss.estimator.validation import (
     read_weights,
     refuse_extremes,
 )
-from admiss.linear.cv import AdaptiveRegressorCV
-from admiss.linear.cv_base import AUTO_CLASSES, few_affine_columns
+from admiss.linear.cv import AUTO_CLASSES, AdaptiveRegressorCV, few_affine_columns
 from admiss.linear.design import Design
 from admiss.linear.estimators import AdaptiveRegressor
-from admiss.linear.fold_paths import class_folds, of_rows, squared_fold
+from admiss.linear.fit import STEPS
+from admiss.linear.folds import class_folds, of_rows, squared_fold
 from admiss.linear.grid_paths import ClassFolds, GridOptions
-from admiss.linear.moments import Moments, eliminate, error_by_moments, far_from_origin
+from admiss.linear.moments import Moments, Shift, eliminate, error_by_moments, far_from_origin, squared_path
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
-from admiss.linear.squared_fit import STEPS, squared_path
 from admiss.linear.stated_program import ACCEPTED, Fit, solve_stated
-from admiss.linear.weighted_rows import Shift
 from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove

@@ -31,8 +31,7 @@ from admiss.adaptivity import Adaptivity
 from admiss.augmentation.deletions import Deletions
 from admiss.estimator.observed import centre_of, observed_moments, observed_scale
 from admiss.linear.design import Design
-from admiss.linear.moments import MAX_COLUMNS, Moments
-from admiss.linear.weighted_rows import Shift
+from admiss.linear.moments import MAX_COLUMNS, Moments, Shift
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 

@@ -30,8 +30,7 @@ from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
 from admiss.finite.cv import FiniteRegressorCV
-from admiss.linear.cv import AdaptiveRegressorCV
-from admiss.linear.cv_base import FINITE
+from admiss.linear.cv import FINITE, AdaptiveRegressorCV
 from admiss.linear.design import fit_design
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.terminal.progress import progress

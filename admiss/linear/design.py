@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
-from admiss.adaptivity import Adaptivity, AffineIntercept, Static
+from admiss.adaptivity import Adaptivity
 from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
@@ -145,7 +145,8 @@ class Design:
 
     def predictor(self, X: FloatArray, w: FloatArray) -> FloatArray:
         """The columns times the coefficients ``w`` of shape (p,) or (p, outputs)."""
-        if w.ndim == 1 and type(self.adaptivity) in (Static, AffineIntercept) and len(self.features):
+        degrees = self.adaptivity.degrees()
+        if w.ndim == 1 and degrees is not None and degrees[0] == 0 and degrees[1] <= 1 and len(self.features):
             return self._after_imputation(X, w)
         return np.concatenate([A @ w for _, A in self.blocks(X)])
 

@@ -5,7 +5,7 @@
 The squared and the logistic loss have fast paths if W has no structure. The squared loss becomes a quadratic in the
 penalised columns (:mod:`admiss.linear.moments`), the logistic loss a risk of centred columns; either path
 (:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of every fold
-(:mod:`admiss.linear.fold_paths`); a single fit follows a short path to its own penalty. Without penalty it is the
+(:mod:`admiss.linear.folds`); a single fit follows a short path to its own penalty. Without penalty it is the
 solution of minimum norm: of all w with the same predictions on the training rows, the one with the least sum of w_k^2
 over the columns that are not free. If columns are dependent only up to rounding, the rank is decided in scaled columns.
 
@@ -17,7 +17,8 @@ y = u y', w = u w' and  l(u y', u z') = c l'(y', z'),  the penalties of w' are  
 
 A penalty above 1e40 in these units makes a coefficient 0. The solvers see 1e40, whose bound holds for the larger one.
 
-Every fit is certified from the rows by :mod:`formulations.erm.dual_bound`. The certificate's ``dual`` is the theta of
+Fits from sums over rows follow the same path, and are certified from the sums by :mod:`formulations.erm.moment_bound`;
+all others are certified from the rows by :mod:`formulations.erm.dual_bound`. The certificate's ``dual`` is the theta of
 its bound, one number per row of positive weight in the order of the rows: q_i l'(y_i, z_i) at the solution, clipped to
 the domain of the conjugate, orthogonal to the columns without penalty up to rounding, and scaled towards 0 as far as
 l1 penalties require. With a structure on W the bound is that of the solver, and theta is q_i l'(y_i, z_i) as it is.
@@ -29,22 +30,31 @@ from typing import Any
 
 import numpy as np
 
+from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.observed import power_of_two
 from admiss.linear.design import Design
 from admiss.linear.logistic_fit import solve_logistic
-from admiss.linear.moments import is_applicable
-from admiss.linear.penalty import OVERWHELMING, Penalty
-from admiss.linear.squared_fit import solve_squared
-from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
-from formulations.arrays import FloatArray
+from admiss.linear.moments import Moments, Shift, eliminate, is_applicable, squared_path
+from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
+from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, risk_of, solve_stated
+from admiss.linear.training_rows import WeightedRows, moments_of, shift_of
+from admiss.linear.training_sums import TrainingSums
+from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
-from formulations.erm.dual_bound import gap_tolerance
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
+from formulations.erm.moment_bound import moment_bound
+from formulations.erm.risk import EmpiricalRisk, centred, compressed_squared_risk, risk_of_rounding
 from formulations.losses import Logistic, Loss, Squared
 
 # Penalties, in units of columns and y of size 1, that an interior-point method may not take.
 TOO_LARGE = 1e8
+# Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
+STEPS = 6
+# Status of a fit whose moments are too inaccurate for a proof.
+NOT_FROM_MOMENTS = "not proven: the moments of the columns are too close to dependent"
+# Least eigenvalue of the correlations of the columns for a fit without penalty.
+DEPENDENT = 1e-10
 
 
 def solve_program(
@@ -144,3 +154,115 @@ def _solve(
     if isinstance(loss, Squared):  # its rows may have been compressed
         certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
     return w, certificate
+
+
+def solve_squared(
+    design: Design,
+    X: FloatArray,
+    y: FloatArray,
+    s: FloatArray,
+    penalty: Penalty,
+    solver: str,
+    fast: bool,
+    change: FloatArray,
+) -> Fit:
+    """The fit of the squared loss, certified from its rows."""
+    start = clock()
+    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s), keep=True)
+    if fast:
+        found = _fit_squared(rows, penalty, change)
+        if found is not None:
+            w, null, statistics = found
+            engine = ("admiss engine", __version__)
+            fit, accepted = _certified_squared(rows, statistics, penalty, w, null, engine, start)
+            if accepted:
+                return fit
+    w, certificate = solve_stated(design, risk_of(design, X, y, s / s.sum(), Squared()), penalty, solver)
+    null = certificate.tolerance / GAP_TOLERANCE
+    return _certified_squared(rows, {}, penalty, w, null, (certificate.solver, certificate.version), start)[0]
+
+
+def _fit_squared(
+    rows: WeightedRows, penalty: Penalty, change: FloatArray
+) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
+    """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
+    if not penalty.is_positive:
+        return _minimum_norm(rows, change)
+    moments = moments_of(rows)
+    found = fit_moments(moments, rows.design.free, rows.shift, penalty)
+    return None if found is None else (*found, {"squares": np.diag(moments.G)})
+
+
+def fit_moments(moments: Moments, free: BoolArray, shift: Shift, penalty: Penalty) -> tuple[FloatArray, float] | None:
+    """Coefficients and risk of the null model from moments; None if the conditions are not met."""
+    quadratic = eliminate(moments, free, shift)
+    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), penalty.l1[~free], STEPS))
+    if not path.violation[-1] <= ACCEPTED:
+        return None
+    return quadratic.restore(path.w[-1]), quadratic.rho
+
+
+def _certified_squared(
+    rows: WeightedRows,
+    statistics: dict[str, FloatArray],
+    penalty: Penalty,
+    w: FloatArray,
+    null: float,
+    solver: tuple[str, str],
+    start: float,
+) -> tuple[Fit, bool]:
+    """The fit with its certificate, and whether its gap is closed at least up to rounding."""
+    w = penalty.without_overwhelmed(w)
+    proof_rows, own = rows.for_proof(**statistics)
+    proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
+    tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
+    dual = rows.root * proof.theta
+    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, start, dual=dual)
+    return (w, certificate), proof.objective - proof.estimate <= tolerance
+
+
+def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float, dict[str, FloatArray]]:
+    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; otherwise as above."""
+    q = np.full(len(rows.t), 1.0 / rows.s.sum())
+    compressed = compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows)
+    projected = centred(compressed, rows.design.free)
+    k, risk = ~rows.design.free, projected.risk
+    v = np.zeros(len(k))
+    U, singular, V = np.linalg.svd(risk.A[:, k], full_matrices=True)
+    rank = int(np.sum(singular > np.finfo(float).eps * max(U.shape[0], V.shape[0]) * singular.max(initial=0.0)))
+    v[k] = V[:rank].T @ ((U[:, :rank].T @ risk.y) / singular[:rank])
+    if rank < len(V):
+        v[k] += V[rank:].T @ np.linalg.lstsq(V[rank:].T / change[k][:, None], -v[k] / change[k], rcond=None)[0]
+    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k))), {"triangle": compressed.A}
+
+
+def solve_sums(sums: TrainingSums, design: Design, penalty: Penalty) -> Fit | None:
+    """Coefficients of the columns of the design, and their certificate; None if the conditions are not met."""
+    start = clock()
+    unit = float(power_of_two(sums.summary().size[-1]))
+    scaled, change = design.in_powers_of_two()
+    stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
+    columns = sums.columns(scaled, unit)
+    moments, shift = sums.moments(columns), columns.shift
+    if not stated.is_positive:
+        _refuse_dependent(eliminate(moments, scaled.free, shift).H)
+    found = fit_moments(moments, scaled.free, shift, stated)
+    if found is None:
+        return None
+    w, null = stated.without_overwhelmed(found[0]), found[1]
+    M, sizes, accuracy = sums.known_moments(columns)
+    objective, bound = moment_bound(M, sizes, accuracy, moments.S, stated.l1, stated.l2, shift.applied(w, scaled.free))
+    tolerance = gap_tolerance(objective, null)
+    certificate = certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, start)
+    return w / change * unit, certificate.in_units(unit**2, unit)
+
+
+def _refuse_dependent(H: FloatArray) -> None:
+    size = np.sqrt(np.diag(H))
+    used = size > 0
+    R = H[np.ix_(used, used)] / size[used][:, None] / size[used]
+    if len(R) and np.linalg.eigvalsh(R)[0] < DEPENDENT:
+        raise ValueError(
+            "Without a penalty the columns are dependent up to the accuracy of their moments: use lam > 0, or fit in "
+            "memory."
+        )

@@ -2,8 +2,8 @@
 
     G = sum_i s_i a_i a_i',   c = sum_i s_i a_i y_i,   r = sum_i s_i y_i^2,   a = sum_i s_i a_i,   S = sum_i s_i
 
-over the columns a of a design, shifted as in :mod:`admiss.linear.weighted_rows`. They add over rows: those of a
-training fold are the total minus the held-out ones. The shift is the same for all folds.
+over the columns a of a design, shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y. The free
+coefficients compensate:  v_f = w_f + sum_k C_fk w_k - mu_y.  This keeps sums accurate wherever the data lie.
 
 With f the free columns and k the others, the risk as a function of w_k alone, at the best w_f, is
 
@@ -12,14 +12,17 @@ With f the free columns and k the others, the risk as a function of w_k alone, a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from admiss.linear.design import Design
-from admiss.linear.weighted_rows import Shift, WeightedRows
+from admiss.linear.penalty import Penalty
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.erm.quadratic_path import Path, quadratic_path
+from formulations.erm.ridge_path import RidgeProblem
+from formulations.erm.rounding import exact_sum
 from formulations.jit import compiled
 
 # Columns beyond which the matrix of cross products is not formed.
@@ -33,6 +36,26 @@ FEW = 4
 
 
 @dataclass(frozen=True)
+class Shift:
+    """A_f C is subtracted from the columns (C has one row per free column), and a number from y."""
+
+    C: sp.csr_array
+    y: float
+
+    def selected(self, columns: IntArray) -> "Shift":
+        """The shift of some of the columns."""
+        return Shift(self.C[:, columns], self.y)
+
+    def applied(self, w: FloatArray, free: BoolArray) -> FloatArray:
+        """The coefficients of the shifted columns, each rounded once."""
+        v, C = w.copy(), self.C
+        for i, f in enumerate(np.flatnonzero(free)):
+            part = slice(C.indptr[i], C.indptr[i + 1])
+            v[f] = exact_sum(np.array([w[f], -self.y]), C.data[part], w[C.indices[part]])
+        return v
+
+
+@dataclass(frozen=True)
 class Moments:
     """Sums over rows of shifted columns."""
 
@@ -41,9 +64,6 @@ class Moments:
     c: FloatArray
     r: float
     a: FloatArray
-
-    def __sub__(self, other: "Moments") -> "Moments":
-        return Moments(self.S - other.S, self.G - other.G, self.c - other.c, self.r - other.r, self.a - other.a)
 
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(self.S + other.S, self.G + other.G, self.c + other.c, self.r + other.r, self.a + other.a)
@@ -90,14 +110,6 @@ class Quadratic:
         full[~self.free], full[self.free] = w, self.free_coefficients(w)
         return full
 
-    def in_units(self, factor: FloatArray) -> "Quadratic":
-        """The quadratic of columns multiplied by ``factor``; it takes over the memory of this one."""
-        H, k = self.H, factor[~self.free]
-        H *= k[:, None]
-        H *= k
-        shift = Shift(self.shift.C @ sp.diags_array(factor), self.shift.y)
-        return replace(self, H=H, b=self.b * k, response=self.response * k, shift=shift)
-
 
 def is_applicable(design: Design) -> bool:
     """Whether cross products of the columns are small enough and accurate enough."""
@@ -108,23 +120,6 @@ def far_from_origin(design: Design) -> IntArray:
     """Features, by number among those of the design, whose values are too far from 0 after centring."""
     far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
     return np.flatnonzero(far & design.adaptivity.linear_in_x)
-
-
-def moments_of(rows: WeightedRows) -> Moments:
-    """The moments of the rows, block by block."""
-    p = len(rows.design.pairs)
-    G: FloatArray | None = None
-    c, a = np.zeros(p), np.zeros(p)
-    for part, A in rows:
-        square = (A.T @ A).toarray() if sp.issparse(A) else A.T @ A
-        if G is None:
-            G = square
-        else:
-            G += square
-        c += A.T @ rows.t[part]
-        a += A.T @ rows.root[part]
-    assert G is not None
-    return Moments(float(rows.s.sum()), G, c, float(rows.t @ rows.t), a)
 
 
 def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
@@ -198,20 +193,14 @@ def error_by_moments(moments: Moments, quadratic: Quadratic) -> Callable[[FloatA
     return by_moments
 
 
-def held_out_error(
-    design: Design, quadratic: Quadratic, X: FloatArray, y: FloatArray, s: FloatArray
-) -> Callable[[FloatArray], FloatArray]:
-    """The summed squared error on held-out rows as a function of rows of penalised coefficients."""
-    f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
-    if len(X) > len(design.pairs):
-        return error_by_moments(moments_of(WeightedRows(design, X, y, s, quadratic.shift)), quadratic)
-    A = design.whole(X)
-    A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
-
-    def by_rows(W: FloatArray) -> FloatArray:
-        used = np.flatnonzero(W.any(axis=0))
-        full = np.hstack([W[:, used], quadratic.free_coefficients(W[:, used], used)])
-        residuals = y[:, None] - A[:, np.concatenate([k[used], f])] @ full.T
-        return np.asarray(s @ residuals**2)
-
-    return by_rows
+def squared_path(
+    quadratic: Quadratic, penalty: Penalty, lambdas: FloatArray, state: RidgeProblem | FloatArray | None = None
+) -> tuple[Path, RidgeProblem | FloatArray]:
+    """Coefficients of the penalised columns for multiples ``lambdas`` of the penalty; a state to continue from."""
+    k, H, b = ~quadratic.free, quadratic.H, quadratic.b
+    l1, l2 = penalty.l1[k], penalty.l2[k]
+    if not np.any(l1):
+        ridge = state if isinstance(state, RidgeProblem) else RidgeProblem.of(H, b, l2)
+        return ridge.path(lambdas), ridge
+    path = quadratic_path(H, b, l1, l2, lambdas, state if isinstance(state, np.ndarray) else None)
+    return path, path.w[-1]

@@ -12,8 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from admiss.laws.expected_ridge import ExpectedFeaturesClassifier, ExpectedFeaturesRegressor
-from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV
-from admiss.linear.cv_base import few_affine_columns
+from admiss.linear.cv import AdaptiveClassifierCV, AdaptiveRegressorCV, few_affine_columns
 
 CANDIDATES = (
     "affine_intercept",

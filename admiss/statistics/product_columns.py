@@ -24,7 +24,7 @@ from hashlib import blake2b
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
+from admiss.adaptivity import Adaptivity
 from admiss.statistics.blocks import RowBlock
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
@@ -118,9 +118,8 @@ def identity(adaptivity: Adaptivity) -> str:
 
 def degree_of(adaptivity: Adaptivity) -> int | None:
     """The degree t of the monomials by which features are multiplied, or None if the class has another basis."""
-    if type(adaptivity) is Polynomial:
-        return int(adaptivity.degree)
-    return {Static: 0, AffineIntercept: 0, Affine: 1}.get(type(adaptivity))
+    degrees = adaptivity.degrees()
+    return None if degrees is None else degrees[0]
 
 
 def count_columns(degree: int, d: int) -> int:

@@ -8,6 +8,7 @@ The columns of a design are a linear map of the columns u whose moments were col
 A column of values is 0 on all rows if its sum of squares is below the accuracy of the moments.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,31 +16,35 @@ import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.observed import centre_of, observed_scale
-from admiss.linear.design import Design, Observed, assembled
-from admiss.linear.moments import Moments
-from admiss.linear.weighted_rows import Shift
+from admiss.linear.design import BLOCK_ENTRIES, Design, Observed, assembled
+from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
 from admiss.patterns import PatternTable
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
 from admiss.statistics.product_columns import MAX_COLUMNS, count_columns, degree_of
-from admiss.statistics.product_moments import ProductMoments
+from admiss.statistics.product_moments import MOST_FEATURES, ProductMoments
+from admiss.statistics.row_statistics import RowStatistics
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
 ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
 
-# RowBlock, and rows for each collected column, from which rows in memory are replaced by their statistics.
-MANY_ROWS, ROWS_PER_COLUMN = 1000, 4
+# Rows for each collected column from which sums take the place of rows in memory.
+ROWS_PER_COLUMN = 4
 # Centres are rounded means, see :func:`admiss.estimator.observed.centre_of`.
 ROUNDED_CENTRE = 2.0**-36
 
 
-def has_many_rows(X: FloatArray, adaptivity: Adaptivity) -> bool:
-    """Whether there are monomials to collect, and many more rows than columns of these."""
-    degree = degree_of(adaptivity)
-    if degree is None or len(X) < MANY_ROWS:
+def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether rows in memory are summed once for all folds, rather than made into columns.
+
+    The sums are those of monomials; they pay if the columns of the design are more than one block of them.
+    """
+    degree, (n, d) = degree_of(adaptivity), X.shape
+    if degree is None or (degree == 1 and d > MOST_FEATURES):
         return False
-    return count_columns(degree, X.shape[1]) <= min(MAX_COLUMNS, len(X) // ROWS_PER_COLUMN)
+    n_columns = count_columns(degree, d)
+    return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,17 @@ class TrainingSums:
         features = FeatureSums.with_sums(rows, products.anchor, products.feature_sums())
         return cls(features, products, np.arange(shape.n_folds), PatternTable.of_missing(X, s))
 
+    @classmethod
+    def of_statistics(cls, statistics: RowStatistics, adaptivity: Adaptivity) -> "TrainingSums":
+        """The statistics of all rows for one class."""
+        products = statistics.moments_for(adaptivity)
+        return cls(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
+
+    @property
+    def features_and_weights(self) -> tuple[None, None]:
+        """Rows are not known."""
+        return None, None
+
     def within(self, folds: IntArray) -> "TrainingSums":
         """The statistics of the rows of other folds."""
         return TrainingSums(self.features, self.products, folds, self.patterns)
@@ -96,7 +112,7 @@ class TrainingSums:
         fitted = self._fitted(adaptivity, features, missable)
         functions, values = _places(self.products, fitted, features)
         constant = self._constant(functions)
-        counts, is_zero = self._columns(functions, values, _full(centre, features, found))
+        counts, is_zero = self._counts(functions, values, _full(centre, features, found))
         same = np.zeros(values.shape, dtype=bool)
         same[0], same[1:] = constant, np.outer((low == high) & ~missable, constant)
         smallest = np.where(is_zero, 0.0, np.where(same, 1.0, -1.0))
@@ -120,7 +136,7 @@ class TrainingSums:
         low, high = self.products.low[self.folds].min(axis=0), self.products.high[self.folds].max(axis=0)
         return ((low == high) & (low != 0))[functions]
 
-    def _columns(self, functions: IntArray, values: IntArray, centre: FloatArray) -> tuple[FloatArray, BoolArray]:
+    def _counts(self, functions: IntArray, values: IntArray, centre: FloatArray) -> tuple[FloatArray, BoolArray]:
         """n_k of each pair of feature and basis function, and whether its column is 0 on all rows."""
         products = self.products
         weights, G = products.counts(self.folds), products.moments(self.folds)
@@ -135,7 +151,7 @@ class TrainingSums:
         counts[counts <= ZERO_WEIGHT * weights[0]] = 0.0
         return counts, np.vstack([counts[0] == 0, of_values[values[1:]]])
 
-    def column_map(self, design: Design, unit: float) -> "ColumnMap":
+    def columns(self, design: Design, unit: float) -> "ColumnMap":
         """The map to the columns of a design and to y / unit, shifted by their means on these rows."""
         products, found = self.products, self.summary()
         Q, V = products.columns.n_functions, len(products.columns.pairs)
@@ -161,6 +177,23 @@ class TrainingSums:
             L = sp.csr_array(L - moved)
         return ColumnMap(L, Shift(C, float(middle) / unit))
 
+    def moments(self, columns: "ColumnMap") -> Moments:
+        """The moments of columns on these rows, as :class:`admiss.linear.training_rows.TrainingRows` has them."""
+        G = self.products.moments(self.folds)
+        M = np.asarray(columns.L @ (columns.L @ G).T)
+        M = 0.5 * (M + M.T)
+        sums = np.asarray(columns.L @ G[:, 0])
+        return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], max(0.0, float(M[-1, -1])), sums[:-1])
+
+    def squared_error(self, columns: "ColumnMap", quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        """The summed squared error on these rows as a function of rows of penalised coefficients."""
+        return error_by_moments(self.moments(columns), quadratic)
+
+    def known_moments(self, columns: "ColumnMap") -> tuple[FloatArray, FloatArray, float]:
+        """Second moments of columns and y, their sizes and accuracy, see :mod:`formulations.erm.moment_bound`."""
+        M = np.asarray(columns.L @ (columns.L @ self.products.moments(self.folds)).T)
+        return M, np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds)), self.products.accuracy
+
     def _filled(self, design: Design, shape: tuple[int, int], functions: IntArray, of_values: IntArray) -> sp.csr_array:
         """What a value adds to its columns if it is missing in other rows, and never was in these: its mean.
 
@@ -181,22 +214,6 @@ class ColumnMap:
 
     L: sp.csr_array
     shift: Shift
-
-    def second_moments(self, rows: TrainingSums) -> FloatArray:
-        """L G L' of these rows."""
-        return np.asarray(self.L @ (self.L @ rows.products.moments(rows.folds)).T)
-
-    def moments(self, rows: TrainingSums) -> Moments:
-        """The moments of these rows, as :func:`admiss.linear.moments.moments_of` computes them from rows."""
-        G = rows.products.moments(rows.folds)
-        M = np.asarray(self.L @ (self.L @ G).T)
-        M = 0.5 * (M + M.T)
-        sums = np.asarray(self.L @ G[:, 0])
-        return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], max(0.0, float(M[-1, -1])), sums[:-1])
-
-    def sizes(self, rows: TrainingSums) -> FloatArray:
-        """Sizes of columns and y to which their moments are accurate, see :mod:`formulations.erm.moment_bound`."""
-        return np.asarray(np.abs(self.L) @ rows.products.sizes(rows.folds))
 
 
 def _places(products: ProductMoments, fitted: Adaptivity, features: IntArray) -> tuple[IntArray, IntArray]:

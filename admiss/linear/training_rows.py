@@ -1,47 +1,27 @@
-"""Rows of a design for the squared loss: shifted, weighted, and block by block.
+"""Rows in memory for the squared loss: the columns of a design, shifted, weighted, and block by block.
 
     b_i = sqrt(s_i) (a_i - shift),    t_i = sqrt(s_i) (y_i - mu_y),         risk = (1/S) sum_i (t_i - b_i'v)^2
 
-The columns are shifted by multiples of a free column, a_k - mu_k a_f(k), and y by mu_y, which the free coefficients
-compensate: v_f = w_f + sum_k C_fk w_k - mu_y. This keeps sums and differences accurate wherever the data lie.
+with the shift of :mod:`admiss.linear.moments`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.linear.design import Design
-from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from admiss.adaptivity import Adaptivity
+from admiss.linear.design import Design, fit_design
+from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
+from formulations.arrays import FloatArray, Matrix
 from formulations.erm.dual_bound import Rows
-from formulations.erm.rounding import exact_sum
 from formulations.losses import Squared
 
 # Entries up to which blocks are kept for another pass, if that is asked for.
 KEPT_ENTRIES = 2**21
 # Rows whose means are the shift: it need not be precise, only near the data.
 SHIFT_ROWS = 256
-
-
-@dataclass(frozen=True)
-class Shift:
-    """A_f C is subtracted from the columns (C has one row per free column), and a number from y."""
-
-    C: sp.csr_array
-    y: float
-
-    def selected(self, columns: IntArray) -> "Shift":
-        """The shift of some of the columns."""
-        return Shift(self.C[:, columns], self.y)
-
-    def applied(self, w: FloatArray, free: BoolArray) -> FloatArray:
-        """The coefficients of the shifted columns, each rounded once."""
-        v, C = w.copy(), self.C
-        for i, f in enumerate(np.flatnonzero(free)):
-            part = slice(C.indptr[i], C.indptr[i + 1])
-            v[f] = exact_sum(np.array([w[f], -self.y]), C.data[part], w[C.indices[part]])
-        return v
 
 
 def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
@@ -163,3 +143,75 @@ class _Columns:
 
     def __iter__(self) -> Iterator[tuple[slice, Matrix]]:
         return self.design.blocks(self.X)
+
+
+def moments_of(rows: WeightedRows) -> Moments:
+    """The moments of the rows, block by block."""
+    p = len(rows.design.pairs)
+    G: FloatArray | None = None
+    c, a = np.zeros(p), np.zeros(p)
+    for part, A in rows:
+        square = (A.T @ A).toarray() if sp.issparse(A) else A.T @ A
+        if G is None:
+            G = square
+        else:
+            G += square
+        c += A.T @ rows.t[part]
+        a += A.T @ rows.root[part]
+    assert G is not None
+    return Moments(float(rows.s.sum()), G, c, float(rows.t @ rows.t), a)
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """The columns of a design and y / unit, shifted."""
+
+    design: Design
+    unit: float
+    shift: Shift
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows in memory, of positive weight: what a fit of the squared loss takes from its rows.
+
+    :class:`admiss.linear.training_sums.TrainingSums` is the same for rows of which only sums are known.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    s: FloatArray
+
+    @property
+    def features_and_weights(self) -> tuple[FloatArray, FloatArray]:
+        """X and s, on which the authors' penalty weights depend."""
+        return self.X, self.s
+
+    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+        """The design of a class on these rows."""
+        return fit_design(self.X, self.s, adaptivity, center=center, scale=scale, fit_intercept=fit_intercept)
+
+    def columns(self, design: Design, unit: float) -> RowColumns:
+        """The columns of a design, with a shift that suits these rows."""
+        return RowColumns(design, unit, shift_of(design, self.X, self.y / unit, self.s))
+
+    def moments(self, columns: RowColumns) -> Moments:
+        """The moments of columns on these rows."""
+        return moments_of(WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift))
+
+    def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        """The summed squared error on these rows as a function of rows of penalised coefficients."""
+        design, y = columns.design, self.y / columns.unit
+        if len(self.X) > len(design.pairs):
+            return error_by_moments(self.moments(columns), quadratic)
+        f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
+        A = design.whole(self.X)
+        A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
+
+        def by_rows(W: FloatArray) -> FloatArray:
+            used = np.flatnonzero(W.any(axis=0))
+            full = np.hstack([W[:, used], quadratic.free_coefficients(W[:, used], used)])
+            residuals = y[:, None] - A[:, np.concatenate([k[used], f])] @ full.T
+            return np.asarray(self.s @ residuals**2)
+
+        return by_rows

@@ -2,8 +2,8 @@
 
 In every fold the model is fitted on the other rows along a path of lambda, for each pair (alpha, c) of l1_ratio and
 adaptive penalty, and its loss on the held-out rows is summed. Everything that a fit learns (the basis, means and scales
-of the features, the counts n_k) is learned on the training rows of the fold. If the columns come out the same as on all
-rows, up to units, the sufficient statistics of the fold are the total minus the held-out ones.
+of the features, the counts n_k) is learned on the training rows of the fold: from these rows, or from sums over them,
+which are the sum of those of the other folds.
 """
 
 from collections.abc import Callable
@@ -21,19 +21,17 @@ from admiss.linear.logistic_problem import LogisticProblem, is_separable, outsid
 from admiss.linear.moments import (
     MAX_COLUMNS,
     MAX_OFFSET,
-    Moments,
     Quadratic,
     curvature,
     eliminate,
     far_from_origin,
-    held_out_error,
     linear_term,
-    moments_of,
+    squared_path,
 )
 from admiss.linear.penalty import Penalty
-from admiss.linear.squared_fit import squared_path, squared_quadratic
-from admiss.linear.weighted_rows import WeightedRows, shift_of
-from formulations.arrays import FloatArray
+from admiss.linear.training_rows import TrainingRows
+from admiss.linear.training_sums import TrainingSums, sums_are_faster
+from formulations.arrays import FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred
 from formulations.losses import Logistic
 
@@ -94,42 +92,64 @@ def _largest_ratio(size: FloatArray, u: FloatArray) -> float:
 
 
 def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
-    """The folds of one class for the squared loss, with y divided by a power of two near its size."""
+    """The folds of one class for the squared loss on rows in memory; by sums over the rows if that is faster."""
     X, (y,), s = rows.X, rows.targets, rows.s
-    unit = float(power_of_two(np.abs(y).max()))
-    y = y / unit
-    design = _narrow_design(X, s, adaptivity, options)
-    shift = shift_of(design, X, y, s)
-    total: Moments | None = None
+    fold = _fold_of_rows(rows)
+    if fold is not None and options.penalty_weights == "count" and sums_are_faster(X, adaptivity):
+        return folds_of_sums(TrainingSums.of_rows(X, y, s, fold, adaptivity), adaptivity, options)
+    folds = [tuple(TrainingRows(X[part], y[part], s[part]) for part in split) for split in rows.splits]
+    weight = sum(float(s[test].sum()) for _, test in rows.splits)
+    return _squared_folds(TrainingRows(X, y, s), folds, float(np.abs(y).max()), (len(X), weight), adaptivity, options)
+
+
+def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
+    """The folds of one class for the squared loss; ``sums`` are those of all folds."""
+    summary = sums.summary()
+    folds = []
+    for f in sums.folds:
+        held = sums.within(np.array([f]))
+        if not held.summary().n_rows:
+            raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
+        folds.append((sums.within(np.delete(sums.folds, f)), held))
+    return _squared_folds(sums, folds, float(summary.size[-1]), (summary.n_rows, summary.weight), adaptivity, options)
+
+
+def _fold_of_rows(rows: FoldedRows) -> IntArray | None:
+    """The fold in which each row is held out; None if rows are not held out once, and in training otherwise."""
+    fold = np.full(len(rows.X), -1)
+    for f, (train, test) in enumerate(rows.splits):
+        if len(train) + len(test) != len(fold) or np.any(fold[test] >= 0):
+            return None
+        fold[test] = f
+    is_partition = fold.min() >= 0 and all(np.all(fold[train] != f) for f, (train, _) in enumerate(rows.splits))
+    return fold if is_partition else None
+
+
+def _squared_folds(
+    rows: Any,
+    folds: list[Any],
+    target_size: float,
+    n_rows_and_weight: tuple[int, float],
+    adaptivity: Adaptivity,
+    options: GridOptions,
+) -> ClassFolds:
+    """The folds, for all rows and pairs of training and held-out ones, as ``TrainingRows`` or as ``TrainingSums``.
+
+    y is divided by a power of two near its size.
+    """
+    unit = float(power_of_two(np.array(target_size)))
+    design = check_narrow(options.in_units(rows.design(adaptivity, **options.of_design)), adaptivity)
     paths = []
-    for train, test in rows.splits:
-        own = options.design(X[train], s[train], design.adaptivity)
-        if _same_columns(own, design) and np.array_equal(np.sort(np.concatenate([train, test])), np.arange(len(X))):
-            if total is None:
-                total = moments_of(WeightedRows(design, X, y, s, shift))
-            held = moments_of(WeightedRows(design, X[test], y[test], s[test], shift))
-            columns = np.flatnonzero(np.isin(design.position, own.position))
-            quadratic = eliminate((total - held).selected(columns), own.free, shift.selected(columns))
-            quadratic = quadratic.in_units(design.column_scale[columns] / own.column_scale)
-        else:
-            fold = X[train], y[train], s[train]
-            quadratic = squared_quadratic(WeightedRows(own, *fold, shift_of(own, *fold)))
-        error = held_out_error(own, quadratic, X[test], y[test], s[test])
-        paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
-    moments = moments_of(WeightedRows(design, X, y, s, shift)) if total is None else total
+    for train, held in folds:
+        own = options.in_units(train.design(adaptivity, **options.of_design))
+        columns = train.columns(own, unit)
+        quadratic = eliminate(train.moments(columns), own.free, columns.shift)
+        error = held.squared_error(columns, quadratic)
+        paths.append(squared_fold(quadratic, options.weights(own, *train.features_and_weights), error, unit))
+    moments = rows.moments(rows.columns(design, unit))
+    weights = options.weights(design, *rows.features_and_weights)
     slope = unit * linear_term(moments, design.free), curvature(moments, design.free)
-    return class_folds(adaptivity, design, *of_rows(design, rows, options), *slope, paths, options, exact=True)
-
-
-def _same_columns(own: Design, design: Design) -> bool:
-    """Whether the columns of the design of a fold are some of ``design`` in other units."""
-    return (
-        np.array_equal(own.features, design.features)
-        and np.array_equal(own.centre, design.centre)
-        and np.array_equal(own.missable, design.missable)
-        and own.adaptivity == design.adaptivity
-        and set(own.position) <= set(design.position)
-    )
+    return class_folds(adaptivity, design, *n_rows_and_weight, weights, *slope, paths, options, exact=True)
 
 
 def squared_fold(
