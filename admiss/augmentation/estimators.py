@@ -22,15 +22,16 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.augmentation.deletions import Deletions, with_copies
 from admiss.augmentation.expected_fit import fit_expected, is_exact
 from admiss.augmentation.whole_rows import with_whole_rows
-from admiss.estimator.frames import GivesFrames
-from admiss.estimator.seeds import read_random_state, seeded
 from admiss.estimator.validation import (
     AllowsMissing,
+    GivesFrames,
     read_classes,
     read_features,
+    read_random_state,
     read_regression_target,
     read_weights,
     refuse_arguments,
+    seeded,
     unchanged_on_error,
 )
 from admiss.joint.predictor import weight_parameter

@@ -18,9 +18,9 @@ from admiss._version import __version__
 from admiss.adaptivity import Affine, AffineIntercept, Polynomial, Static, resolve_adaptivity
 from admiss.augmentation.deletions import Deletions
 from admiss.augmentation.expected_moments import expected_design, expected_moments, target_shift
-from admiss.estimator.folds import FoldedRows
+from admiss.estimator.cv import FoldedRows
 from admiss.estimator.notices import warn_never_observed
-from admiss.estimator.observed import power_of_two
+from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import (
     feature_names,
     read_features,

@@ -29,7 +29,7 @@ import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
 from admiss.augmentation.deletions import Deletions
-from admiss.estimator.observed import centre_of, observed_moments, observed_scale
+from admiss.estimator.scaling import centre_of, observed_moments, observed_scale
 from admiss.linear.design import Design
 from admiss.linear.moments import MAX_COLUMNS, Moments, Shift
 from admiss.patterns import PatternTable

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.notices import warn
 from formulations.arrays import FloatArray, IntArray
 

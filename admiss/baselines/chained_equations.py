@@ -29,9 +29,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.baselines.mean_matching import Matching, match
 from admiss.estimator.notices import warn_set_to_zero
-from admiss.estimator.observed import observed_moments, observed_scale
-from admiss.estimator.seeds import read_random_state
-from admiss.estimator.validation import AllowsMissing, feature_names, read_features, unchanged_on_error
+from admiss.estimator.scaling import observed_moments, observed_scale
+from admiss.estimator.validation import (
+    AllowsMissing,
+    feature_names,
+    read_features,
+    read_random_state,
+    unchanged_on_error,
+)
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
 

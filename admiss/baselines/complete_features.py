@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing
-from admiss.estimator.observed import observed_moments
+from admiss.estimator.scaling import observed_moments
 from admiss.estimator.validation import AllowsMissing, feature_names, read_features, unchanged_on_error
 from formulations.arrays import FloatArray
 

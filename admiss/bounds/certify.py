@@ -38,8 +38,7 @@ from admiss.bounds.held_out_losses import (
     read_models,
     relative_losses,
 )
-from admiss.estimator.seeds import read_random_state
-from admiss.estimator.validation import feature_names, read_features
+from admiss.estimator.validation import feature_names, read_features, read_random_state
 from formulations.arrays import BoolArray, FloatArray
 
 

@@ -32,7 +32,7 @@ from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
 from admiss.bounds.bias import is_number
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
 from admiss.bounds.neighbours import RowTerms, neighbour_differences
-from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.validation import read_features, read_regression_target
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray

@@ -24,8 +24,8 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 
-from admiss.estimator.folds import Split
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.cv import Split
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray, IntArray

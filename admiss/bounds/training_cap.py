@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, cross_val_predict
 
 from admiss.bounds.held_out_losses import largest_loss, predicted_numbers, read_loss, read_models
-from admiss.estimator.folds import Split
-from admiss.estimator.seeds import read_random_state, seeded
-from admiss.estimator.validation import read_classes, read_regression_target
+from admiss.estimator.cv import Split
+from admiss.estimator.validation import read_classes, read_random_state, read_regression_target, seeded
 from formulations.arrays import FloatArray
 
 # Residuals of more than this many standard deviations are cut off.

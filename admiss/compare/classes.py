@@ -26,7 +26,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
 from admiss.finite.cv import FiniteRegressorCV

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from admiss.compare.setting import Setting
-from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.validation import read_classes, read_features, read_regression_target
 from formulations.arrays import FloatArray
 

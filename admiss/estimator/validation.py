@@ -12,6 +12,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -287,3 +289,45 @@ def feature_names(estimator: Any) -> list[str]:
     if names is None:
         return [f"x{j}" for j in range(estimator.n_features_in_)]
     return [str(name) for name in names]
+
+
+def read_random_state(random_state: Any) -> np.random.RandomState:
+    """The generator of a seed, a generator, or None; anything else is refused."""
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ValueError(
+            f"random_state must be a whole number from 0 to 2**32 - 1, a RandomState or None, not {random_state!r}."
+        ) from error
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """A copy with the seed in every random state that is None, including those of nested estimators.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> seeded(RandomForestRegressor(), 7).random_state, seeded(RandomForestRegressor(random_state=1), 7).random_state
+    (7, 1)
+    """
+    copy = clone(estimator)
+    parameters = copy.get_params(deep=True).items()
+    unset = [name for name, value in parameters if name.rpartition("__")[2] == "random_state" and value is None]
+    return copy.set_params(**dict.fromkeys(unset, seed))
+
+
+class GivesFrames:
+    """Mixin of estimators that read a table and give its rows to another estimator."""
+
+    library_: Any
+
+    def _remember_frame(self, X: Any) -> None:
+        """Remember the library of a data frame, in which the estimator is given its rows."""
+        frame = nw.from_native(X, pass_through=True)
+        self.library_ = str(frame.implementation) if isinstance(frame, nw.DataFrame) else ""
+
+    def _given(self, X: FloatArray) -> Any:
+        """Rows as the estimator sees them: with the names of the columns, if they had names."""
+        if self.library_ in ("pandas", "polars") and hasattr(self, "feature_names_in_"):
+            return nw.from_numpy(X, schema=list(self.feature_names_in_), backend=self.library_).to_native()
+        return X

@@ -9,8 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.evidence import evidence_of, with_evidence
-from admiss.estimator.notices import warn_never_observed
-from admiss.estimator.unseen import ON_UNSEEN_PATTERN, treat_unseen
+from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,

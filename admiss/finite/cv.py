@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from admiss.estimator.folds import FoldedRows
-from admiss.estimator.searched import SearchedClassifier, SearchedModel, SearchedRegressor
+from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.estimator.validation import feature_names, unchanged_on_error
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.finite.leaf_features import LEAF_MODELS

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
+from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.cost import PatternRows

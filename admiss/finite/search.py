@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.estimator.folds import FoldedRows
-from admiss.estimator.observed import power_of_two
+from admiss.estimator.cv import FoldedRows
+from admiss.estimator.scaling import power_of_two
 from admiss.finite.base import leaf_scores
 from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.base import Partitioner

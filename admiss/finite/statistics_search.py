@@ -8,7 +8,7 @@ Losses of rows are not known; the rule of one standard error takes the error fro
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.estimator.observed import power_of_two
+from admiss.estimator.scaling import power_of_two
 from admiss.finite.from_statistics import leaf_sums, residual
 from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
 from admiss.statistics.row_statistics import RowStatistics

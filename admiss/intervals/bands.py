@@ -20,7 +20,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import silence
-from admiss.estimator.seeds import seeded
+from admiss.estimator.validation import seeded
 from formulations.arrays import FloatArray
 
 SCORES = ("absolute", "scaled", "quantile")

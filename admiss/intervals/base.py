@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.frames import GivesFrames
 from admiss.estimator.notices import warn
-from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import (
     AllowsMissing,
+    GivesFrames,
     feature_names,
     is_number,
     read_features,
+    read_random_state,
     refuse_arguments,
     unchanged_on_error,
 )

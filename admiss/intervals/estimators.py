@@ -15,8 +15,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.seeds import seeded
-from admiss.estimator.validation import read_classes, read_features, read_regression_target
+from admiss.estimator.validation import read_classes, read_features, read_regression_target, seeded
 from admiss.intervals.bands import BandModels, band_scores, check_estimators, fit_band, fitted_band
 from admiss.intervals.base import PatternConformal
 from admiss.intervals.masking import nested_comparisons, nested_intervals, nested_sets

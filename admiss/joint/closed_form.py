@@ -21,7 +21,7 @@ from itertools import product
 
 import numpy as np
 
-from admiss.estimator.folds import Split, make_folds
+from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.notices import warn
 from admiss.joint.indicator_ridge import Cell, IndicatorRidge, LogisticRidge, Parts, SquaredRidge
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed

@@ -17,12 +17,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
-from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     read_classes,
     read_features,
+    read_random_state,
     read_regression_target,
     read_weights,
     refuse_extremes,

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, newton

@@ -14,7 +14,7 @@ from sklearn.ensemble import StackingClassifier, StackingRegressor, VotingClassi
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from admiss.estimator.seeds import seeded
+from admiss.estimator.validation import seeded
 from formulations.arrays import FloatArray, IntArray
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import clone
 
-from admiss.estimator.class_scores import area_under_curve, log_losses
+from admiss.estimator.labels import area_under_curve, log_losses
 from admiss.joint.predictor import (
     ONE_AGAINST_ONE,
     class_decisions,

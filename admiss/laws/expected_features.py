@@ -25,11 +25,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import warn_never_missing, warn_never_observed
-from admiss.estimator.seeds import read_random_state
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     read_features,
+    read_random_state,
     read_weights,
     refuse_extremes,
     unchanged_on_error,

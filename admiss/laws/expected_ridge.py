@@ -21,14 +21,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.estimator.notices import silence
-from admiss.estimator.observed import power_of_two
-from admiss.estimator.seeds import read_random_state
+from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import (
     AllowsMissing,
     read_classes,
     read_features,
+    read_random_state,
     read_regression_target,
     read_weights,
     unchanged_on_error,

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from admiss.estimator.observed import observed_moments, observed_scale, power_of_two
+from admiss.estimator.scaling import observed_moments, observed_scale, power_of_two
 from admiss.estimator.validation import is_number
 from admiss.laws.law import Law, expectations
 from admiss.patterns import PatternTable

@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.estimator.folds import FoldedRows
-from admiss.estimator.searched import SearchedClassifier, SearchedModel, SearchedRegressor
+from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.observed import centre_of, observed_moments, observed_scale, power_of_two
+from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.jit import compiled

@@ -32,7 +32,7 @@ import numpy as np
 
 from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.observed import power_of_two
+from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design
 from admiss.linear.logistic_fit import solve_logistic
 from admiss.linear.moments import Moments, Shift, eliminate, is_applicable, squared_path

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.folds import FoldedRows
-from admiss.estimator.observed import power_of_two
+from admiss.estimator.cv import FoldedRows
+from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design
 from admiss.linear.grid_paths import ClassFolds, FoldPath, GridOptions, Weights
 from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells, summed_losses

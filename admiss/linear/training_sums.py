@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.observed import centre_of, observed_scale
+from admiss.estimator.scaling import centre_of, observed_scale
 from admiss.linear.design import BLOCK_ENTRIES, Design, Observed, assembled
 from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
 from admiss.patterns import PatternTable
@@ -31,7 +31,7 @@ ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
 
 # Rows for each collected column from which sums take the place of rows in memory.
 ROWS_PER_COLUMN = 4
-# Centres are rounded means, see :func:`admiss.estimator.observed.centre_of`.
+# Centres are rounded means, see :func:`admiss.estimator.scaling.centre_of`.
 ROUNDED_CENTRE = 2.0**-36
 
 

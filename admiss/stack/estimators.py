@@ -28,19 +28,20 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from admiss.estimator.cv import make_folds
 from admiss.estimator.evidence import evidence_of, with_evidence
-from admiss.estimator.folds import make_folds
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
-from admiss.estimator.seeds import read_random_state, seeded
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     is_number,
     read_classes,
     read_features,
+    read_random_state,
     read_regression_target,
     read_weights,
     refuse_extremes,
+    seeded,
     unchanged_on_error,
 )
 from admiss.stack.candidates import CANDIDATES, default_candidates, read_candidates

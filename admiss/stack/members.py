@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from admiss.estimator.notices import silence
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Features are clipped here, in standard deviations: forests use single precision.

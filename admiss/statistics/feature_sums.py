@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.observed import centre_of, observed_moments
+from admiss.estimator.scaling import centre_of, observed_moments
 from admiss.statistics.blocks import Arrays, CompensatedSum, RowBlock, Shape
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled

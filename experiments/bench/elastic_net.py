@@ -32,7 +32,7 @@ from sklearn.linear_model import lasso_path
 from admiss import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
 from admiss.datasets import make_synthetic
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.linear.design import fit_design
 from admiss.linear.penalty import penalty_weights
 from admiss.study.sections import markdown

@@ -12,8 +12,8 @@ any w and 0 <= c <= 1. Then all it consists of are second moments of (a, y): wit
 where l2_k = 0 requires 2 c |g_k| / S <= l1_k, which sets c.
 
 *Columns F without penalty* require g_F = 0. Let b be the least-squares coefficients of r on them, in exact arithmetic:
-w_F + b meets the condition. It changes g_k by at most D_k delta, and takes away delta^2 from |r|^2, with D_k the size of
-column k and  delta^2 = g_F' M_FF^-1 g_F.  Nothing is proven if M_FF is not positive definite up to its errors.
+w_F + b meets the condition. It changes g_k by at most D_k delta, and takes away delta^2 from |r|^2, with D_k the size
+of column k and  delta^2 = g_F' M_FF^-1 g_F.  Nothing is proven if M_FF is not positive definite up to its errors.
 
 *Rounding.* M is known up to  |M_computed - M|_ij <= e D_i D_j:  a sum of n products has an error of at most gamma(n)
 times the sum of absolute values, and by Cauchy-Schwarz that is at most gamma(n) D_i D_j with D_i^2 the sum of squares;

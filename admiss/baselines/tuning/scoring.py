@@ -12,7 +12,7 @@ They are those of scikit-learn; if all held-out y are equal, R2 is 1 for exact p
 
 import numpy as np
 
-from admiss.estimator.class_scores import area_under_curve, log_losses
+from admiss.estimator.labels import area_under_curve, log_losses
 from formulations.arrays import FloatArray, IntArray
 
 REGRESSION = ("r2", "squared_error")

@@ -20,11 +20,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from admiss.baselines.tuning.grids import Grid, resolve_grid
 from admiss.baselines.tuning.kinds import KINDS, Parameters, Rows, fit_predictor
 from admiss.baselines.tuning.scoring import check_held_out, score
-from admiss.estimator.folds import Split
+from admiss.estimator.cv import Split
 from admiss.estimator.notices import silence, warn_never_missing
-from admiss.estimator.observed import observed_moments
-from admiss.estimator.seeds import read_random_state, seeded
-from admiss.estimator.validation import feature_names, read_features, refuse_extremes
+from admiss.estimator.scaling import observed_moments
+from admiss.estimator.validation import feature_names, read_features, read_random_state, refuse_extremes, seeded
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray

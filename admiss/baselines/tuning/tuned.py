@@ -11,7 +11,7 @@ from admiss.baselines.tuning.grids import Grid
 from admiss.baselines.tuning.kinds import Rows
 from admiss.baselines.tuning.scoring import CLASSIFICATION, REGRESSION
 from admiss.baselines.tuning.search import Tuned
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.estimator.validation import (
     read_classes,
     read_features,

@@ -25,7 +25,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import read_features
 from formulations.arrays import BoolArray, FloatArray, IntArray
 

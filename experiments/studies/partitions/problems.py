@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from admiss.datasets import Dataset, make_interacting, make_synthetic, semi_synthetic
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.patterns import PatternTable
 
 # The same rows as in the study real-design: both share the cached imputed matrices.

@@ -39,7 +39,7 @@ from admiss import (
     JointImputeRegressor,
 )
 from admiss.adaptivity import FusedPatterns, SharedPatterns
-from admiss.estimator.seeds import seeded
+from admiss.estimator.validation import seeded
 from admiss.partition import Greedy, OptimalTree
 from admiss.patterns import PatternTable, lookup
 from admiss.study import Scores

@@ -29,7 +29,7 @@ from admiss.baselines.complete_features import CompleteFeatures
 from admiss.baselines.tuning.grids import GRIDS, resolve_grid
 from admiss.baselines.tuning.kinds import KINDS
 from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.estimator.notices import silence
 
 SMALL = {

@@ -18,7 +18,7 @@ from admiss.compare.references import LINEAR, reference, reference_names
 from admiss.compare.scores import SCORES
 from admiss.compare.setting import METHODS, Setting
 from admiss.datasets import make_interacting, make_synthetic
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.partition import Greedy, OptimalTree, Partition, Partitioner
 from admiss.plots import plot_comparison
 from formulations.certificate import Certificate

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier
 
 from admiss.datasets import make_synthetic
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.joint import JointImputeClassifier, JointImputeRegressor
 from admiss.joint.closed_form import ClosedForm
 from admiss.joint.indicator_ridge import LogisticRidge, SquaredRidge

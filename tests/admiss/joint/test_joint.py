@@ -43,7 +43,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 from admiss.datasets import make_synthetic
-from admiss.estimator.class_scores import area_under_curve
+from admiss.estimator.labels import area_under_curve
 from admiss.joint import ClosedForm, Imputation, JointImputeClassifier, JointImputeRegressor, JointProblem, PaperSearch
 from admiss.joint.linear_moves import linear_weights
 from admiss.joint.moves import sign_of_move

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
 from admiss.datasets import make_synthetic
-from admiss.estimator.folds import make_folds, pattern_strata
+from admiss.estimator.cv import make_folds, pattern_strata
 from admiss.linear.grid_paths import ClassFolds, GridOptions, best_cell, joined, path_cells
 from admiss.terminal.table import Table
 

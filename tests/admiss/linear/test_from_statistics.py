@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from admiss.linear.folds import folds_of_sums, squared_folds
-from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from sklearn.base import clone
 
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity
+from admiss.linear.folds import folds_of_sums, squared_folds
+from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.streaming import HashFolds, RowStatistics
 from formulations.arrays import FloatArray
 

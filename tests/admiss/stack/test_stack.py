@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from admiss import AdaptiveRegressorCV, AdaptiveStackClassifier, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
-from admiss.estimator.folds import make_folds
+from admiss.estimator.cv import make_folds
 from admiss.laws import fitting
 from admiss.stack.candidates import CANDIDATES, candidate, default_candidates
 from admiss.stack.members import fit_members

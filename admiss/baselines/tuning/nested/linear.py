@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.estimator.labels import class_probabilities
-from admiss.estimator.observed import standardised
+from admiss.estimator.scaling import standardised
 from admiss.linear.grid_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
