@@ -28,13 +28,14 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
-from admiss.linear.design import Design
-from admiss.linear.fit import solve_sums
+from admiss.linear.fit import solve_moments
+from admiss.linear.moments import is_applicable
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
+from admiss.linear.training_rows import Training, TrainingRows
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
-from admiss.statistics.row_statistics import RowStatistics, adopt_features, refuse_extreme_summary, require_squared
+from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
 from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
 
@@ -252,16 +253,15 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         return vars(self)[name]
 
     def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
-        """Fit rows of positive weight: by sums over them if that is faster, and proves the fit."""
-        by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
-        if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
-            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
-            refuse_extreme_summary(sums.summary(), feature_names(self))
-            design = sums.design(adaptivity, **self._design_options())
-            fit = solve_sums(sums, design, self._penalty(design))
+        """Fit rows of positive weight: by moments of the columns if these prove the fit, else by the rows."""
+        by_moments = isinstance(loss, Squared) and self.solver == "auto" and self.lam > 0
+        if by_moments and not adaptivity.has_structure():
+            by_sums = self.penalty_weights == "count" and sums_are_faster(X, adaptivity)
+            rows: Training = TrainingSums.of_rows(X, y, s, None, adaptivity) if by_sums else TrainingRows(X, y, s)
+            rows.refuse_extremes(feature_names(self))
+            fit = self._solved(rows, adaptivity)
             if fit is not None and fit[1].status == "optimal":
-                self._keep(sums, design, fit)
-                dual = 2.0 * (s / s.sum()) * (design.predictor(X, fit[0]) - y)
+                dual = 2.0 * (s / s.sum()) * (self.design_.predictor(X, fit[0] * self.design_.column_scale) - y)
                 certificate = replace(self.certificate_, dual=dual)
                 self.certificate_ = with_evidence(certificate, evidence_of(self), X, y[:, None], s)
                 return
@@ -269,18 +269,22 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self.target_range_ = float(y.min()), float(y.max())
 
     def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
-        design = sums.design(adaptivity, **self._design_options())
-        fit = solve_sums(sums, design, self._penalty(design))
-        if fit is None:
+        if self._solved(sums, adaptivity) is None:
             raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
-        self._keep(sums, design, fit)
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
 
-    def _keep(self, sums: TrainingSums, design: Design, fit: Fit) -> None:
-        self._warn_never_observed(design)
-        found = sums.summary()
-        self.design_, self.coefficients_, self.certificate_ = design, fit[0] / design.column_scale, fit[1]
-        self.target_range_ = float(found.low[-1]), float(found.high[-1])
+    def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
+        """The fit by moments, which the model takes over; None if there is none."""
+        design = rows.design(adaptivity, **self._design_options())
+        if not is_applicable(design):
+            return None
+        fit = solve_moments(rows, design, self._penalty(design, *rows.features_and_weights))
+        if fit is not None:
+            self._warn_never_observed(design)
+            self.design_ = design
+            self.coefficients_, self.certificate_ = fit
+            self.target_range_ = rows.target_range
+        return fit
 
 
 class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):

@@ -17,11 +17,14 @@ y = u y', w = u w' and  l(u y', u z') = c l'(y', z'),  the penalties of w' are  
 
 A penalty above 1e40 in these units makes a coefficient 0. The solvers see 1e40, whose bound holds for the larger one.
 
-Fits from sums over rows follow the same path, and are certified from the sums by :mod:`formulations.erm.moment_bound`;
-all others are certified from the rows by :mod:`formulations.erm.dual_bound`. The certificate's ``dual`` is the theta of
-its bound, one number per row of positive weight in the order of the rows: q_i l'(y_i, z_i) at the solution, clipped to
-the domain of the conjugate, orthogonal to the columns without penalty up to rounding, and scaled towards 0 as far as
-l1 penalties require. With a structure on W the bound is that of the solver, and theta is q_i l'(y_i, z_i) as it is.
+Fits of the squared loss are certified from the moments of the columns by :mod:`formulations.erm.moment_bound`, whether
+these come from rows in memory or from sums over rows that were read once. Where the moments leave a gap, and for all
+other losses, rows in memory are the proof (:mod:`formulations.erm.dual_bound`).
+
+The certificate's ``dual`` is the theta of its bound, one number per row of positive weight in the order of the rows:
+q_i l'(y_i, z_i) at the solution, clipped to the domain of the conjugate, orthogonal to the columns without penalty up
+to rounding, and scaled towards 0 as far as l1 penalties require. With a structure on W the bound is that of the solver,
+and theta is q_i l'(y_i, z_i) as it is.
 """
 
 from dataclasses import replace
@@ -38,8 +41,7 @@ from admiss.linear.logistic_fit import solve_logistic
 from admiss.linear.moments import Moments, Shift, eliminate, is_applicable, squared_path
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, risk_of, solve_stated
-from admiss.linear.training_rows import WeightedRows, moments_of, shift_of
-from admiss.linear.training_sums import TrainingSums
+from admiss.linear.training_rows import Training, WeightedRows, moments_of, shift_of
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
 from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
@@ -236,25 +238,29 @@ def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, f
     return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k))), {"triangle": compressed.A}
 
 
-def solve_sums(sums: TrainingSums, design: Design, penalty: Penalty) -> Fit | None:
-    """Coefficients of the columns of the design, and their certificate; None if the conditions are not met."""
+def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
+    """The fit of the squared loss from moments of the columns, as :func:`solve_program` returns it.
+
+    It is certified from the moments, without a dual point. None if the optimality conditions are not met.
+    """
     start = clock()
-    unit = float(power_of_two(sums.summary().size[-1]))
+    unit = float(power_of_two(np.abs(rows.target_range).max()))
     scaled, change = design.in_powers_of_two()
     stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
-    columns = sums.columns(scaled, unit)
-    moments, shift = sums.moments(columns), columns.shift
+    columns = rows.columns(scaled, unit)
+    moments, shift = rows.moments(columns), columns.shift
     if not stated.is_positive:
         _refuse_dependent(eliminate(moments, scaled.free, shift).H)
     found = fit_moments(moments, scaled.free, shift, stated)
     if found is None:
         return None
     w, null = stated.without_overwhelmed(found[0]), found[1]
-    M, sizes, accuracy = sums.known_moments(columns)
-    objective, bound = moment_bound(M, sizes, accuracy, moments.S, stated.l1, stated.l2, shift.applied(w, scaled.free))
+    sizes, accuracy = rows.sizes_and_accuracy(columns, moments)
+    v = shift.applied(w, scaled.free)
+    objective, bound = moment_bound(moments.matrix, sizes, accuracy, moments.S, stated.l1, stated.l2, v)
     tolerance = gap_tolerance(objective, null)
     certificate = certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, start)
-    return w / change * unit, certificate.in_units(unit**2, unit)
+    return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
 
 
 def _refuse_dependent(H: FloatArray) -> None:

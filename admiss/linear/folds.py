@@ -29,7 +29,7 @@ from admiss.linear.moments import (
     squared_path,
 )
 from admiss.linear.penalty import Penalty
-from admiss.linear.training_rows import TrainingRows
+from admiss.linear.training_rows import Training, TrainingRows
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred
@@ -97,21 +97,24 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
     fold = _fold_of_rows(rows)
     if fold is not None and options.penalty_weights == "count" and sums_are_faster(X, adaptivity):
         return folds_of_sums(TrainingSums.of_rows(X, y, s, fold, adaptivity), adaptivity, options)
-    folds = [tuple(TrainingRows(X[part], y[part], s[part]) for part in split) for split in rows.splits]
+    folds: list[tuple[Training, Training]] = [
+        (TrainingRows(X[train], y[train], s[train]), TrainingRows(X[test], y[test], s[test]))
+        for train, test in rows.splits
+    ]
     weight = sum(float(s[test].sum()) for _, test in rows.splits)
-    return _squared_folds(TrainingRows(X, y, s), folds, float(np.abs(y).max()), (len(X), weight), adaptivity, options)
+    return _squared_folds(TrainingRows(X, y, s), folds, (len(X), weight), adaptivity, options)
 
 
 def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the squared loss; ``sums`` are those of all folds."""
     summary = sums.summary()
-    folds = []
+    folds: list[tuple[Training, Training]] = []
     for f in sums.folds:
         held = sums.within(np.array([f]))
         if not held.summary().n_rows:
             raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
         folds.append((sums.within(np.delete(sums.folds, f)), held))
-    return _squared_folds(sums, folds, float(summary.size[-1]), (summary.n_rows, summary.weight), adaptivity, options)
+    return _squared_folds(sums, folds, (summary.n_rows, summary.weight), adaptivity, options)
 
 
 def _fold_of_rows(rows: FoldedRows) -> IntArray | None:
@@ -126,18 +129,14 @@ def _fold_of_rows(rows: FoldedRows) -> IntArray | None:
 
 
 def _squared_folds(
-    rows: Any,
-    folds: list[Any],
-    target_size: float,
+    rows: Training,
+    folds: list[tuple[Training, Training]],
     n_rows_and_weight: tuple[int, float],
     adaptivity: Adaptivity,
     options: GridOptions,
 ) -> ClassFolds:
-    """The folds, for all rows and pairs of training and held-out ones, as ``TrainingRows`` or as ``TrainingSums``.
-
-    y is divided by a power of two near its size.
-    """
-    unit = float(power_of_two(np.array(target_size)))
+    """The folds, given all rows and pairs of training and held-out ones; y is divided by a power of two."""
+    unit = float(power_of_two(np.abs(rows.target_range).max()))
     design = check_narrow(options.in_units(rows.design(adaptivity, **options.of_design)), adaptivity)
     paths = []
     for train, held in folds:

@@ -68,6 +68,11 @@ class Moments:
     def __add__(self, other: "Moments") -> "Moments":
         return Moments(self.S + other.S, self.G + other.G, self.c + other.c, self.r + other.r, self.a + other.a)
 
+    @property
+    def matrix(self) -> FloatArray:
+        """The second moments of the columns and y."""
+        return np.block([[self.G, self.c[:, None]], [self.c, np.array([self.r])]])
+
     def selected(self, columns: IntArray) -> "Moments":
         """The moments of some of the columns."""
         if len(columns) == len(self.c):

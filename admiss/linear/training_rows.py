@@ -5,17 +5,20 @@
 with the shift of :mod:`admiss.linear.moments`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
+from admiss.estimator.validation import refuse_extremes
 from admiss.linear.design import Design, fit_design
 from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
 from formulations.arrays import FloatArray, Matrix
 from formulations.erm.dual_bound import Rows
+from formulations.erm.rounding import gamma
 from formulations.losses import Squared
 
 # Entries up to which blocks are kept for another pass, if that is asked for.
@@ -162,6 +165,36 @@ def moments_of(rows: WeightedRows) -> Moments:
     return Moments(float(rows.s.sum()), G, c, float(rows.t @ rows.t), a)
 
 
+class Training(Protocol):
+    """What a fit of the squared loss takes from its rows, or from sums over them."""
+
+    @property
+    def target_range(self) -> tuple[float, float]:
+        """Least and largest target."""
+
+    @property
+    def features_and_weights(self) -> tuple[FloatArray | None, FloatArray | None]:
+        """X and s, on which the authors' penalty weights depend, if they are known."""
+
+    def refuse_extremes(self, names: Sequence[str]) -> None:
+        """Raise an error if squares would leave the range of floating-point numbers."""
+
+    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+        """The design of a class on these rows."""
+
+    def columns(self, design: Design, unit: float) -> Any:
+        """The columns of a design and y / unit, with a ``shift`` that suits these rows."""
+
+    def moments(self, columns: Any) -> Moments:
+        """The moments of columns on these rows."""
+
+    def sizes_and_accuracy(self, columns: Any, moments: Moments) -> tuple[FloatArray, float]:
+        """Sizes of columns and y to which the moments are accurate, see :mod:`formulations.erm.moment_bound`."""
+
+    def squared_error(self, columns: Any, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        """The summed squared error on these rows as a function of rows of penalised coefficients."""
+
+
 @dataclass(frozen=True)
 class RowColumns:
     """The columns of a design and y / unit, shifted."""
@@ -183,24 +216,31 @@ class TrainingRows:
     s: FloatArray
 
     @property
+    def target_range(self) -> tuple[float, float]:
+        return float(self.y.min()), float(self.y.max())
+
+    @property
     def features_and_weights(self) -> tuple[FloatArray, FloatArray]:
-        """X and s, on which the authors' penalty weights depend."""
         return self.X, self.s
 
+    def refuse_extremes(self, names: Sequence[str]) -> None:
+        refuse_extremes(self.y, self.s, self.X, names)
+
     def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
-        """The design of a class on these rows."""
         return fit_design(self.X, self.s, adaptivity, center=center, scale=scale, fit_intercept=fit_intercept)
 
     def columns(self, design: Design, unit: float) -> RowColumns:
-        """The columns of a design, with a shift that suits these rows."""
         return RowColumns(design, unit, shift_of(design, self.X, self.y / unit, self.s))
 
     def moments(self, columns: RowColumns) -> Moments:
-        """The moments of columns on these rows."""
         return moments_of(WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift))
 
+    def sizes_and_accuracy(self, columns: RowColumns, moments: Moments) -> tuple[FloatArray, float]:
+        accuracy = gamma(len(self.y) + 100)  # sums over the rows, in blocks, of entries with a few roundings each
+        squares = np.append(np.diag(moments.G), moments.r)
+        return np.sqrt(squares) * (1.0 + accuracy), accuracy
+
     def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
-        """The summed squared error on these rows as a function of rows of penalised coefficients."""
         design, y = columns.design, self.y / columns.unit
         if len(self.X) > len(design.pairs):
             return error_by_moments(self.moments(columns), quadratic)

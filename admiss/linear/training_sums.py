@@ -8,7 +8,7 @@ The columns of a design are a linear map of the columns u whose moments were col
 A column of values is 0 on all rows if its sum of squares is below the accuracy of the moments.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
 from admiss.statistics.product_columns import MAX_COLUMNS, count_columns, degree_of
 from admiss.statistics.product_moments import MOST_FEATURES, ProductMoments
-from admiss.statistics.row_statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics, refuse_extreme_summary
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
@@ -85,9 +85,19 @@ class TrainingSums:
         return cls(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
 
     @property
+    def target_range(self) -> tuple[float, float]:
+        """Least and largest target."""
+        found = self.summary()
+        return float(found.low[-1]), float(found.high[-1])
+
+    @property
     def features_and_weights(self) -> tuple[None, None]:
         """Rows are not known."""
         return None, None
+
+    def refuse_extremes(self, names: Sequence[str]) -> None:
+        """Raise an error if squares would leave the range of floating-point numbers."""
+        refuse_extreme_summary(self.summary(), names)
 
     def within(self, folds: IntArray) -> "TrainingSums":
         """The statistics of the rows of other folds."""
@@ -189,10 +199,9 @@ class TrainingSums:
         """The summed squared error on these rows as a function of rows of penalised coefficients."""
         return error_by_moments(self.moments(columns), quadratic)
 
-    def known_moments(self, columns: "ColumnMap") -> tuple[FloatArray, FloatArray, float]:
-        """Second moments of columns and y, their sizes and accuracy, see :mod:`formulations.erm.moment_bound`."""
-        M = np.asarray(columns.L @ (columns.L @ self.products.moments(self.folds)).T)
-        return M, np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds)), self.products.accuracy
+    def sizes_and_accuracy(self, columns: "ColumnMap", moments: Moments) -> tuple[FloatArray, float]:
+        """Sizes of columns and y to which the moments are accurate, see :mod:`formulations.erm.moment_bound`."""
+        return np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds)), self.products.accuracy
 
     def _filled(self, design: Design, shape: tuple[int, int], functions: IntArray, of_values: IntArray) -> sp.csr_array:
         """What a value adds to its columns if it is missing in other rows, and never was in these: its mean.
