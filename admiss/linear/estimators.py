@@ -270,15 +270,18 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
 
     def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
         if self._solved(sums, adaptivity) is None:
-            raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
+            raise ValueError(
+                "The columns are dependent up to the accuracy of their moments: use a larger lam, or fit in memory."
+            )
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
 
     def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
         """The fit by moments, which the model takes over; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
-        if not is_applicable(design):
-            return None
-        fit = solve_moments(rows, design, self._penalty(design, *rows.features_and_weights))
+        penalty = self._penalty(design, *rows.features_and_weights)
+        # rows are more accurate than moments
+        by_rows = isinstance(rows, TrainingRows) and not (penalty.is_positive and is_applicable(design))
+        fit = None if by_rows else solve_moments(rows, design, penalty)
         if fit is not None:
             self._warn_never_observed(design)
             self.design_ = design

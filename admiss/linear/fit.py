@@ -241,7 +241,8 @@ def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, f
 def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
     """The fit of the squared loss from moments of the columns, as :func:`solve_program` returns it.
 
-    It is certified from the moments, without a dual point. None if the optimality conditions are not met.
+    It is certified from the moments, without a dual point. None if the optimality conditions are not met, or if columns
+    without penalty are dependent up to the accuracy of the moments.
     """
     start = clock()
     unit = float(power_of_two(np.abs(rows.target_range).max()))
@@ -249,8 +250,8 @@ def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | Non
     stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
     columns = rows.columns(scaled, unit)
     moments, shift = rows.moments(columns), columns.shift
-    if not stated.is_positive:
-        _refuse_dependent(eliminate(moments, scaled.free, shift).H)
+    if not stated.is_positive and _are_dependent(eliminate(moments, scaled.free, shift).H):
+        return None
     found = fit_moments(moments, scaled.free, shift, stated)
     if found is None:
         return None
@@ -263,12 +264,9 @@ def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | Non
     return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
 
 
-def _refuse_dependent(H: FloatArray) -> None:
+def _are_dependent(H: FloatArray) -> bool:
+    """Whether columns of these second moments are dependent up to rounding."""
     size = np.sqrt(np.diag(H))
     used = size > 0
     R = H[np.ix_(used, used)] / size[used][:, None] / size[used]
-    if len(R) and np.linalg.eigvalsh(R)[0] < DEPENDENT:
-        raise ValueError(
-            "Without a penalty the columns are dependent up to the accuracy of their moments: use lam > 0, or fit in "
-            "memory."
-        )
+    return len(R) > 0 and bool(np.linalg.eigvalsh(R)[0] < DEPENDENT)
