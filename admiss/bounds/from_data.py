@@ -24,12 +24,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial, Static
-from admiss.bounds.bias import not_negative
-from admiss.bounds.counts import ClassLike, class_name, read_class
+from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial
+from admiss.bounds.counts import ClassLike, class_name, hierarchy, read_class
 from admiss.bounds.design_moments import polynomial_degrees
-from admiss.bounds.missing_law import MissingLaw
 from admiss.bounds.moments import INDEPENDENCE, best_risk, read_moments
+from admiss.bounds.setting import MissingLaw, not_negative
 from admiss.estimator.validation import read_features, read_regression_target
 from admiss.laws import fit_law
 from admiss.patterns import PatternTable
@@ -38,9 +37,6 @@ from formulations.arrays import FloatArray
 
 # The measured constant of the estimation term.
 MEASURED = 0.3
-# Largest number of columns of a class that is a candidate by default, and largest number per row.
-MOST_COLUMNS, MOST_PER_ROW = 2000, 4
-LARGEST_ORDER = 3
 
 
 @dataclass(frozen=True)
@@ -184,10 +180,9 @@ def _moments(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Floa
 
 
 def _default_classes(X: FloatArray) -> list[Adaptivity]:
-    names: list[ClassLike] = ["affine_intercept", "affine"]
-    names += [("polynomial", t) for t in range(2, min(LARGEST_ORDER, X.shape[1]) + 1)]
-    richer = [read_class(name, X.shape[1]) for name in [*names, "fully_adaptive"]]
-    return [Static(), *(F for F in richer if _columns(F, X) <= min(MOST_PER_ROW * len(X), MOST_COLUMNS))]
+    n, d = X.shape
+    static, *richer = hierarchy(d, min(d, 3))
+    return [static, *(F for F in richer if _columns(F, X) <= min(4 * n, 2000))]
 
 
 def _columns(adaptivity: Adaptivity, X: FloatArray) -> int:

@@ -29,19 +29,13 @@ from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive
 from admiss.bounds.counts import ClassLike, all_patterns, read_class
-from admiss.bounds.design_moments import Design, design_of
-from admiss.bounds.missing_law import MissingLaw, read_missing
+from admiss.bounds.design_moments import BATCH, DEPENDENT, Design, design_of
+from admiss.bounds.setting import MissingLaw, read_missing
 from admiss.laws import Law
 from formulations.arrays import BoolArray, FloatArray
 
-# Largest number of features with missing values whose patterns are enumerated.
+# Largest number of features with missing values whose 2^15 patterns are enumerated, in a few seconds.
 ENUMERATED = 15
-# Number of drawn patterns beyond that, and the most numbers that their residual covariances may have.
-DRAWS, DRAWN_NUMBERS = 10_000, 10**7
-# A residual variance below this share of the variance is 0.
-NO_VARIANCE = 1e-11
-# Number of patterns at a time.
-BATCH = 2048
 INDEPENDENCE = "no statement about data in which M depends on X or y"
 
 
@@ -76,7 +70,7 @@ def moment_bias(
     missing: Any,
     beta: Any = None,
     d: int | None = None,
-    draws: int = DRAWS,
+    draws: int = 10_000,
     random_state: Any = 0,
 ) -> MomentBias:
     """The bias of a class over the best pattern-wise linear predictor, by second moments.
@@ -160,7 +154,7 @@ def best_risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw, beta: F
 
 def _risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw) -> FloatArray:
     if type(adaptivity) is FullyAdaptive:
-        return _pattern_wise(given.correlation, law, DRAWS, np.random.RandomState(0))[0]
+        return _pattern_wise(given.correlation, law, 10_000, np.random.RandomState(0))[0]
     return given.design(adaptivity, law).unexplained(given.correlation)
 
 
@@ -188,9 +182,9 @@ class Moments:
         """The given slopes, or those of unit variance that maximise b'B b, of standardised features."""
         if beta is None:
             values, vectors = np.linalg.eigh(self.correlation)
-            kept = values > NO_VARIANCE * len(values)
-            T = vectors[:, kept] / np.sqrt(values[kept])
-            return np.asarray(T @ np.linalg.eigh(T.T @ B @ T)[1][:, -1]) if kept.any() else np.zeros(len(B))
+            varies = values > DEPENDENT * len(values)
+            T = vectors[:, varies] / np.sqrt(values[varies])
+            return np.asarray(T @ np.linalg.eigh(T.T @ B @ T)[1][:, -1]) if varies.any() else np.zeros(len(B))
         slopes = np.asarray(beta, dtype=float)
         if slopes.shape != self.mean.shape or not np.isfinite(slopes).all():
             raise ValueError(f"beta must be {len(self.mean)} finite slopes, one for each feature.")
@@ -238,7 +232,7 @@ def _pattern_wise(
     else:
         bits = np.flatnonzero((law.rates > 0) & (law.rates < 1))
         if len(bits) > ENUMERATED:
-            rows = max(2, min(draws, DRAWN_NUMBERS // C.size))
+            rows = max(2, min(draws, 10**7 // C.size))  # residual covariances of at most 80 MB
             patterns = rng.uniform(size=(rows, len(C))) < law.rates
             residuals = np.concatenate(list(_residuals(C, patterns)))
             return residuals.mean(axis=0), (patterns, residuals)
@@ -260,7 +254,7 @@ def _residuals(C: FloatArray, missing: BoolArray) -> Iterator[FloatArray]:
         observed = ~missing[start : start + BATCH]
         R = np.tile(C, (len(observed), 1, 1))
         for k in range(len(C)):
-            used = observed[:, k] & (R[:, k, k] > NO_VARIANCE * C[k, k])
+            used = observed[:, k] & (R[:, k, k] > DEPENDENT * C[k, k])
             column = R[used, :, k]
             R[used] -= column[:, :, None] * (column / R[used, k, k][:, None])[:, None, :]
             R[observed[:, k], k, :] = R[observed[:, k], :, k] = 0.0

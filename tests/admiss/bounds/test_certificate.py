@@ -243,17 +243,13 @@ def test_print_rounds_up_and_says_what_it_is():
     ("changes", "words"),
     [
         ({"cap": None}, "cap=cap_from_training"),
-        *(
-            ({"cap": cap}, "cap must be one positive number")
-            for cap in (0, -1.0, math.nan, math.inf, 10**400, [1.0], "1", True)
-        ),
-        *(({"delta": delta}, "delta must be a number between 0 and 1") for delta in (0, 1, -0.1, math.nan, "a")),
-        ({"sample_weight": np.ones(200)}, "Weights are refused"),
-        ({"loss": "absolute"}, "loss must be one of auto, squared, zero_one, brier"),
-        ({"random_state": "a"}, "random_state must be"),
-        ({"by_missing": "x0"}, "by_missing must be True, False or a list"),
-        ({"by_missing": ["x9"]}, "'x9', which is not a feature"),
-        ({"by_missing": [3]}, "3, which is not a feature"),
+        *(({"cap": cap}, "^cap must be") for cap in (0, -1.0, math.nan, math.inf, 10**400, [1.0], "1", True)),
+        *(({"delta": delta}, "^delta must be") for delta in (0, 1, -0.1, math.nan, "a")),
+        ({"loss": "absolute"}, "^loss must be"),
+        ({"random_state": "a"}, "^random_state must be"),
+        ({"by_missing": "x0"}, "^by_missing must be"),
+        ({"by_missing": ["x9"]}, "^by_missing names 'x9'"),
+        ({"by_missing": [3]}, "^by_missing names 3"),
     ],
 )
 def test_parameters_are_refused_in_a_sentence(changes, words):
@@ -275,15 +271,15 @@ def test_models_and_predictions_are_refused_in_a_sentence():
 
     holes = np.where(np.arange(200) < 3, np.nan, 0.0)
     for models, words in (
-        ({}, "models must be a fitted estimator"),
-        ([], "models must be a fitted estimator"),
-        ("ridge", "models must be a fitted estimator"),
-        (Ridge, "models must be a fitted estimator"),
-        ({1: Column(0), "1": Column(1)}, "models must be a fitted estimator"),
+        ({}, "^models must be"),
+        ([], "^models must be"),
+        ("ridge", "^models must be"),
+        (Ridge, "^models must be"),
+        ({1: Column(0), "1": Column(1)}, "^models must be"),
         ([Ridge], "no method predict"),
         ({"a": 3}, "'a' has no method predict"),
-        ([Column(0), LogisticRegression().fit(X, labels)], "both regressors and classifiers"),
-        (Predicts(holes), "'Predicts' predicts NaN or infinity in 3 rows"),
+        ([Column(0), LogisticRegression().fit(X, labels)], "classifiers"),
+        (Predicts(holes), "'Predicts' .* 3 rows"),
         (Predicts(np.zeros(3)), "one number per row"),
         (Predicts(np.zeros((200, 2))), "one number per row"),
         (Predicts(["a"] * 200), "predicts no numbers"),
@@ -291,8 +287,8 @@ def test_models_and_predictions_are_refused_in_a_sentence():
         with pytest.raises(ValueError, match=words):
             risk_certificate(models, X, y, cap=3.0)
     for models, loss, words in (
-        (Predicts([None] * 200), "zero_one", "predicts NaN or no label"),
-        (Predicts(holes), "zero_one", "predicts NaN or no label"),
+        (Predicts([None] * 200), "zero_one", "no label"),
+        (Predicts(holes), "zero_one", "no label"),
         (Predicts(np.zeros(3)), "zero_one", "one label per row"),
         (Column(0, classes=["no", "yes"]), "zero_one", "fitted to other labels"),
         (Column(0), "brier", "has no probabilities"),
