@@ -75,8 +75,15 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
-from admiss.bounds.counts import ALL_PATTERNS, ClassLike, class_name, contains_polynomials, read_class
+from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial
+from admiss.bounds.counts import (
+    ALL_PATTERNS,
+    ClassLike,
+    class_name,
+    contains_polynomials,
+    polynomial_degrees,
+    read_class,
+)
 from admiss.bounds.moments import moment_bias
 from admiss.bounds.setting import Bias, BoundSetting, Estimated, not_negative
 from formulations.arrays import FloatArray
@@ -84,7 +91,6 @@ from formulations.arrays import FloatArray
 AS_PRINTED = "as printed, not a bound"
 GIVEN, ESTIMATED = "given as a number", "an estimate"
 EXACT = "exact"
-SHIPPED = (Static, AffineIntercept, Affine, Polynomial, FullyAdaptive)
 
 
 def bias_bound(
@@ -171,10 +177,10 @@ def bias_sides(setting: BoundSetting, adaptivity: Adaptivity) -> tuple[float | N
     if law.patterns is not None and law.probabilities is not None:
         return None, square * math.exp(min(0.0, log_mean_square(law.patterns, law.probabilities, inner + 1)))
     upper = 1.0 if law.rates is None else upper_share(law.rates, inner)
-    if type(adaptivity) not in SHIPPED:
+    degrees = polynomial_degrees(adaptivity, setting.d)
+    if degrees is None:
         return None, square * upper
-    # the degree of polynomials that contain the class
-    outer = 1 if type(adaptivity) is AffineIntercept else inner
+    outer = max(degrees)
     if outer >= exact:
         return 0.0, square * upper
     lower = 1.0 if law.rates is None else lower_share(law.rates, outer, setting.adaptive_intercept)
@@ -247,24 +253,24 @@ def poisson_binomial_tail(probabilities: FloatArray, t: int) -> FloatArray:
 
 def degree_of(adaptivity: Adaptivity, d: int, adaptive_intercept: bool = True) -> int:
     """The largest t such that weights (and intercept) of a class contain all polynomials of the pattern of degree t."""
-    kind = type(adaptivity)
-    shipped = {Static: 0, AffineIntercept: 0, Affine: 1, FullyAdaptive: d}
-    # A subclass with another basis does not inherit the degree of its parent.
-    declares = kind is Polynomial or "degree" in vars(kind) or not isinstance(adaptivity, Polynomial)
-    degree = shipped.get(kind, getattr(adaptivity, "degree", None) if declares else None)
     if adaptivity.has_structure():
         raise ValueError(
             f"{class_name(adaptivity)} imposes a structure on its weights, but Theorem 1 is about plain least squares: "
             "give its bias as a number."
         )
+    degrees = polynomial_degrees(adaptivity, d)
+    if degrees is not None:
+        return min(degrees)
+    # A subclass with another basis does not inherit the degree of its parent.
+    declares = "degree" in vars(type(adaptivity)) or not isinstance(adaptivity, Polynomial)
+    degree = getattr(adaptivity, "degree", None) if declares else None
     if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 0:
         raise ValueError(
             f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the largest degree for "
             "which its weights contain all polynomials of the pattern, or give the bias as a number."
         )
     degree = min(int(degree), d)
-    checked = kind not in SHIPPED and d <= ALL_PATTERNS
-    if checked and not contains_polynomials(adaptivity, d, degree, adaptive_intercept):
+    if d <= ALL_PATTERNS and not contains_polynomials(adaptivity, d, degree, adaptive_intercept):
         what = "weights and the intercept" if adaptive_intercept else "weights"
         raise ValueError(
             f"The {what} of {class_name(adaptivity)} do not contain all polynomials of the pattern up to the degree "

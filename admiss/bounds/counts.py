@@ -87,23 +87,28 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective", n
     adaptivity = read_class(adaptivity, d)
     d = int(d)
     table = count == "table"
-    # The formulas hold for these types only: a subclass may have another basis.
-    kind = type(adaptivity)
-    if kind is Static:
-        return d if table else d + 1
-    if kind is AffineIntercept:
-        return 2 * d if table else 2 * d + 1
-    if kind in (FullyAdaptive, FusedPatterns):
-        return d * 2**d if table else d * 2 ** (d - 1) + 2**d
-    if kind in (Affine, Polynomial):
-        t = 1 if kind is Affine else int(adaptivity.degree)
-        return d * _subsets(d, t) if table else d * _subsets(d - 1, t) + _subsets(d, t)
+    degrees = (d, d) if type(adaptivity) is FusedPatterns else polynomial_degrees(adaptivity, d)
+    if degrees is not None:
+        weights, intercept = degrees
+        if table:
+            return d * _subsets(d, weights) + (d if intercept > weights else 0)
+        return d * _subsets(d - 1, weights) + _subsets(d, intercept)
     own = adaptivity.n_coefficients(d, n)
     if own is None:
         return _count_of_basis(adaptivity, d, table)
     if table:
         raise ValueError(f"Table 1 has no count for {class_name(adaptivity)}: use count='effective'.")
     return own
+
+
+def polynomial_degrees(adaptivity: Adaptivity, d: int) -> tuple[int, int] | None:
+    """Degrees of the weights and of the intercept of a class of the paper, None for others.
+
+    A subclass is another class: it may have another basis.
+    """
+    if type(adaptivity) is Polynomial:
+        return int(adaptivity.degree), int(adaptivity.degree)
+    return {Static: (0, 0), AffineIntercept: (0, 1), Affine: (1, 1), FullyAdaptive: (d, d)}.get(type(adaptivity))
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:

@@ -37,8 +37,8 @@ from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import cg
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
-from admiss.bounds.counts import all_patterns, class_name, dense
+from admiss.adaptivity import Adaptivity
+from admiss.bounds.counts import all_patterns, class_name, dense, polynomial_degrees
 from admiss.bounds.setting import MissingLaw
 from formulations.arrays import FloatArray, IntArray
 
@@ -114,6 +114,7 @@ def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, 
 
     Examples
     --------
+    >>> from admiss.adaptivity import Static
     >>> law = MissingLaw("independent", rates=np.array([0.5]))
     >>> design = design_of(Static(), np.zeros(1), np.eye(1), law)
     >>> design.unexplained(np.eye(1)).round(9).tolist()  # half of the values are missing
@@ -126,17 +127,10 @@ def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, 
             f"The second moments do not determine the best member of {class_name(adaptivity)}, which has a structure "
             "or columns of its own: give its bias as a number."
         )
-    degrees = polynomial_degrees(adaptivity)
+    degrees = polynomial_degrees(adaptivity, len(mean))
     if law.rates is not None and degrees is not None:
         return _independent_bits(*degrees, mean, covariance, law.rates)
     return _by_patterns(adaptivity, mean, covariance, law)
-
-
-def polynomial_degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
-    """Degrees of the weights and of the intercept of a polynomial class."""
-    if type(adaptivity) is Polynomial:
-        return adaptivity.degree, adaptivity.degree
-    return {Static: (0, 0), AffineIntercept: (0, 1), Affine: (1, 1)}.get(type(adaptivity))
 
 
 def _independent_bits(

@@ -25,8 +25,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial
-from admiss.bounds.counts import ClassLike, class_name, hierarchy, read_class
-from admiss.bounds.design_moments import polynomial_degrees
+from admiss.bounds.counts import ClassLike, class_name, hierarchy, polynomial_degrees, read_class
 from admiss.bounds.moments import INDEPENDENCE, best_risk, read_moments
 from admiss.bounds.setting import MissingLaw, not_negative
 from admiss.estimator.validation import read_features, read_regression_target
@@ -190,7 +189,7 @@ def _columns(adaptivity: Adaptivity, X: FloatArray) -> int:
     M = np.isnan(X)
     if type(adaptivity) is FullyAdaptive:
         return int((1 + np.sum(~PatternTable.of(M).patterns, axis=1)).sum())
-    degrees = polynomial_degrees(adaptivity)
+    degrees = polynomial_degrees(adaptivity, X.shape[1])
     if degrees is None:
         return int(adaptivity.fit(X, M).mask(X.shape[1]).sum())
     d, missable = X.shape[1], int(M.any(axis=0).sum())
