@@ -6,8 +6,7 @@
 ``bias``            b(F), the bias of a class, proved and as printed
 ``moments``         b(F) by second moments, if M is independent of (X, y)
 ``design_moments``  the risk of the best member of a class, by second moments
-``theorem``         Theorem 1
-``crossovers``      the n above which the richer class has the smaller bound
+``theorem``         Theorem 1, the n from which a richer class is better, rankings
 ``from_data``       classes ranked for given rows, by second moments
 ``estimates``       sigma^2, L and b(F) estimated from data, none of them a bound
 ``figures``         bounds over n, and bias against estimation over the order
@@ -20,14 +19,13 @@
 from admiss.bounds.bias import bias_bound
 from admiss.bounds.certificate import CertifiedRisk, RiskCertificate, risk_certificate
 from admiss.bounds.counts import coefficient_count
-from admiss.bounds.crossovers import Recommendation, crossover, recommend
 from admiss.bounds.estimates import Estimate, estimate_bias, estimate_noise, estimate_range
 from admiss.bounds.figures import plot_bias_estimation, plot_bounds
 from admiss.bounds.from_data import DataRecommendation, recommend_from_data
 from admiss.bounds.held_out_losses import cap_from_training
 from admiss.bounds.moments import MomentBias, moment_bias, moment_gain
 from admiss.bounds.setting import BoundSetting
-from admiss.bounds.theorem import Bound, generalization_bound
+from admiss.bounds.theorem import Bound, Recommendation, crossover, generalization_bound, recommend
 
 __all__ = [
     "Bound",

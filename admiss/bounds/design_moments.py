@@ -38,7 +38,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import cg
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds.counts import all_patterns, class_name, dense, polynomial_degrees
+from admiss.bounds.counts import class_name, dense, polynomial_degrees
 from admiss.bounds.setting import MissingLaw
 from formulations.arrays import FloatArray, IntArray
 
@@ -193,17 +193,12 @@ def _columns(
 def _by_patterns(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw) -> Design:
     """G and H as sums over patterns."""
     d = len(mean)
-    patterns, probabilities = law.patterns, law.probabilities
-    if patterns is None or probabilities is None:
-        rates = law.rates
-        if rates is None or d > 12:
-            raise ValueError(
-                f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to 12 features: "
-                "give its bias as a number."
-            )
-        patterns = all_patterns(d)
-        probabilities = np.where(patterns == 1, rates, 1 - rates).prod(axis=1)
-        patterns, probabilities = patterns[probabilities > 0], probabilities[probabilities > 0]
+    if law.rates is not None and d > 12:
+        raise ValueError(
+            f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to 12 features: give "
+            "its bias as a number."
+        )
+    patterns, probabilities = law.enumerated()
     missing = patterns.astype(bool)
     fitted = adaptivity.fit(np.where(missing, np.nan, 0.0), missing)
     features, functions = np.nonzero(fitted.mask(d))

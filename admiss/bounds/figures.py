@@ -17,9 +17,8 @@ import numpy as np
 from admiss.adaptivity import Adaptivity, AffineIntercept
 from admiss.bounds.bias import AS_PRINTED, first_exact_order
 from admiss.bounds.counts import ClassLike, hierarchy, read_class
-from admiss.bounds.crossovers import LARGEST_ORDER, crossover
 from admiss.bounds.setting import BoundSetting, takes_setting
-from admiss.bounds.theorem import Bound, generalization_bound, short
+from admiss.bounds.theorem import LARGEST_ORDER, Bound, crossover, generalization_bound, short
 from admiss.drawing import BLACK, BLUE, GREY, ORANGE, STYLES, pyplot
 from formulations.arrays import FloatArray
 

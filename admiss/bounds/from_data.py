@@ -147,16 +147,16 @@ def recommend_from_data(
     if not candidates:
         raise ValueError("There is no class to recommend: give at least one.")
     mean, covariance, beta, noise, variance = _moments(X[:, seen], y)
-    given = read_moments((mean, covariance))
+    features = read_moments((mean, covariance))
     law = MissingLaw("estimated from the rows", rates=np.isnan(X[:, seen]).mean(axis=0))
     ranking = []
     for adaptivity in candidates:
         p = _columns(adaptivity, X)
-        risk = noise + max(0.0, best_risk(adaptivity, given, law, beta))
-        ranking.append(
-            RankedClass(class_name(adaptivity), adaptivity, p, risk, c * risk * p / n, risk + c * risk * p / n)
-        )
-    return DataRecommendation(tuple(sorted(ranking, key=lambda ranked: (ranked.total, ranked.columns))), variance, c)
+        risk = noise + max(0.0, best_risk(adaptivity, features, law, beta))
+        estimation = c * risk * p / n
+        ranking.append(RankedClass(class_name(adaptivity), adaptivity, p, risk, estimation, risk + estimation))
+    ranking.sort(key=lambda ranked: (ranked.total, ranked.columns))
+    return DataRecommendation(tuple(ranking), variance, c)
 
 
 def _moments(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:

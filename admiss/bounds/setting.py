@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Protocol, TypeGuard, TypeVar, runtime_checkab
 
 import numpy as np
 
-from admiss.bounds.counts import COUNTS, check_choice, read_dimension
+from admiss.bounds.counts import COUNTS, all_patterns, check_choice, read_dimension
 from admiss.datasets.mechanisms.single import CompletelyAtRandom
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray
@@ -50,6 +50,18 @@ class MissingLaw:
     rates: FloatArray | None = None
     patterns: FloatArray | None = None
     probabilities: FloatArray | None = None
+
+    def enumerated(self) -> tuple[FloatArray, FloatArray]:
+        """All patterns of positive probability, and their probabilities; not for the worst of all laws."""
+        if self.rates is None:
+            assert self.patterns is not None
+            assert self.probabilities is not None
+            return self.patterns, self.probabilities
+        free = np.flatnonzero((self.rates > 0) & (self.rates < 1))
+        bits = all_patterns(len(free))
+        patterns = np.tile(1.0 * (self.rates == 1), (len(bits), 1))
+        patterns[:, free] = bits
+        return patterns, np.where(bits == 1, self.rates[free], 1 - self.rates[free]).prod(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
