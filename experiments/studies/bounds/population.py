@@ -28,7 +28,7 @@ from scipy.stats import qmc
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds.counts import all_patterns
+from admiss.bounds.counts import all_patterns, dense
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Kinds of truths.
@@ -140,8 +140,7 @@ def class_map(adaptivity: Adaptivity, d: int) -> FloatArray:
     """The array (patterns, d + 1, p) that takes the coefficients of a class to its weights at each pattern."""
     m = all_patterns(d)
     fitted = adaptivity.fit(np.where(m == 1, np.nan, 1.0), m.astype(bool))
-    basis = fitted.basis(m)
-    phi = np.asarray(basis.toarray() if hasattr(basis, "toarray") else basis)
+    phi = dense(fitted.basis(m))
     features, functions = np.nonzero(fitted.mask(d))
     columns = np.zeros((len(m), d + 1, len(features)))
     columns[:, features, np.arange(len(features))] = phi[:, functions]

@@ -20,7 +20,7 @@ from admiss.bounds import (
     recommend,
 )
 from admiss.bounds.bias import log_elementary_symmetric
-from admiss.bounds.counts import all_patterns, rank_over_patterns
+from admiss.bounds.counts import all_patterns, dense, rank_over_patterns
 from admiss.datasets import Censoring, CompletelyAtRandom
 from admiss.partition import Greedy
 
@@ -58,8 +58,7 @@ def design(adaptivity, d):
     """The design of a class over all patterns, at random features."""
     M = np.repeat(all_patterns(d).astype(bool), d + 1, axis=0)
     X = np.where(M, np.nan, np.random.RandomState(d).standard_normal(M.shape))
-    columns = adaptivity.fit(X, M).columns(X, M)
-    return columns.toarray() if hasattr(columns, "toarray") else columns
+    return dense(adaptivity.fit(X, M).columns(X, M))
 
 
 # counts

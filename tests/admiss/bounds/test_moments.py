@@ -16,7 +16,7 @@ from admiss.bounds import (
     recommend,
 )
 from admiss.bounds import moments as by_moments
-from admiss.bounds.counts import all_patterns, read_class
+from admiss.bounds.counts import all_patterns, dense, read_class
 from admiss.laws import fit_law
 from tests.admiss.bounds.lemma_1 import independent_law
 
@@ -61,14 +61,13 @@ def enumerated(adaptivity, mean, C, beta, patterns, probabilities):
     weights = np.repeat(probabilities / len(full), len(full))
     y = (rows - mean) @ beta
     X = np.where(M, np.nan, rows)
-    columns = read_class(adaptivity, len(mean)).fit(X, M).columns(X, M)
-    columns = columns.toarray() if hasattr(columns, "toarray") else columns
+    columns = dense(read_class(adaptivity, len(mean)).fit(X, M).columns(X, M))
     best = 0.0
     for m in np.flatnonzero(probabilities):
         own = slice(m * len(full), (m + 1) * len(full))
         observed = np.column_stack([np.ones(len(full)), np.where(M[own], 0.0, rows[own])])
         best += least_squares_risk(observed, y[own], weights[own])
-    return least_squares_risk(np.asarray(columns), y, weights) - best
+    return least_squares_risk(columns, y, weights) - best
 
 
 def classes(d, largest):

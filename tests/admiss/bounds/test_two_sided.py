@@ -8,7 +8,7 @@ import pytest
 
 from admiss.bounds import BoundSetting, bias_bound
 from admiss.bounds.bias import bias_sides, log_mean_square, lower_share, poisson_binomial_tail, upper_share
-from admiss.bounds.counts import all_patterns, read_class
+from admiss.bounds.counts import all_patterns, dense, read_class
 from tests.admiss.bounds.lemma_1 import independent_law
 
 
@@ -22,8 +22,7 @@ class Projection:
         self.places = np.repeat(np.arange(2**d), len(points))
         M = self.patterns[self.places].astype(bool)
         X = np.where(M, np.nan, rows)
-        columns = read_class(adaptivity, d).fit(X, M).columns(X, M)
-        columns = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns)
+        columns = dense(read_class(adaptivity, d).fit(X, M).columns(X, M))
         self.root = np.sqrt(independent_law(rates)[self.places] / len(points))
         left, size, _ = np.linalg.svd(self.root[:, None] * columns, full_matrices=False)
         self.basis = left[:, size > 1e-10 * size[0]]
