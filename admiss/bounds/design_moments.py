@@ -125,7 +125,7 @@ def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, 
     if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
         raise ValueError(
             f"The second moments do not determine the best member of {class_name(adaptivity)}, which has a structure "
-            "or columns of its own: give its bias as a number."
+            "or columns of its own: use another class, or give its bias to a BoundSetting as a number."
         )
     degrees = polynomial_degrees(adaptivity, len(mean))
     if law.rates is not None and degrees is not None:
@@ -195,8 +195,8 @@ def _by_patterns(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArra
     d = len(mean)
     if law.rates is not None and d > 12:
         raise ValueError(
-            f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to 12 features: give "
-            "its bias as a number."
+            f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to 12 features: use "
+            "another class, or give its bias to a BoundSetting as a number."
         )
     patterns, probabilities = law.enumerated()
     missing = patterns.astype(bool)
