@@ -18,7 +18,8 @@ The bound is U = inf {m in [0, 1): W_k(m) >= 1/alpha for some k <= n}, or 1 if t
   l >= 0, 1 + l (m - v) is non-decreasing; so is 1 + 3/4 (m - v) / (1 - m), with derivative 3/4 (1 - v) / (1 - m)^2.
   The factor is the smaller of the two where m >= v, and the larger one where m < v; both are 1 at m = v.
 * The choice of l_i: log W_n(m) is about l (m - mu) n - l^2 n s / 2 with the variance s, which first reaches
-  log(1/alpha) at m = mu + sqrt(2 s log(1/alpha) / n), for the l above. It only affects how close U is to mu.
+  log(1/alpha) at m = mu + sqrt(2 s log(1/alpha) / n), for the l above. It only affects how close U is to mu. So does
+  3/4, the largest part of the wealth that can be lost at once.
 
 Empirical Bernstein (Maurer and Pontil, "Empirical Bernstein bounds and sample variance penalization", 2009, Theorem 4),
 with the sample variance V, also with probability at least 1 - alpha:
@@ -34,11 +35,6 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 
-# Largest part of the wealth that can be lost at once.
-LARGEST_LOSS = 0.75
-# Relative accuracy of the bisection, whose upper end is returned.
-ACCURACY = 1e-9
-
 
 def betting_bound(v: FloatArray, alpha: float) -> float:
     """A number that the mean of the law of v, with values in [0, 1], exceeds with probability at most alpha.
@@ -53,7 +49,8 @@ def betting_bound(v: FloatArray, alpha: float) -> float:
     """
     stakes = predictable_stakes(v, alpha)
     low, high = 0.0, 1.0
-    while high - low > ACCURACY * high:
+    # the upper end of the bisection is returned
+    while high - low > 1e-9 * high:
         middle = (low + high) / 2
         if is_rejected(middle, v, stakes, alpha):
             high = middle
@@ -74,7 +71,7 @@ def predictable_stakes(v: FloatArray, alpha: float) -> FloatArray:
 
 def is_rejected(m: float, v: FloatArray, stakes: FloatArray, alpha: float) -> bool:
     """Whether the wealth against a mean of m or more reaches 1 / alpha, beyond doubt by rounding."""
-    gains = np.log1p(np.minimum(stakes, LARGEST_LOSS / (1 - m)) * (m - v))
+    gains = np.log1p(np.minimum(stakes, 0.75 / (1 - m)) * (m - v))
     rounding = len(v) * np.finfo(float).eps * np.abs(gains).sum()
     return bool(np.cumsum(gains).max() >= math.log(1 / alpha) + rounding)
 

@@ -8,8 +8,7 @@ mean of their part of Y is then in w*_0, and if M depends on X or Y; the data of
 not if the features are centred and M is independent of (X, Y). Let weights and intercept of F contain all polynomials
 of the pattern up to degree t.
 
-If the M_k are independent, ``two_sided`` bounds the largest b(F) from both sides. For any law of M, with e_k the
-elementary symmetric polynomial and any centre c in [0, 1]^d,
+*Any law of M.* With e_k the elementary symmetric polynomial and any centre c in [0, 1]^d,
 
     b(F) = min_{f in F} E[(f* - f)^2] <= min{ L^2, 4^(t+1) L^2 E[e_(t+1)(|M - c|)^2] }
 
@@ -37,38 +36,61 @@ gives the bound in the 1-norm of the Taylor remainder cited in Lemma 1.
 
 The paper's explicit form d^(t+1) L^2 / ((t+1)!)^2 takes the remainder in the Euclidean norm, and the power of a mean
 for the mean of a power. It is not a bound: parities exceed it. Its zero for the fully adaptive class is exact.
+
+*Independent M_k.* Let M_k ~ Bernoulli(p_k) be independent of each other and of X, and F_t the class of polynomial
+weights and intercept of order t. Over all truths and all laws of X in the box, the largest bias is known from both
+sides: with a_k = 4 p_k (1 - p_k), and PB(..) a sum of independent Bernoulli variables with the given probabilities,
+
+    w_0 = 0      max_j L^2 (1 - p_j) P(PB(a_k, k != j) > t)  <=  sup b(F_t)  <=  L^2 min{1, sum_{u > t} e_u(a)}
+    any w_0      L^2 P(PB(a_1, .., a_d) > t)                 <=  sup b(F_t)  <=  L^2 min{1, sum_{u > t} e_u(a)},
+
+and sup b(F_t) = 0 for t >= d - 1 if w_0 = 0, for t >= d otherwise.
+
+*Upper side.* f = 0 gives L^2. For the rest fix x. Products phi_T(m) = prod_{k in T} (m_k - p_k) / sqrt(p_k (1 - p_k))
+are orthonormal. Write w_0 in those of all bits, w_j in those without bit j, and omit the terms of more than t bits:
+what remains is in F_t. Since 1 - m_j = (1 - p_j) - sqrt(p_j (1 - p_j)) phi_j, the coefficient of phi_T in the error is
+
+    w^_0(T) + sum_{j not in T} (1 - p_j) w^_j(T) x_j - sum_{j in T} sqrt(p_j (1 - p_j)) w^_j(T - j) x_j,
+
+where the second sum is there for |T| > t + 1 only, and all of it for |T| > t only. For |T| > t + 1 this is the
+coefficient of f*(x, .); for |T| = t + 1 it is that of f*(x', .), where x' is x with x_T = 0, a point of the box. The
+coefficient of a function bounded by L is at most L E|phi_T| = L sqrt(prod_{k in T} a_k); sum the squares (Parseval).
+For w_0 = 0 and |T| = d = t + 1 nothing is left: no order d - 1 has a bias. If w_0 != 0, none of order d has.
+
+*Lower side.* The squared coefficients of a parity prod_k (1 - 2 m_k) are the products of a_k over T and of 1 - a_k
+over the others: its part of degree above t has squared norm P(PB > t). Take X = 0 and f* = L prod_k (1 - 2 m_k);
+members of F_t are then polynomials of degree t. Or, if w_0 = 0, take X constant, 0 but for x_j, which is at the end of
+its side that is largest in absolute value, 1 after scaling, and f* = L x_j (1 - m_j) prod_{k != j} (1 - 2 m_k): given
+m_j = 0, which has probability 1 - p_j, members of F_t are polynomials of degree t in the other bits, whatever their
+intercept.
+
+If no law of M is given, the supremum is also over these laws, and p = 1/2 (one p_j = 0 if w_0 = 0) gives L^2 at every
+order that has a bias.
 """
 
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
-from admiss.bounds.counts import ClassLike, class_name, contains_polynomials, read_class
-from admiss.bounds.missing_law import MissingLaw, read_missing
+from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial
+from admiss.bounds.counts import (
+    ALL_PATTERNS,
+    ClassLike,
+    class_name,
+    contains_polynomials,
+    polynomial_degrees,
+    read_class,
+)
 from admiss.bounds.moments import moment_bias
-from admiss.bounds.two_sided import first_exact_order, lower_share, upper_share
+from admiss.bounds.setting import Bias, BoundSetting, Estimated, not_negative
 from formulations.arrays import FloatArray
 
-BIASES = ("proved", "paper", "moments")
-# Largest number of features for which the declared degree of a new class is checked, over all patterns.
-CHECKED_FEATURES = 8
-SHIPPED = (Static, AffineIntercept, Affine, Polynomial, FullyAdaptive)
-
-
-@runtime_checkable
-class Estimated(Protocol):
-    """A value with its standard error, as returned by ``estimate_bias``."""
-
-    value: float
-    standard_error: float
-
-
-Bias = str | float | Estimated
+AS_PRINTED = "as printed, not a bound"
+GIVEN, ESTIMATED = "given as a number", "an estimate"
+EXACT = "exact"
 
 
 def bias_bound(
@@ -89,28 +111,8 @@ def bias_bound(
     adaptivity : str, ("polynomial", t) or Adaptivity
         The class. A new class declares in an attribute ``degree`` the largest degree for which its weights and its
         intercept contain all polynomials of the pattern.
-    d : int
-        Features.
-    L : float
-        Bound on |f*| for all x in a box that contains 0, and not only on the data.
-    bias : {"proved", "paper", "moments"}, float or Estimate
-        The bound proved above; the printed form, which is not a bound; the value by second moments, which needs
-        ``moments`` and ``missing``, see ``moment_bias``; a number, which is returned; or an estimate, whose value is
-        returned, 0 if negative.
-    missing : float, array, mechanism or None
-        The law of M: a 0/1 matrix (its rows, equally likely), a pair of a mechanism and features, from which one draw
-        is made, a probability or one for each feature (independent), or a ``CompletelyAtRandom``. The worst of all laws
-        by default. A matrix gives the bias under the law of its rows. For the population this is an estimate, which
-        tends to be too small at high orders: rare patterns with many missing features dominate the expectation.
-        Probabilities are for M_k that are independent of each other and of X.
-    adaptive_intercept : bool
-        Whether the truth may have an intercept that depends on the pattern, as the fully adaptive class has, and as in
-        the data of the paper's authors. Without, the bias vanishes from order d - 1 on, with one from order d on.
-    moments : pair of mean and covariance, or Law, optional
-        For ``bias="moments"``: of the features as they enter the model.
-    beta : array of shape (d,), optional
-        For ``bias="moments"``: slopes of the best linear predictor of y from the full features; by default the worst
-        ones with Var(beta'X) = 1.
+    d, L, bias, missing, adaptive_intercept, moments, beta
+        As in ``BoundSetting``.
 
     Examples
     --------
@@ -122,70 +124,153 @@ def bias_bound(
     >>> round(bias_bound("affine", 5, 1.0, bias="moments", moments=(np.zeros(5), same), missing=0.2), 6)
     0.001933
     """
-    L = positive("L", L)
-    adaptivity = read_class(adaptivity, d)
-    d = int(d)
-    if not isinstance(bias, str):
-        return max(0.0, bias.value) if isinstance(bias, Estimated) else not_negative("bias", bias)
-    if bias not in BIASES:
-        raise ValueError(f"bias must be 'proved', 'paper', 'moments' or a non-negative number, not {bias!r}.")
-    if bias == "moments":
-        return max(0.0, moment_bias(adaptivity, moments, missing=missing, beta=beta, d=d).value)
-    law = read_missing(missing, d)
-    if bias == "paper":
-        t = degree_of(adaptivity, d, adaptive_intercept)
-        if type(adaptivity) is FullyAdaptive:
-            return 0.0
-        return exp_or_inf((t + 1) * math.log(d) - 2 * math.lgamma(t + 2) + 2 * math.log(L))
-    return bias_sides(adaptivity, d, L, law, adaptive_intercept).upper
+    setting = BoundSetting(
+        d,
+        sigma2=0.0,
+        L=L,
+        bias=bias,
+        missing=missing,
+        adaptive_intercept=adaptive_intercept,
+        moments=moments,
+        beta=beta,
+    )
+    return bias_of(setting, read_class(adaptivity, d)).value
 
 
 @dataclass(frozen=True)
-class Sides:
-    """The two sides between which the largest b(F) over all truths is; the lower one is None if unknown."""
+class ClassBias:
+    """b(F), its source in words, and what some truth attains at least, None if unknown."""
 
-    lower: float | None
-    upper: float
+    value: float
+    source: str
+    lower: float | None = None
 
 
-def bias_sides(adaptivity: Adaptivity, d: int, L: float, law: MissingLaw, adaptive_intercept: bool = True) -> Sides:
-    """The sides between which the largest b(F) over all truths with |f*| <= L is."""
-    inner = degree_of(adaptivity, d, adaptive_intercept)
-    # the degree of polynomials that contain the class, known for shipped classes
-    outer = {AffineIntercept: 1}.get(type(adaptivity), inner) if type(adaptivity) in SHIPPED else None
-    exact = first_exact_order(d, adaptive_intercept)
+def bias_of(setting: BoundSetting, adaptivity: Adaptivity) -> ClassBias:
+    """b(F) by the rule of the setting."""
+    rule = setting.bias
+    if isinstance(rule, Estimated):
+        return ClassBias(max(0.0, rule.value), f"{ESTIMATED}, standard error {8 * rule.standard_error:.2g}")
+    if not isinstance(rule, str):
+        return ClassBias(not_negative("bias", rule), GIVEN)
+    if rule == "moments":
+        by_moments = moment_bias(adaptivity, setting.moments, missing=setting.missing, beta=setting.beta, d=setting.d)
+        return ClassBias(max(0.0, by_moments.value), by_moments.note)
+    if rule == "paper":
+        t = degree_of(adaptivity, setting.d, setting.adaptive_intercept)
+        if type(adaptivity) is FullyAdaptive:
+            return ClassBias(0.0, EXACT)
+        log = (t + 1) * math.log(setting.d) - 2 * math.lgamma(t + 2) + 2 * math.log(setting.L)
+        return ClassBias(exp_or_inf(log), AS_PRINTED)
+    lower, upper = bias_sides(setting, adaptivity)
+    return ClassBias(upper, f"proved, law of M: {setting.law.text}" if upper else EXACT, lower)
+
+
+def bias_sides(setting: BoundSetting, adaptivity: Adaptivity) -> tuple[float | None, float]:
+    """The sides between which the largest b(F) over all truths with |f*| <= L is; the lower one is None if unknown."""
+    law = setting.law
+    square = setting.L * setting.L
+    inner = degree_of(adaptivity, setting.d, setting.adaptive_intercept)
+    exact = first_exact_order(setting)
     if inner >= exact:
-        return Sides(0.0, 0.0)
+        return 0.0, 0.0
     if law.patterns is not None and law.probabilities is not None:
-        share = math.exp(min(0.0, log_mean_square(law.patterns, law.probabilities, inner + 1)))
-        return Sides(None, L * L * share)
-    share = 1.0 if law.rates is None else upper_share(law.rates, inner)
-    if outer is None:
-        return Sides(None, L * L * share)
-    least = 1.0 if law.rates is None else lower_share(law.rates, outer, adaptive_intercept)
-    return Sides(L * L * least if outer < exact else 0.0, L * L * share)
+        return None, square * math.exp(min(0.0, log_mean_square(law.patterns, law.probabilities, inner + 1)))
+    upper = 1.0 if law.rates is None else upper_share(law.rates, inner)
+    degrees = polynomial_degrees(adaptivity, setting.d)
+    if degrees is None:
+        return None, square * upper
+    outer = max(degrees)
+    if outer >= exact:
+        return 0.0, square * upper
+    lower = 1.0 if law.rates is None else lower_share(law.rates, outer, setting.adaptive_intercept)
+    return square * lower, square * upper
+
+
+def first_exact_order(setting: BoundSetting) -> int:
+    """The smallest t with b(F_t) = 0 for all truths."""
+    return setting.d if setting.adaptive_intercept else setting.d - 1
+
+
+def upper_share(rates: FloatArray, t: int) -> float:
+    """min{1, sum_{u > t} e_u(a)}, the upper side as a share of L^2.
+
+    With one more a, the sum grows by a times the sum, and by a e_t.
+
+    Examples
+    --------
+    >>> round(upper_share(np.full(10, 0.01), 1), 3)
+    0.079
+    """
+    e = np.zeros(t + 1)
+    e[0] = 1.0
+    above = 0.0
+    a_of_missing = 4 * rates * (1 - rates)
+    with np.errstate(over="ignore"):
+        for a in a_of_missing[a_of_missing > 0].tolist():
+            above += a * (above + float(e[t]))
+            if above >= 1:
+                return 1.0
+            e[1:] += a * e[:-1]
+    return above
+
+
+def lower_share(rates: FloatArray, t: int, adaptive_intercept: bool) -> float:
+    """The lower side as a share of L^2.
+
+    Examples
+    --------
+    >>> [round(lower_share(np.full(10, 0.3), 3, intercept), 4) for intercept in (False, True)]
+    [0.6994, 0.9998]
+    """
+    a = 4 * rates * (1 - rates)
+    if adaptive_intercept:
+        return float(poisson_binomial_tail(a[None], t)[0])
+    # features with the same rate have the same tail
+    some = np.unique(rates, return_index=True)[1]
+    others = np.tile(a, (len(some), 1))
+    others[np.arange(len(some)), some] = 0.0
+    return float(np.max((1 - rates[some]) * poisson_binomial_tail(others, t)))
+
+
+def poisson_binomial_tail(probabilities: FloatArray, t: int) -> FloatArray:
+    """P(B_1 + .. + B_d > t) of independent B_k, for each row of probabilities.
+
+    Examples
+    --------
+    >>> poisson_binomial_tail(np.array([[0.5, 0.5, 0.5]]), 1).tolist()
+    [0.5]
+    """
+    equal = np.zeros((len(probabilities), t + 1))
+    equal[:, 0] = 1.0
+    above = np.zeros(len(probabilities))
+    for a in probabilities.T:
+        above += a * equal[:, t]
+        equal[:, 1:] = equal[:, 1:] * (1 - a[:, None]) + equal[:, :-1] * a[:, None]
+        equal[:, 0] *= 1 - a
+    return above
 
 
 def degree_of(adaptivity: Adaptivity, d: int, adaptive_intercept: bool = True) -> int:
     """The largest t such that weights (and intercept) of a class contain all polynomials of the pattern of degree t."""
-    kind = type(adaptivity)
-    shipped = {Static: 0, AffineIntercept: 0, Affine: 1, FullyAdaptive: d}
-    # A subclass with another basis does not inherit the degree of its parent.
-    declares = kind is Polynomial or "degree" in vars(kind) or not isinstance(adaptivity, Polynomial)
-    degree = shipped.get(kind, getattr(adaptivity, "degree", None) if declares else None)
     if adaptivity.has_structure():
         raise ValueError(
             f"{class_name(adaptivity)} imposes a structure on its weights, but Theorem 1 is about plain least squares: "
             "give its bias as a number."
         )
+    degrees = polynomial_degrees(adaptivity, d)
+    if degrees is not None:
+        return min(degrees)
+    # A subclass with another basis does not inherit the degree of its parent.
+    declares = "degree" in vars(type(adaptivity)) or not isinstance(adaptivity, Polynomial)
+    degree = getattr(adaptivity, "degree", None) if declares else None
     if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 0:
         raise ValueError(
             f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the largest degree for "
             "which its weights contain all polynomials of the pattern, or give the bias as a number."
         )
     degree = min(int(degree), d)
-    checked = kind not in SHIPPED and d <= CHECKED_FEATURES
-    if checked and not contains_polynomials(adaptivity, d, degree, adaptive_intercept):
+    if d <= ALL_PATTERNS and not contains_polynomials(adaptivity, d, degree, adaptive_intercept):
         what = "weights and the intercept" if adaptive_intercept else "weights"
         raise ValueError(
             f"The {what} of {class_name(adaptivity)} do not contain all polynomials of the pattern up to the degree "
@@ -224,32 +309,3 @@ def log_elementary_symmetric(values: Any, k: int) -> FloatArray:
 def exp_or_inf(log: float) -> float:
     """exp, with infinity in place of an overflow."""
     return math.exp(log) if log < 709.0 else math.inf
-
-
-def positive(name: str, value: object) -> float:
-    """A positive number whose square neither vanishes nor overflows."""
-    number = _number(value)
-    if not 1e-150 <= number <= 1e150:
-        raise ValueError(f"{name} must be a positive number (between 1e-150 and 1e150), not {value!r}.")
-    return number
-
-
-def not_negative(name: str, value: object) -> float:
-    """A finite non-negative number."""
-    number = _number(value)
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{name} must be a finite non-negative number, not {value!r}.")
-    return number
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _number(value: object) -> float:
-    """A value as a float, NaN if it is not a number or too large."""
-    try:
-        return float(value) if is_number(value) else math.nan
-    except OverflowError:
-        return math.nan

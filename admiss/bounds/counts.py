@@ -50,11 +50,9 @@ from formulations.arrays import BoolArray, FloatArray
 
 COUNTS = ("effective", "table")
 
-# Largest number of features for which the rank of a class without a formula is computed over all patterns.
+# Largest number of features for which a class without a formula is evaluated at all 2^d patterns.
 ALL_PATTERNS = 8
-# Number of patterns that represent all of them above that.
-SAMPLED_PATTERNS = 512
-# Rows per pattern at which a class that is not linear in x is evaluated.
+# Rows per pattern at which a class that is not linear in x is evaluated: so many of its columns can be told apart.
 NONLINEAR_ROWS = 64
 
 # A class as an argument: a name, ("polynomial", t), or an object.
@@ -89,23 +87,28 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective", n
     adaptivity = read_class(adaptivity, d)
     d = int(d)
     table = count == "table"
-    # The formulas hold for these types only: a subclass may have another basis.
-    kind = type(adaptivity)
-    if kind is Static:
-        return d if table else d + 1
-    if kind is AffineIntercept:
-        return 2 * d if table else 2 * d + 1
-    if kind in (FullyAdaptive, FusedPatterns):
-        return d * 2**d if table else d * 2 ** (d - 1) + 2**d
-    if kind in (Affine, Polynomial):
-        t = 1 if kind is Affine else int(adaptivity.degree)
-        return d * _subsets(d, t) if table else d * _subsets(d - 1, t) + _subsets(d, t)
+    degrees = (d, d) if type(adaptivity) is FusedPatterns else polynomial_degrees(adaptivity, d)
+    if degrees is not None:
+        weights, intercept = degrees
+        if table:
+            return d * _subsets(d, weights) + (d if intercept > weights else 0)
+        return d * _subsets(d - 1, weights) + _subsets(d, intercept)
     own = adaptivity.n_coefficients(d, n)
     if own is None:
         return _count_of_basis(adaptivity, d, table)
     if table:
         raise ValueError(f"Table 1 has no count for {class_name(adaptivity)}: use count='effective'.")
     return own
+
+
+def polynomial_degrees(adaptivity: Adaptivity, d: int) -> tuple[int, int] | None:
+    """Degrees of the weights and of the intercept of a class of the paper, None for others.
+
+    A subclass is another class: it may have another basis.
+    """
+    if type(adaptivity) is Polynomial:
+        return int(adaptivity.degree), int(adaptivity.degree)
+    return {Static: (0, 0), AffineIntercept: (0, 1), Affine: (1, 1), FullyAdaptive: (d, d)}.get(type(adaptivity))
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
@@ -122,8 +125,7 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
     >>> read_class(("polynomial", 3), 5)
     Polynomial(degree=3)
     """
-    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"d must be a positive whole number of features, not {d!r}.")
+    d = read_dimension(d)
     found_from_data = isinstance(adaptivity, Partition | Partitioner) or hasattr(adaptivity, "partitioner")
     if found_from_data or (isinstance(adaptivity, str) and adaptivity == "finite"):
         raise ValueError(
@@ -142,6 +144,20 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
                 f"The order t of a polynomial must be a whole number from 0 to the number of features {d}, not {t!r}."
             )
     return adaptivity
+
+
+def read_dimension(d: object) -> int:
+    """A number of features, as a Python integer."""
+    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
+        raise ValueError(f"d must be a positive whole number of features, not {d!r}.")
+    return int(d)
+
+
+def hierarchy(d: int, largest_order: int) -> list[Adaptivity]:
+    """Static, affine intercept, affine, the orders from 2 to the largest one, and fully adaptive."""
+    orders: list[ClassLike] = [("polynomial", t) for t in range(2, largest_order + 1)]
+    names: list[ClassLike] = ["static", "affine_intercept", "affine", *orders, "fully_adaptive"]
+    return [read_class(name, d) for name in names]
 
 
 def class_name(adaptivity: Adaptivity) -> str:
@@ -171,7 +187,7 @@ def _subsets(d: int, t: int) -> int:
 
 def _count_of_basis(adaptivity: Adaptivity, d: int, table: bool) -> int:
     every_pattern = d <= ALL_PATTERNS
-    M = all_patterns(d).astype(bool) if every_pattern else _some_patterns(d, SAMPLED_PATTERNS)
+    M = all_patterns(d).astype(bool) if every_pattern else _some_patterns(d, 512)
     mask = _fit(adaptivity, M).mask(d)
     if not every_pattern and mask.shape != _fit(adaptivity, M[: len(M) // 2]).mask(d).shape:
         raise ValueError(

@@ -37,20 +37,15 @@ from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import cg
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
-from admiss.bounds.counts import all_patterns, class_name, dense
-from admiss.bounds.missing_law import MissingLaw
+from admiss.adaptivity import Adaptivity
+from admiss.bounds.counts import class_name, dense, polynomial_degrees
+from admiss.bounds.setting import MissingLaw
 from formulations.arrays import FloatArray, IntArray
 
-# Pivots below this share of their diagonal entry belong to linearly dependent columns.
+# What rounding may leave of the variance of a column that depends linearly on others: 45,000 eps.
 DEPENDENT = 1e-11
-# Number of columns up to which the moments are factorised; more are a system for conjugate gradients.
+# Number of columns up to which the moments are factorised, in 200 MB; more are a system for conjugate gradients.
 FACTORISED = 5000
-MOST_COLUMNS = 200_000
-# Relative residual of conjugate gradients; the error of U is of the order of its square.
-RESIDUAL = 1e-9
-# Largest number of features of a new class, whose design is summed over all patterns.
-SUMMED_FEATURES = 12
 # Number of patterns at a time.
 BATCH = 1024
 
@@ -108,7 +103,8 @@ class Design:
             retained = pivots[:rank] - 1
             W[used[retained]] = cho_solve((factor[:rank, :rank], True), right[retained])
         else:
-            W[used] = np.column_stack([cg(G, h, rtol=RESIDUAL, maxiter=10_000)[0] for h in right.T])
+            # the error of U is of the order of the square of this residual
+            W[used] = np.column_stack([cg(G, h, rtol=1e-9, maxiter=10_000)[0] for h in right.T])
         W[used] = scale @ W[used]
         return W
 
@@ -118,6 +114,7 @@ def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, 
 
     Examples
     --------
+    >>> from admiss.adaptivity import Static
     >>> law = MissingLaw("independent", rates=np.array([0.5]))
     >>> design = design_of(Static(), np.zeros(1), np.eye(1), law)
     >>> design.unexplained(np.eye(1)).round(9).tolist()  # half of the values are missing
@@ -128,19 +125,12 @@ def design_of(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, 
     if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
         raise ValueError(
             f"The second moments do not determine the best member of {class_name(adaptivity)}, which has a structure "
-            "or columns of its own: give its bias as a number."
+            "or columns of its own: use another class, or give its bias to a BoundSetting as a number."
         )
-    degrees = polynomial_degrees(adaptivity)
+    degrees = polynomial_degrees(adaptivity, len(mean))
     if law.rates is not None and degrees is not None:
         return _independent_bits(*degrees, mean, covariance, law.rates)
     return _by_patterns(adaptivity, mean, covariance, law)
-
-
-def polynomial_degrees(adaptivity: Adaptivity) -> tuple[int, int] | None:
-    """Degrees of the weights and of the intercept of a polynomial class."""
-    if type(adaptivity) is Polynomial:
-        return adaptivity.degree, adaptivity.degree
-    return {Static: (0, 0), AffineIntercept: (0, 1), Affine: (1, 1)}.get(type(adaptivity))
 
 
 def _independent_bits(
@@ -192,10 +182,10 @@ def _columns(
     """The columns (i, T) of a polynomial class; an error if there are too many."""
     own = {i: [k for k in bits if k != i] for i in features}
     degrees = {i: degree if i else intercept_degree for i in features}
-    if sum(math.comb(len(own[i]), size) for i in features for size in range(degrees[i] + 1)) > MOST_COLUMNS:
+    if sum(math.comb(len(own[i]), size) for i in features for size in range(degrees[i] + 1)) > 200_000:
         raise ValueError(
-            f"A class with more than {MOST_COLUMNS:,} columns is too large for its second moments: use a lower order "
-            "or fewer features."
+            "A class with more than 200,000 columns is too large for its second moments: use a lower order or fewer "
+            "features."
         )
     return [(i, frozenset(T)) for i in features for size in range(degrees[i] + 1) for T in combinations(own[i], size)]
 
@@ -203,17 +193,12 @@ def _columns(
 def _by_patterns(adaptivity: Adaptivity, mean: FloatArray, covariance: FloatArray, law: MissingLaw) -> Design:
     """G and H as sums over patterns."""
     d = len(mean)
-    patterns, probabilities = law.patterns, law.probabilities
-    if patterns is None or probabilities is None:
-        rates = law.rates
-        if rates is None or d > SUMMED_FEATURES:
-            raise ValueError(
-                f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to "
-                f"{SUMMED_FEATURES} features: give its bias as a number."
-            )
-        patterns = all_patterns(d)
-        probabilities = np.where(patterns == 1, rates, 1 - rates).prod(axis=1)
-        patterns, probabilities = patterns[probabilities > 0], probabilities[probabilities > 0]
+    if law.rates is not None and d > 12:
+        raise ValueError(
+            f"The second moments of {class_name(adaptivity)} are summed over all patterns, for up to 12 features: use "
+            "another class, or give its bias to a BoundSetting as a number."
+        )
+    patterns, probabilities = law.enumerated()
     missing = patterns.astype(bool)
     fitted = adaptivity.fit(np.where(missing, np.nan, 0.0), missing)
     features, functions = np.nonzero(fitted.mask(d))

@@ -1,8 +1,16 @@
 """Estimates of sigma^2, L and b(F) from data, with standard errors; none of them is a bound.
 
-Noise. sigma^2 = E Var(Y | X, M) is estimated by differences of nearest neighbours within patterns, whose mean is too
-large by half the squared change of f* between neighbours (:mod:`admiss.bounds.neighbours`). Theorem 1 of the paper
-needs the supremum of Var(Y | X, M), which is larger unless the noise has the same variance everywhere.
+Noise. Let N(i) be the nearest neighbour of row i among the rows of its pattern, and r the residuals of a model fitted
+to other rows. Given all features, with noise that is independent between rows,
+
+    E (r_i - r_N(i))^2 / 2 = (sigma_i^2 + sigma_N(i)^2) / 2 + (h_i - h_N(i))^2 / 2,     h = f* - that model.
+
+The mean over rows estimates sigma^2 = E Var(Y | X, M). It is too large by half the squared change of h between
+neighbours, for any model, and consistent if h is continuous within patterns (Devroye, Schaefer, Gyorfi and Walk, 2003;
+Evans and Jones, 2008, on similar estimates without missing values). With many features neighbours are distant, and the
+excess may dominate the estimate. Rows connected in the graph of neighbours share noise, those in different components
+do not: the standard error of the mean is computed from the sums over components. Theorem 1 of the paper needs the
+supremum of Var(Y | X, M), which is larger unless the noise has the same variance everywhere.
 
 Range. sup |f*| cannot be determined from data: an f* that is large on a rare event looks like noise. If the noise has
 median 0, P(|Y| > s) >= P(|f*| > s) / 2 for every s, hence |f*| is above the (1 - a/2)-quantile of |Y| with probability
@@ -21,26 +29,27 @@ standard error is not an interval for b(F); the difference can also be negative.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator, clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
-from admiss.bounds.bias import is_number
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
-from admiss.bounds.neighbours import RowTerms, neighbour_differences
+from admiss.bounds.setting import is_number
 from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import read_features, read_regression_target
+from admiss.linear.estimators import AdaptiveRegressor
 from admiss.patterns import PatternTable
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# Fewest values above a quantile for its standard error.
-FEWEST_ABOVE = 5
-# Singular values below this share of the largest belong to linearly dependent columns.
-COLLINEAR = 1e-10
 NO_INTERVAL = "value ± standard error is not an interval for b(F), and the value can be negative"
 
 
@@ -104,13 +113,68 @@ def estimate_noise(X: Any, y: Any, *, model: Any = None, cv: Any = 2, random_sta
     """
     rng = check_random_state(random_state)
     X, y = _read(X, y)
-    terms = neighbour_differences(X, y, model, _folds(X, y, cv, rng), rng)
+    terms = _neighbour_differences(X, y, model, _folds(X, y, cv, rng), rng)
     value, error = terms.mean()
     note = "mean noise variance by nearest neighbours within patterns, from above; Theorem 1 needs its supremum"
     alone = len(y) - len(terms.rows)
     if alone:
         note += f"; {alone:,} of {len(y):,} rows are alone with their pattern in their fold and left out"
     return Estimate(value, error, note)
+
+
+@dataclass(frozen=True)
+class _RowTerms:
+    """Values of rows whose mean is an estimate; rows of different groups are independent given the features."""
+
+    rows: IntArray
+    values: FloatArray
+    groups: IntArray
+
+    def mean(self) -> tuple[float, float]:
+        """The mean and its standard error, from the sums over groups."""
+        names, group = np.unique(self.groups, return_inverse=True)
+        if len(names) < 10:  # too few sums for their variance
+            raise ValueError(
+                f"Only {len(self.rows)} rows have a neighbour of the same pattern in their fold, in {len(names)} "
+                "groups that do not overlap; at least 10 are needed: use more rows or fewer features."
+            )
+        sums = np.bincount(group, self.values - self.values.mean())
+        error = np.sqrt(len(sums) / (len(sums) - 1) * np.sum(sums**2)) / len(self.values)
+        return float(self.values.mean()), float(error)
+
+
+def _neighbour_differences(
+    X: FloatArray, y: FloatArray, model: Any, folds: list[Split], rng: np.random.RandomState
+) -> _RowTerms:
+    """Half the squared difference of residuals to the nearest neighbour, for every row that has one."""
+    model = AdaptiveRegressor("affine") if model is None else model
+    mean, deviation, size, _ = observed_moments(X, np.ones(len(y)))
+    Z = np.nan_to_num((X - mean) / observed_scale(deviation, size)[0])
+    neighbour = np.full(len(y), -1)
+    residual = np.full(len(y), np.nan)
+    for fold in folds:
+        held_out = fold[1]
+        residual[held_out] = y[held_out] - _predict_held_out(model, X, y, fold)
+        codes = PatternTable.of(np.isnan(X[held_out])).codes
+        for code in range(codes.max() + 1):
+            rows = held_out[codes == code]
+            if len(rows) > 1:
+                # ties, in standard deviations: otherwise all rows with equal features could share one neighbour
+                points = np.column_stack([Z[rows], 1e-6 * rng.normal(size=len(rows))])
+                found = NearestNeighbors(n_neighbors=1).fit(points).kneighbors(return_distance=False)[:, 0]
+                neighbour[rows] = rows[found]
+    rows = np.flatnonzero(neighbour >= 0)
+    links = sparse.coo_array((np.ones(len(rows)), (rows, neighbour[rows])), shape=(len(y), len(y)))
+    _, groups = connected_components(links, directed=False)
+    return _RowTerms(rows, (residual[rows] - residual[neighbour[rows]]) ** 2 / 2, groups[rows])
+
+
+def _predict_held_out(model: Any, X: FloatArray, y: FloatArray, fold: Split) -> FloatArray:
+    """Predictions for the held-out rows of a fold."""
+    train, held_out = fold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about features that are never missing, or never observed, without this fold
+        return np.asarray(clone(model).fit(X[train], y[train]).predict(X[held_out]))
 
 
 def _read(X: Any, y: Any) -> tuple[FloatArray, FloatArray]:
@@ -160,12 +224,11 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
         raise ValueError(f"centre must be a finite number, not {centre!r}.")
     y = read_regression_target(BaseEstimator(), y, len(y))
     n, above = len(y), share / 2
-    if n * above < FEWEST_ABOVE * (1 - 1e-9):
-        fewest = 2 * FEWEST_ABOVE
-        larger = f"a share of {fewest / n:.3g} or more, or " if n > fewest else ""
+    if n * above < 5 * (1 - 1e-9):
+        larger = f"a share of {10 / n:.3g} or more, or " if n > 10 else ""
         raise ValueError(
-            f"Fewer than {FEWEST_ABOVE} of {n:,} values are above their {1 - above:.4g}-quantile, too few to estimate "
-            f"it: use {larger}{math.ceil(fewest / share):,} rows or more."
+            f"Fewer than 5 of {n:,} values are above their {1 - above:.4g}-quantile, too few to estimate it: use "
+            f"{larger}{math.ceil(10 / share):,} rows or more."
         )
     sizes = np.abs(y - centre)
     spread = math.sqrt(above * (1 - above) / n)
@@ -292,7 +355,7 @@ def _least_squares(adaptivity: Adaptivity, X: FloatArray, y: FloatArray, new: Fl
     A, B = (dense(fitted.columns(rows, np.isnan(rows))) for rows in (X, new))
     norm = np.sqrt((A**2).sum(axis=0))
     norm[norm == 0] = 1.0
-    return np.asarray(B / norm @ np.linalg.lstsq(A / norm, y, rcond=COLLINEAR)[0])
+    return np.asarray(B / norm @ np.linalg.lstsq(A / norm, y, rcond=1e-10)[0])
 
 
 def _bias_above_noise(
@@ -300,8 +363,8 @@ def _bias_above_noise(
 ) -> Estimate:
     """The cross-fitted risk minus the estimate of the noise, over the rows with a neighbour."""
     losses = _losses(X, y, adaptivity, L, _folds(X, y, cv, rng))
-    noise = neighbour_differences(X, y, None, _folds(X, y, 2, rng), rng)
-    value, error = RowTerms(noise.rows, losses[noise.rows] - noise.values, noise.groups).mean()
+    noise = _neighbour_differences(X, y, None, _folds(X, y, 2, rng), rng)
+    value, error = _RowTerms(noise.rows, losses[noise.rows] - noise.values, noise.groups).mean()
     note = (
         f"risk of the class {class_name(adaptivity)} above an estimate of sigma^2 that errs from above; {NO_INTERVAL}"
     )

@@ -6,6 +6,7 @@ vacuous, and its curve is dotted. Curves differ by colour, line and marker.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from numbers import Real
 from textwrap import fill
@@ -13,38 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import Bias
-from admiss.bounds.counts import ClassLike, class_name, read_class
-from admiss.bounds.crossovers import LARGEST_ORDER, Biases, crossover, one_for_each
-from admiss.bounds.theorem import AS_PRINTED, Bound, generalization_bound, short
-from admiss.bounds.two_sided import first_exact_order
+from admiss.adaptivity import Adaptivity, AffineIntercept
+from admiss.bounds.bias import AS_PRINTED, first_exact_order
+from admiss.bounds.counts import ClassLike, hierarchy, read_class
+from admiss.bounds.setting import BoundSetting, takes_setting
+from admiss.bounds.theorem import LARGEST_ORDER, Bound, crossover, generalization_bound, short
 from admiss.drawing import BLACK, BLUE, GREY, ORANGE, STYLES, pyplot
 from formulations.arrays import FloatArray
 
-# Points of a curve, and the number of its markers.
-POINTS, MARKED = 241, 8
 SHADE = "#EEEEEE"
-# The parts of a bound are shown within these factors of sigma^2 + 4 L^2.
-BELOW, ABOVE = 1e6, 1e3
 # matplotlib overflows beyond this.
 HUGE = 1e100
 
 
+@takes_setting("d", "sigma2", "L", "classes", "n", "c")
 def plot_bounds(
-    d: int,
-    sigma2: float,
-    L: float,
+    setting: BoundSetting,
     classes: Sequence[ClassLike] | None = None,
     n: tuple[float, float] | None = None,
-    c: float = 1.0,
     *,
-    bias: Biases = "proved",
-    constant: str | float = "proved",
-    count: str = "effective",
-    missing: Any = None,
-    adaptive_intercept: bool = True,
-    moments: Any = None,
-    beta: Any = None,
     ax: Any = None,
 ) -> Any:
     """Plot the bounds of several classes over the rows n, and mark where the class with the smallest bound changes.
@@ -54,15 +42,13 @@ def plot_bounds(
 
     Parameters
     ----------
+    setting : BoundSetting
+        As in ``generalization_bound``; its ``bias`` may have one entry for each of ``classes``. With a number or an
+        estimate the curve is a bound given that b(F), as stated in the label of the axis.
     classes : sequence of classes, optional
         At most seven; static, affine, the orders 2 to 5 (below d) and fully adaptive by default.
     n : pair of float, optional
         The smallest and the largest n; by default from 10 to beyond the last change.
-    bias : {"proved", "paper", "moments"}, float, Estimate, or a sequence of these
-        b(F), one for all or one for each of ``classes``. With a number or an estimate the curve is a bound given that
-        b(F), as stated in the label of the axis.
-    d, sigma2, L, c, constant, count, missing, adaptive_intercept, moments, beta
-        As in ``generalization_bound``.
     ax : matplotlib axes, optional
 
     Returns
@@ -71,75 +57,68 @@ def plot_bounds(
 
     Examples
     --------
-    >>> ax = plot_bounds(5, sigma2=0.2, L=1.0, missing=0.05)
+    >>> ax = plot_bounds(BoundSetting(d=5, sigma2=0.2, L=1.0, missing=0.05))
     >>> ax.get_xlabel()
     'training rows n'
     """
     plt = pyplot()
-    shown = [read_class(F, d) for F in _read_classes(classes, d)]
-    if not 1 <= len(shown) <= len(STYLES):
-        raise ValueError(f"The figure can show 1 to {len(STYLES)} classes, not {len(shown)}: select some.")
-    rules = one_for_each(bias, len(shown))
+    candidates = _read_classes(classes, setting.d)
+    if not 1 <= len(candidates) <= len(STYLES):
+        raise ValueError(f"The figure can show 1 to {len(STYLES)} classes, not {len(candidates)}: select some.")
     first = [
-        generalization_bound(1, d, F, sigma2, L, c, rule, constant, count, missing,
-                             adaptive_intercept=adaptive_intercept, moments=moments, beta=beta)
-        for F, rule in zip(shown, rules, strict=True)
-    ]  # fmt: skip
-    ceiling = first[0].noise + 4 * first[0].L ** 2
+        generalization_bound(own, 1, F) for own, F in zip(setting.for_each(len(candidates)), candidates, strict=True)
+    ]
     biases = [bound.b for bound in first]  # b(F) does not depend on n
 
     def totals(rows: float) -> list[float]:
         return [
-            generalization_bound(rows, d, F, sigma2, L, c, b, constant, count).total if b < math.inf else math.inf
-            for F, b in zip(shown, biases, strict=True)
+            generalization_bound(replace(setting, bias=b), rows, F).total if b < math.inf else math.inf
+            for F, b in zip(candidates, biases, strict=True)
         ]
 
     changes = []
     for i, j in combinations([k for k, b in enumerate(biases) if b < math.inf], 2):
-        pair = (biases[i], biases[j])
-        rows = crossover(shown[i], shown[j], d, sigma2, L, c, bias=pair, constant=constant, count=count)
+        rows = crossover(replace(setting, bias=(biases[i], biases[j])), candidates[i], candidates[j])
         if rows is not None and 1 < rows < math.inf:
             there = totals(rows)
-            if min(there) <= ceiling and there[i] <= min(there) * (1 + 1e-9):
+            if min(there) <= setting.truncation and there[i] <= min(there) * (1 + 1e-9):
                 changes.append((rows, min(there)))
     low, high = _read_range(n, [rows for rows, _ in changes])
-    grid = np.geomspace(low, high, POINTS)
+    grid = np.geomspace(low, high, 241)
     curves = list(zip(*map(totals, grid), strict=True))
 
     own_figure = ax is None
     ax = plt.figure(figsize=(6.4, 4.4), layout="constrained").gca() if own_figure else ax
-    for k, (F, curve) in enumerate(zip(shown, curves, strict=True)):
-        _curve(ax, grid, np.array(curve), ceiling, STYLES[k], class_name(F), (k + 0.5) / len(shown))
+    for k, (bound, curve) in enumerate(zip(first, curves, strict=True)):
+        _curve(ax, grid, np.array(curve), setting.truncation, STYLES[k], bound.name, (k + 0.5) / len(first))
     ax.set_xscale("log")
     ax.set_xlim(low, high)
-    lowest = min(ceiling, *map(min, curves))
-    floor = min(0.6 * lowest, 0.5 * sigma2 if sigma2 else lowest)
+    lowest = min(setting.truncation, *map(min, curves))
+    floor = min(0.6 * lowest, 0.5 * setting.sigma2 or lowest)
     # in the user's axes the legend is on the right
-    _finish(ax, (floor, 4 * ceiling), ceiling, "right" if own_figure else "left")
+    _finish(ax, (floor, 4 * setting.truncation), setting.truncation, "right" if own_figure else "left")
     _mark_changes(ax, sorted(change for change in changes if low <= change[0] <= high), floor)
-    if sigma2 > 0:
-        ax.axhline(sigma2, color=GREY, linewidth=0.8, zorder=1)
-        ax.annotate("noise $\\sigma^2$", (0, sigma2), xycoords=("axes fraction", "data"), xytext=(4, 3),
+    if setting.sigma2 > 0:
+        ax.axhline(setting.sigma2, color=GREY, linewidth=0.8, zorder=1)
+        ax.annotate("noise $\\sigma^2$", (0, setting.sigma2), xycoords=("axes fraction", "data"), xytext=(4, 3),
                     textcoords="offset points", fontsize=8, color=GREY)  # fmt: skip
     ax.set_xlabel("training rows n")
-    claim = _claim(first, [*rules, constant])
+    claim = _claim(first)
     # short lines, to fit into low axes
-    ax.set_ylabel(f"bound on the risk, c = {c:g}" + (f"\n{fill(f'({claim})', 26)}" if claim else ""))
+    ax.set_ylabel(f"bound on the risk, c = {setting.c:g}" + (f"\n{fill(f'({claim})', 26)}" if claim else ""))
     # beside the axes if there is room: the user's axes may have a neighbour
     beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if own_figure else {"loc": "upper right", "ncols": 2}
     ax.legend(fontsize=8, frameon=False, handlelength=3.6, **beside)
     return ax
 
 
-def _read_classes(classes: Any, d: int) -> list[ClassLike]:
-    if classes is not None:
-        one = isinstance(classes, tuple) and len(classes) == 2 and classes[0] == "polynomial" != classes[1]
-        if one or isinstance(classes, str) or not isinstance(classes, Iterable):
-            raise ValueError(f"classes must be a list of classes, such as ['static', 'affine'], not {classes!r}.")
-        return list(classes)
-    read_class("static", d)  # checks d
-    orders: list[ClassLike] = [("polynomial", t) for t in range(2, min(d - 1, 5) + 1)]
-    return ["static", "affine", *orders, "fully_adaptive"]
+def _read_classes(classes: Any, d: int) -> list[Adaptivity]:
+    if classes is None:
+        return [F for F in hierarchy(d, min(d - 1, 5)) if not isinstance(F, AffineIntercept)]
+    one = isinstance(classes, tuple) and len(classes) == 2 and classes[0] == "polynomial" != classes[1]
+    if one or isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise ValueError(f"classes must be a list of classes, such as ['static', 'affine'], not {classes!r}.")
+    return [read_class(F, d) for F in classes]
 
 
 def _read_range(n: tuple[float, float] | None, changes: list[float]) -> tuple[float, float]:
@@ -151,15 +130,8 @@ def _read_range(n: tuple[float, float] | None, changes: list[float]) -> tuple[fl
     return float(pair[0]), float(pair[1])
 
 
-def _claim(bounds: list[Bound], rules: list[Any]) -> str:
+def _claim(bounds: list[Bound]) -> str:
     """The reason why the numbers are not bounds; empty if they are."""
-    if any(isinstance(rule, str) and rule == "paper" for rule in rules):
-        return AS_PRINTED
-    *biases, _ = rules
-    if any(rule == "moments" for rule in biases):
-        return "b(F) by second moments, M independent of (X, y)"
-    if not all(isinstance(rule, str) for rule in biases):
-        return "given b(F)"
     return next((bound.caveat for bound in bounds if bound.caveat), "")
 
 
@@ -170,7 +142,7 @@ def _curve(
     colour, marker, line = style
     vacuous = y > ceiling
     ax.plot(x, np.where(vacuous & (y < HUGE), y, np.nan), ":", color=colour, linewidth=1.2, zorder=2)
-    step = max(1, len(x) // MARKED)
+    step = max(1, len(x) // 8)
     marked = np.arange(int(start * step), len(x), step)
     marked = marked[~vacuous[marked]].tolist()
     ax.plot(x, np.where(vacuous, np.nan, y), color=colour, linestyle=line, marker=marker, markevery=marked,
@@ -207,28 +179,16 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"
 
 
-def plot_bias_estimation(
-    n: float,
-    d: int,
-    sigma2: float,
-    L: float,
-    c: float = 1.0,
-    *,
-    bias: Bias = "proved",
-    constant: str | float = "proved",
-    count: str = "effective",
-    missing: Any = None,
-    adaptive_intercept: bool = True,
-    moments: Any = None,
-    beta: Any = None,
-    ax: Any = None,
-) -> Any:
+@takes_setting("n", "d", "sigma2", "L", "c")
+def plot_bias_estimation(setting: BoundSetting, n: float, *, ax: Any = None) -> Any:
     """Plot the parts of the bound at n rows over the order t of the weights: 8 b(F), estimation, and the total.
 
     Parameters
     ----------
-    n, d, sigma2, L, c, bias, constant, count, missing, adaptive_intercept, moments, beta
+    setting : BoundSetting
         As in ``generalization_bound``.
+    n : float
+        Rows, at least 1.
     ax : matplotlib axes, optional
 
     Returns
@@ -237,31 +197,27 @@ def plot_bias_estimation(
 
     Examples
     --------
-    >>> ax = plot_bias_estimation(10_000, 6, sigma2=0.2, L=1.0, missing=0.05)
+    >>> ax = plot_bias_estimation(BoundSetting(d=6, sigma2=0.2, L=1.0, missing=0.05), 10_000)
     >>> ax.get_xlabel()
     'order t of the weights (0 static, 1 affine, 6 fully adaptive)'
     """
-    read_class("static", d)  # checks d
-    full = first_exact_order(d, adaptive_intercept)
+    full = first_exact_order(setting)
     orders = np.arange(min(full, LARGEST_ORDER) + 1)
-    bounds = [
-        generalization_bound(n, d, ("polynomial", int(t)), sigma2, L, c, bias, constant, count, missing,
-                             adaptive_intercept=adaptive_intercept, moments=moments, beta=beta)
-        for t in orders
-    ]  # fmt: skip
+    bounds = [generalization_bound(setting, n, ("polynomial", int(t))) for t in orders]
     ax = pyplot().figure(figsize=(6.4, 4.4), layout="constrained").gca() if ax is None else ax
     total = np.array([bound.total for bound in bounds])
-    claims = [_claim(bounds, [bias, constant]), *(AS_PRINTED if rule == "paper" else "" for rule in (bias, constant))]
+    printed = [AS_PRINTED if AS_PRINTED in rule else "" for rule in (bounds[0].bias_rule, bounds[0].constant_rule)]
     parts = (
         ("total", total, BLACK, "o", "-"),
         ("bias part 8 b(F)", np.array([bound.bias for bound in bounds]), ORANGE, "s", "--"),
         ("estimation part", np.array([bound.estimation for bound in bounds]), BLUE, "^", "-."),
     )
-    ceiling = bounds[0].noise + 4 * bounds[0].L ** 2
+    ceiling = setting.truncation
     everything = np.concatenate([values for _, values, *_ in parts])
-    inside = everything[(everything > ceiling / BELOW) & (everything < ceiling * ABOVE)]
+    # tiny and huge parts are outside of the figure
+    inside = everything[(everything > 1e-6 * ceiling) & (everything < 1e3 * ceiling)]
     floor = inside.min(initial=ceiling) / 4
-    for (part, values, colour, marker, line), claim in zip(parts, claims, strict=True):
+    for (part, values, colour, marker, line), claim in zip(parts, [_claim(bounds), *printed], strict=True):
         label = f"{part} ({claim})" if claim else part
         shown = (values > 0) & (values < HUGE)
         ax.plot(orders[shown], values[shown], line, marker=marker, color=colour, markersize=5.5, label=label)
@@ -282,6 +238,6 @@ def plot_bias_estimation(
     ax.set_xticks(orders)
     last = f", {full} fully adaptive" if 1 < full <= LARGEST_ORDER else ""
     ax.set_xlabel(f"order t of the weights (0 static, 1 affine{last})")
-    ax.set_ylabel(f"parts of the bound, c = {c:g}\n(n = {_number(n)})")
+    ax.set_ylabel(f"parts of the bound, c = {setting.c:g}\n(n = {_number(n)})")
     ax.legend(fontsize=8, frameon=False)
     return ax

@@ -24,12 +24,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial, Static
-from admiss.bounds.bias import not_negative
-from admiss.bounds.counts import ClassLike, class_name, read_class
-from admiss.bounds.design_moments import polynomial_degrees
-from admiss.bounds.missing_law import MissingLaw
+from admiss.adaptivity import Adaptivity, FullyAdaptive, Polynomial
+from admiss.bounds.counts import ClassLike, class_name, hierarchy, polynomial_degrees, read_class
 from admiss.bounds.moments import INDEPENDENCE, best_risk, read_moments
+from admiss.bounds.setting import MissingLaw, not_negative
 from admiss.estimator.validation import read_features, read_regression_target
 from admiss.laws import fit_law
 from admiss.patterns import PatternTable
@@ -38,9 +36,6 @@ from formulations.arrays import FloatArray
 
 # The measured constant of the estimation term.
 MEASURED = 0.3
-# Largest number of columns of a class that is a candidate by default, and largest number per row.
-MOST_COLUMNS, MOST_PER_ROW = 2000, 4
-LARGEST_ORDER = 3
 
 
 @dataclass(frozen=True)
@@ -152,16 +147,16 @@ def recommend_from_data(
     if not candidates:
         raise ValueError("There is no class to recommend: give at least one.")
     mean, covariance, beta, noise, variance = _moments(X[:, seen], y)
-    given = read_moments((mean, covariance))
+    features = read_moments((mean, covariance))
     law = MissingLaw("estimated from the rows", rates=np.isnan(X[:, seen]).mean(axis=0))
     ranking = []
     for adaptivity in candidates:
         p = _columns(adaptivity, X)
-        risk = noise + max(0.0, best_risk(adaptivity, given, law, beta))
-        ranking.append(
-            RankedClass(class_name(adaptivity), adaptivity, p, risk, c * risk * p / n, risk + c * risk * p / n)
-        )
-    return DataRecommendation(tuple(sorted(ranking, key=lambda ranked: (ranked.total, ranked.columns))), variance, c)
+        risk = noise + max(0.0, best_risk(adaptivity, features, law, beta))
+        estimation = c * risk * p / n
+        ranking.append(RankedClass(class_name(adaptivity), adaptivity, p, risk, estimation, risk + estimation))
+    ranking.sort(key=lambda ranked: (ranked.total, ranked.columns))
+    return DataRecommendation(tuple(ranking), variance, c)
 
 
 def _moments(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float, float]:
@@ -184,10 +179,9 @@ def _moments(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Floa
 
 
 def _default_classes(X: FloatArray) -> list[Adaptivity]:
-    names: list[ClassLike] = ["affine_intercept", "affine"]
-    names += [("polynomial", t) for t in range(2, min(LARGEST_ORDER, X.shape[1]) + 1)]
-    richer = [read_class(name, X.shape[1]) for name in [*names, "fully_adaptive"]]
-    return [Static(), *(F for F in richer if _columns(F, X) <= min(MOST_PER_ROW * len(X), MOST_COLUMNS))]
+    n, d = X.shape
+    static, *richer = hierarchy(d, min(d, 3))
+    return [static, *(F for F in richer if _columns(F, X) <= min(4 * n, 2000))]
 
 
 def _columns(adaptivity: Adaptivity, X: FloatArray) -> int:
@@ -195,7 +189,7 @@ def _columns(adaptivity: Adaptivity, X: FloatArray) -> int:
     M = np.isnan(X)
     if type(adaptivity) is FullyAdaptive:
         return int((1 + np.sum(~PatternTable.of(M).patterns, axis=1)).sum())
-    degrees = polynomial_degrees(adaptivity)
+    degrees = polynomial_degrees(adaptivity, X.shape[1])
     if degrees is None:
         return int(adaptivity.fit(X, M).mask(X.shape[1]).sum())
     d, missable = X.shape[1], int(M.any(axis=0).sum())

@@ -12,6 +12,11 @@ brier       sum over classes c of (p_c - 1(y = c))^2           2 unless smaller
 
 A label that a model has not seen has probability 0. Squares are taken after division by sqrt(B): in any units they
 neither overflow before the cap nor vanish.
+
+A cap from training rows is B = (3 x the largest root mean square of cross-validated residuals of a model)^2. Of normal
+residuals with this standard deviation it cuts off .3 %. Residuals on the rows that a model was fitted to would be too
+small: 0 for an unpruned tree, whose capped risk would then be 0. One model that predicts badly raises the cap, and with
+it the bounds of all: leave it out of both, before the held-out rows are seen.
 """
 
 import math
@@ -20,13 +25,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.model_selection import KFold, cross_val_predict
 
-from admiss.estimator.validation import is_number, read_classes, read_regression_target
+from admiss.estimator.validation import is_number, read_classes, read_random_state, read_regression_target, seeded
 from formulations.arrays import FloatArray
 
 LOSSES = ("auto", "squared", "zero_one", "brier")
-# Probabilities may leave [0, 1], and their sum 1, by this much.
-ROUNDING = 1e-6
 
 
 def read_models(models: Any) -> dict[str, Any]:
@@ -151,7 +155,70 @@ def _brier(name: str, model: Any, X: Any, labels: Any) -> FloatArray:
     classes = np.asarray(model.classes_, dtype=object)
     if p.shape != (len(labels), len(classes)):
         raise ValueError(f"The model {name!r} must predict a probability for each class, not shape {p.shape}.")
-    if not (np.abs(p - 0.5) <= 0.5 + ROUNDING).all() or not (np.abs(p.sum(axis=1) - 1) <= ROUNDING).all():
+    # up to rounding in single precision
+    if not (np.abs(p - 0.5) <= 0.5 + 1e-6).all() or not (np.abs(p.sum(axis=1) - 1) <= 1e-6).all():
         raise ValueError(f"The model {name!r} predicts NaN, or probabilities that do not sum to 1, in some rows.")
     hits = labels[:, None] == classes
     return np.asarray(((p - hits) ** 2).sum(axis=1) + ~hits.any(axis=1))
+
+
+def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: Any = 5, random_state: Any = 0) -> float:
+    """A cap for ``risk_certificate`` that does not depend on held-out rows.
+
+    Parameters
+    ----------
+    models : estimator, list of estimators, or dict of them by name
+        Copies are fitted to the folds; the models themselves do not change and need not be fitted.
+    X : array or data frame of shape (n, d)
+        Features of the training rows.
+    y : array of shape (n,)
+        Their targets.
+    loss : {"auto", "squared", "zero_one", "brier"}
+        As in ``risk_certificate``. The cap of the losses for classes is their largest value.
+    cv : int or splitter
+        Number of folds, or a splitter of scikit-learn that holds out every row once.
+    random_state : int, RandomState or None
+        Seed of the folds, and of models without a seed.
+
+    Returns
+    -------
+    float
+        (3 x the largest root mean square of cross-validated residuals)^2.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyRegressor
+    >>> y = np.tile([-1.0, 1.0], 50)
+    >>> round(cap_from_training(DummyRegressor(), np.zeros((100, 1)), y), 1)
+    9.1
+    """
+    named = read_models(models)
+    loss = read_loss(loss, named)
+    n = len(X)
+    rng = read_random_state(random_state)
+    if loss != "squared":
+        return largest_loss(loss, len(read_classes(BaseEstimator(), y, n)[0]))
+    target = read_regression_target(BaseEstimator(), y, n)
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if not 2 <= cv or n < 2:
+            raise ValueError(f"Cross-validation needs 2 or more folds and rows, not cv={cv} for {n:,} rows.")
+        cv = KFold(min(int(cv), n), shuffle=True, random_state=rng)
+    if not hasattr(cv, "get_n_splits"):
+        raise ValueError(f"cv must be a number of folds or a splitter of scikit-learn, not {cv!r}.")
+    folds = list(cv.split(X, target))
+    seed = int(rng.randint(2**31 - 1))
+    # in units of the largest |y|, so that squares stay in range
+    unit = float(np.abs(target).max()) or 1.0
+    deviations = []
+    for name, model in named.items():
+        predicted = predicted_numbers(name, cross_val_predict(seeded(model, seed), X, target, cv=folds), n)
+        with np.errstate(over="ignore"):
+            deviations.append(unit * float(np.sqrt(np.mean(((target - predicted) / unit) ** 2))))
+    largest = 3.0 * max(deviations)
+    cap = largest * largest
+    if not 0 < cap < math.inf:
+        raise ValueError(
+            f"The largest cross-validated residual standard deviation is {max(deviations):.3g}, whose square is no "
+            "cap: give a positive number in the units of y^2."
+        )
+    return cap

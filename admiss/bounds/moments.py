@@ -20,7 +20,6 @@ If M depends on X or y, the moments of the observed rows of a pattern are not th
 about such data.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,20 +27,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive
-from admiss.bounds.counts import ClassLike, all_patterns, read_class
-from admiss.bounds.design_moments import Design, design_of
-from admiss.bounds.missing_law import MissingLaw, read_missing
+from admiss.bounds.counts import ClassLike, read_class
+from admiss.bounds.design_moments import BATCH, DEPENDENT, design_of
+from admiss.bounds.setting import MissingLaw, read_missing
 from admiss.laws import Law
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import FloatArray
 
-# Largest number of features with missing values whose patterns are enumerated.
+# Largest number of features with missing values whose patterns are all summed: 2^15 of them take .3 s.
 ENUMERATED = 15
-# Number of drawn patterns beyond that, and the most numbers that their residual covariances may have.
-DRAWS, DRAWN_NUMBERS = 10_000, 10**7
-# A residual variance below this share of the variance is 0.
-NO_VARIANCE = 1e-11
-# Number of patterns at a time.
-BATCH = 2048
 INDEPENDENCE = "no statement about data in which M depends on X or y"
 
 
@@ -76,7 +69,7 @@ def moment_bias(
     missing: Any,
     beta: Any = None,
     d: int | None = None,
-    draws: int = DRAWS,
+    draws: int = 10_000,
     random_state: Any = 0,
 ) -> MomentBias:
     """The bias of a class over the best pattern-wise linear predictor, by second moments.
@@ -89,7 +82,7 @@ def moment_bias(
         Of the features as they enter the model; those of estimators of this package are centred, their mean is 0. A law
         fitted by :mod:`admiss.laws` stands for its centred features, and the result is labelled an estimate.
     missing : float, array or mechanism
-        The law of M, see ``bias_bound``. M must be independent of (X, y).
+        The law of M, see ``BoundSetting``. M must be independent of (X, y).
     beta : array of shape (d,), optional
         Slopes of the best linear predictor of y from X; by default those of the largest bias with Var(beta'X) = 1.
     d : int, optional
@@ -108,24 +101,26 @@ def moment_bias(
     0.0042
     0.0002
     """
-    given = read_moments(moments, d)
-    law = _read_law(missing, len(given.mean))
-    adaptivity = read_class(adaptivity, len(given.mean))
+    features = read_moments(moments, d)
+    law = _read_law(missing, len(features.mean))
+    adaptivity = read_class(adaptivity, len(features.mean))
     rng = check_random_state(random_state)
     if type(adaptivity) is FullyAdaptive:
-        slopes = given.slopes(beta, given.correlation)
-        return MomentBias(0.0, 0.0, slopes / given.scale, moment_note(moments, beta))
-    R, drawn = _pattern_wise(given.correlation, law, draws, rng)
-    design = given.design(adaptivity, law)
-    B = design.unexplained(given.correlation) - R
-    slopes = given.slopes(beta, B)
-    value, error = float(slopes @ B @ slopes), 0.0
+        slopes = features.slopes(beta, features.correlation)
+        return MomentBias(0.0, 0.0, slopes / features.scale, _note(moments, beta))
+    R, drawn = _pattern_wise(features.correlation, law, draws, rng)
+    design = design_of(adaptivity, features.mean, features.correlation, law)
+    B = design.unexplained(features.correlation) - R
+    slopes = features.slopes(beta, B)
+    value = float(slopes @ B @ slopes)
+    error = 0.0
     if drawn is not None:
         patterns, residuals = drawn
-        excess = design.unexplained_at(patterns.astype(float), given.correlation, slopes)
+        excess = design.unexplained_at(patterns, features.correlation, slopes)
         excess -= np.einsum("i,kij,j->k", slopes, residuals, slopes)
-        value, error = float(excess.mean()), float(excess.std(ddof=1) / np.sqrt(len(excess)))
-    return MomentBias(value, error, slopes / given.scale, moment_note(moments, beta, error))
+        value = float(excess.mean())
+        error = float(excess.std(ddof=1) / np.sqrt(len(excess)))
+    return MomentBias(value, error, slopes / features.scale, _note(moments, beta, error))
 
 
 def moment_gain(poor: ClassLike, rich: ClassLike, moments: Any, *, missing: Any, beta: Any = None) -> float:
@@ -145,26 +140,27 @@ def moment_gain(poor: ClassLike, rich: ClassLike, moments: Any, *, missing: Any,
     >>> round(moment_gain("static", "affine", (np.zeros(10), C), missing=0.3, beta=slopes), 4)
     0.3915
     """
-    given = read_moments(moments)
-    law = _read_law(missing, len(given.mean))
-    U_poor, U_rich = (_risk(read_class(F, len(given.mean)), given, law) for F in (poor, rich))
-    slopes = given.slopes(beta, U_poor - U_rich)
+    features = read_moments(moments)
+    law = _read_law(missing, len(features.mean))
+    U_poor, U_rich = (_risk(read_class(F, len(features.mean)), features, law) for F in (poor, rich))
+    slopes = features.slopes(beta, U_poor - U_rich)
     return float(slopes @ (U_poor - U_rich) @ slopes)
 
 
-def best_risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw, beta: FloatArray) -> float:
+def best_risk(adaptivity: Adaptivity, features: "Moments", law: MissingLaw, beta: FloatArray) -> float:
     """What the best member of a class leaves of beta'X unexplained."""
-    slopes = given.slopes(beta, given.correlation)
-    return float(slopes @ _risk(adaptivity, given, law) @ slopes)
+    slopes = features.slopes(beta, features.correlation)
+    return float(slopes @ _risk(adaptivity, features, law) @ slopes)
 
 
-def _risk(adaptivity: Adaptivity, given: "Moments", law: MissingLaw) -> FloatArray:
+def _risk(adaptivity: Adaptivity, features: "Moments", law: MissingLaw) -> FloatArray:
+    """U of a class, E R(M) for the fully adaptive one."""
     if type(adaptivity) is FullyAdaptive:
-        return _pattern_wise(given.correlation, law, DRAWS, np.random.RandomState(0))[0]
-    return given.design(adaptivity, law).unexplained(given.correlation)
+        return _pattern_wise(features.correlation, law, 10_000, np.random.RandomState(0))[0]
+    return design_of(adaptivity, features.mean, features.correlation, law).unexplained(features.correlation)
 
 
-def moment_note(moments: Any, beta: Any, error: float = 0.0) -> str:
+def _note(moments: Any, beta: Any, error: float = 0.0) -> str:
     """The meaning of a bias by second moments, in words."""
     source = "an estimate by second moments of a sample" if isinstance(moments, Law) else "by the given second moments"
     slopes = "the worst slopes with Var(beta'X) = 1" if beta is None else "the given slopes"
@@ -180,17 +176,13 @@ class Moments:
     correlation: FloatArray
     scale: FloatArray
 
-    def design(self, adaptivity: Adaptivity, law: MissingLaw) -> Design:
-        """The design of a class."""
-        return design_of(adaptivity, self.mean, self.correlation, law)
-
     def slopes(self, beta: Any, B: FloatArray) -> FloatArray:
         """The given slopes, or those of unit variance that maximise b'B b, of standardised features."""
         if beta is None:
             values, vectors = np.linalg.eigh(self.correlation)
-            kept = values > NO_VARIANCE * len(values)
-            T = vectors[:, kept] / np.sqrt(values[kept])
-            return np.asarray(T @ np.linalg.eigh(T.T @ B @ T)[1][:, -1]) if kept.any() else np.zeros(len(B))
+            varies = values > DEPENDENT * len(values)
+            T = vectors[:, varies] / np.sqrt(values[varies])
+            return np.asarray(T @ np.linalg.eigh(T.T @ B @ T)[1][:, -1]) if varies.any() else np.zeros(len(B))
         slopes = np.asarray(beta, dtype=float)
         if slopes.shape != self.mean.shape or not np.isfinite(slopes).all():
             raise ValueError(f"beta must be {len(self.mean)} finite slopes, one for each feature.")
@@ -230,38 +222,28 @@ def _read_law(missing: Any, d: int) -> MissingLaw:
 
 def _pattern_wise(
     C: FloatArray, law: MissingLaw, draws: int, rng: np.random.RandomState
-) -> tuple[FloatArray, tuple[BoolArray, FloatArray] | None]:
+) -> tuple[FloatArray, tuple[FloatArray, FloatArray] | None]:
     """E R(M); patterns and their R(m) if they were drawn."""
-    if law.rates is None:
-        assert law.patterns is not None
-        weights, missing = law.probabilities, law.patterns.astype(bool)
-    else:
-        bits = np.flatnonzero((law.rates > 0) & (law.rates < 1))
-        if len(bits) > ENUMERATED:
-            rows = max(2, min(draws, DRAWN_NUMBERS // C.size))
-            patterns = rng.uniform(size=(rows, len(C))) < law.rates
-            residuals = np.concatenate(list(_residuals(C, patterns)))
-            return residuals.mean(axis=0), (patterns, residuals)
-        on_bits = all_patterns(len(bits))
-        weights = np.where(on_bits == 1, law.rates[bits], 1 - law.rates[bits]).prod(axis=1)
-        missing = np.tile(law.rates == 1, (len(on_bits), 1))
-        missing[:, bits] = on_bits == 1
-    assert weights is not None
-    total, start = np.zeros(C.shape), 0
-    for batch in _residuals(C, missing):
-        total += np.tensordot(weights[start : start + len(batch)], batch, axes=1)
-        start += len(batch)
+    if law.rates is not None and np.sum((law.rates > 0) & (law.rates < 1)) > ENUMERATED:
+        rows = max(2, min(draws, 10**7 // C.size))  # residual covariances of at most 80 MB
+        patterns = (rng.uniform(size=(rows, len(C))) < law.rates).astype(float)
+        residuals = np.concatenate([_residuals(C, patterns[k : k + BATCH]) for k in range(0, rows, BATCH)])
+        return residuals.mean(axis=0), (patterns, residuals)
+    patterns, weights = law.enumerated()
+    total = np.zeros(C.shape)
+    for k in range(0, len(patterns), BATCH):
+        total += np.tensordot(weights[k : k + BATCH], _residuals(C, patterns[k : k + BATCH]), axes=1)
     return total, None
 
 
-def _residuals(C: FloatArray, missing: BoolArray) -> Iterator[FloatArray]:
-    """R(m) for each row of the patterns, in batches."""
-    for start in range(0, len(missing), BATCH):
-        observed = ~missing[start : start + BATCH]
-        R = np.tile(C, (len(observed), 1, 1))
-        for k in range(len(C)):
-            used = observed[:, k] & (R[:, k, k] > NO_VARIANCE * C[k, k])
-            column = R[used, :, k]
-            R[used] -= column[:, :, None] * (column / R[used, k, k][:, None])[:, None, :]
-            R[observed[:, k], k, :] = R[observed[:, k], :, k] = 0.0
-        yield R
+def _residuals(C: FloatArray, patterns: FloatArray) -> FloatArray:
+    """R(m) for each pattern."""
+    R = np.tile(C, (len(patterns), 1, 1))
+    for k in range(len(C)):
+        observed = patterns[:, k] == 0
+        used = observed & (R[:, k, k] > DEPENDENT * C[k, k])
+        column = R[used, :, k]
+        R[used] -= column[:, :, None] * (column / R[used, k, k][:, None])[:, None, :]
+        R[observed, k, :] = 0.0
+        R[observed, :, k] = 0.0
+    return R

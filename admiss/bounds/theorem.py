@@ -1,4 +1,4 @@
-"""Theorem 1: a bound on the risk of truncated least squares over an adaptivity class.
+"""Theorem 1: a bound on the risk of truncated least squares over an adaptivity class, and classes ranked by it.
 
 Let the noise have variance sigma^2 and the truth be fully adaptive, with |f*| <= L for all x in a box that contains 0
 (for b(F); the rest needs it on the data only, as in Assumption 2.1). The least squares estimate f_n over the class F
@@ -11,30 +11,42 @@ with a universal constant c > 0 (Gyorfi, Kohler, Krzyzak and Walk 2002, Theorem 
 
 * c is universal but unknown. With c = 1 the numbers compare classes with each other; they do not certify a risk.
 * The theorem is about least squares without a penalty. It does not apply to models with lambda > 0.
-* The largest b(F) over all truths with this L is between the two sides of ``two_sided``. Where the lower one is L^2 / 2
+* The largest b(F) over all truths with this L is between the two sides in ``bias``. Where the lower one is L^2 / 2
   or more, 8 b(F) alone reaches 4 L^2 for some truth: no bound of this form from L and the law of M can be of use.
 * Truncation alone bounds the risk by sigma^2 + 4 L^2, since f* and T_L f_n are both in [-L, L]. A larger bound is
   vacuous.
 
 The estimation part is a product of possibly huge (p) and tiny (1/n) numbers; it is computed in logarithms.
+
+*Crossovers.* The bounds of two classes differ in b(F) and p(F) only. With p the larger count, q the smaller one and
+kappa the factor c max{sigma^2, L^2}, the richer class has the smaller bound if
+
+    (1 + log n) / n <= r,     r = 8 (b_q - b_p) / (kappa (p - q)).
+
+The left side decreases from 1 at n = 1 to 0. So the richer class never wins if r <= 0, always if r >= 1, and otherwise
+for all n above the root: with u = 1 + log n >= 1 the equation reads -u e^(-u) = -r / e, and
+
+    u = -W_(-1)(-r / e),     n = u / r
+
+with the branch W_(-1) <= -1 of Lambert's function, since -u <= -1.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import lambertw
 
-from admiss.adaptivity import Adaptivity, FullyAdaptive
-from admiss.bounds.bias import Bias, Estimated, bias_bound, bias_sides, exp_or_inf, not_negative, positive
-from admiss.bounds.counts import ClassLike, class_name, coefficient_count, read_class
-from admiss.bounds.missing_law import read_missing
-from admiss.bounds.moments import INDEPENDENCE, moment_bias
+from admiss.bounds.bias import AS_PRINTED, ESTIMATED, GIVEN, bias_of, exp_or_inf
+from admiss.bounds.counts import ClassLike, class_name, coefficient_count, hierarchy, read_class
+from admiss.bounds.moments import INDEPENDENCE, moment_gain
+from admiss.bounds.setting import BoundSetting, takes_setting
+from admiss.terminal.table import Table
 
-CONSTANTS = ("proved", "paper")
-AS_PRINTED = "as printed, not a bound"
-GIVEN, ESTIMATED = "given as a number", "an estimate"
-EXACT = "exact"
+# Largest order of the polynomials compared by default.
+LARGEST_ORDER = 10
 
 
 @dataclass(frozen=True)
@@ -92,10 +104,12 @@ class Bound:
     @property
     def caveat(self) -> str:
         """Why it is not a bound even for the right c: an ingredient is as printed, given, estimated or too low."""
-        rules = (self.bias_rule, self.constant_rule)
-        if any(AS_PRINTED in rule for rule in rules):
+        rules = f"{self.bias_rule}, {self.constant_rule}"
+        if AS_PRINTED in rules:
             return AS_PRINTED
-        if any(word in rule for rule in rules for word in (GIVEN, ESTIMATED, INDEPENDENCE)):
+        if INDEPENDENCE in rules:
+            return "b(F) by second moments, M independent of (X, y), not a bound"
+        if GIVEN in rules or ESTIMATED in rules:
             return "given numbers or an estimate, not a bound"
         return "counted without the intercept, not a bound" if self.count == "table" else ""
 
@@ -136,53 +150,23 @@ class Bound:
         return "\n".join(f"{name:<11} {value}" for name, value in rows.items())
 
 
-def generalization_bound(
-    n: float,
-    d: int,
-    adaptivity: ClassLike,
-    sigma2: float,
-    L: float,
-    c: float = 1.0,
-    bias: Bias = "proved",
-    constant: str | float = "proved",
-    count: str = "effective",
-    missing: Any = None,
-    *,
-    adaptive_intercept: bool = True,
-    moments: Any = None,
-    beta: Any = None,
-) -> Bound:
+@takes_setting("n", "d", "adaptivity", "sigma2", "L", "c", "bias", "constant", "count", "missing")
+def generalization_bound(setting: BoundSetting, n: float, adaptivity: ClassLike) -> Bound:
     """The bound of Theorem 1 for a class.
 
     Parameters
     ----------
+    setting : BoundSetting
+        Features, noise, L, the law of M, and where b(F), p(F) and the factor come from. With the proved bias the
+        largest bias of all truths is printed from both sides.
     n : float
         Rows, at least 1.
-    d : int
-        Features.
     adaptivity : str, ("polynomial", t) or Adaptivity
         The class.
-    sigma2 : float
-        Variance of the noise.
-    L : float
-        Bound on |f*|, at which predictions are truncated. For the proved bias it must hold for all x in a box that
-        contains 0, which is stronger than a bound on the data if features are strongly correlated.
-    c : float
-        The constant of the theorem. It is unknown; 1 serves to compare classes.
-    bias : {"proved", "paper", "moments"}, float or Estimate
-        b(F), see ``bias_bound``. With the proved one the largest bias of all truths is printed from both sides.
-    constant : {"proved", "paper"} or float
-        max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
-    count : {"effective", "table"}
-        p(F), see ``coefficient_count``.
-    missing : float, array, mechanism or None
-        The law of M, see ``bias_bound``; the worst case by default.
-    adaptive_intercept, moments, beta
-        As in ``bias_bound``.
 
     Examples
     --------
-    >>> print(generalization_bound(10_000, 5, "affine", sigma2=1.0, L=2.0, missing=0.01))
+    >>> print(generalization_bound(BoundSetting(d=5, sigma2=1.0, L=2.0, missing=0.01), 10_000, "affine"))
     class       affine, p(F) = 31 (effective count), d = 5, n = 10000
     noise       1
     bias        0.522079 (proved, law of M: independent of each other and of X, as given)
@@ -193,77 +177,48 @@ def generalization_bound(
     note        c is universal but unknown: this compares classes and does not certify a risk
                 about least squares without a penalty, truncated at +-L; |f*| <= L on a box of x that contains 0
     """
-    log_n = log_rows(n)
-    adaptivity = read_class(adaptivity, d)
-    noise, L, c = not_negative("sigma2", sigma2), positive("L", L), positive("c", c)
-    factor, constant_rule = read_constant(constant, noise, L)
-    p = coefficient_count(adaptivity, d, count, n)
-    d = int(d)
-    b, lower, rule = _bias(adaptivity, d, L, bias, missing, adaptive_intercept, moments, beta)
-    estimation = exp_or_inf(math.log(c) + math.log(factor) + math.log1p(log_n) - log_n + math.log(p))
-    total = noise + 8 * b + estimation
+    log_n = _log_rows(n)
+    adaptivity = read_class(adaptivity, setting.d)
+    p = coefficient_count(adaptivity, setting.d, setting.count, n)
+    b = bias_of(setting, adaptivity)
+    factor, constant_rule = estimation_factor(setting)
+    estimation = exp_or_inf(math.log(setting.c) + math.log(factor) + math.log1p(log_n) - log_n + math.log(p))
+    total = setting.sigma2 + 8 * b.value + estimation
     return Bound(
         name=class_name(adaptivity),
         n=n,
-        d=d,
-        noise=noise,
-        bias=8 * b,
+        d=setting.d,
+        noise=setting.sigma2,
+        bias=8 * b.value,
         estimation=estimation,
         total=total,
-        vacuous=total > noise + 4 * L * L,
+        vacuous=total > setting.truncation,
         p=p,
-        L=L,
-        c=c,
-        bias_rule=rule,
+        L=setting.L,
+        c=setting.c,
+        bias_rule=b.source,
         constant_rule=constant_rule,
-        count=count,
-        lower_bias=lower,
+        count=setting.count,
+        lower_bias=None if b.lower is None else 8 * b.lower,
     )
 
 
-def log_rows(n: Any) -> float:
+def _log_rows(n: Any) -> float:
     """The logarithm of a number of rows, which may be larger than any float."""
     if not isinstance(n, int | float | np.integer | np.floating) or isinstance(n, bool) or not 1 <= n < math.inf:
         raise ValueError(f"n must be a finite number of rows, at least 1, not {n!r}.")
     return math.log(n)
 
 
-def read_constant(constant: str | float, sigma2: float, L: float) -> tuple[float, str]:
+def estimation_factor(setting: BoundSetting) -> tuple[float, str]:
     """The factor of the estimation part, and its source in words."""
-    if isinstance(constant, str) and constant in CONSTANTS:
-        largest, text = (L * L, "L^2") if constant == "proved" else (L, "L")
-        factor = max(sigma2, largest)
-        rule = "proved" if constant == "proved" else AS_PRINTED
-        return factor, f"factor max{{sigma^2, {text}}} = {factor:g}, {rule}"
-    if isinstance(constant, str):
-        raise ValueError(f"constant must be 'proved', 'paper' or a positive number, not {constant!r}.")
-    return positive("constant", constant), f"factor {GIVEN}"
-
-
-def _bias(
-    adaptivity: Adaptivity,
-    d: int,
-    L: float,
-    bias: Bias,
-    missing: Any,
-    adaptive_intercept: bool,
-    moments: Any,
-    beta: Any,
-) -> tuple[float, float | None, str]:
-    """b(F), 8 times its lower side over all truths if known, and its source in words."""
-    if bias == "moments":
-        found = moment_bias(adaptivity, moments, missing=missing, beta=beta, d=d)
-        return max(0.0, found.value), None, found.note
-    b = bias_bound(adaptivity, d, L, bias=bias, missing=missing, adaptive_intercept=adaptive_intercept)
-    if isinstance(bias, Estimated):
-        return b, None, f"{ESTIMATED}, standard error {8 * bias.standard_error:.2g}"
-    if bias == "proved":
-        law = read_missing(missing, d)
-        lower = bias_sides(adaptivity, d, L, law, adaptive_intercept).lower
-        return b, None if lower is None else 8 * lower, f"proved, law of M: {law.text}" if b else EXACT
-    if bias == "paper":
-        return b, None, EXACT if type(adaptivity) is FullyAdaptive else AS_PRINTED
-    return b, None, GIVEN
+    if setting.constant == "proved":
+        factor = max(setting.sigma2, setting.L * setting.L)
+        return factor, f"factor max{{sigma^2, L^2}} = {factor:g}, proved"
+    if setting.constant == "paper":
+        factor = max(setting.sigma2, setting.L)
+        return factor, f"factor max{{sigma^2, L}} = {factor:g}, {AS_PRINTED}"
+    return float(setting.constant), f"factor {GIVEN}"
 
 
 def short(number: float) -> str:
@@ -278,3 +233,128 @@ def short(number: float) -> str:
         return f"{number:.10g}"
     exponent = math.floor(math.log10(number))
     return f"{10 ** (math.log10(number) - exponent):.2f}e+{exponent}"
+
+
+@takes_setting("a", "b", "d", "sigma2", "L", "c")
+def crossover(setting: BoundSetting, a: ClassLike, b: ClassLike) -> float | None:
+    """The sample size above which the richer of two classes has the smaller bound.
+
+    Parameters
+    ----------
+    setting : BoundSetting
+        As in ``generalization_bound``; its ``bias`` may be a pair. With the moments and slopes of y, the gain of one
+        class over the other is exact, without a sum over patterns.
+    a, b : str, ("polynomial", t) or Adaptivity
+        The classes, in any order.
+
+    Returns
+    -------
+    float or None
+        1.0 if it always has, None if it never has, infinity if n exceeds the largest float.
+
+    Examples
+    --------
+    >>> round(crossover(BoundSetting(d=5, sigma2=1.0, L=2.0, missing=0.01), "static", "affine"), 1)
+    86.1
+    >>> print(crossover(BoundSetting(d=5, sigma2=1.0, L=2.0), "static", "affine"))
+    None
+    """
+    classes = [read_class(a, setting.d), read_class(b, setting.d)]
+    counts = [coefficient_count(adaptivity, setting.d, setting.count) for adaptivity in classes]
+    if isinstance(setting.bias, str) and setting.bias == "moments" and setting.beta is not None:
+        # only the difference matters
+        gain = moment_gain(classes[0], classes[1], setting.moments, missing=setting.missing, beta=setting.beta)
+        biases = [max(0.0, gain), max(0.0, -gain)]
+    else:
+        biases = [bias_of(own, F).value for own, F in zip(setting.for_each(2), classes, strict=True)]
+    (q, b_q), (p, b_p) = sorted(zip(counts, biases, strict=True), key=lambda pair: (pair[0], -pair[1]))
+    if not b_q > b_p:
+        return None
+    if p == q or b_q == math.inf:
+        return 1.0
+    log_kappa = math.log(setting.c) + math.log(estimation_factor(setting)[0])
+    log_r = math.log(8.0) + math.log(b_q - b_p) - log_kappa - math.log(p - q)
+    if log_r >= 0.0:
+        return 1.0
+    if log_r < -703.0:  # n = u / r with u > 700 exceeds the largest float
+        return math.inf
+    r = math.exp(log_r)
+    return float(-lambertw(-r / math.e, -1).real / r)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The bounds of several classes, smallest first.
+
+    Attributes
+    ----------
+    ranking : tuple of Bound
+        The bound of each class.
+    """
+
+    ranking: tuple[Bound, ...]
+
+    @property
+    def best(self) -> Bound:
+        """The smallest bound."""
+        return self.ranking[0]
+
+    @property
+    def table(self) -> Table:
+        """The ranking as a table."""
+        columns: dict[str, list[Any]] = {
+            "class": [bound.name for bound in self.ranking],
+            "p": [float(bound.p) if bound.p < 2**1023 else math.inf for bound in self.ranking],
+        }
+        for name in ("noise", "bias", "estimation", "total", "vacuous"):
+            columns[name] = [getattr(bound, name) for bound in self.ranking]
+        return Table(**columns)
+
+    def __str__(self) -> str:
+        best = self.best
+        verdict = (
+            f"smallest bound: {best.name}, c = {best.c:g}; c is unknown, so this ranks classes and does not certify"
+        )
+        caveats = sorted({bound.caveat for bound in self.ranking} - {""})
+        if caveats:
+            verdict += f"\n{'; '.join(caveats)}"
+        if best.unknowable:
+            verdict += "\nthe bias of the best class cannot be known from L and p"
+        if best.vacuous:
+            verdict += "\nall bounds are above the one by truncation alone: they say nothing at this n"
+        return f"{self.table!r}\n{verdict}"
+
+
+@takes_setting("n", "d", "sigma2", "L", "classes", "c")
+def recommend(setting: BoundSetting, n: float, classes: Sequence[ClassLike] | None = None) -> Recommendation:
+    """Classes ranked by their bounds at n rows.
+
+    Parameters
+    ----------
+    setting : BoundSetting
+        As in ``generalization_bound``; its ``bias`` may have one entry for each of ``classes``, for instance as
+        returned by ``estimate_bias``.
+    n : float
+        Rows, at least 1.
+    classes : sequence of classes, optional
+        Static, affine intercept, affine, the orders 2 to 10 (at most d) and fully adaptive by default.
+
+    Examples
+    --------
+    >>> print(recommend(BoundSetting(d=3, sigma2=1.0, L=1.0, missing=0.05), 10_000))
+    class              p  noise      bias  estimation    total  vacuous
+    order 3           20      1         0   0.0204207  1.02042  False
+    fully adaptive    20      1         0   0.0204207  1.02042  False
+    order 2           19      1  0.054872   0.0193996  1.07427  False
+    affine            13      1  0.921272   0.0132734  1.93455  False
+    static             4      1   5.48127  0.00408414  6.48536  True
+    affine intercept   7      1   5.48127  0.00714724  6.48842  True
+    smallest bound: order 3, c = 1; c is unknown, so this ranks classes and does not certify
+    """
+    candidates = hierarchy(setting.d, min(setting.d, LARGEST_ORDER)) if classes is None else list(classes)
+    if not candidates:
+        raise ValueError("There is no class to recommend: give at least one.")
+    bounds = [
+        generalization_bound(own, n, F) for own, F in zip(setting.for_each(len(candidates)), candidates, strict=True)
+    ]
+    return Recommendation(tuple(sorted(bounds, key=lambda bound: (bound.total, bound.p))))

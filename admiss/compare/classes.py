@@ -113,7 +113,7 @@ def compare_classes(
     >>> [str(name) for name in table["class"]], [int(p) for p in table["p(F)"]], bool(table["R2"][1] > table["R2"][0])
     (['static', 'affine_intercept'], [5, 9], True)
     """
-    from admiss.bounds.bias import not_negative, positive  # here to keep the import of admiss fast
+    from admiss.bounds.setting import not_negative, positive  # here to keep the import of admiss fast
     from admiss.compare.theory import noise_or_none, theory_of
 
     reader = BaseEstimator()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
-from admiss.bounds import bias_bound, coefficient_count, estimate_noise, generalization_bound
+from admiss.bounds import BoundSetting, bias_bound, coefficient_count, estimate_noise, generalization_bound
 from admiss.bounds.counts import ALL_PATTERNS, contains_polynomials
 from admiss.estimator.notices import silence
 from formulations.arrays import FloatArray
@@ -51,7 +51,7 @@ def theory_of(entry: Any, X: FloatArray, noise: float | None, L: float) -> tuple
     p, bias = _count(entry, d, n), _bias(entry, X, L)
     if noise is None or math.isnan(p + bias):
         return p, math.nan, "-"
-    bound = generalization_bound(n, d, entry, noise, L, bias=bias)
+    bound = generalization_bound(BoundSetting(d, noise, L, bias=bias), n, entry)
     return p, bound.total, "yes" if bound.vacuous else "no"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds import bias_bound, coefficient_count, generalization_bound
+from admiss.bounds import BoundSetting, bias_bound, coefficient_count, generalization_bound
 from admiss.bounds.counts import NONLINEAR_ROWS, dense
 from admiss.linear.cv import AdaptiveRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier
@@ -174,7 +174,8 @@ def check_bounds(adaptivity: Adaptivity) -> None:
         require(p == rank, f"{wrong} {advice}")
     else:
         require(p >= rank, f"{wrong} n_coefficients must be an upper bound of it")
-    few, many = (generalization_bound(n, X.shape[1], adaptivity, sigma2=1.0, L=1.0, bias=0.5) for n in (1e3, 1e6))
+    setting = BoundSetting(X.shape[1], sigma2=1.0, L=1.0, bias=0.5)
+    few, many = (generalization_bound(setting, n, adaptivity) for n in (1e3, 1e6))
     expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * coefficient_count(adaptivity, X.shape[1], n=1e3)
     wrong = "the bound of Theorem 1 does not use p(F): leave it to the basis"
     require(np.isclose(few.total, expected) and many.total < few.total, wrong)

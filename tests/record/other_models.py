@@ -64,7 +64,7 @@ def verified(model: Any) -> Facts:
 
 def bound_of(adaptivity: Any, **settings: Any) -> Facts:
     """A bound of the theorem, with its parts."""
-    found = bounds.generalization_bound(1000, 4, adaptivity, 1.0, 3.0, **settings)
+    found = bounds.generalization_bound(bounds.BoundSetting(4, 1.0, 3.0, **settings), 1000, adaptivity)
     return {"bias": found.bias, "estimation": found.estimation, "total": found.total, "p": found.p}
 
 
@@ -92,8 +92,8 @@ def bounds_of_moments() -> Facts:
     return {
         "biases": [bounds.moment_bias(name, moments, missing=0.3, beta=np.ones(4)).value for name in CLASSES],
         "gain": bounds.moment_gain("static", "affine", moments, missing=0.3, beta=np.ones(4)),
-        "crossover": bounds.crossover("static", "affine", 4, 1.0, 3.0, missing=0.01),
-        "ranking": [entry.name for entry in bounds.recommend(1000, 4, 1.0, 3.0).ranking],
+        "crossover": bounds.crossover(bounds.BoundSetting(4, 1.0, 3.0, missing=0.01), "static", "affine"),
+        "ranking": [entry.name for entry in bounds.recommend(bounds.BoundSetting(4, 1.0, 3.0), 1000).ranking],
         "counts": [bounds.coefficient_count(name, 4) for name in CLASSES],
     }
 

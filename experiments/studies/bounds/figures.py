@@ -7,7 +7,8 @@ import polars as pl
 
 from admiss.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, STYLES
 from admiss.study.report.drawing import Drawing, legend, panels
-from experiments.studies.bounds.measures import HALVES, KINDS, SIZES, Record
+from experiments.studies.bounds.measures import HALVES, SIZES, Record
+from experiments.studies.bounds.population import KINDS
 from experiments.studies.bounds.tables import COLUMNS, by_class, chosen_constant, measured, paper_rows
 
 BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "frameon": False}

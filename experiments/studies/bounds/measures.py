@@ -21,15 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import bias_bound
-from admiss.bounds.counts import class_name, coefficient_count, read_class
-from admiss.bounds.taylor import draw_truth
-from admiss.bounds.theorem import generalization_bound
+from admiss.bounds import BoundSetting, bias_bound, coefficient_count, generalization_bound
+from admiss.bounds.counts import class_name, read_class
 from admiss.study import Method, Scores
 from experiments.studies.bounds import population as populations
+from experiments.studies.bounds.population import KINDS
 from formulations.arrays import FloatArray
 
-KINDS = ("gaussian", "signs", "parity")
 HALVES = ("choose", "check")
 # Least squares is worst if n is about p(F): both halves have sizes near each count.
 SIZES = {"choose": (4, 8, 24, 64, 192, 512, 2048), "check": (6, 16, 48, 128, 256, 1024, 4096)}
@@ -108,7 +106,7 @@ class Samples:
         d = self.recipe.d
         W = np.zeros((2**d, d + 1, len(self.kinds)))
         for k, kind in enumerate(self.kinds):
-            W[:, 1:, k] = draw_truth(kind, d, 1.0, random_state=int(rng.integers(2**31))).T
+            W[:, 1:, k] = populations.draw_truth(kind, d, 1.0, random_state=int(rng.integers(2**31))).T
         return W * self.source.observed[:, :, None]
 
 
@@ -184,7 +182,8 @@ class Record:
 @cache
 def unit(n: int, sigma2: float, L: float, constant: str) -> float:
     """The estimation part of the bound for one coefficient, at c = 1."""
-    return generalization_bound(n, 1, "static", sigma2, L, bias=0.0, constant=constant, count="table").estimation
+    setting = BoundSetting(1, sigma2, L, bias=0.0, constant=constant, count="table")
+    return generalization_bound(setting, n, "static").estimation
 
 
 def read(cell: Mapping[str, Any]) -> Iterator[Record]:
@@ -230,7 +229,10 @@ class DrawnTruths:
         """Make the rates of missing values and the weights of the truths of each kind."""
         rng = np.random.default_rng([self.d, BIAS_LAWS.index(self.law)])
         weights = {
-            kind: [draw_truth(kind, self.d, 1.0, random_state=int(rng.integers(2**31))) for _ in range(self.truths)]
+            kind: [
+                populations.draw_truth(kind, self.d, 1.0, random_state=int(rng.integers(2**31)))
+                for _ in range(self.truths)
+            ]
             for kind in KINDS
         }
         return {"rates": populations.RATES[self.law](self.d), "weights": weights}

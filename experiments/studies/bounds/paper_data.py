@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-from admiss.bounds.bias import bias_bound, bias_sides
+from admiss.bounds import BoundSetting, bias_bound, moment_bias
+from admiss.bounds.bias import bias_sides
 from admiss.bounds.counts import all_patterns, read_class
-from admiss.bounds.missing_law import read_missing
-from admiss.bounds.moments import moment_bias
 from admiss.datasets import SyntheticData, paper_instance
 from admiss.patterns import PatternTable
 from admiss.study import Scores
@@ -76,12 +75,13 @@ def bounds_on_paper_data(data: SyntheticData, seed: int) -> Scores:
     truth = PatternWise(mean, covariance, beta, float(y.mean()))
     best = truth.predict(test)
     L = {"data": float(np.abs(np.concatenate([truth.predict(X), best])).max()), "box": truth.range_on_box(full)}
+    setting = BoundSetting(d, sigma2=0.0, L=L["box"], missing=rates)
     columns: dict[str, list[float]] = {}
     for t in range(d + 1):
         F = read_class(("polynomial", t), d)
-        sides = bias_sides(F, d, L["box"], read_missing(rates, d))
+        lower, upper = bias_sides(setting, F)
         printed = bias_bound(F, d, L["data"], bias="paper")
-        row: dict[str, Any] = {"printed": printed, "lower": sides.lower, "upper": sides.upper}
+        row: dict[str, Any] = {"printed": printed, "lower": lower, "upper": upper}
         if t <= FITTED:
             row["moments"] = moment_bias(F, (mean, covariance), missing=rates, beta=beta).value
             predicted, losses = _least_squares(F, X, data.y_train, test)

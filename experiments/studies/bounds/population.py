@@ -12,6 +12,12 @@ and of u. Given x, the pattern M has one of these laws:
 
 A function that is linear within patterns is the array W of shape (patterns, d + 1, functions) of its weights, of which
 those of missing features are 0; entry 0 is the intercept. Patterns are those of ``all_patterns(d)``.
+
+A truth is a matrix w of shape (d, 2^d), w_j(m) for all patterns m, with 0 where m_j = 1, and
+
+    f*(x, m) = sum_j w_j(m) (1 - m_j) x_j,     L = max_m sum_j |w_j(m)|,
+
+with L the largest |f*| over the box x in [-1, 1]^d.
 """
 
 from collections.abc import Callable
@@ -19,11 +25,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import qmc
+from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity
-from admiss.bounds.counts import all_patterns
-from formulations.arrays import FloatArray, IntArray
+from admiss.bounds.counts import all_patterns, dense
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
+# Kinds of truths.
+KINDS = ("gaussian", "signs", "parity")
 # Number of points u: inside the box, or its corner.
 MAGNITUDES = {"box": 8, "corners": 1}
 # Singular values below this share of the largest count as 0.
@@ -39,6 +48,45 @@ RATES: dict[str, Callable[[int], FloatArray]] = {
     "self-masked": lambda d: np.full(d, 0.5),
 }
 LAWS = (*RATES, "drop-out")
+
+
+def parity_truth(d: int, j: int = 0, L: float = 1.0, over: BoolArray | None = None) -> FloatArray:
+    """The truth w_j(m) = L prod_k (1 - 2 m_k) over the other features, or those in a mask; other weights are 0.
+
+    Examples
+    --------
+    >>> parity_truth(2).tolist()
+    [[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+    used = np.arange(d) != j
+    if over is not None:
+        used &= over
+    weights = np.zeros((d, 2**d))
+    weights[j] = L * (1 - 2 * all_patterns(d)[:, used]).prod(axis=1)
+    return _observed_only(weights)
+
+
+def draw_truth(kind: str, d: int, L: float, random_state: int | np.random.RandomState) -> FloatArray:
+    """A random truth of d features whose largest |f*| over the box is L.
+
+    Gaussian: independent normal weights. Signs: independent signs, with |f*| up to L on every pattern. Parity: for a
+    random feature, a parity of all other features or, with probability 1/2, of a random subset.
+    """
+    rng = check_random_state(random_state)
+    if kind == "parity":
+        j = int(rng.randint(d))
+        over = rng.uniform(size=d) < 0.5 if rng.uniform() < 0.5 else None
+        return float(rng.choice([-1.0, 1.0])) * parity_truth(d, j, L, over)
+    if kind == "signs":
+        observed = d - all_patterns(d).sum(axis=1)
+        return _observed_only(L * rng.choice([-1.0, 1.0], (d, 2**d)) / np.maximum(observed, 1.0))
+    weights = _observed_only(rng.standard_normal((d, 2**d)))
+    return weights * (L / np.abs(weights).sum(axis=0).max())
+
+
+def _observed_only(weights: FloatArray) -> FloatArray:
+    """The weights, with 0 at patterns that miss the feature."""
+    return np.where(all_patterns(len(weights)).T == 0, weights, 0.0)
 
 
 def law_given(law: str, x: FloatArray) -> FloatArray:
@@ -92,8 +140,7 @@ def class_map(adaptivity: Adaptivity, d: int) -> FloatArray:
     """The array (patterns, d + 1, p) that takes the coefficients of a class to its weights at each pattern."""
     m = all_patterns(d)
     fitted = adaptivity.fit(np.where(m == 1, np.nan, 1.0), m.astype(bool))
-    basis = fitted.basis(m)
-    phi = np.asarray(basis.toarray() if hasattr(basis, "toarray") else basis)
+    phi = dense(fitted.basis(m))
     features, functions = np.nonzero(fitted.mask(d))
     columns = np.zeros((len(m), d + 1, len(features)))
     columns[:, features, np.arange(len(features))] = phi[:, functions]

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from admiss.study.sections import Section
-from experiments.studies.bounds.measures import BIAS_LAWS, HALVES, KINDS, Record, plain, read
-from experiments.studies.bounds.population import LAWS
+from experiments.studies.bounds.measures import BIAS_LAWS, HALVES, Record, plain, read
+from experiments.studies.bounds.population import KINDS, LAWS
 
 RULES = {"true": "true", "proved": "proved", "paper": "as printed"}
 # Ranges at which the constant as printed, max{sigma^2, L}, is tried.

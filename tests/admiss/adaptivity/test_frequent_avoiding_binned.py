@@ -8,7 +8,7 @@ from sklearn.linear_model import Lasso
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, reliance, verify
 from admiss.adaptivity import BinnedAffine, FrequentPatterns, MissingnessAvoiding, SharedPatterns
-from admiss.bounds import coefficient_count, generalization_bound
+from admiss.bounds import BoundSetting, coefficient_count, generalization_bound
 from admiss.patterns import PatternTable
 
 PUBLISHED = [SharedPatterns(), FrequentPatterns(), MissingnessAvoiding(), BinnedAffine()]
@@ -73,7 +73,7 @@ def test_thousands_of_patterns_and_classes(adaptivity):
 ])  # fmt: skip
 def test_coefficients_by_number_of_rows(adaptivity, d, n, expected):
     assert coefficient_count(adaptivity, d, n=n) == expected
-    bound = generalization_bound(max(n, 2), d, adaptivity, sigma2=1.0, L=1.0, bias=0.1)
+    bound = generalization_bound(BoundSetting(d, sigma2=1.0, L=1.0, bias=0.1), max(n, 2), adaptivity)
     assert bound.p == coefficient_count(adaptivity, d, n=max(n, 2))
 
 

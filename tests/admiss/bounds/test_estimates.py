@@ -9,8 +9,10 @@ from sklearn.model_selection import ShuffleSplit
 
 from admiss import AdaptiveRegressor
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial, Static
+from admiss.bounds.counts import all_patterns
 from admiss.bounds.estimates import _least_squares, estimate_bias, estimate_noise, estimate_range
-from admiss.bounds.taylor import all_patterns, bias_pair, draw_truth, parity_truth
+from experiments.studies.bounds.population import draw_truth, parity_truth
+from tests.admiss.bounds.lemma_1 import bias_pair
 
 # Tolerance in standard errors: exceeded once in 16,000 normal draws.
 ERRORS = 4
@@ -89,13 +91,13 @@ def test_rows_without_neighbours_are_reported_or_refused():
     X[0] = np.nan  # the only row of this pattern
     assert "1 of 200 rows are alone" in estimate_noise(X, y, random_state=0).note
     M = all_patterns(7).astype(bool)
-    with pytest.raises(ValueError, match="at least 10 are needed: use more rows or fewer features"):
+    with pytest.raises(ValueError, match="at least 10"):
         estimate_noise(np.where(M, np.nan, 1.0), np.arange(128.0))
 
 
 def test_folds_hold_out_every_row_once():
     X, y, _ = smooth_sample(100, 4)
-    with pytest.raises(ValueError, match="cv must hold out every row exactly once"):
+    with pytest.raises(ValueError, match="cv must"):
         estimate_noise(X, y, cv=ShuffleSplit(2, random_state=0))
 
 
@@ -136,9 +138,9 @@ def test_standard_error_of_the_range(n, share, law):
 def test_range_with_the_fewest_rows():
     y = np.random.default_rng(8).normal(size=1000)
     assert estimate_range(y, share=0.01).value > 2
-    with pytest.raises(ValueError, match=r"use a share of 0.01 or more, or 1,112 rows or more\."):
+    with pytest.raises(ValueError, match="share of 0.01 .* 1,112 rows"):
         estimate_range(y, share=0.009)
-    with pytest.raises(ValueError, match=r"Fewer than 5 of 2 values .* use 1,000 rows or more\."):
+    with pytest.raises(ValueError, match="5 of 2 values .* use 1,000 rows"):
         estimate_range(y[:2])
 
 
@@ -157,7 +159,7 @@ def test_bias_has_no_interval():
     X, y = adaptive_sample(parity_truth(3), 400, 0.3, 6)
     for assumption in (True, False):
         text = str(estimate_bias(X, y, "affine", assumption=assumption, random_state=0))
-        assert "value ± standard error is not an interval for b(F), and the value can be negative" in text
+        assert "not an interval" in text
     # no signal: the static class has no bias, and fewer coefficients than the class it is compared with
     values = []
     for seed in (0, 1):
@@ -208,9 +210,9 @@ def test_patterns_with_few_rows():
     few[:, 0] = 1.0
     X = np.vstack([X[~(np.isnan(X) == [False, True, True]).all(axis=1)], few])
     y = np.append(y[: len(X) - 3], [1e3, -1e3, 0.0])
-    assert f"3 of {len(X):,} rows, of patterns with too few of them, are left out" in estimate_bias(X, y, "static").note
+    assert f"3 of {len(X):,} rows" in estimate_bias(X, y, "static").note
     X, y = adaptive_sample(parity_truth(6), 300, 0.3, 4)
-    with pytest.raises(ValueError, match="the fully adaptive class cannot be estimated"):
+    with pytest.raises(ValueError, match="assumption=False"):
         estimate_bias(X, y, "static")
     assert "sigma" in estimate_bias(X, y, "static", assumption=False).note
 
@@ -223,38 +225,29 @@ def test_truncation():
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    ("name", "value"),
     [
-        *(
-            (
-                lambda share=share: estimate_range(np.ones(1000), share=share),
-                "share must be a number between 0 and 1, not",
-            )
-            for share in (1.5, 0, "x", np.nan, None)
-        ),
-        *(
-            (lambda centre=centre: estimate_range(np.ones(1000), centre=centre), "centre must be a finite number, not")
-            for centre in (np.nan, np.inf, "a", None)
-        ),
-        *(
-            (lambda L=L: estimate_bias(np.ones((9, 1)), np.ones(9), "static", L=L), "L must be a positive number")
-            for L in (-1.0, 0, np.nan, "a")
-        ),
-        *(
-            (
-                lambda rows=rows: estimate_bias(np.ones((9, 1)), np.ones(9), "static", rows_per_coefficient=rows),
-                "rows_per_coefficient must be a positive whole number, not",
-            )
-            for rows in (-1, 0, 2.5, "a")
-        ),
-        (lambda: estimate_bias(np.ones((9, 1)), np.ones(9), "stattic"), "stattic"),
-        (lambda: estimate_bias(np.ones((9, 1)), np.ones(9), "finite"), "partition"),
-        (lambda: estimate_noise(np.full((9, 1), np.inf), np.ones(9)), "infinity"),
+        *(("share", value) for value in (1.5, 0, "x", np.nan, None)),
+        *(("centre", value) for value in (np.nan, np.inf, "a", None)),
+        *(("L", value) for value in (-1.0, 0, np.nan, "a")),
+        *(("rows_per_coefficient", value) for value in (-1, 0, 2.5, "a")),
     ],
 )
-def test_clear_errors(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()
+def test_parameters_are_refused_by_name(name, value):
+    of_range = name in ("share", "centre")
+    call = (
+        partial(estimate_range, np.ones(1000)) if of_range else partial(estimate_bias, np.eye(9), np.ones(9), "static")
+    )
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        call(**{name: value})
+
+
+def test_classes_and_features_are_refused():
+    for adaptivity, words in (("stattic", "stattic"), ("finite", "partition")):
+        with pytest.raises(ValueError, match=words):
+            estimate_bias(np.ones((9, 1)), np.ones(9), adaptivity)
+    with pytest.raises(ValueError, match="infinity"):
+        estimate_noise(np.full((9, 1), np.inf), np.ones(9))
 
 
 @pytest.mark.parametrize("adaptivity", ["static", "affine_intercept", "affine"])

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from admiss import AdaptiveRegressor
+from admiss.adaptivity import Adaptivity
 from admiss.bounds import moment_gain, recommend_from_data
 
 
@@ -52,6 +53,21 @@ def test_columns_are_those_of_the_design():
     X[:, 0] = 1.0 + np.arange(300)  # never missing
     for ranked in recommend_from_data(X, y).ranking:
         assert ranked.columns == ranked.adaptivity.fit(X, np.isnan(X)).mask(5).sum(), ranked.name
+
+
+def test_a_new_class_is_between_those_that_it_contains_and_that_contain_it():
+    class CountAdaptive(Adaptivity):
+        def basis(self, M):
+            return np.column_stack([np.ones(len(M)), M.sum(axis=1)])
+
+    X, y, _ = rows_of(300, 4, np.random.default_rng(2))
+    ranking = recommend_from_data(X, y, ["affine", CountAdaptive(), "static"]).ranking
+    ranked = {each.name: each for each in ranking}
+    affine, own, static = (ranked[name] for name in ("affine", "CountAdaptive()", "static"))
+    assert affine.risk < own.risk < static.risk
+    assert (affine.columns, own.columns, static.columns) == (21, 10, 5)
+    with pytest.raises(ValueError, match="LowRankAffine.*structure"):
+        recommend_from_data(X, y, ["low_rank_affine"])
 
 
 def test_print_says_what_it_is():

@@ -6,6 +6,7 @@ from scipy.linalg import lstsq
 
 from admiss.adaptivity import Adaptivity
 from admiss.bounds import (
+    BoundSetting,
     bias_bound,
     crossover,
     design_moments,
@@ -15,9 +16,9 @@ from admiss.bounds import (
     recommend,
 )
 from admiss.bounds import moments as by_moments
-from admiss.bounds.counts import all_patterns, read_class
-from admiss.bounds.taylor import independent_law
+from admiss.bounds.counts import all_patterns, dense, read_class
 from admiss.laws import fit_law
+from tests.admiss.bounds.lemma_1 import independent_law
 
 
 def covariance_of(kind, d, rng):
@@ -60,14 +61,13 @@ def enumerated(adaptivity, mean, C, beta, patterns, probabilities):
     weights = np.repeat(probabilities / len(full), len(full))
     y = (rows - mean) @ beta
     X = np.where(M, np.nan, rows)
-    columns = read_class(adaptivity, len(mean)).fit(X, M).columns(X, M)
-    columns = columns.toarray() if hasattr(columns, "toarray") else columns
+    columns = dense(read_class(adaptivity, len(mean)).fit(X, M).columns(X, M))
     best = 0.0
     for m in np.flatnonzero(probabilities):
         own = slice(m * len(full), (m + 1) * len(full))
         observed = np.column_stack([np.ones(len(full)), np.where(M[own], 0.0, rows[own])])
         best += least_squares_risk(observed, y[own], weights[own])
-    return least_squares_risk(np.asarray(columns), y, weights) - best
+    return least_squares_risk(columns, y, weights) - best
 
 
 def classes(d, largest):
@@ -171,12 +171,13 @@ def test_gains_are_differences_of_biases():
     for poor, rich in (("static", "affine"), ("affine", ("polynomial", 2)), ("affine", "fully_adaptive")):
         assert moment_gain(poor, rich, **known) == pytest.approx(biases[poor] - biases[rich], rel=1e-9)
         assert moment_gain(rich, poor, **known) == pytest.approx(biases[rich] - biases[poor], rel=1e-9)
-    n = crossover("static", "affine", 7, 1.0, 2.0, bias="moments", **known)
-    same = crossover("static", "affine", 7, 1.0, 2.0, bias=(biases["static"], biases["affine"]))
+    setting = BoundSetting(7, 1.0, 2.0, bias="moments", **known)
+    n = crossover(setting, "static", "affine")
+    same = crossover(BoundSetting(7, 1.0, 2.0, bias=(biases["static"], biases["affine"])), "static", "affine")
     assert n == pytest.approx(same, rel=1e-9)
-    assert crossover("affine", "static", 7, 1.0, 2.0, bias="moments", **known) == pytest.approx(n)
+    assert crossover(setting, "affine", "static") == pytest.approx(n)
     # the default classes are ranked by it, too
-    ranking = recommend(10**6, 7, 1.0, 2.0, bias="moments", **known)
+    ranking = recommend(setting, 10**6)
     assert {bound.name: bound.b for bound in ranking.ranking}["affine"] == pytest.approx(biases["affine"])
 
 
@@ -214,7 +215,8 @@ def test_twenty_features():
 
 def test_labels_and_errors():
     moments = (np.zeros(3), np.eye(3) + 0.5)
-    text = str(generalization_bound(100, 3, "static", 1.0, 1.0, bias="moments", moments=moments, missing=0.2))
+    setting = BoundSetting(3, 1.0, 1.0, bias="moments", moments=moments, missing=0.2)
+    text = str(generalization_bound(setting, 100, "static"))
     assert "depends on X or y" in text
     assert "the worst slopes" in text
     assert "not a bound" in text

@@ -6,12 +6,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from admiss.bounds import bias_bound
-from admiss.bounds.bias import bias_sides, log_mean_square
-from admiss.bounds.counts import all_patterns, read_class
-from admiss.bounds.missing_law import read_missing
-from admiss.bounds.taylor import independent_law
-from admiss.bounds.two_sided import lower_share, poisson_binomial_tail, upper_share
+from admiss.bounds import BoundSetting, bias_bound
+from admiss.bounds.bias import bias_sides, log_mean_square, lower_share, poisson_binomial_tail, upper_share
+from admiss.bounds.counts import all_patterns, dense, read_class
+from tests.admiss.bounds.lemma_1 import independent_law
 
 
 class Projection:
@@ -24,8 +22,7 @@ class Projection:
         self.places = np.repeat(np.arange(2**d), len(points))
         M = self.patterns[self.places].astype(bool)
         X = np.where(M, np.nan, rows)
-        columns = read_class(adaptivity, d).fit(X, M).columns(X, M)
-        columns = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns)
+        columns = dense(read_class(adaptivity, d).fit(X, M).columns(X, M))
         self.root = np.sqrt(independent_law(rates)[self.places] / len(points))
         left, size, _ = np.linalg.svd(self.root[:, None] * columns, full_matrices=False)
         self.basis = left[:, size > 1e-10 * size[0]]
@@ -81,10 +78,11 @@ def check_sides(d, rates, starts, rng):
     for F in ["static", "affine_intercept", *(("polynomial", t) for t in range(1, d + 1)), "fully_adaptive"]:
         solved = [Projection(F, points, rates) for points in places(d, rng)]
         for intercept in (False, True):
-            sides = bias_sides(read_class(F, d), d, 1.0, read_missing(rates, d), intercept)
+            setting = BoundSetting(d, 0.0, 1.0, missing=rates, adaptive_intercept=intercept)
+            lower, upper = bias_sides(setting, read_class(F, d))
             largest = max(each.largest(intercept, starts, rng) for each in solved)
-            assert largest <= sides.upper + 1e-9, (F, intercept, rates)
-            assert largest >= sides.lower - 1e-9, (F, intercept, rates)
+            assert largest <= upper + 1e-9, (F, intercept, rates)
+            assert largest >= lower - 1e-9, (F, intercept, rates)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -142,3 +140,6 @@ def test_many_features():
     assert upper_share(np.full(5000, 0.3), 40) == 1.0
     assert lower_share(np.full(5000, 0.3), 40, adaptive_intercept=True) == pytest.approx(1.0)
     assert 0 < upper_share(np.full(5000, 1e-9), 3) < 1e-18
+    # elementary symmetric polynomials beyond the largest float
+    assert upper_share(np.append(np.full(2000, 0.5), 0.0), 1500) == 1.0
+    assert upper_share(np.append(np.full(1500, 0.5), 0.0), 1500) == 0.0

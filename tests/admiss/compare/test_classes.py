@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV, AdaptiveStackRegressor, FiniteRegressorCV, compare_classes
 from admiss.adaptivity import Adaptivity, Affine, Polynomial
-from admiss.bounds import bias_bound, generalization_bound
+from admiss.bounds import BoundSetting, bias_bound, generalization_bound
 from admiss.estimator.cv import make_folds
 
 
@@ -125,7 +125,8 @@ def test_the_bound_is_that_of_theorem_1(rows):
     X, y = rows
     M, n = np.isnan(X), len(y)
     table = compare_classes(X, y, ["affine", CountAdaptive()], cv=2, random_state=0, sigma2=0.5, L=2.0)
-    assert table["bound"][0] == pytest.approx(generalization_bound(n, 3, "affine", 0.5, 2.0, missing=M).total)
+    expected = generalization_bound(BoundSetting(3, 0.5, 2.0, missing=M), n, "affine")
+    assert table["bound"][0] == pytest.approx(expected.total)
     # counting contains constant weights and no more: the bias of static weights
     b = bias_bound("static", 3, 2.0, missing=M)
     assert table["bound"][1] == pytest.approx(0.5 + 8 * b + 4.0 * (1 + np.log(n)) / n * 12)

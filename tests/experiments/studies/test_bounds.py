@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from admiss import AdaptiveRegressor
+from admiss.bounds import BoundSetting, generalization_bound
 from admiss.bounds.counts import all_patterns, class_name, read_class
-from admiss.bounds.taylor import bias_pair, draw_truth, independent_law, parity_truth
-from admiss.bounds.theorem import generalization_bound
 from admiss.study.plan import instance_recipe
 from admiss.study.report.drawing import figure_files
 from experiments.studies.bounds import measures as measured
@@ -18,6 +17,7 @@ from experiments.studies.bounds import tables
 from experiments.studies.bounds.figures import bounds_drawing, paper_data_drawing
 from experiments.studies.bounds.grid import BIASES, ON_PAPER_DATA
 from experiments.studies.bounds.paper_data import PaperRows, PatternWise
+from tests.admiss.bounds.lemma_1 import bias_pair, independent_law
 
 
 def truth_weights(weights, source):
@@ -72,12 +72,12 @@ def test_sample_is_of_its_population():
     assert observed.mean() == pytest.approx(-0.6, abs=0.03)
 
 
-@pytest.mark.parametrize("kind", measured.KINDS)
+@pytest.mark.parametrize("kind", populations.KINDS)
 @pytest.mark.parametrize("law", ["half", "fifth", "unequal"])
 def test_three_computations_of_the_bias_agree(kind, law):
     d = 4
     rates = populations.RATES[law](d)
-    weights = draw_truth(kind, d, 1.0, random_state=2)
+    weights = populations.draw_truth(kind, d, 1.0, random_state=2)
     source = populations.population("corners", law, d)
     W = truth_weights(weights, source)
     gram = populations.population_gram(source)
@@ -94,7 +94,7 @@ def test_three_computations_of_the_bias_agree(kind, law):
 def test_excess_risk_against_drawn_rows():
     d = 3
     source = populations.population("box", "self-masked", d)
-    W = truth_weights(parity_truth(d), source)
+    W = truth_weights(populations.parity_truth(d), source)
     rng = np.random.default_rng(3)
     other = 3 * rng.normal(size=W.shape) * source.observed[:, :, None]
     exact = populations.squared_distance(source, other, W, L=1.0)[0]
@@ -136,7 +136,9 @@ def test_needed_constant_makes_the_bound_tight(halves):
         assert record.biases["true"] <= record.biases["proved"] + 1e-9
         if c > 0:
             F = next(F for F in measured.classes(3) if class_name(read_class(F, 3)) == record.name)
-            bound = generalization_bound(record.n, 3, F, record.sigma2, 1.0, c, bias=record.biases["true"])
+            bound = generalization_bound(
+                BoundSetting(3, record.sigma2, 1.0, c, bias=record.biases["true"]), record.n, F
+            )
             assert bound.total == pytest.approx(record.sigma2 + record.excess)
             tight += 1
             # with L = 10 the printed constant is 10 times too small where L^2 is the larger
@@ -181,13 +183,13 @@ def test_parities_exceed_the_printed_bias():
     assert printed == pytest.approx(8**7 / 5040**2)
     assert max(truth[6] for truth in row["true"]["parity"]) == pytest.approx(0.5)
     assert all(truth[6] < printed for kind in ("gaussian", "signs") for truth in row["true"][kind])
-    assert all(truth[t] <= row["proved"][t] for kind in measured.KINDS for truth in row["true"][kind] for t in range(7))
+    drawn = [truth for kind in populations.KINDS for truth in row["true"][kind]]
+    assert all(truth[t] <= row["proved"][t] for truth in drawn for t in range(7))
     assert proved == 1
     _, table = tables._biases([row])
     parities = sum(truth[6] > printed for truth in row["true"]["parity"])
     assert table[6][:7] == ["8", "6", "0 of 6", "0 of 6", f"{parities} of 6", "0", "0"]
-    assert row["score"] == pytest.approx(max(truth[t] / row["proved"][t] for kind in measured.KINDS
-                                             for truth in row["true"][kind] for t in range(7)))  # fmt: skip
+    assert row["score"] == pytest.approx(max(truth[t] / row["proved"][t] for truth in drawn for t in range(7)))
     assert 0 < row["score"] <= 1
 
 

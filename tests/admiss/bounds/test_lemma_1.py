@@ -5,17 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from admiss.bounds import bias_bound, generalization_bound
-from admiss.bounds.taylor import (
-    TRUTHS,
-    all_patterns,
+from admiss.adaptivity import Affine
+from admiss.bounds import BoundSetting, bias_bound, generalization_bound
+from admiss.bounds.counts import all_patterns
+from experiments.studies.bounds.population import KINDS, draw_truth, parity_truth
+from tests.admiss.bounds.lemma_1 import (
     bias_pair,
-    draw_truth,
     independent_law,
     lemma_pair,
     norm_pair,
-    parity_truth,
-    tabulate,
     taylor_coefficients,
     taylor_weights,
     truth_range,
@@ -24,9 +22,9 @@ from admiss.bounds.taylor import (
 
 # 500 truths for each number of features and each kind are more than 10,000 in total.
 @pytest.mark.parametrize("size", [60, pytest.param(500, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("kind", TRUTHS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_inequality_holds_on_random_truths(kind, size):
-    rng = np.random.RandomState(TRUTHS.index(kind))
+    rng = np.random.RandomState(KINDS.index(kind))
     for d in range(1, 9):
         truths = np.array([draw_truth(kind, d, 1.0, rng) for _ in range(size)])
         centres = [rng.uniform(size=d), np.full(d, 0.5), rng.uniform(size=d) < 0.5]
@@ -50,7 +48,7 @@ def test_the_inequality_is_tight(d):
         np.testing.assert_allclose(bound[attained], computed[attained])
 
 
-@pytest.mark.parametrize("kind", TRUTHS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 4])
 def test_truths_reach_their_range(kind, d):
     for seed in range(5):
@@ -79,24 +77,17 @@ def test_taylor_coefficients_are_the_derivatives_of_the_proof():
     np.testing.assert_allclose(taylor_weights(truth, d, centre), truth, atol=1e-12)
 
 
-def test_truths_can_be_stacked():
-    truths = np.array([draw_truth("signs", 3, L, 0) for L in (1.0, 2.0)])
-    together = lemma_pair(truths, 1, np.full(3, 0.2))
-    for i, truth in enumerate(truths):
-        for part, alone in zip(together, lemma_pair(truth, 1, np.full(3, 0.2)), strict=True):
-            np.testing.assert_allclose(part[i], alone)
-
-
 def test_printed_bias_fails_on_parities():
     computed, printed = bias_pair(parity_truth(8), 6, bias="paper")
     assert computed == pytest.approx(0.5)
     assert printed == pytest.approx(0.0826, abs=1e-4)
     assert bias_pair(parity_truth(8), 6)[1] == 1.0
-    assert (
-        norm_pair(parity_truth(8), 6, np.full(8, 0.5))[0] <= norm_pair(parity_truth(8), 6, np.full(8, 0.5))[1]
-    ).all()
+    for kind in ("gaussian", "signs"):
+        random, printed = bias_pair(draw_truth(kind, 8, 1.0, 0), 6, bias="paper")
+        assert random < printed
+    observed = all_patterns(8)[:, 0] == 0
     computed, euclidean = norm_pair(parity_truth(8), 6, np.full(8, 0.5), norm=2)
-    assert (computed[all_patterns(8)[:, 0] == 0] > 3 * euclidean[all_patterns(8)[:, 0] == 0]).all()
+    assert (computed[observed] > 3 * euclidean[observed]).all()
 
 
 def test_theorem_fails_with_the_printed_bias():
@@ -105,19 +96,14 @@ def test_theorem_fails_with_the_printed_bias():
     computed, _ = bias_pair(parity_truth(10, L=L), 8)
     assert computed == pytest.approx(L**2 / 2)
     for c in (1.0, 1e6):
-        printed = generalization_bound(1e30, 10, ("polynomial", 8), sigma2, L, c, bias="paper")
-        proved = generalization_bound(1e30, 10, ("polynomial", 8), sigma2, L, c, missing=0.5)
-        assert printed.total < sigma2 + computed < proved.total
+        printed, proved = (
+            generalization_bound(BoundSetting(10, sigma2, L, c, bias=rule, missing=0.5), 1e30, ("polynomial", 8)).total
+            for rule in ("paper", "proved")
+        )
+        assert printed < sigma2 + computed < proved
 
 
-def test_printed_bias_holds_on_random_truths():
-    for kind in ("gaussian", "signs"):
-        for seed in range(3):
-            computed, printed = bias_pair(draw_truth(kind, 8, 1.0, seed), 6, bias="paper")
-            assert computed < printed
-
-
-@pytest.mark.parametrize("kind", TRUTHS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_proved_bias_is_above_the_true_one(kind):
     rng = np.random.RandomState(1)
     informative = 0
@@ -154,8 +140,6 @@ def test_bias_pair_agrees_with_bias_bound():
 
 def test_bias_pair_is_the_least_squares_risk():
     """Against a fit of the class itself to all patterns and signs, intercept included."""
-    from admiss.adaptivity import Affine
-
     d = 3
     truth = draw_truth("gaussian", d, 1.0, 4)
     patterns, signs = all_patterns(d), 1 - 2 * all_patterns(d)
@@ -166,28 +150,3 @@ def test_bias_pair_is_the_least_squares_risk():
     Z = Affine().fit(X, M).columns(X, M)
     risk = np.mean((y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]) ** 2)
     assert bias_pair(truth, 1)[0] == pytest.approx(risk)
-
-
-def test_invalid_truths():
-    with pytest.raises(ValueError, match=r"shape \(d, 2\^d\)"):
-        truth_range(np.zeros((3, 7)))
-    with pytest.raises(ValueError, match="from 0 to the number of features 3"):
-        lemma_pair(parity_truth(3), 4, np.zeros(3))
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        lemma_pair(parity_truth(3), 1, [0.0, 0.0, 1.5])
-    with pytest.raises(ValueError, match="8 probabilities that sum to 1"):
-        bias_pair(parity_truth(3), 1, np.ones(8))
-    with pytest.raises(ValueError, match="kind must be one of"):
-        draw_truth("cosine", 3)
-    with pytest.raises(ValueError, match="L must be a positive number"):
-        draw_truth("signs", 3, -1.0)
-    assert tabulate(lambda m: [1.0], 1).tolist() == [[1.0, 0.0]]
-
-
-def test_invalid_arguments():
-    with pytest.raises(ValueError, match="0 to d - 1"):
-        parity_truth(3, j=5)
-    with pytest.raises(ValueError, match="norm must be 1 or 2"):
-        norm_pair(parity_truth(3), 1, 0.5, norm=7)
-    with pytest.raises(ValueError, match="have shape"):
-        norm_pair([[1.0, 2.0, 3.0]], 0, 0.5)

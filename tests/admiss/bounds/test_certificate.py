@@ -11,8 +11,6 @@ from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
@@ -75,16 +73,14 @@ def test_same_seed_same_certificate_and_one_order_for_all():
 def test_models_as_mapping_list_and_alone():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
-    ridge, pipeline = Ridge().fit(X, y), make_pipeline(StandardScaler(), Ridge()).fit(X, y)
+    ridge = Ridge().fit(X, y)
     forest = RandomForestRegressor(3, random_state=0).fit(X, y)  # has a length, and is one model
-    for model in (ridge, pipeline, forest):
-        alone, listed, named = (
-            risk_certificate(m, X, y, cap=9.0) for m in (model, [model], {type(model).__name__: model})
-        )
+    for model in (ridge, forest):
+        forms = (model, [model], {type(model).__name__: model})
+        alone, listed, named = (risk_certificate(models, X, y, cap=9.0) for models in forms)
         assert alone == listed == named
-    assert list(risk_certificate((ridge, forest, ridge), X, y, cap=9.0).bounds) == [
-        "Ridge", "RandomForestRegressor", "Ridge 2",
-    ]  # fmt: skip
+    names = list(risk_certificate((ridge, forest, ridge), X, y, cap=9.0).bounds)
+    assert names == ["Ridge", "RandomForestRegressor", "Ridge 2"]
 
 
 def test_frames_and_arrays_agree():
@@ -108,9 +104,8 @@ def test_columns_of_a_frame_may_be_of_any_type():
 
     X = pd.DataFrame({"a": np.linspace(0, 1, 40), "b": ["u", None] * 20, "c": pd.Categorical(["v"] * 39 + [None])})
     certificate = risk_certificate(FirstColumn(), X, np.zeros(40), cap=1.0, by_missing=["b", "c"])
-    assert [(risk.rows, risk.n) for risk in certificate.risks[1:]] == [
-        ("b missing", 20), ("b observed", 20), ("c missing", 1), ("c observed", 39),
-    ]  # fmt: skip
+    sizes = {risk.rows: risk.n for risk in certificate.risks[1:]}
+    assert sizes == {"b missing": 20, "b observed": 20, "c missing": 1, "c observed": 39}
 
 
 def test_groups_and_their_correction():
@@ -243,17 +238,13 @@ def test_print_rounds_up_and_says_what_it_is():
     ("changes", "words"),
     [
         ({"cap": None}, "cap=cap_from_training"),
-        *(
-            ({"cap": cap}, "cap must be one positive number")
-            for cap in (0, -1.0, math.nan, math.inf, 10**400, [1.0], "1", True)
-        ),
-        *(({"delta": delta}, "delta must be a number between 0 and 1") for delta in (0, 1, -0.1, math.nan, "a")),
-        ({"sample_weight": np.ones(200)}, "Weights are refused"),
-        ({"loss": "absolute"}, "loss must be one of auto, squared, zero_one, brier"),
-        ({"random_state": "a"}, "random_state must be"),
-        ({"by_missing": "x0"}, "by_missing must be True, False or a list"),
-        ({"by_missing": ["x9"]}, "'x9', which is not a feature"),
-        ({"by_missing": [3]}, "3, which is not a feature"),
+        *(({"cap": cap}, "^cap must be") for cap in (0, -1.0, math.nan, math.inf, 10**400, [1.0], "1", True)),
+        *(({"delta": delta}, "^delta must be") for delta in (0, 1, -0.1, math.nan, "a")),
+        ({"loss": "absolute"}, "^loss must be"),
+        ({"random_state": "a"}, "^random_state must be"),
+        ({"by_missing": "x0"}, "^by_missing must be"),
+        ({"by_missing": ["x9"]}, "^by_missing names 'x9'"),
+        ({"by_missing": [3]}, "^by_missing names 3"),
     ],
 )
 def test_parameters_are_refused_in_a_sentence(changes, words):
@@ -275,15 +266,15 @@ def test_models_and_predictions_are_refused_in_a_sentence():
 
     holes = np.where(np.arange(200) < 3, np.nan, 0.0)
     for models, words in (
-        ({}, "models must be a fitted estimator"),
-        ([], "models must be a fitted estimator"),
-        ("ridge", "models must be a fitted estimator"),
-        (Ridge, "models must be a fitted estimator"),
-        ({1: Column(0), "1": Column(1)}, "models must be a fitted estimator"),
+        ({}, "^models must be"),
+        ([], "^models must be"),
+        ("ridge", "^models must be"),
+        (Ridge, "^models must be"),
+        ({1: Column(0), "1": Column(1)}, "^models must be"),
         ([Ridge], "no method predict"),
         ({"a": 3}, "'a' has no method predict"),
-        ([Column(0), LogisticRegression().fit(X, labels)], "both regressors and classifiers"),
-        (Predicts(holes), "'Predicts' predicts NaN or infinity in 3 rows"),
+        ([Column(0), LogisticRegression().fit(X, labels)], "classifiers"),
+        (Predicts(holes), "'Predicts' .* 3 rows"),
         (Predicts(np.zeros(3)), "one number per row"),
         (Predicts(np.zeros((200, 2))), "one number per row"),
         (Predicts(["a"] * 200), "predicts no numbers"),
@@ -291,8 +282,8 @@ def test_models_and_predictions_are_refused_in_a_sentence():
         with pytest.raises(ValueError, match=words):
             risk_certificate(models, X, y, cap=3.0)
     for models, loss, words in (
-        (Predicts([None] * 200), "zero_one", "predicts NaN or no label"),
-        (Predicts(holes), "zero_one", "predicts NaN or no label"),
+        (Predicts([None] * 200), "zero_one", "no label"),
+        (Predicts(holes), "zero_one", "no label"),
         (Predicts(np.zeros(3)), "zero_one", "one label per row"),
         (Column(0, classes=["no", "yes"]), "zero_one", "fitted to other labels"),
         (Column(0), "brier", "has no probabilities"),
