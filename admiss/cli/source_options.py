@@ -48,7 +48,7 @@ def opened(options: argparse.Namespace, out: Path, outputs: Sequence[NamedFile])
 
 def read_files(data: str | Sequence[str]) -> list[NamedFile]:
     """The files that --data stands for."""
-    from admiss.streaming.sources.opening import source_files
+    from admiss.tables.opening import source_files
 
     return [("--data", path) for path in source_files(data)]
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.checkpoint import Checkpoint, CheckpointError, opened
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Chunk, Source
 from admiss.streaming.units import unit_statistics
+from admiss.tables.column import SourceError
+from admiss.tables.source import Chunk, Source
 from admiss.terminal.progress import counter, waiting
 
 # Units of a source whose number of chunks is known.

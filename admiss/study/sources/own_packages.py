@@ -17,7 +17,7 @@ NO_NUMBERS = {
     "_version", "atomic_write", "cli", "compare", "demo", "drawing", "extras", "plots", "study", "terminal", "testing",
     "versions", "web_page",
 }  # fmt: skip
-PRESENTATION = {"figures", "tables"}
+PRESENTATION = {"figures"}
 # Data files of the packages list the data sets.
 SUFFIXES = (".py", ".toml")
 # Installed with admiss.

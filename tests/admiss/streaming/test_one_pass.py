@@ -20,9 +20,9 @@ from admiss import AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate, open_source
 from admiss.streaming.checkpoint import CheckpointError
-from admiss.streaming.sources.frames import Frame
-from admiss.streaming.sources.parquet import RowGroup
-from admiss.streaming.sources.schema import SourceError
+from admiss.tables.column import SourceError
+from admiss.tables.frames import Frame
+from admiss.tables.parquet import RowGroup
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 X, Y = make_rows()
@@ -197,8 +197,8 @@ def test_rows_are_read_again_to_settle_leaves_that_sums_cannot_prove(tmp_path: P
 SLOW_PASS = """
 import sys, time
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.streaming.sources.frames import Frame
-from admiss.streaming.sources.parquet import RowGroup
+from admiss.tables.frames import Frame
+from admiss.tables.parquet import RowGroup
 import admiss.streaming.one_pass as one_pass
 one_pass.SAVE_SECONDS = 0.0
 original = RowGroup.batches
