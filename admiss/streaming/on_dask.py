@@ -12,10 +12,10 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
+from admiss.atomic_write import EngineError
 from admiss.extras import optional_import
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.units import unit_statistics
-from admiss.study.plan import EngineError
 from admiss.tables.column import SourceError
 from admiss.tables.frames import DelayedFrame
 from admiss.tables.source import Chunk
@@ -24,10 +24,7 @@ with optional_import("A pass on Dask", "dask"):
     import distributed
     from distributed.scheduler import KilledWorker
 
-    from admiss.study.dask_cluster import connection
-
-# Units per thread of Dask: one that is computed, one that waits.
-UNITS_PER_THREAD = 2
+    from admiss.dask_connection import connection
 
 
 def computed_on_dask(
@@ -51,7 +48,7 @@ def computed_on_dask(
         tasks = distributed.as_completed([], loop=client.loop, with_results=True, raise_errors=False)
         try:
             while True:
-                most = UNITS_PER_THREAD * max(1, sum(client.nthreads().values()))
+                most = 2 * max(1, sum(client.nthreads().values()))  # per thread one that is computed, one that waits
                 for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
                     future = _submitted(client, unit, empty, names)
                     running[future.key] = number, unit

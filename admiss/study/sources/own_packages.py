@@ -14,8 +14,8 @@ from admiss.study.sources.places import place_of
 
 PACKAGES = ("formulations", "admiss")
 NO_NUMBERS = {
-    "_version", "atomic_write", "cli", "compare", "demo", "drawing", "extras", "plots", "study", "terminal", "testing",
-    "versions", "web_page",
+    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "extras", "plots", "study",
+    "terminal", "testing", "versions", "web_page",
 }  # fmt: skip
 PRESENTATION = {"figures"}
 # Data files of the packages list the data sets.

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.study.plan import EngineError
+from admiss.atomic_write import EngineError
 from admiss.tables.column import SourceError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
