@@ -10,6 +10,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LAYERS = ("formulations", "admiss", "experiments")
+# What is fitted, proven and bounded, and what reads files, draws, generates data or runs studies around it.
+CORE = set(
+    "patterns statistics adaptivity estimator linear partition finite joint laws stack intervals augmentation bounds"
+    " baselines verification testing".split()
+)
+AROUND = {"streaming", "tables", "study", "compare", "cli", "web_page", "plots", "datasets"}
+# Imports from the core that are allowed, with the reason.
+ALLOWED = {
+    ("admiss.bounds.missing_law", "admiss.datasets.mechanisms.single"): "a bound takes a mechanism as the law of M",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -88,6 +98,21 @@ def test_layers_import_downwards() -> None:
         if LAYERS.index(target.split(".")[0]) > LAYERS.index(importer.split(".")[0])
     ]
     assert not upward, "\n".join(upward)
+
+
+def part(module: str) -> str:
+    """The folder or module of admiss that a module belongs to."""
+    return module.split(".")[1] if module.startswith("admiss.") else ""
+
+
+def test_the_core_imports_nothing_that_reads_files_draws_or_runs_studies() -> None:
+    assert {part(name) for name in modules()} >= CORE | AROUND, "a folder was renamed: rename it here"
+    outward = {(a, b) for a, b in edges() if part(a) in CORE and part(b) in AROUND}
+    assert outward == set(ALLOWED), "\n".join(f"{a} imports {b}" for a, b in sorted(outward ^ set(ALLOWED)))
+
+
+def test_sources_in_chunks_know_nothing_of_studies() -> None:
+    assert [(a, b) for a, b in edges() if part(a) in {"streaming", "tables"} and part(b) in {"study", "compare"}] == []
 
 
 def test_formulations_know_nothing_of_scikit_learn() -> None:

@@ -22,8 +22,8 @@ from admiss.datasets import make_interacting, make_synthetic
 from admiss.extras import optional_import
 from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.plots import plot_comparison
+from admiss.tables import MISSING_WORDS, read_table
 from admiss.terminal.table import aligned, table_width, wrapped
-from admiss.user_table import MISSING_WORDS, read_table
 from admiss.versions import versions
 from formulations.arrays import IntArray
 from formulations.leaves.cost import RIDGE_SCALES

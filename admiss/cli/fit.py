@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from admiss.cli.source_options import DATA, add_source_options, checked_pass, opened
+from admiss.tables.notes import listed
 from admiss.terminal.table import wrapped
-from admiss.user_table.notes import listed
 
 MODELS = {
     "static": "weights that do not depend on the pattern of missing values",

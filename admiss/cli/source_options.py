@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from admiss.atomic_write import NamedFile, check_outputs
+from admiss.atomic_write import EngineError, NamedFile, check_outputs
 
 DATA = """\
 Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in batches: memory does
@@ -48,7 +48,7 @@ def opened(options: argparse.Namespace, out: Path, outputs: Sequence[NamedFile])
 
 def read_files(data: str | Sequence[str]) -> list[NamedFile]:
     """The files that --data stands for."""
-    from admiss.streaming.sources.opening import source_files
+    from admiss.tables.opening import source_files
 
     return [("--data", path) for path in source_files(data)]
 
@@ -60,8 +60,6 @@ def _pass_folder(options: argparse.Namespace, out: Path) -> Path:
 @contextmanager
 def checked_pass(options: argparse.Namespace, out: Path) -> Iterator[Path]:
     """The folder of the checkpoint, deleted at the end unless it is named; errors of Dask are those of a command."""
-    from admiss.study.plan import EngineError
-
     if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers must be at least 1, not {options.workers}.")
     folder = _pass_folder(options, out)

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from admiss.streaming.one_pass import accumulate as accumulate
     from admiss.streaming.prediction import pattern_report as pattern_report
     from admiss.streaming.prediction import predict_to_parquet as predict_to_parquet
-    from admiss.streaming.sources.opening import open_source as open_source
     from admiss.streaming.units import SourceRows as SourceRows
+    from admiss.tables.opening import open_source as open_source
 
 # Imported on first use: fits in memory need none of them.
 _LATER = {
     "SourceRows": "admiss.streaming.units",
     "accumulate": "admiss.streaming.one_pass",
-    "open_source": "admiss.streaming.sources.opening",
+    "open_source": "admiss.tables.opening",
     "pattern_report": "admiss.streaming.prediction",
     "predict_to_parquet": "admiss.streaming.prediction",
 }

@@ -10,8 +10,8 @@ import narwhals.stable.v2 as nw
 
 from admiss._version import __version__
 from admiss.atomic_write import write_atomically
-from admiss.streaming.sources.schema import Schema
-from admiss.streaming.sources.source import named_frame
+from admiss.tables.schema import Schema
+from admiss.tables.source import named_frame
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,19 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
+from admiss.atomic_write import EngineError
 from admiss.extras import optional_import
 from admiss.statistics.row_statistics import RowStatistics
-from admiss.streaming.sources.partitions import Partition
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Chunk
 from admiss.streaming.units import unit_statistics
-from admiss.study.plan import EngineError
+from admiss.tables.column import SourceError
+from admiss.tables.frames import DelayedFrame
+from admiss.tables.source import Chunk
 
 with optional_import("A pass on Dask", "dask"):
     import distributed
     from distributed.scheduler import KilledWorker
 
-    from admiss.study.dask_cluster import connection
-
-# Units per thread of Dask: one that is computed, one that waits.
-UNITS_PER_THREAD = 2
+    from admiss.dask_connection import connection
 
 
 def computed_on_dask(
@@ -51,7 +48,7 @@ def computed_on_dask(
         tasks = distributed.as_completed([], loop=client.loop, with_results=True, raise_errors=False)
         try:
             while True:
-                most = UNITS_PER_THREAD * max(1, sum(client.nthreads().values()))
+                most = 2 * max(1, sum(client.nthreads().values()))  # per thread one that is computed, one that waits
                 for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
                     future = _submitted(client, unit, empty, names)
                     running[future.key] = number, unit
@@ -73,8 +70,8 @@ def computed_on_dask(
 
 def _submitted(client: Any, unit: list[Chunk], empty: RowStatistics, names: Sequence[str]) -> Any:
     """The future of the statistics of a unit; Dask replaces those of frames by the frames, where they are needed."""
-    frames = [client.compute(chunk.delayed) if isinstance(chunk, Partition) else None for chunk in unit]
-    chunks = [chunk.without_task() if isinstance(chunk, Partition) else chunk for chunk in unit]
+    frames = [client.compute(chunk.delayed) if isinstance(chunk, DelayedFrame) else None for chunk in unit]
+    chunks = [chunk.without_task() if isinstance(chunk, DelayedFrame) else chunk for chunk in unit]
     return client.submit(_on_worker, chunks, frames, empty, names, pure=False)
 
 
@@ -82,7 +79,7 @@ def _on_worker(
     chunks: Sequence[Chunk], frames: Sequence[Any], empty: RowStatistics, names: Sequence[str]
 ) -> RowStatistics:
     pairs = zip(chunks, frames, strict=True)
-    return unit_statistics([c.of_frame(f) if isinstance(c, Partition) else c for c, f in pairs], empty, names)
+    return unit_statistics([c.of_frame(f) if isinstance(c, DelayedFrame) else c for c, f in pairs], empty, names)
 
 
 def _explained(future: Any, result: Any, client: Any) -> Exception:

@@ -1,33 +1,45 @@
 """One pass over a source.
 
-The chunks of a source, in their order, are divided into units of equally many chunks, at most :data:`MOST_UNITS` if
+The chunks of a source, in their order, are divided into units of equally many chunks, at most 256 if
 their number is known. The statistics of a unit are accumulated from its rows, here or on a Dask worker, and added to
 those of the units before it, in this order: the result does not depend on the number of workers, to the last bit.
 
 With a checkpoint the sum is on disk every half minute, and at the end, however the pass ends. The next pass compares
 the digests of the finished chunks with those of the source, refuses a source that has changed, and continues behind
-them.
+them. The folder of a checkpoint holds ``progress.json`` and the file of statistics that it names. A new file of
+statistics is written first and named by a new ``progress.json`` afterwards, each completely or not at all: whenever a
+process is killed or a disk is full, the folder holds the statistics of exactly the chunks that it lists. A lock keeps
+a second process out.
 """
 
+import json
+import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from admiss.atomic_write import lock_folder, write_atomically
 from admiss.statistics.row_statistics import RowStatistics
-from admiss.streaming.checkpoint import Checkpoint, CheckpointError, opened
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Chunk, Source
 from admiss.streaming.units import unit_statistics
+from admiss.tables.column import SourceError
+from admiss.tables.source import Chunk, Source
 from admiss.terminal.progress import counter, waiting
 
-# Units of a source whose number of chunks is known.
-MOST_UNITS = 256
 # Seconds between two writes of a checkpoint.
 SAVE_SECONDS = 30.0
+
+LAYOUT = 1
+PROGRESS = "progress.json"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that does not belong to a pass, in one sentence that says what to do."""
 
 
 def accumulate(
@@ -69,10 +81,55 @@ def accumulate(
     if empty.folds is not None and key is not None and key != empty.folds.key:
         raise SourceError(f"The key of the source is {key!r}, and that of the folds {empty.folds.key!r}: name one key.")
     with ExitStack() as stack:
-        kept = None if checkpoint is None else stack.enter_context(opened(Path(checkpoint), _settings(source, empty)))
+        kept = None if checkpoint is None else stack.enter_context(_opened(Path(checkpoint), _settings(source, empty)))
         if kept is not None and kept.complete:
             _skip(source.chunks(), kept, whole=True)
         return _Pass(source, empty, kept).run(workers, scheduler)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What is on disk.
+
+    Attributes
+    ----------
+    folder : Path
+    settings : str
+        Digest of what is accumulated.
+    chunks : tuple of str
+        Digests of the finished chunks, in order.
+    statistics : str
+        Name of the file of statistics; empty before the first chunk.
+    complete : bool
+        Whether these are all chunks.
+    """
+
+    folder: Path
+    settings: str
+    chunks: tuple[str, ...] = ()
+    statistics: str = ""
+    complete: bool = False
+
+    def loaded(self, adaptivity: Any) -> RowStatistics | None:
+        """The statistics of the finished chunks, or None if there are none."""
+        return RowStatistics.load(self.folder / self.statistics, adaptivity) if self.statistics else None
+
+    def saved(self, statistics: RowStatistics, chunks: Sequence[str], *, complete: bool) -> "Checkpoint":
+        """Write the statistics of more chunks."""
+        name = f"statistics-{uuid.uuid4().hex}.npz"
+        new = replace(self, chunks=tuple(chunks), statistics=name, complete=complete)
+        try:
+            statistics.save(self.folder / name)
+            content = {"layout": LAYOUT, "settings": new.settings, "complete": complete, "statistics": name}
+            text = json.dumps(content | {"chunks": new.chunks}, indent=1)
+            write_atomically(self.folder / PROGRESS, text.encode())
+        except BaseException:
+            (self.folder / name).unlink(missing_ok=True)
+            raise
+        for old in self.folder.glob("statistics-*"):
+            if old.name != name:
+                old.unlink()
+        return new
 
 
 class _Pass:
@@ -106,7 +163,7 @@ class _Pass:
         if self.kept is not None:
             _skip(chunks, self.kept)
         size = self.source.size
-        units = _units(chunks, 1 if size is None else -(-size // MOST_UNITS))
+        units = _units(chunks, 1 if size is None else -(-size // 256))
         with _reporter(size) as report:
             for unit, statistics in self._computed(units, workers, scheduler):
                 # digests of arrays and frames read all of their rows: an interrupt must not fall between sum and list
@@ -139,6 +196,40 @@ class _Pass:
 def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
     while unit := list(islice(chunks, size)):
         yield unit
+
+
+@contextmanager
+def _opened(folder: Path, settings: str) -> Iterator[Checkpoint]:
+    """The checkpoint in a folder, which is made if it does not exist and locked until the end."""
+    try:
+        lock = lock_folder(folder)
+    except (OSError, sqlite3.Error) as error:
+        busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+        reason = "another run is writing to it: wait until it ends" if busy else f"{error}: check permissions"
+        raise CheckpointError(f"The checkpoint {folder} cannot be used, {reason}, or choose another folder.") from error
+    with closing(lock):
+        yield _read(folder, settings)
+
+
+def _read(folder: Path, settings: str) -> Checkpoint:
+    path = folder / PROGRESS
+    if not path.exists():
+        return Checkpoint(folder, settings)
+    try:
+        content: dict[str, Any] = json.loads(path.read_text())
+        found = Checkpoint(
+            folder, content["settings"], tuple(content["chunks"]), content["statistics"], content["complete"]
+        )
+        layout = content["layout"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} is not the progress of a pass: delete the folder to start again.") from error
+    if layout != LAYOUT:
+        raise CheckpointError(f"{path} was written by another version of admiss: delete the folder to start again.")
+    if found.settings != settings:
+        raise CheckpointError(
+            f"{folder} holds a pass with other settings or columns: choose another folder, or delete it to start again."
+        )
+    return found
 
 
 def _skip(chunks: Iterator[Chunk], kept: Checkpoint, *, whole: bool = False) -> None:

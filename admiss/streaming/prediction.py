@@ -10,8 +10,8 @@ import numpy as np
 
 from admiss.atomic_write import check_outputs
 from admiss.extras import optional_import
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Batch, Source, named_frame
+from admiss.tables.column import SourceError
+from admiss.tables.source import Batch, Source, named_frame
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import clone
 
 from admiss.statistics.row_statistics import RowStatistics
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Batch, Chunk, Source, named_frame
+from admiss.tables.column import SourceError
+from admiss.tables.source import Batch, Chunk, Source, named_frame
 from formulations.arrays import FloatArray
 
 

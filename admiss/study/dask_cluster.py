@@ -22,7 +22,6 @@ docs/results/index.md has the script for SLURM.
 """
 
 import contextlib
-import logging
 import os
 import pickle
 import queue
@@ -45,19 +44,16 @@ from admiss.study.sources.origin import origin
 from admiss.study.sources.stale import changes
 
 with optional_import("A run on Dask", "dask"):
-    import dask
     import distributed
     from distributed.scheduler import KilledWorker
 
-    from admiss.study.dask_address import check_scheduler
+    from admiss.dask_connection import connection
     from admiss.study.dask_worker import CellProcesses, compute_cells
 
 # Tasks per thread of Dask: enough that none waits for the coordinator.
 TASKS_PER_THREAD = 4
 # Seconds after which the threads of the cluster are counted again, as workers come and go.
 COUNT_AGAIN = 5.0
-# Entries of each of Dask's logs.
-LOG_LENGTH = 100
 # Differences between sources that are named.
 MOST_CHANGES = 3
 
@@ -88,31 +84,6 @@ def run_on_dask(
         finally:
             coordinator.pass_on()
             coordinator.cancel()
-
-
-@contextlib.contextmanager
-def connection(workers: int, scheduler: str | None) -> Iterator[Any]:
-    """A client of a scheduler, or of a local cluster of so many workers that lives as long."""
-    with contextlib.ExitStack() as stack:
-        # Dask keeps recent messages, events and transitions, and in a local cluster those of the scheduler are here.
-        stack.enter_context(dask.config.set({"distributed.admin.low-level-log-length": LOG_LENGTH}))
-        address: Any = scheduler
-        if scheduler is None:
-            local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
-            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
-            address = distributed.LocalCluster(**local, **quiet)
-            stack.callback(_close, address)
-        else:
-            check_scheduler(scheduler)
-        client = distributed.Client(address, set_as_default=False)
-        # The loss of the scheduler is reported in one sentence instead of a log.
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-        yield stack.enter_context(client)
-
-
-def _close(cluster: Any) -> None:
-    with contextlib.suppress(Exception):  # a worker that is still starting; it ends with this process
-        cluster.close()
 
 
 @contextlib.contextmanager

@@ -81,7 +81,7 @@ class Table:
 
     def make(self) -> Any:
         """Features as a data frame (of pandas, else polars), and the target."""
-        from admiss.user_table import read_table
+        from admiss.tables import read_table
 
         table = read_table(self.path, self.target, task=self.task, drop=self.drop, keep=self.keep)
         return _named(table.X, table.names), table.y

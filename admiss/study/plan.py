@@ -19,18 +19,12 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
+from admiss.atomic_write import EngineError as EngineError
 from admiss.study.recipe import module_name, recipe_of
 
 # The scale of a study that has one.
 ONE_SCALE = "all"
 Scores = dict[str, Any]
-
-
-class EngineError(Exception):
-    """A run, a store or a worker that cannot continue, in one sentence that says what to do.
-
-    A cell that fails is not an error but a row of the table.
-    """
 
 
 class StudyError(EngineError, ValueError):

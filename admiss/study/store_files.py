@@ -5,6 +5,7 @@ import os
 import sqlite3
 from pathlib import Path
 
+from admiss.atomic_write import lock_folder
 from admiss.study.plan import EngineError
 from admiss.study.store_errors import companions, damaged, explained, forbidden
 
@@ -50,15 +51,8 @@ def locked(folder: Path) -> sqlite3.Connection:
         raise EngineError(
             f"The folder {folder} cannot be made ({error.strerror}): choose another with --out."
         ) from None
-    path = folder / LOCK
-    with explained(path):
-        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        try:
-            connection.execute("BEGIN EXCLUSIVE")
-        except BaseException:
-            connection.close()
-            raise
-    return connection
+    with explained(folder / LOCK):
+        return lock_folder(folder, LOCK)
 
 
 def refuse_remains(path: Path) -> None:

@@ -188,7 +188,7 @@ def _check_name(path: Path) -> None:
 
 
 def _task(table: Path, target: str) -> dict[str, str]:
-    from admiss.user_table import read_table
+    from admiss.tables import read_table
 
     try:
         found = read_table(table, target)

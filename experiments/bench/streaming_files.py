@@ -30,8 +30,8 @@ from sklearn.metrics import r2_score
 from admiss import AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.streaming.sources.source import Source, named_frame
 from admiss.study.sections import markdown
+from admiss.tables.source import Source, named_frame
 from experiments.bench.records import cached, footer, in_new_process
 
 D, SHARE, FOLDS, DEPTH = 20, 0.3, 5, 4

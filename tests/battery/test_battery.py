@@ -15,7 +15,7 @@ from admiss.compare.setting import Setting
 from admiss.datasets import load_dataset
 from admiss.finite.cv import DEFAULT_RIDGES
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
-from admiss.user_table import read_table
+from admiss.tables import read_table
 from tests.battery.models import FIXED, REFERENCES, SEARCHED, reference_of
 from tests.battery.scores import WITHIN, score
 from tests.battery.tables import TABLES, Table, customers

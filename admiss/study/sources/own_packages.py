@@ -14,10 +14,10 @@ from admiss.study.sources.places import place_of
 
 PACKAGES = ("formulations", "admiss")
 NO_NUMBERS = {
-    "_version", "atomic_write", "cli", "compare", "demo", "drawing", "extras", "plots", "study", "terminal", "testing",
-    "versions", "web_page",
+    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "extras", "plots", "study",
+    "terminal", "testing", "versions", "web_page",
 }  # fmt: skip
-PRESENTATION = {"figures", "tables"}
+PRESENTATION = {"figures"}
 # Data files of the packages list the data sets.
 SUFFIXES = (".py", ".toml")
 # Installed with admiss.

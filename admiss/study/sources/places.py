@@ -21,7 +21,7 @@ from typing import NamedTuple
 INSTALLED = [f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages")]
 OWN = {"admiss", "formulations"}
 # Modules of admiss that make and score rows: they are followed like local ones.
-FOLLOWED = ("admiss.study", "admiss.user_table")
+FOLLOWED = ("admiss.study", "admiss.tables")
 
 
 class Place(NamedTuple):

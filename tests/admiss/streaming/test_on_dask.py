@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.streaming.sources.schema import SourceError
-from admiss.study.plan import EngineError
+from admiss.atomic_write import EngineError
+from admiss.tables.column import SourceError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 dask = pytest.importorskip("dask")

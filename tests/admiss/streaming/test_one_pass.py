@@ -19,10 +19,10 @@ import pytest
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate, open_source
-from admiss.streaming.checkpoint import CheckpointError
-from admiss.streaming.sources.frames import Frame
-from admiss.streaming.sources.parquet import RowGroup
-from admiss.streaming.sources.schema import SourceError
+from admiss.streaming.one_pass import CheckpointError
+from admiss.tables.column import SourceError
+from admiss.tables.frames import Frame
+from admiss.tables.parquet import RowGroup
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 X, Y = make_rows()
@@ -108,7 +108,7 @@ def test_a_full_disk_costs_no_finished_work(tmp_path: Path, monkeypatch: pytest.
         if len(saves) > 5:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    module = "admiss.statistics.saved" if failing == "statistics" else "admiss.streaming.checkpoint"
+    module = "admiss.statistics.saved" if failing == "statistics" else "admiss.streaming.one_pass"
     write = __import__(module, fromlist=["x"]).write_atomically
     monkeypatch.setattr(f"{module}.write_atomically", lambda *a: full() or write(*a))
     with pytest.raises(OSError, match="No space left"):
@@ -158,7 +158,7 @@ def test_two_passes_do_not_share_a_checkpoint(tmp_path: Path) -> None:
     def frames() -> Iterator[Any]:
         for group in range(2):
             if group:
-                with pytest.raises(CheckpointError, match="Another run is writing"):
+                with pytest.raises(CheckpointError, match="another run is writing"):
                     accumulate(open_source(frames, "y", key="id"), EMPTY, checkpoint=tmp_path / "kept")
             yield pq.ParquetFile(folder / "0000.parquet").read_row_group(group)
 
@@ -197,8 +197,8 @@ def test_rows_are_read_again_to_settle_leaves_that_sums_cannot_prove(tmp_path: P
 SLOW_PASS = """
 import sys, time
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.streaming.sources.frames import Frame
-from admiss.streaming.sources.parquet import RowGroup
+from admiss.tables.frames import Frame
+from admiss.tables.parquet import RowGroup
 import admiss.streaming.one_pass as one_pass
 one_pass.SAVE_SECONDS = 0.0
 original = RowGroup.batches

@@ -12,7 +12,7 @@ import pytest
 from admiss import AdaptiveRegressor, FiniteRegressor
 from admiss.streaming import RowStatistics, open_source, pattern_report, predict_to_parquet
 from admiss.streaming.file_model import FileModel, load_model
-from admiss.streaming.sources.schema import SourceError
+from admiss.tables.column import SourceError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 X, Y = make_rows()
@@ -21,7 +21,7 @@ FRAME = pd.DataFrame(X, columns=[f"x{j}" for j in range(4)])
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("admiss.streaming.sources.source.BATCH_ROWS", 50)
+    monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 50)
     return open_source(write_rows(tmp_path / "rows", X, Y, 3), drop=["id", "y"])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from admiss.user_table import read_table
+from admiss.tables import read_table
 
 N = 60
 
@@ -209,7 +209,7 @@ def test_names_that_cannot_be_dropped_or_kept(read, options, sentence):
 def test_rows_as_a_data_frame(read, monkeypatch):
     table = read({"x": (1.5, None), "z": ("u", "v", "w")})
     for backend in ("polars", "pandas", "pyarrow"):
-        monkeypatch.setattr("admiss.user_table.table.BACKENDS", (backend,))
+        monkeypatch.setattr("admiss.tables.table.BACKENDS", (backend,))
         frame = table.features(np.array([1, 3]))
         assert type(frame).__module__.startswith(backend)
         assert frame.shape == (2, 4)

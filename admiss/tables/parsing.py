@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from admiss.user_table.column import Column
+from admiss.tables.column import Column
 from formulations.arrays import FloatArray
 
 # Words beside more than this number of distinct numbers or dates are missing values, if they are at most this share of
@@ -23,7 +23,7 @@ from formulations.arrays import FloatArray
 FEW_VALUES = 10
 WORDS_SHARE = 0.1
 # Longer whole numbers are codes: as floating-point numbers, different ones may be equal.
-MOST_DIGITS = 15
+MOST_DIGITS = np.finfo(float).precision
 
 Reader = Callable[[str], float | None]
 
@@ -64,7 +64,7 @@ def read_text(column: Column, *, decimal_comma: bool = False, strict: bool = Fal
 
     Examples
     --------
-    >>> from admiss.user_table.column import text_column
+    >>> from admiss.tables.column import text_column
     >>> read_text(text_column("price", ["1.200,50", "?", "3,25"])).numbers.tolist()
     [1200.5, nan, 3.25]
     """

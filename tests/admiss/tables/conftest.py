@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from admiss.user_table import TableFile, read_table
+from admiss.tables import TableFile, read_table
 
 ROWS = 60
 

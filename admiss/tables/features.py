@@ -30,21 +30,15 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from admiss.user_table.column import Column
-from admiss.user_table.notation import day_name
-from admiss.user_table.notes import Notes
+from admiss.tables.column import Column, with_columns
+from admiss.tables.notes import Notes
+from admiss.tables.parsing import day_name
 from formulations.arrays import FloatArray
 
+# As many 0/1 columns as a reader can take in; see the table above.
 MOST_LEVELS = 10
-FREQUENT_ROWS = 5
-FREQUENT_SHARE = 0.01
-MOST_KEPT_LEVELS = 200
 # Values that are all different by chance on fewer rows.
 ID_ROWS = 20
-YEARS = (1500, 2200)
-# Bound of Kolmogorov's test at a level of 5 %, times the square root of the rows.
-EVEN = 1.36
-LONGEST_NAME = 60
 _ID_NAME = re.compile(r"(?i:(.*[\W_])?(id|uuid|guid|key|idx|index|rowid|no|nr)|id[\W_].*)|.*[a-z]I[dD]")
 
 
@@ -102,11 +96,8 @@ def _reason_to_leave_out(column: Column) -> tuple[str, str]:
     values = column.numbers[observed]
     if observed.all() and (values == values[0]).all():
         return "constant", ""
-    return (
-        ("number id", "")
-        if column.kind == "numbers" and _is_id(column.name, values, bool(observed.all()))
-        else ("", "")
-    )
+    is_id = column.kind == "numbers" and _is_id(column.name, values, bool(observed.all()))
+    return ("number id" if is_id else "", "")
 
 
 def _is_id(name: str, values: FloatArray, complete: bool) -> bool:
@@ -118,10 +109,12 @@ def _is_id(name: str, values: FloatArray, complete: bool) -> bool:
         return False
     if _ID_NAME.fullmatch(name):
         return True
-    if not complete or (YEARS[0] <= ordered[0] and ordered[-1] <= YEARS[1]):
+    are_years = ordered[0] >= 1500 and ordered[-1] <= 2200
+    if not complete or are_years:
         return False
     even = np.linspace(ordered[0], ordered[-1], len(ordered))
-    return bool(np.abs(ordered - even).max() <= EVEN * (ordered[-1] - ordered[0]) / np.sqrt(len(ordered)))
+    bound = 1.36 / np.sqrt(len(ordered))  # of Kolmogorov's test at a level of 5 %
+    return bool(np.abs(ordered - even).max() <= bound * (ordered[-1] - ordered[0]))
 
 
 def _numeric_feature(column: Column, kept: bool, notes: Notes) -> FloatArray:
@@ -147,14 +140,14 @@ def _text_features(column: Column, kept: bool, notes: Notes) -> dict[str, FloatA
     if kept and not counts:
         notes.add("kept", column.name)
         return {column.name: np.full(len(texts), np.nan)}
-    if kept and len(counts) > max(MOST_LEVELS, min(MOST_KEPT_LEVELS, len(texts) / 2)):
+    if kept and len(counts) > max(MOST_LEVELS, min(200, len(texts) / 2)):
         notes.add("kept codes", column.name, detail)
         code: dict[str | None, float] = {level: float(k) for k, level in enumerate(levels)}
         return {column.name: np.array([code.get(text, np.nan) for text in column.texts])}
     if len(counts) <= MOST_LEVELS:
         several = len(counts) > 1
         notes.add("levels" if several else "kept" if kept else "one value", column.name, detail if several else "")
-        levels = levels[1:] if len(levels) == 2 else levels
+        levels = list(with_columns(levels))
     elif kept:
         notes.add("kept levels", column.name, detail)
     else:
@@ -168,15 +161,15 @@ def _text_features(column: Column, kept: bool, notes: Notes) -> dict[str, FloatA
 
 def _frequent(counts: Counter[str], n_rows: int) -> list[str]:
     """The most frequent values in alphabetical order, the first ones of those that are as frequent."""
-    least = max(FREQUENT_ROWS, FREQUENT_SHARE * n_rows)
+    least = max(5, n_rows / 100)
     order = sorted(counts, key=lambda text: (-counts[text], text))[:MOST_LEVELS]
     return sorted(text for text in order if counts[text] >= least)
 
 
-def _unused(name: str, used: Collection[str]) -> str:
+def _unused(name: str, used: Collection[str], longest: int = 60) -> str:
     """A short name that no other feature has."""
     name = " ".join(name.split())
-    short = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 2] + ".."
+    short = name if len(name) <= longest else name[: longest - 2] + ".."
     found, count = short, 1
     while found in used:
         count += 1

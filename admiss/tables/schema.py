@@ -8,34 +8,25 @@ dates, times and durations            days, dates since 1970-01-01
 text                                  a 0/1 column per value, one for two values
 ====================================  =========================================================
 
-Null, NaN and the words of :data:`~admiss.user_table.column.MISSING_WORDS` are missing, and 0/1 columns are missing
-where the text is. A value of text that the schema does not know is an error, or missing if ``unknown`` says so.
+0/1 columns are missing where the text is. A value of text that the schema does not know is an error, or missing if
+``unknown`` says so.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from admiss.user_table.column import text_column
-from admiss.user_table.notes import listed
+from admiss.tables.column import Kind, SourceError, kind_of, numbers, require_column, text_column, with_columns
+from admiss.tables.notes import listed
 from formulations.arrays import FloatArray
 
 # Values of a column of text that become columns; with more, it must be left out or encoded beforehand.
 MOST_LEVELS = 50
-# Columns that an error names.
-MOST_COLUMNS = 20
-MILLISECONDS_PER_DAY = 86_400_000
-Kind = Literal["numbers", "text", "empty", "other"]
-
-
-class SourceError(ValueError):
-    """Rows that cannot be read, in one sentence with the file and the row group."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +57,10 @@ class Schema:
     @property
     def names(self) -> list[str]:
         """Names of the features."""
-        return [
-            name if level is None else f"{name}={level}" for name, levels in self.columns for level in _encoded(levels)
-        ]
+        names: list[str] = []
+        for name, levels in self.columns:
+            names += [name] if levels is None else [f"{name}={level}" for level in with_columns(levels)]
+        return names
 
     @property
     def used(self) -> list[str]:
@@ -85,15 +77,15 @@ class Schema:
         X = np.empty((len(frame), len(self.names)))
         position = 0
         for name, levels in self.columns:
-            series = _column(frame, name, where)
+            series = column_of(frame, name, where)
             if levels is None:
                 X[:, position] = numbers(series, where)
                 position += 1
-            else:
-                codes = self._codes(series, levels, where)
-                for level in range(len(levels) - len(_encoded(levels)), len(levels)):
-                    X[:, position] = np.where(codes < 0, np.nan, codes == level)
-                    position += 1
+                continue
+            codes = self._codes(series, levels, where)
+            for level in with_columns(levels):
+                X[:, position] = np.where(codes < 0, np.nan, codes == levels.index(level))
+                position += 1
         return X
 
     def _codes(self, series: Any, levels: tuple[str, ...], where: str) -> NDArray[np.int64]:
@@ -118,27 +110,10 @@ class Schema:
             )
         return codes
 
-    def target_of(self, frame: Any, where: str) -> FloatArray | None:
-        """The target, NaN where missing."""
-        return None if self.target is None else numbers(_column(frame, self.target, where), where)
-
-    def weight_of(self, frame: Any, where: str) -> FloatArray | None:
-        """The sample weights."""
-        return None if self.weight is None else numbers(_column(frame, self.weight, where), where)
-
-    def keys_of(self, frame: Any, where: str) -> NDArray[Any] | None:
-        """The values that identify rows."""
-        if self.key is None:
-            return None
-        series = _column(frame, self.key, where)
-        if series.null_count():
-            raise SourceError(f"{where}: the key {self.key!r} is missing in {series.null_count():,} rows.")
-        return np.asarray(series.to_numpy())
-
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a source are for, see :func:`~admiss.streaming.sources.opening.open_source`."""
+    """What the columns of a source are for, see :func:`~admiss.tables.opening.open_source`."""
 
     target: str | None = None
     weight: str | None = None
@@ -208,50 +183,7 @@ def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | N
     return tuple(found) or None
 
 
-def _encoded(levels: tuple[str, ...] | None) -> tuple[str | None, ...]:
-    """The levels that have a column of their own: of two, the second."""
-    return (None,) if levels is None else levels[1:] if len(levels) == 2 else levels
-
-
-def kind_of(dtype: Any) -> Kind:
-    """What a type of narwhals holds."""
-    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Date, nw.Datetime, nw.Duration):
-        return "numbers"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "text"
-    return "empty" if dtype == nw.Unknown else "other"
-
-
-def numbers(series: Any, where: str) -> FloatArray:
-    """A column of numbers with NaN, as float64 or float32."""
-    dtype = series.dtype
-    if dtype.is_float() and (series.null_count() == 0 or series.implementation.is_pyarrow()):
-        return np.asarray(series.to_numpy())  # pyarrow writes NaN for null
-    if series.null_count() == len(series):
-        return np.full(len(series), np.nan)
-    if dtype in (nw.Date, nw.Datetime):
-        series = series.dt.timestamp("ms")
-    elif dtype == nw.Duration:
-        series = series.dt.total_milliseconds()
-    elif kind_of(dtype) != "numbers":
-        raise SourceError(
-            f"{where}: column {series.name!r} is {dtype}, and numbers elsewhere: make it numbers, or leave it out."
-        )
-    if dtype.is_integer():  # casts refuse those that a double rounds
-        null = series.is_null().to_numpy()
-        return np.where(null, np.nan, np.asarray(series.fill_null(0).to_numpy(), dtype=float))
-    values = np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
-    return values / MILLISECONDS_PER_DAY if dtype in (nw.Date, nw.Datetime, nw.Duration) else values
-
-
-def _column(frame: Any, name: str, where: str) -> Any:
+def column_of(frame: Any, name: str, where: str) -> Any:
+    """A column of a data frame that narwhals has taken."""
     require_column(name, frame.columns, where)
     return frame[name]
-
-
-def require_column(name: str, names: Sequence[str], where: str) -> None:
-    """Raise an error with what there is, unless a column exists."""
-    if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SourceError(f"{where} has no column {name!r}: it has {listed(names, MOST_COLUMNS)}.{hint}")

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from admiss.streaming.sources import open_source
-from admiss.streaming.sources.parquet import parquet_paths
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Source
+from admiss.tables import open_source
+from admiss.tables.column import SourceError
+from admiss.tables.parquet import parquet_paths
+from admiss.tables.source import Source
 
 
 def write(path: Path, n: int = 10, group: int = 4, **columns: object) -> Path:
@@ -26,7 +26,7 @@ def rows(source: Source) -> np.ndarray:
 
 
 def test_rows_in_order_with_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admiss.streaming.sources.source.BATCH_ROWS", 3)
+    monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 3)
     write(tmp_path / "2.parquet", 5)
     write(tmp_path / "1.parquet", 10)
     source = open_source(tmp_path, "y")

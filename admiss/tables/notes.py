@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-# Names in a sentence; more are counted.
-MOST_NAMES = 6
-
 # In the order in which they are printed; {it} is "it", or "one" of several columns.
 SENTENCES = {
     "unnamed": "Columns without a name are called by their position: {names}",
@@ -65,8 +62,8 @@ def _sentence(pattern: str, columns: list[tuple[str, str]]) -> str:
     return pattern.format(names=names, name=name, it=it) + "."
 
 
-def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Names in a sentence.
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a sentence; more are counted.
 
     Examples
     --------

@@ -5,7 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from admiss.user_table import MISSING_WORDS, read_table
+from admiss.tables import MISSING_WORDS, read_table
 
 N = 60
 

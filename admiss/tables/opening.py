@@ -9,18 +9,13 @@ from typing import Any
 import numpy as np
 
 from admiss.extras import optional_import
-from admiss.streaming.sources.arrays import ArraySource
-from admiss.streaming.sources.frames import FrameSource
-from admiss.streaming.sources.schema import Columns, Schema, SourceError
-from admiss.streaming.sources.source import Source
-from admiss.user_table.column import MISSING_WORDS
-from admiss.user_table.file import separator_of
+from admiss.tables.column import MISSING_WORDS, SourceError
+from admiss.tables.file import separator_of
+from admiss.tables.frames import ArraySource, DaskSource, FrameSource
+from admiss.tables.schema import Columns, Schema
+from admiss.tables.source import Source
 
 CSV_SUFFIXES = (".csv", ".tsv")
-# Bytes of a CSV file that show its encoding and its separator.
-FIRST_BYTES = 2**16
-# Rows of a CSV file that determine the types of its columns.
-TYPED_ROWS = 100_000
 
 
 def open_source(
@@ -92,12 +87,11 @@ def open_source(
     if isinstance(data, str | Path) or (isinstance(data, Sequence) and all(isinstance(d, str | Path) for d in data)):
         if not data:
             raise SourceError("There are no files to read.")
-        from admiss.streaming.sources.parquet import ParquetSource
+        from admiss.tables.parquet import ParquetSource
 
         return ParquetSource(data, columns)
-    if _is_dask(data):
-        from admiss.streaming.sources.partitions import DaskSource
-
+    first = data[0] if isinstance(data, list | tuple) and data else data
+    if type(first).__module__.partition(".")[0] == "dask":
         return DaskSource(data, columns)
     return FrameSource(data, columns)
 
@@ -109,7 +103,7 @@ def source_files(data: str | Path | Sequence[str | Path]) -> list[Path]:
         if not paths:
             raise SourceError(f"There are no CSV files at {data}.")
         return paths
-    from admiss.streaming.sources.parquet import parquet_paths
+    from admiss.tables.parquet import parquet_paths
 
     return parquet_paths(data)
 
@@ -124,7 +118,7 @@ def _scanned(paths: Sequence[Path], target: Any) -> Any:
         list(paths),
         separator=separator,
         null_values=sorted(set(words)),
-        infer_schema_length=TYPED_ROWS,
+        infer_schema_length=100_000,
         try_parse_dates=True,
         decimal_comma=separator == ";",
     )
@@ -133,7 +127,7 @@ def _scanned(paths: Sequence[Path], target: Any) -> Any:
 def _separator(path: Path, target: Any) -> str:
     """What separates the cells of a CSV file."""
     with open(path, "rb") as file:
-        start = file.read(FIRST_BYTES)
+        start = file.read(2**16)
     if not start.strip():
         raise SourceError(f"{path} has no content.")
     try:
@@ -141,8 +135,3 @@ def _separator(path: Path, target: Any) -> str:
     except UnicodeDecodeError as error:
         raise SourceError(f"{path} is not UTF-8: save it in this encoding, or as Parquet.") from error
     return separator_of(text, target if isinstance(target, str) else "")
-
-
-def _is_dask(data: Any) -> bool:
-    kind = data[0] if isinstance(data, list | tuple) and data else data
-    return type(kind).__module__.partition(".")[0] == "dask"

@@ -12,7 +12,7 @@ import io
 import numpy as np
 import pytest
 
-from admiss.user_table import MISSING_WORDS, read_table
+from admiss.tables import MISSING_WORDS, read_table
 
 NOTATIONS = {
     "plain": str,
@@ -158,7 +158,7 @@ def test_the_three_libraries_give_the_same(seed, here, monkeypatch):
     (here / "t.csv").write_bytes(as_bytes(rng, texts))
     tables = []
     for backend in ("polars", "pandas", "pyarrow"):
-        monkeypatch.setattr("admiss.user_table.table.BACKENDS", (backend,))
+        monkeypatch.setattr("admiss.tables.table.BACKENDS", (backend,))
         table = read_table("t.csv", "y")
         frame = table.features(np.arange(50))
         assert type(frame).__module__.startswith(backend)

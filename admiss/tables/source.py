@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
 from numpy.typing import NDArray
 
-from admiss.streaming.sources.schema import Schema
+from admiss.tables.column import SourceError, numbers
+from admiss.tables.schema import Schema, column_of
 from formulations.arrays import FloatArray
 
 # Rows and entries that are read at once: sums over sets of missing features want many rows, memory bounds the entries.
@@ -61,6 +63,19 @@ class Batch:
 def batch_rows(n_features: int) -> int:
     """Rows of a batch."""
     return max(1, min(BATCH_ROWS, BATCH_ENTRIES // n_features))
+
+
+def batch_of(frame: Any, schema: Schema, where: str, place: Place, table: Any) -> Batch:
+    """Rows of a data frame that narwhals has taken; ``where`` is its name in errors."""
+    X = schema.features(frame, where)
+    roles = schema.target, schema.weight
+    y, weight = (None if name is None else numbers(column_of(frame, name, where), where) for name in roles)
+    if schema.key is None:
+        return Batch(X, y, weight, None, place, table)
+    keys = column_of(frame, schema.key, where)
+    if keys.null_count():
+        raise SourceError(f"{where}: the key {schema.key!r} is missing in {keys.null_count():,} rows.")
+    return Batch(X, y, weight, np.asarray(keys.to_numpy()), place, table)
 
 
 def named_frame(X: Any, names: Sequence[str]) -> Any:

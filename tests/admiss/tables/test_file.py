@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from admiss.user_table import read_table
+from admiss.tables import read_table
 
 PLAIN = "größe,y,b\n1.5,0.5,u\n2.5,3.5,v\n?,1.25,w\n"
 X = [[1.5, 1, 0, 0], [2.5, 0, 1, 0], [np.nan, 0, 0, 1]]
@@ -127,7 +127,7 @@ def test_other_files(here):
 
 def only(library, monkeypatch):
     """Pretend that this is the only library for Parquet files."""
-    monkeypatch.setattr("admiss.user_table.file.find_spec", lambda name: True if name == library else None)
+    monkeypatch.setattr("admiss.tables.file.find_spec", lambda name: True if name == library else None)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -17,10 +17,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
-from admiss.streaming.sources.schema import MOST_LEVELS, Columns, Kind, Schema, SourceError, kind_of, require_column
-from admiss.streaming.sources.source import Batch, Chunk, Place, Source, batch_rows
+from admiss.tables.column import Kind, SourceError, kind_of, require_column
+from admiss.tables.parsing import plain_number
+from admiss.tables.schema import MOST_LEVELS, Columns, Schema
+from admiss.tables.source import Batch, Chunk, Place, Source, batch_of, batch_rows
 from admiss.terminal.progress import progress
-from admiss.user_table.notation import plain_number
 
 with optional_import("Reading Parquet files in chunks", "files"):
     import pyarrow as pa
@@ -84,19 +85,12 @@ class RowGroup(Chunk):
         return f"{self.file.digest}-{self.group}"
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        schema, row = self.schema, 0
+        row = 0
         for column in columns:
             require_column(column, [name for name, _ in self.file.kinds], self.name)
-        for table in self.file.tables(self.group, list(dict.fromkeys([*schema.used, *columns]))):
-            frame = nw.from_native(table, eager_only=True)
-            yield Batch(
-                schema.features(frame, self.name),
-                schema.target_of(frame, self.name),
-                schema.weight_of(frame, self.name),
-                schema.keys_of(frame, self.name),
-                Place(self.file.number, self.group, row),
-                table,
-            )
+        for table in self.file.tables(self.group, list(dict.fromkeys([*self.schema.used, *columns]))):
+            place = Place(self.file.number, self.group, row)
+            yield batch_of(nw.from_native(table, eager_only=True), self.schema, self.name, place, table)
             row += len(table)
 
 

@@ -9,9 +9,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from admiss.streaming.sources import open_source
-from admiss.streaming.sources.schema import SourceError
-from admiss.streaming.sources.source import Source
+from admiss.tables import open_source
+from admiss.tables.column import SourceError
+from admiss.tables.source import Source
 
 FRAMES = [{"a": [1.0, None], "s": ["u", "v"], "y": [1.0, 2.0]}, {"a": [3.0], "s": [None], "y": [3.0]}]
 EXPECTED = [[1, 0], [np.nan, 1], [3, np.nan]]
@@ -90,8 +90,8 @@ def test_frames_that_differ_are_named() -> None:
 
 
 def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admiss.streaming.sources.arrays.CHUNK_ROWS", 4)
-    monkeypatch.setattr("admiss.streaming.sources.source.BATCH_ROWS", 3)
+    monkeypatch.setattr("admiss.tables.frames.SLICE_ROWS", 4)
+    monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 3)
     X = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     y = X.sum(axis=1)

@@ -20,16 +20,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.extras import MissingPackageError
+from admiss.tables.column import LARGEST_WHOLE, Column, kind_of, numbers, text_column
+from admiss.tables.notes import Notes
 from admiss.terminal.progress import progress
-from admiss.user_table.column import Column, text_column
-from admiss.user_table.notes import Notes
-from formulations.arrays import FloatArray
 
 SEPARATORS = ",;\t|"
-# Rows, and characters at most, that determine the separator.
-FIRST_ROWS, FIRST_CHARACTERS = 50, 1_000_000
-# Larger whole numbers are codes: as floating-point numbers, different ones may be equal.
-LARGEST_WHOLE = 2**53
 
 
 @dataclass(frozen=True)
@@ -113,13 +108,13 @@ def _reader(text: str, separator: str) -> Any:
 
 
 def separator_of(text: str, target: str) -> str:
-    """The separator that gives the header a target, the first rows equally many cells, and the header the most."""
-    start = text[:FIRST_CHARACTERS]
+    """The separator that gives the header a target, the first 50 rows equally many cells, and the header the most."""
+    start = text[:1_000_000]  # quotation marks that do not end make a row of the whole text
 
     def quality(separator: str) -> tuple[bool, bool, int]:
         rows: list[list[str]] = [[]]
         with suppress(csv.Error):  # quotation marks that belong to another separator
-            rows = [row for row in islice(_reader(start, separator), FIRST_ROWS) if any(row)] or rows
+            rows = [row for row in islice(_reader(start, separator), 50) if any(row)] or rows
         header = [" ".join(cell.split()) for cell in rows[0]]
         return target in header, len({len(row) for row in rows}) == 1 < len(header), len(header)
 
@@ -161,19 +156,9 @@ def _column(name: str, series: Any) -> Column:
     dtype = series.dtype
     if series.null_count() == len(series):
         return Column(name, "numbers", np.full(len(series), np.nan))
-    if dtype == nw.Boolean:
-        return Column(name, "truth", _floats(series))
-    if dtype.is_numeric():
-        largest = max(abs(series.max()), abs(series.min())) if dtype.is_integer() else 0
-        if largest <= LARGEST_WHOLE:
-            return Column(name, "numbers", _floats(series))
-    if dtype in (nw.Date, nw.Datetime):
-        return Column(name, "dates", _floats(series.dt.timestamp("ms")) / 86_400_000)
-    if dtype == nw.Duration:
-        days = _floats(series.dt.total_milliseconds()) / 86_400_000
-        return Column(name, "numbers", days, remarks=(("durations", ""),))
-    return text_column(name, series.to_list())
-
-
-def _floats(series: Any) -> FloatArray:
-    return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
+    is_code = dtype.is_integer() and max(abs(series.max()), abs(series.min())) > LARGEST_WHOLE
+    if kind_of(dtype) != "numbers" or is_code:
+        return text_column(name, series.to_list())
+    kind: Any = "truth" if dtype == nw.Boolean else "dates" if dtype in (nw.Date, nw.Datetime) else "numbers"
+    remarks = (("durations", ""),) if dtype == nw.Duration else ()
+    return Column(name, kind, np.asarray(numbers(series), dtype=float), remarks=remarks)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from admiss.user_table import read_table
+from admiss.tables import read_table
 
 N = 60
 NOISE = np.random.default_rng(0).normal(size=N)
