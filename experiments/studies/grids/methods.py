@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import clone
 
 from admiss import AdaptiveRegressorCV
-from admiss.baselines.tuning.kinds import KINDS, Rows
-from admiss.baselines.tuning.scoring import score
+from admiss.baselines.kinds import KINDS, Rows
+from admiss.baselines.scoring import score
 from admiss.study import Scores
 from experiments.studies.methods.joint import estimator_of, fold_score, folds_of, linear_predictor
 from experiments.studies.methods.outcome import outcome
