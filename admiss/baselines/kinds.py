@@ -23,7 +23,7 @@ that is ``AdaptiveRegressor("static")`` or ``AdaptiveClassifier("static")``, wit
 rest.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -44,6 +44,8 @@ from xgboost.core import XGBoostError
 from admiss.baselines.grids import Grid
 from admiss.estimator.labels import class_probabilities
 from admiss.estimator.observed import standardised
+from admiss.estimator.seeds import seeded
+from admiss.joint.predictor import class_weights_by_code
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
 from admiss.linear.grid_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
@@ -55,7 +57,7 @@ Outputs = Iterator[tuple[Parameters, FloatArray]]
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """Rows: y are numbers, or codes 0 .. K - 1 of classes; K is 0 in regression.
 
     ``classes`` are the labels of the codes; class weights are given by label.
@@ -65,14 +67,14 @@ class Rows:
     y: FloatArray | IntArray
     s: FloatArray | None
     n_classes: int
-    classes: Any = ()
+    classes: Any = None
 
     @property
     def weights(self) -> FloatArray:
         """The weights, ones by default."""
         return np.ones(len(self.y)) if self.s is None else self.s
 
-    def take(self, selected: IntArray) -> "Rows":
+    def take(self, selected: IntArray) -> "TrainingRows":
         """Some of the rows."""
         return replace(self, X=self.X[selected], y=self.y[selected], s=None if self.s is None else self.s[selected])
 
@@ -103,14 +105,11 @@ class Kind:
     nested: tuple[str, ...]
     refused: tuple[str, ...]
 
-    def make(self, rows: Rows, parameters: Parameters, seed: int) -> Any:
+    def make(self, rows: TrainingRows, parameters: Parameters, seed: int) -> Any:
         """Unfitted estimator for such rows with given parameters."""
-        by_label = parameters.get("class_weight")
-        if isinstance(by_label, Mapping):
-            by_code = {code: by_label[label] for code, label in enumerate(rows.classes) if label in by_label}
-            parameters = {**parameters, "class_weight": by_code}
-        estimator = (self.classifier if rows.n_classes else self.regressor)(**parameters)
-        return estimator.set_params(random_state=seed) if "random_state" in estimator.get_params() else estimator
+        if not rows.n_classes:
+            return seeded(self.regressor(**parameters), seed)
+        return seeded(class_weights_by_code(self.classifier(**parameters), rows.classes), seed)
 
     def check(self, name: str, grid: Grid, is_classifier: bool) -> None:
         """Refuse parameters that the kind does not have, or that invalidate the reading."""
@@ -130,13 +129,13 @@ class Kind:
             if any(isinstance(value, bool) or not isinstance(value, Integral) or value < 1 for value in limits):
                 raise ValueError(f"The grid of {parameter!r} must hold positive integers, not {values}.")
 
-    def cells(self, grid: Grid, rows: Rows) -> list[tuple[Parameters, Grid]]:
+    def cells(self, grid: Grid, rows: TrainingRows) -> list[tuple[Parameters, Grid]]:
         """Combinations of crossed parameters, one fit each, with the nested parameters read off each fit."""
         crossed = {name: values for name, values in grid.items() if name not in self.nested}
         nested = {name: _ordered(grid[name]) for name in self.nested if name in grid}
         return [(dict(zip(crossed, values, strict=True)), nested) for values in product(*crossed.values())]
 
-    def held_out(self, parameters: Parameters, nested: Grid, train: Rows, X: FloatArray, seed: int) -> Outputs:
+    def held_out(self, parameters: Parameters, nested: Grid, train: TrainingRows, X: FloatArray, seed: int) -> Outputs:
         """Outputs for held-out rows at all values of nested parameters, from one fit."""
         largest = {name: values[-1] for name, values in nested.items()}
         model = fit_predictor(self.make(train, {**parameters, **largest}, seed), train)
@@ -147,7 +146,7 @@ class Kind:
         yield {}, _predict(model)(X)
 
 
-def fit_predictor(model: Any, rows: Rows) -> Any:
+def fit_predictor(model: Any, rows: TrainingRows) -> Any:
     """Fit a predictor. A column without values, which histograms cannot bin, is constant for them."""
     X = rows.X
     if isinstance(model, HistGradientBoostingRegressor | HistGradientBoostingClassifier):
@@ -230,7 +229,7 @@ class _Histograms(Kind):
 class _Linear(Kind):
     """Linear predictors: lambda is read off a path."""
 
-    def cells(self, grid: Grid, rows: Rows) -> list[tuple[Parameters, Grid]]:
+    def cells(self, grid: Grid, rows: TrainingRows) -> list[tuple[Parameters, Grid]]:
         """Decreasing lambdas: the order of a path, and the simplest model first."""
         cells = []
         for parameters, nested in super().cells(grid, rows):
@@ -238,7 +237,7 @@ class _Linear(Kind):
             cells.append((parameters, {"lam": nested["lam"][::-1] if nested else path_lambdas(rows, alpha)}))
         return cells
 
-    def held_out(self, parameters: Parameters, nested: Grid, train: Rows, X: FloatArray, seed: int) -> Outputs:
+    def held_out(self, parameters: Parameters, nested: Grid, train: TrainingRows, X: FloatArray, seed: int) -> Outputs:
         """The outputs along one path."""
         outputs = path_outputs(train, parameters["l1_ratio"], nested["lam"], X)
         return (({"lam": lam}, output) for lam, output in zip(nested["lam"], outputs, strict=True))
@@ -255,12 +254,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def path_lambdas(rows: Rows, l1_ratio: float, n_lambdas: int = 100) -> list[float]:
+def path_lambdas(rows: TrainingRows, l1_ratio: float, n_lambdas: int = 100) -> list[float]:
     """Decreasing geometric lambdas of glmnet's range, from the smallest at which all coefficients are 0.
 
     Examples
     --------
-    >>> rows = Rows(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0]), None, 0)
+    >>> rows = TrainingRows(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0]), None, 0)
     >>> path_outputs(rows, 1.0, path_lambdas(rows, 1.0, 3), np.array([[4.0]])).round(2).ravel().tolist()
     [4.0, 8.95, 9.0]
     """
@@ -275,7 +274,7 @@ def path_lambdas(rows: Rows, l1_ratio: float, n_lambdas: int = 100) -> list[floa
     return np.geomspace(largest, share * largest, n_lambdas).tolist()
 
 
-def path_outputs(rows: Rows, l1_ratio: float, lambdas: list[float], X: FloatArray) -> FloatArray:
+def path_outputs(rows: TrainingRows, l1_ratio: float, lambdas: list[float], X: FloatArray) -> FloatArray:
     """Predictions for X, or probabilities, of models fitted to complete rows at decreasing lambdas, one after another.
 
     They are NaN if a fit does not meet the optimality conditions.

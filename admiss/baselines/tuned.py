@@ -18,7 +18,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.baselines.grids import Grid, check_class_weights, resolve_grid
-from admiss.baselines.kinds import KINDS, Parameters, Rows, fit_predictor
+from admiss.baselines.kinds import KINDS, Parameters, TrainingRows, fit_predictor
 from admiss.baselines.scoring import CLASSIFICATION, REGRESSION, check_held_out, score
 from admiss.estimator.folds import Split, make_folds
 from admiss.estimator.notices import silence, warn_never_missing
@@ -39,7 +39,7 @@ from formulations.arrays import FloatArray, IntArray
 
 # The kinds that "best" stands for in the paper.
 BEST = ("linear", "tree", "forest", "xgboost")
-Fold = tuple[Rows, Rows]
+Fold = tuple[TrainingRows, TrainingRows]
 
 
 class Tuned(BaseEstimator):
@@ -89,7 +89,7 @@ class Tuned(BaseEstimator):
         random, fixed = read_random_state(self.random_state), isinstance(self.random_state, int | np.integer)
         return int(self.random_state if fixed else random.randint(2**31 - 1))
 
-    def _tune(self, grids: dict[str, Grid], rows: Rows, splits: list[Split], seed: int) -> None:
+    def _tune(self, grids: dict[str, Grid], rows: TrainingRows, splits: list[Split], seed: int) -> None:
         """Select and fit; ``rows`` have positive weights."""
         self._refuse_nan(rows.X)
         _refuse_beyond_single(rows.X, grids)
@@ -242,7 +242,9 @@ class TunedRegressor(RegressorMixin, Tuned):
             refuse_extremes(y, s)
             used, seed = s > 0, self._seed()
             splits = make_folds(X, y, None, s, self.cv, seed)
-            self._tune(grids, Rows(X[used], y[used], None if sample_weight is None else s[used], 0), splits, seed)
+            self._tune(
+                grids, TrainingRows(X[used], y[used], None if sample_weight is None else s[used], 0), splits, seed
+            )
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -311,7 +313,7 @@ class TunedClassifier(ClassifierMixin, Tuned):
             labels = np.searchsorted(present, codes)  # of no meaning for rows of weight 0
             splits = make_folds(X, codes, labels, s, self.cv, seed)
             s_used = None if sample_weight is None else s[used]
-            rows = Rows(X[used], labels[used], s_used, len(present), self.classes_.tolist())
+            rows = TrainingRows(X[used], labels[used], s_used, len(present), self.classes_)
             self._tune(grids, rows, splits, seed)
         return self
 
@@ -337,7 +339,7 @@ def listed_kinds(kind: Any) -> tuple[Any, ...]:
     return (kind,) if isinstance(kind, str) or not np.iterable(kind) else tuple(kind)
 
 
-def _prepared(imputer: Any, rows: Rows, train: IntArray, test: IntArray, seed: int) -> Fold:
+def _prepared(imputer: Any, rows: TrainingRows, train: IntArray, test: IntArray, seed: int) -> Fold:
     """Training rows and held-out rows, both imputed."""
     learned, held_out = rows.take(train), rows.take(test)
     if imputer is None:
@@ -350,7 +352,7 @@ def _prepared(imputer: Any, rows: Rows, train: IntArray, test: IntArray, seed: i
         return learned, replace(held_out, X=_as_array(fitted.transform(held_out.X)))
 
 
-def _imputed(imputer: Any, rows: Rows, seed: int) -> tuple[Any, Rows]:
+def _imputed(imputer: Any, rows: TrainingRows, seed: int) -> tuple[Any, TrainingRows]:
     """The imputer fitted to the rows, and the completed rows."""
     if imputer is None:
         return None, rows
@@ -382,14 +384,20 @@ def _filled(X: FloatArray, missable: Any, mean: FloatArray) -> FloatArray:
 
 
 def _scores(
-    kind: str, parameters: Parameters, nested: Grid, train: Rows, held_out: Rows, scoring: str, seed: int
+    kind: str,
+    parameters: Parameters,
+    nested: Grid,
+    train: TrainingRows,
+    held_out: TrainingRows,
+    scoring: str,
+    seed: int,
 ) -> list[tuple[Parameters, float]]:
     """Scores of one fit on a fold at each value of its nested parameters."""
     n_classes = train.n_classes
     present = np.arange(n_classes)
     if n_classes:  # all rows of a rare class may be held out
         present, codes = np.unique(train.y, return_inverse=True)
-        train = replace(train, y=codes, n_classes=len(present), classes=[train.classes[k] for k in present])
+        train = replace(train, y=codes, n_classes=len(present), classes=train.classes[present])
     scores = []
     for cell, outputs in KINDS[kind].held_out(parameters, nested, train, held_out.X, seed):
         if len(present) < n_classes:

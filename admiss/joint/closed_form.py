@@ -31,6 +31,7 @@ import numpy as np
 
 from admiss.estimator.folds import Split, make_folds
 from admiss.estimator.notices import warn
+from admiss.estimator.observed import standardised
 from admiss.joint.indicator_ridge import (
     Cell,
     IndicatorRidge,
@@ -39,7 +40,6 @@ from admiss.joint.indicator_ridge import (
     Solutions,
     SquaredRidge,
     penalised_inverse,
-    standardised,
     standardised_columns,
 )
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
@@ -195,7 +195,8 @@ class RowRidge(IndicatorRidge):
         self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
     ) -> None:
         super().__init__(X, s, held_out, cells)
-        self.columns, self.target = self._columns(X), standardised(y, s)
+        self.columns = self._columns(X)
+        self.target = standardised(y[:, None], s)[0][:, 0]
 
     def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
         rows = np.sort(np.concatenate([self.held_out[part] for part in training]))

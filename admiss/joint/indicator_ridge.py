@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale, standardised
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, newton
@@ -124,7 +124,7 @@ class SquaredRidge(IndicatorRidge):
         self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
     ) -> None:
         super().__init__(X, s, held_out, cells)
-        target = standardised(y, s)
+        target = standardised(y[:, None], s)[0][:, 0]
         self.moments = [np.zeros((2 * self.d + 2, 2 * self.d + 2)) for _ in held_out]
         for part, held in enumerate(held_out):
             for start in range(0, len(held), BLOCK_ROWS):
@@ -257,13 +257,6 @@ def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[C
         units = np.append(np.sqrt(v), 1.0)
         found[i, used] = newton(columns, y, q, 1.0, units * start, tolerance)[0] / units
     return found
-
-
-def standardised(y: FloatArray, s: FloatArray) -> FloatArray:
-    """A target with mean 0 and deviation 1; 0 if it is constant."""
-    mean, deviation, size, _ = observed_moments(y[:, None], s)
-    unit, is_constant = observed_scale(deviation, size)
-    return np.where(is_constant[0], 0.0, (y - mean[0]) / unit[0])
 
 
 def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -25,8 +25,8 @@ from admiss.testing.rows import (
     HUGE,
     LAM,
     PATTERN_ROWS,
+    ContractRows,
     D,
-    Rows,
     by_name,
     cells_of,
     centred,
@@ -274,7 +274,7 @@ def check_solvers(adaptivity: Adaptivity) -> None:
         require_close(adaptivity, z, predicted, wrong, of_predictions)
 
 
-def _stated_program(model: Any, rows: Rows, solver: str | None) -> tuple[float, FloatArray]:
+def _stated_program(model: Any, rows: ContractRows, solver: str | None) -> tuple[float, FloatArray]:
     """Objective and predictions of the program, written out: at the model's coefficients, or solved."""
     import cvxpy as cp
 
@@ -341,7 +341,7 @@ def check_classification(adaptivity: Adaptivity) -> None:
     require_close(adaptivity, found, share, wrong)
 
 
-def _high_in_its_pattern(rows: Rows) -> BoolArray:
+def _high_in_its_pattern(rows: ContractRows) -> BoolArray:
     """Whether y is above the median of its pattern: both classes occur in every pattern."""
     codes = PatternTable.of(rows.M).codes
     medians = np.array([np.median(rows.y[codes == code]) for code in range(len(PATTERN_ROWS))])

@@ -30,7 +30,7 @@ from admiss.datasets.paper.cached import cached
 from admiss.datasets.paper.dataset import Dataset, Origin
 from admiss.datasets.paper.forest_imputation import check_matrix, full_matrix
 from admiss.datasets.paper.load import load_dataset
-from admiss.estimator.observed import observed_moments, observed_scale
+from admiss.estimator.observed import observed_moments, observed_scale, standardised
 from admiss.estimator.validation import feature_names, read_features
 from formulations.arrays import FloatArray, IntArray
 from formulations.linear_solver import highs_version
@@ -120,7 +120,7 @@ def semi_synthetic(
     active = np.sort(np.append(hidden, shown))
     indicators = hidden if design == "nmar" else hidden[:0]
     full = full_matrix(source) if X_full is None else _checked_full(X_full, X)
-    Z = _standardised(full)
+    Z, _, _ = standardised(full, np.ones(len(full)))
     f = draw_signal(signal, np.hstack([Z[:, active], M[:, indicators]]), rng)
     y, ceiling = add_noise(f, snr, rng)
     rows = rng.permutation(len(X))
@@ -185,10 +185,3 @@ def _checked_full(X_full: Any, X: FloatArray) -> FloatArray:
             f"X_full must be a finite matrix of shape {X.shape} that equals the features wherever they are observed."
         )
     return full
-
-
-def _standardised(full: FloatArray) -> FloatArray:
-    """The columns scaled to mean 0 and variance 1; constant ones are 0."""
-    mean, deviation, magnitude, _ = observed_moments(full, np.ones(len(full)))
-    scale, is_constant = observed_scale(deviation, magnitude)
-    return np.where(is_constant, 0.0, (full - mean) / scale)
