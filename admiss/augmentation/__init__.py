@@ -2,9 +2,7 @@
 
 ======================== ==========================================================================================
 ``deletions``            the law of the deletions: moments, and copies of rows drawn from it
-``whole_rows``           folds that keep the copies of a row together
-``expected_moments``     columns and sufficient statistics of a class in expectation over the deletions
-``expected_fit``         fits and searches with these, without sampling
+``expected``             fits and searches in expectation over the deletions, without sampling
 ``estimators``           ``DeletionAugmentedRegressor`` and ``DeletionAugmentedClassifier``
 ======================== ==========================================================================================
 """

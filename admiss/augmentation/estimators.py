@@ -9,6 +9,11 @@ hyper-parameters are selected under the same law.
 nothing under missingness completely at random, and .02 to .04 of R2 if missingness depends on values (censoring), since
 deletions at random make an indicator m_j say less about x_j. Forests and boosting count rows in their leaves: with
 copies, a leaf of the same size holds fewer different rows. The study ``shift`` measures all of this.
+
+*Folds of a search.* A row and its copies are in the same fold. Otherwise a model is tested on copies of rows that it
+has seen, with the same target, and too little penalty is chosen. The search is the estimator itself, or the last step
+of a pipeline: its ``cv`` becomes a list of folds, made of the rows as they are by the ``cv`` that it had. If that is
+None, it becomes 5, also in estimators whose None is leave-one-out.
 """
 
 from abc import abstractmethod
@@ -16,12 +21,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.augmentation.deletions import Deletions, with_copies
-from admiss.augmentation.expected_fit import fit_expected, is_exact
-from admiss.augmentation.whole_rows import with_whole_rows
+from admiss.augmentation.expected import fit_expected, is_exact
+from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
     AllowsMissing,
     GivesFrames,
@@ -38,10 +45,6 @@ from admiss.joint.predictor import weight_parameter
 from formulations.arrays import FloatArray, IntArray
 
 AUTO = "auto"
-# Copies of each row if the expectation over deletions is not computed exactly.
-COPIES = 4
-# Weights that differ by less than this share are equal.
-EQUAL = 1e-9
 
 
 class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
@@ -91,7 +94,7 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
         if self.copies == AUTO and is_exact(model):
             self.estimator_, self.copies_ = fit_expected(model, X, y, sample_weight, law), np.inf
             return
-        copies = COPIES if self.copies == AUTO else int(self.copies)
+        copies = 4 if self.copies == AUTO else int(self.copies)
         s = read_weights(sample_weight, rows)
         used = s > 0
         code = y[used] if labels is None else np.unique(labels[used], return_inverse=True)[1]
@@ -105,7 +108,7 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
         name = weight_parameter(model)
         if name is not None:
             return {name: weights}
-        if np.ptp(weights) > EQUAL * weights.max():
+        if np.ptp(weights) > 1e-9 * weights.max():  # more than rounding
             raise ValueError(
                 f"{type(model).__name__} is not known to take sample_weight: pass no weights and use "
                 f"keep={1 / (1 + copies)!r}, with which a row weighs as much as each of its {copies} copies."
@@ -223,3 +226,58 @@ class DeletionAugmentedClassifier(ClassifierMixin, DeletionAugmented):
         """Decision function of the estimator."""
         rows = self._rows_to_predict(X)
         return np.asarray(self.estimator_.decision_function(rows))
+
+
+def with_whole_rows(
+    estimator: Any, X: FloatArray, y: Any, labels: IntArray | None, s: FloatArray, rows: IntArray, random_state: Any
+) -> Any:
+    """The estimator with folds for its rows with copies, if it has a parameter ``cv``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is changed.
+    X, y, labels, s
+        The rows as they are, see ``make_folds``; rows of weight 0 are in no fold.
+    rows : int array
+        Of each row and copy the index of its row among those of positive weight.
+    """
+    _warn_of_single_rows(estimator, len(rows))
+    name, cv = _own_folds(estimator)
+    if name is not None and not isinstance(cv, str):
+        folds = make_folds(X, y, labels, s, 5 if cv is None else cv, random_state)
+        estimator.set_params(**{name: [_copied(fold, rows) for fold in folds]})
+    return estimator
+
+
+def _warn_of_single_rows(estimator: Any, n: int) -> None:
+    """Warn of estimators that hold out single rows; above 10,000 rows HistGradientBoosting does so by default."""
+    settings = {key.rpartition("__")[2]: value for key, value in estimator.get_params().items()}
+    early = settings.get("early_stopping", settings.get("n_iter_no_change") is not None)
+    if early is True or (early == "auto" and n > 10_000) or settings.get("oob_score"):
+        warn(
+            "Early stopping and out-of-bag scores hold out single rows, so that copies of a row are on both sides: set "
+            "early_stopping=False and oob_score=False."
+        )
+
+
+def _own_folds(estimator: Any) -> tuple[str | None, Any]:
+    """Name and value of the parameter with the folds of the outermost search; warns of searches inside of it."""
+    found = {key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "cv"}
+    prefix, last = "", estimator
+    while isinstance(last, Pipeline):
+        step, last = last.steps[-1]
+        prefix += f"{step}__"
+    name = f"{prefix}cv" if f"{prefix}cv" in found else None
+    inner = [key for key, value in found.items() if key != name and not isinstance(value, str)]
+    if inner:
+        warn(
+            f"{', '.join(inner)}: folds of a search inside another estimator, in which copies of a row may be apart; "
+            "its penalties can come out too small."
+        )
+    return name, found.get(name) if name else None
+
+
+def _copied(fold: Split, rows: IntArray) -> Split:
+    train, test = (np.flatnonzero(np.isin(rows, part)) for part in fold)
+    return train, test

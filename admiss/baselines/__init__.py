@@ -2,9 +2,9 @@
 
 from admiss.baselines.chained_equations import ChainedEquations, complete_transductive
 from admiss.baselines.complete_features import CompleteFeatures
+from admiss.baselines.grids import GRIDS
 from admiss.baselines.methods import BASELINES, baseline, baseline_features
-from admiss.baselines.tuning.grids import GRIDS
-from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
+from admiss.baselines.tuned import TunedClassifier, TunedRegressor
 
 __all__ = [
     "BASELINES",

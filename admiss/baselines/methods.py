@@ -27,8 +27,7 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 
 from admiss.baselines.chained_equations import ChainedEquations
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.baselines.tuning.search import listed_kinds
-from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
+from admiss.baselines.tuned import TunedClassifier, TunedRegressor, listed_kinds
 from formulations.arrays import FloatArray
 
 TASKS = ("regression", "classification")

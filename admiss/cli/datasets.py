@@ -11,8 +11,8 @@ import numpy as np
 
 from admiss.atomic_write import check_outputs, write_atomically
 from admiss.datasets import Dataset, DataUnavailableError, list_datasets, load_dataset, summary
-from admiss.datasets.real.registry import Record, find_record
-from admiss.datasets.real.storage import stored_paths
+from admiss.datasets.paper.registry import Record, find_record
+from admiss.datasets.paper.storage import stored_paths
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table, table_width, wrapped
 

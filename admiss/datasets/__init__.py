@@ -1,29 +1,45 @@
 """Data with missing values: generated, real, and real features with generated targets.
 
-========================== ================================================================================
-``generated``              generated features and targets: ``make_synthetic``, ``make_interacting``, signals
-``mechanisms``             rules that remove values from a matrix
-``paper``                  the generated instances of the paper, draw for draw
-``real``                   the 63 real data sets of the paper: registry, files, encodings, ``load_dataset``
-``dataset``                a data set in memory
-``forest_imputation``      missing values filled in by random forests
-``semi_synthetic_designs`` real features with a generated target
-``cached``                 the cache folder, and results stored in it
-========================== ================================================================================
+============== =====================================================================================================
+``generated``  generated features and targets: ``make_synthetic``, ``make_interacting``, signals
+``mechanisms`` rules that remove values from a matrix
+``paper``      the data of the paper, imported on first use: its generated instances, draw for draw; its 63 real data
+               sets; real features with generated targets, missing values imputed by forests
+============== =====================================================================================================
 """
 
-from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.forest_imputation import full_matrix, impute_forest
-from admiss.datasets.generated.interacting import make_interacting
-from admiss.datasets.generated.synthetic import SyntheticData, make_synthetic
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from admiss.datasets.generated import SyntheticData, make_interacting, make_synthetic
 from admiss.datasets.mechanisms.composed import Adversarial, Either, Only, Together
 from admiss.datasets.mechanisms.single import AtRandom, Censoring, CompletelyAtRandom, Mechanism, SelfMasking
 from admiss.datasets.mechanisms.structured import Blocks, Dropout, LatentFactor, PanelAttrition, QuantileAtRandom
-from admiss.datasets.paper.instances import paper_instance, paper_instances
-from admiss.datasets.real.authors_encoding import real_target_rows, summary
-from admiss.datasets.real.load import list_datasets, load_dataset
-from admiss.datasets.real.storage import DataUnavailableError
-from admiss.datasets.semi_synthetic_designs import SemiSyntheticData, semi_synthetic
+
+if TYPE_CHECKING:
+    from admiss.datasets.paper.dataset import Dataset, Origin
+    from admiss.datasets.paper.encodings import real_target_rows, summary
+    from admiss.datasets.paper.forest_imputation import full_matrix, impute_forest
+    from admiss.datasets.paper.instances import paper_instance, paper_instances
+    from admiss.datasets.paper.load import list_datasets, load_dataset
+    from admiss.datasets.paper.semi_synthetic import SemiSyntheticData, semi_synthetic
+    from admiss.datasets.paper.storage import DataUnavailableError
+
+_OF_PAPER = {
+    "DataUnavailableError": "storage",
+    "Dataset": "dataset",
+    "Origin": "dataset",
+    "SemiSyntheticData": "semi_synthetic",
+    "full_matrix": "forest_imputation",
+    "impute_forest": "forest_imputation",
+    "list_datasets": "load",
+    "load_dataset": "load",
+    "paper_instance": "instances",
+    "paper_instances": "instances",
+    "real_target_rows": "encodings",
+    "semi_synthetic": "semi_synthetic",
+    "summary": "encodings",
+}
 
 __all__ = [
     "Adversarial",
@@ -57,3 +73,16 @@ __all__ = [
     "semi_synthetic",
     "summary",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if not TYPE_CHECKING:  # type checkers would take every unknown name for an attribute
+
+    def __getattr__(name: str) -> Any:
+        if name not in _OF_PAPER:
+            raise AttributeError(f"module 'admiss.datasets' has no attribute {name!r}")
+        globals()[name] = getattr(import_module(f"admiss.datasets.paper.{_OF_PAPER[name]}"), name)
+        return globals()[name]

@@ -29,9 +29,6 @@ import scipy.sparse as sp
 from admiss.adaptivity import ADAPTIVITY_CLASSES, Adaptivity, resolve_adaptivity
 from formulations.arrays import BoolArray, FloatArray
 
-# Largest number of functions per calibration row, plus one, of the basis "features" under "auto".
-MOST_FUNCTIONS = 0.02
-
 
 @dataclass(frozen=True)
 class PatternBasis:
@@ -108,7 +105,8 @@ def resolve_basis(basis: Any, n_calibration: int, d: int, M_train: BoolArray | N
     check_basis(basis)
     if isinstance(basis, str) and basis == "auto":
         functions = d + 1 if M_train is None else int(np.linalg.matrix_rank(features(np.unique(M_train, axis=0))))
-        basis = "features" if functions <= MOST_FUNCTIONS * (n_calibration + 1) else "count"
+        # 50 calibration rows per function of the basis
+        basis = "features" if functions <= 0.02 * (n_calibration + 1) else "count"
     if isinstance(basis, str) and basis in BASES:
         return BASES[basis]
     adaptivity = resolve_adaptivity(basis)

@@ -12,6 +12,14 @@ Both penalties are selected by cross-validation of this linear model. A second c
 by mu; it recomputes means, deviations, penalties, mu and f in each fold, and mu is used if its held-out error is below
 that of the means. Within a fold of the second cross-validation, the folds of the first are the other folds: every
 training set is all rows without one fold or without two.
+
+With the squared loss and fewer rows than features, the ridge is solved in the space of rows. Let A, B and t be the
+centred z, m and y of a training set, rows times the roots of their shares of the weight. With P = 1 - A (A'A +
+alpha)^-1 A', which has the eigenvectors of AA',
+
+    b = B' P^(1/2) (P^(1/2) BB' P^(1/2) + beta)^-1 P^(1/2) t,      w = A' (AA' + alpha)^-1 (t - B b),
+
+and all decompositions are of n x n matrices.
 """
 
 import math
@@ -23,15 +31,21 @@ import numpy as np
 
 from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.notices import warn
-from admiss.joint.indicator_ridge import Cell, IndicatorRidge, LogisticRidge, Parts, SquaredRidge
+from admiss.estimator.scaling import standardised
+from admiss.joint.indicator_ridge import (
+    Cell,
+    IndicatorRidge,
+    LogisticRidge,
+    Parts,
+    Solutions,
+    SquaredRidge,
+    penalised_inverse,
+    standardised_columns,
+)
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
-from admiss.joint.row_ridge import RowRidge
 from admiss.terminal.progress import progress
-from formulations.arrays import FloatArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import is_interrupt
-
-# A coefficient below this share of the largest counts as 0, and so does a move of fewer standard deviations.
-ZERO = 1e-10
 
 
 @dataclass(frozen=True)
@@ -138,9 +152,10 @@ class ClosedForm:
             best = int(np.argmin(np.sum([ridge.errors(parts - {held}, held) for held in sorted(parts)], axis=0)))
         w, b, deviations = ridge.coefficients(parts, best)
         size = np.sqrt(np.sum(w**2, axis=0))
-        used = size > ZERO * size.max()
+        # a coefficient below 1e-10 of the largest counts as 0, and so does a move of 1e-10 standard deviations
+        used = size > 1e-10 * size.max()
         delta = np.where(used, np.sum(w * b, axis=0) / np.where(used, size, 1.0) ** 2, 0.0)
-        delta = np.where(np.abs(delta) > ZERO, np.clip(delta, -self.limit, self.limit), 0.0)
+        delta = np.where(np.abs(delta) > 1e-10, np.clip(delta, -self.limit, self.limit), 0.0)
         return means + deviations * delta, ridge.cells[best]
 
     def _held_out_errors(self, problem: JointProblem, splits: list[Split], ridge: IndicatorRidge) -> tuple[float, ...]:
@@ -171,3 +186,50 @@ def _outputs(training: JointProblem, mu: FloatArray, X: FloatArray) -> FloatArra
             raise
         name = type(training.estimator).__name__
         raise _PredictorError(f"{name} failed in cross-validation ({failure})") from failure
+
+
+class RowRidge(IndicatorRidge):
+    """The squared loss of a numeric target, from rows; parameters and results as in ``SquaredRidge``."""
+
+    def __init__(
+        self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
+    ) -> None:
+        super().__init__(X, s, held_out, cells)
+        self.columns = self._columns(X)
+        self.target = standardised(y[:, None], s)[0][:, 0]
+
+    def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
+        rows = np.sort(np.concatenate([self.held_out[part] for part in training]))
+        d, q = self.d, self.s[rows] / self.s[rows].sum()
+        zm, mean, deviation = standardised_columns(self.columns[rows], q)
+        y = self.target[rows]
+        level, y_level = q @ zm, q @ y
+        root = np.sqrt(q)
+        centred = (zm - level) * root[:, None]
+        w, b = _row_solutions(centred[:, :d], centred[:, d:], (y - y_level) * root, cells)
+        a = y_level - w @ level[:d] - b @ level[d:]
+        return Solutions(w[:, None], b[:, None], a[:, None], mean, deviation)
+
+    def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
+        rows = self.held_out[held]
+        residuals = self.target[rows, None] - self.columns[rows] @ coefficients[:, 0].T
+        return np.asarray(self.s[rows] @ residuals**2)
+
+
+def _row_solutions(A: FloatArray, B: FloatArray, t: FloatArray, cells: list[Cell]) -> tuple[FloatArray, FloatArray]:
+    """w and b for each cell."""
+    roots, U = np.linalg.eigh(A @ A.T)
+    roots = np.maximum(roots, 0.0)
+    K = U.T @ (B @ B.T) @ U
+    w, b = np.zeros((len(cells), A.shape[1])), np.zeros((len(cells), A.shape[1]))
+    for alpha in {alpha for alpha, _ in cells}:
+        shrunk = penalised_inverse(roots, alpha)
+        half = np.sqrt(np.maximum(1.0 - roots * shrunk, 0.0))  # P^(1/2), in the coordinates of U
+        half[half < 1e-7] = 0.0  # the root of a rounded 0
+        left, V = np.linalg.eigh(half[:, None] * K * half)
+        unexplained = V.T @ (half * (U.T @ t))
+        for i, cell in enumerate(cells):
+            if cell[0] == alpha:
+                b[i] = B.T @ (U @ (half * (V @ (penalised_inverse(left, cell[1]) * unexplained))))
+                w[i] = A.T @ (U @ (shrunk * (U.T @ (t - B @ b[i]))))
+    return w, b

@@ -23,23 +23,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.scaling import observed_moments, observed_scale
+from admiss.estimator.scaling import observed_moments, observed_scale, standardised
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, newton
 
 # An eigenvalue below this share of the largest counts as 0.
 ZERO = 1e-10
-# A feature is constant in some rows if its deviation there is below this share of that in all rows.
-CONSTANT = 1e-7
 # Rows per block when moments are summed.
 BLOCK_ROWS = 4096
 # Rows from which the penalties of the logistic loss are selected; more would hardly matter.
 SELECTION_ROWS = 20_000
-# Tolerances of the logistic path when penalties are selected, and of the final coefficients.
-SELECTION_TOLERANCE, TOLERANCE = 1e-5, 1e-9
-# Log-odds of a class that all rows have, or that none has.
-CERTAIN = 30.0
 
 Parts = frozenset[int]
 Cell = tuple[float, float]
@@ -130,7 +124,7 @@ class SquaredRidge(IndicatorRidge):
         self, X: FloatArray, y: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]
     ) -> None:
         super().__init__(X, s, held_out, cells)
-        target = standardised(y, s)
+        target = standardised(y[:, None], s)[0][:, 0]
         self.moments = [np.zeros((2 * self.d + 2, 2 * self.d + 2)) for _ in held_out]
         for part, held in enumerate(held_out):
             for start in range(0, len(held), BLOCK_ROWS):
@@ -205,9 +199,10 @@ class LogisticRidge(IndicatorRidge):
 
     def _solve(self, training: Parts, cells: list[Cell], selecting: bool) -> Solutions:
         rows = np.sort(np.concatenate([self.held_out[part] for part in training]))
-        tolerance = TOLERANCE
+        tolerance = 1e-9
         if selecting:
-            rows, tolerance = rows[:: self.stride], SELECTION_TOLERANCE
+            rows = rows[:: self.stride]
+            tolerance = 1e-5
         d, q = self.d, self.s[rows] / self.s[rows].sum()
         A, mean, deviation = standardised_columns(self.columns[rows], q)
         found = np.stack([_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets], axis=1)
@@ -227,7 +222,7 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
     d = A.shape[1] // 2
     found = np.zeros((len(cells), 2 * d + 1))
     if np.ptp(y) == 0:
-        found[:, -1] = CERTAIN * y[0]
+        found[:, -1] = 30.0 * y[0]  # log-odds of a class that all rows have, or that none has
         return found
     if 2 * d > FEW_COLUMNS and min(map(min, cells)) > 0:
         return _newton_solutions(A, y, q, cells, tolerance)
@@ -264,13 +259,6 @@ def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[C
     return found
 
 
-def standardised(y: FloatArray, s: FloatArray) -> FloatArray:
-    """A target with mean 0 and deviation 1; 0 if it is constant."""
-    mean, deviation, size, _ = observed_moments(y[:, None], s)
-    unit, is_constant = observed_scale(deviation, size)
-    return np.where(is_constant[0], 0.0, (y - mean[0]) / unit[0])
-
-
 def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(z, m) from (1, x, m) of training rows with weights q that sum to 1, and the means and deviations of z."""
     d = columns.shape[1] // 2
@@ -285,7 +273,7 @@ def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray
 
 def _deviation(variance: FloatArray) -> FloatArray:
     deviation = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(deviation > CONSTANT, deviation, 0.0)
+    return np.where(deviation > 1e-7, deviation, 0.0)  # as a share of the deviation in all rows: less is rounding
 
 
 def _reciprocal(deviation: FloatArray) -> FloatArray:

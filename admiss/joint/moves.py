@@ -22,8 +22,6 @@ from admiss.joint.problem import JointProblem, imputed
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
-# Decreases of the error up to this share are rounding.
-ROUNDING = 1e-12
 # Largest number of rows in one call of ``predict``, unless a single feature needs more.
 CALL_ROWS = 100_000
 
@@ -56,8 +54,11 @@ def rounding_scale(problem: JointProblem) -> tuple[float, float]:
 
 @compiled
 def sign_of_move(gain_down: float, gain_up: float, error: float, a: float, b: float) -> int:
-    """-1, 0 or 1, given by how much the steps down and up lower the error; the step down wins ties."""
-    needed = ROUNDING * (error + a + b * np.sqrt(max(error, 0.0)))
+    """-1, 0 or 1, given by how much the steps down and up lower the error; the step down wins ties.
+
+    A decrease of up to a share of 1e-12 is rounding.
+    """
+    needed = 1e-12 * (error + a + b * np.sqrt(max(error, 0.0)))
     if max(gain_down, gain_up) <= needed:
         return 0
     return 1 if gain_up > gain_down + needed else -1

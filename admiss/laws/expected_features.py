@@ -37,9 +37,6 @@ from admiss.estimator.validation import (
 from admiss.laws import DEFAULT_PRIOR, Law, check_law, fit_law
 from formulations.arrays import FloatArray
 
-# Largest number of random features.
-MOST_RANDOM = 100_000
-
 
 class ExpectedFeatures(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
     """Expected values, indicators of missing values, and random features of the expected values.
@@ -85,8 +82,8 @@ class ExpectedFeatures(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
     def _check_parameters(self) -> None:
         check_law(self.law, self.prior)
         is_whole = isinstance(self.n_random, Integral) and not isinstance(self.n_random, bool)
-        if not is_whole or not 0 <= self.n_random <= MOST_RANDOM:
-            raise ValueError(f"n_random must be a whole number from 0 to {MOST_RANDOM:,}, not {self.n_random!r}.")
+        if not is_whole or not 0 <= self.n_random <= 100_000:
+            raise ValueError(f"n_random must be a whole number from 0 to 100,000, not {self.n_random!r}.")
         if not isinstance(self.expected_relu, bool | np.bool_):
             raise ValueError(f"expected_relu must be True or False, not {self.expected_relu!r}.")
         if self.expected_relu and self.law != "gaussian":

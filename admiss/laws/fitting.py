@@ -17,12 +17,12 @@ of two, and k with them, which does not change the law.
 Rows are grouped by pattern: a step costs one Cholesky factor per pattern and one triangular solve per row. After two
 steps, with differences r and r + v of the parameters, the extrapolation theta + 2 t r + t^2 v, t = |r| / |v|, is
 accepted if it is a law and does not lower the objective (Varadhan and Roland 2008). EM stops when a plain step gains
-less than ``GAIN_TOLERANCE`` per row, or after ``MAX_STEPS``: close enough for predictions, although mu and S may not
+less than 1e-6 per row, or after 1,000 steps: close enough for predictions, although mu and S may not
 have converged.
 
 In a censored law (``law.py``) the E step takes moments of truncated Gaussians. The side of a feature is that of its
 predictions from the others when it is missing; limits are the extreme observed values. The E step is approximate, and
-EM stops when the parameters settle, or, as with heavy tails, after ``MAX_CENSORED_STEPS``.
+EM stops when no parameter moves by more than 1e-3, or, as with heavy tails, after 100 steps.
 
 Little and Rubin, *Statistical Analysis with Missing Data*, chapter 11, have EM for Gaussian data.
 """
@@ -44,19 +44,11 @@ from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 
 LAWS = ("gaussian", "censored")
-MAX_STEPS = 1000
 # Number of added rows of uncorrelated features.
 DEFAULT_PRIOR = 0.1
-# Smallest and largest number of added rows, as a share of the weight of the rows.
-SMALLEST_PRIOR, LARGEST_PRIOR = 1e-10, 1e100
-# EM stops when a step gains less than this per row, or (censored) moves no parameter by more than this.
-GAIN_TOLERANCE = 1e-6
-MOVE_TOLERANCE = 1e-3
-MAX_CENSORED_STEPS = 100
 
 # The latest laws: models with the same training rows, such as those of a stack, need the same law in turn.
 _LATEST: "OrderedDict[bytes, Law]" = OrderedDict()
-CACHED = 16
 _LOCK = Lock()
 
 
@@ -107,7 +99,7 @@ def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: f
     """
     unit = float(power_of_two(weights.max()))
     weights = weights / unit
-    prior = float(np.clip(float(prior) / unit, SMALLEST_PRIOR * weights.sum(), LARGEST_PRIOR * weights.sum()))
+    prior = float(np.clip(float(prior) / unit, 1e-10 * weights.sum(), 1e100 * weights.sum()))
     digest = blake2b(np.ascontiguousarray(X).tobytes())
     digest.update(np.ascontiguousarray(weights).tobytes())
     digest.update(repr((X.shape, prior)).encode())
@@ -128,7 +120,7 @@ def _cached(key: bytes, compute: Callable[[], Law]) -> Law:
     with _LOCK:
         _LATEST[key] = law
         _LATEST.move_to_end(key)
-        while len(_LATEST) > CACHED:
+        while len(_LATEST) > 16:
             _LATEST.popitem(last=False)
     return law
 
@@ -138,10 +130,10 @@ def _gaussian(X: FloatArray, weights: FloatArray, prior: float) -> Law:
     rows = _Rows(law, X, weights, prior)
     value, once = rows.step(law)
     history = [value]
-    while len(history) < MAX_STEPS:
+    while len(history) < 1000:
         value, twice = rows.step(once)
         history.append(value)
-        if value - history[-2] <= GAIN_TOLERANCE * rows.n:
+        if value - history[-2] <= 1e-6 * rows.n:
             break
         law, once, value = _extrapolated(rows, law, once, twice, value)
         history.append(value)
@@ -227,12 +219,12 @@ def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law
     side = _sides(law, X, rows.M, weights)
     largest, smallest = np.nanmax(rows.V, axis=0, initial=-np.inf), np.nanmin(rows.V, axis=0, initial=np.inf)
     law = replace(law, side=side, limit=np.where(side > 0, largest, smallest), history=np.empty(0))
-    for _ in range(MAX_CENSORED_STEPS // 3):
+    for _ in range(33):  # of three steps each
         once = rows.step(law)[1]
         twice = rows.step(once)[1]
         further = _further(law, once, twice)
         law, before = rows.step(twice if further is None else further)[1], law
-        if np.abs(law.parameters() - before.parameters()).max() < MOVE_TOLERANCE:
+        if np.abs(law.parameters() - before.parameters()).max() < 1e-3:
             break
     return law
 

@@ -11,12 +11,9 @@ Estimators centre features: ``fit`` and ``columns`` of a class see x_j - c_j, wi
 values, in the user's units and with NaN for missing values.
 
 ============= =======================================================================================
-``parts``     the object: parameters, fit, basis, mask, cells, names
-``columns``   the ingredients of the program: counts, columns, structure
-``fits``      fitted models: unseen patterns, limits, symmetries
-``agreement`` different ways to one model: coefficients, solvers, folds, classification, bounds
+``parts``     the object: parameters, fit, basis, mask, cells, names; counts, columns, structure
+``fits``      fitted models: unseen patterns, limits, symmetries; different ways to one model
 ``rows``      the fixed rows of the checks; a class without a structure takes about a second
-``template``  the files of a new class and its test (``admiss new-class``)
 ============= =======================================================================================
 """
 
@@ -27,12 +24,10 @@ from functools import partial
 from typing import Any
 
 from admiss.adaptivity import Adaptivity
-from admiss.testing.agreement import CHECKS_OF_AGREEMENT
-from admiss.testing.columns import CHECKS_OF_COLUMNS
 from admiss.testing.fits import CHECKS_OF_FITS
 from admiss.testing.parts import CHECKS_OF_PARTS
 
-CHECKS = CHECKS_OF_PARTS | CHECKS_OF_COLUMNS | CHECKS_OF_FITS | CHECKS_OF_AGREEMENT
+CHECKS = CHECKS_OF_PARTS | CHECKS_OF_FITS
 
 
 def check_adaptivity(adaptivity: Adaptivity, *, except_for: Mapping[str, str] | None = None) -> None:

@@ -1,8 +1,13 @@
-"""Checks of an adaptivity class as an object: its parameters, fit, basis, mask, cells and names."""
+"""Checks of an adaptivity class without a model.
+
+The object: its parameters, fit, basis, mask, cells and names. The ingredients of the program: counts, columns and
+structure.
+"""
 
 import copy
 import inspect
 import pickle
+import sys
 from dataclasses import fields, is_dataclass
 from numbers import Number
 from typing import Any
@@ -13,7 +18,19 @@ from sklearn.base import BaseEstimator, clone
 
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import all_patterns, dense
-from admiss.testing.rows import DRAWS_AT_RANDOM, D, by_name, contract_rows, fitted_class, fitted_with_size, require
+from admiss.patterns import PatternTable
+from admiss.testing.rows import (
+    DRAWS_AT_RANDOM,
+    PATTERN_ROWS,
+    D,
+    by_name,
+    contract_rows,
+    fitted_class,
+    fitted_with_size,
+    replaces_columns,
+    require,
+)
+from formulations.arrays import FloatArray
 
 
 def check_parameters(adaptivity: Adaptivity) -> None:
@@ -174,4 +191,187 @@ def check_names(adaptivity: Adaptivity) -> None:
     require(len(set(names)) == K, "names gives two basis functions the same name: make names unique")
 
 
-CHECKS_OF_PARTS = by_name([check_parameters, check_fit, check_basis, check_mask, check_cells, check_names])
+def check_counts(adaptivity: Adaptivity) -> None:
+    """The counts are the total weights of the rows with x_j observed and phi_k(m) nonzero; factors are non-negative."""
+    rows, s = contract_rows(), np.random.RandomState(2).uniform(0.5, 2.0, size=sum(PATTERN_ROWS.values()))
+    fitted, K = fitted_with_size(adaptivity)
+    table = PatternTable.of(rows.M, s)
+    counts = np.asarray(fitted.counts(table.patterns, table.weights))
+    require(counts.shape == (D + 1, K), f"counts has shape {counts.shape}: return {(D + 1, K)}, as for the mask")
+    halves = [fitted.counts(table.patterns[part], table.weights[part]) for part in (slice(3), slice(3, None))]
+    adds_up = np.isfinite(counts).all() and (counts >= 0).all() and np.allclose(halves[0] + halves[1], counts)
+    require(adds_up, "counts of two sets of patterns do not add up to those of both: sum non-negative weights")
+    if not replaces_columns(adaptivity):
+        observed = np.column_stack([np.ones(len(s)), ~rows.M])
+        expected = (s[:, None] * observed).T @ (dense(fitted.basis(rows.M.astype(float))) != 0)
+        wrong = "counts is not the weight of rows with x_j observed and phi_k(m) nonzero: leave it to the base class"
+        require(np.allclose(counts, expected), wrong)
+    else:
+        j, k = np.nonzero(fitted.mask(D))
+        used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
+        wrong = "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows"
+        require((counts[j, k][used] > 0).all(), wrong)
+    given = np.where(fitted.mask(D), counts, 0.0)
+    factors = np.asarray(fitted.penalty_factors(given.copy()))
+    wrong = f"penalty_factors is an array of shape {factors.shape}: return {(D + 1, K)} finite non-negative numbers"
+    require(factors.shape == (D + 1, K) and np.all(np.isfinite(factors[given > 0]) & (factors[given > 0] >= 0)), wrong)
+    twice = np.asarray(fitted.penalty_factors(2.0 * given))
+    wrong = (
+        "penalty_factors changes if every row is counted twice: let factors depend on shares of counts, not on sizes"
+    )
+    require(np.allclose(twice[given > 0], factors[given > 0]), wrong)
+
+
+def check_columns(adaptivity: Adaptivity) -> None:
+    """The columns are finite, one for each pair of the mask, and a row of them depends on its own row only."""
+    rows = contract_rows()
+    X, M = rows.X.copy(), rows.M.copy()
+    fitted = fitted_class(adaptivity, rows.X)
+    columns = dense(fitted.columns(X, M))
+    shape = (len(X), int(np.sum(fitted.mask(D))))
+    wrong = f"columns has shape {columns.shape}: return {shape}, one column for each pair of the mask"
+    require(columns.shape == shape, wrong)
+    same = np.array_equal(X, rows.X, equal_nan=True) and np.array_equal(M, rows.M)
+    require(same, "columns modifies the given rows: work on a copy")
+    require(np.isfinite(columns).all(), "columns has NaN or infinity: replace missing values by a number")
+    _require_order(adaptivity, fitted, rows.X, columns)
+    for part in (np.random.RandomState(3).permutation(len(X)), np.array([5])):
+        found = dense(fitted.columns(X[part], M[part]))
+        wrong = "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
+        require(np.allclose(found, columns[part], rtol=1e-9, atol=1e-9), wrong)
+    for start, wrong in (
+        (adaptivity, f"two fits to the same rows give other columns: {DRAWS_AT_RANDOM}"),
+        (fitted_class(adaptivity, X[::2]), "a second fit gives other columns: fit must learn from the given rows only"),
+    ):
+        again = dense(fitted_class(start, X).columns(X, M))
+        require(np.allclose(again, columns, rtol=1e-9, atol=1e-9), wrong)
+    if not replaces_columns(adaptivity):
+        phi, Z = dense(fitted.basis(M.astype(float))), np.column_stack([np.ones(len(X)), np.nan_to_num(X)])
+        expected = np.column_stack([Z[:, j] * phi[:, k] for j, k in np.argwhere(fitted.mask(D))])
+        for storage in (sp.csr_array, np.asarray):
+            other = copy.copy(fitted)
+            other.basis = lambda M, storage=storage: storage(dense(fitted.basis(M)))  # type: ignore[method-assign, misc]
+            other.mask = fitted.mask  # type: ignore[method-assign]
+            wrong = f"columns are not x_j (1 - m_j) phi_k(m) with a basis as {storage.__name__}: return plain numbers"
+            require(np.allclose(dense(other.columns(X, M)), expected, rtol=1e-12, atol=1e-12), wrong)
+
+
+def _require_order(adaptivity: Adaptivity, fitted: Adaptivity, X: FloatArray, columns: FloatArray) -> None:
+    """Each column is in the units of the feature of its pair, which reveals a wrong order; or free of units."""
+    if not replaces_columns(adaptivity):
+        require(adaptivity.linear_in_x, "linear_in_x is False, but columns are x_j (1 - m_j) phi_k(m): replace columns")
+        return
+    units = np.array([1.0, 2.0, 3.0, 5.0, 7.0])  # primes: no product of units is the unit of another feature
+    names = ["the intercept", *(f"feature {j}" for j in range(D))]
+    scaled = X * units[1:]
+    after = dense(fitted_class(adaptivity, scaled).columns(scaled, np.isnan(X)))
+    if not adaptivity.linear_in_x:
+        wrong = "linear_in_x is False, but columns change with the units of features: make them free of units"
+        require(np.allclose(after, columns, rtol=1e-9, atol=1e-9), wrong)
+        return
+    for index, (j, k) in enumerate(np.argwhere(fitted.mask(D))):
+        used = np.abs(columns[:, index]) > 1e-9
+        ratio = after[used, index] / columns[used, index]
+        others = [i for i in range(D + 1) if i != j and len(ratio) and np.allclose(ratio, units[i], rtol=1e-6)]
+        require(
+            not others,
+            f"column {index} belongs to {names[j]} and basis function {k}, but it is in the units of "
+            f"{names[others[0] if others else 0]}: return the columns in the row-major order of the mask, the "
+            "intercept first, each in the units of its feature",
+        )
+
+
+def check_hidden_values(adaptivity: Adaptivity) -> None:
+    """The sign and the payload of a NaN do not matter to fit and columns."""
+    rows = contract_rows()
+    other = np.where(rows.M, -np.nan, rows.X)
+    other.view(np.uint64)[rows.M] += 1234
+    first, second = (dense(fitted_class(adaptivity, X).columns(X, rows.M)) for X in (rows.X, other))
+    wrong = "columns or fit depend on the bits of a NaN: read M, and X only where M is False"
+    require(np.array_equal(first, second), wrong)
+
+
+def check_affine(adaptivity: Adaptivity) -> None:
+    """At every pattern the columns are affine in the observed values, unless linear_at_patterns returns False."""
+    if not adaptivity.linear_at_patterns():
+        return
+    rows = contract_rows()
+    fitted = fitted_class(adaptivity, rows.X)
+    rng = np.random.RandomState(4)
+    a, b = rng.standard_normal((2, *rows.X.shape))
+    points = [np.where(rows.M, np.nan, point) for point in (a, b, 3.0 * a - 2.0 * b)]
+    at_a, at_b, beyond = (dense(fitted.columns(point, rows.M)) for point in points)
+    require(
+        np.allclose(3.0 * at_a - 2.0 * at_b, beyond, rtol=1e-7, atol=1e-7),
+        "columns are not affine in x at a fixed pattern, so coef_at cannot describe them: make them affine, or let "
+        "linear_at_patterns return False (if they are in the units of x) or set linear_in_x = False (if free of units)",
+    )
+
+
+def check_pickle(adaptivity: Adaptivity) -> None:
+    """A fitted class can be pickled, and a clone has no learned attributes."""
+    rows = contract_rows()
+    fitted = fitted_class(adaptivity, rows.X)
+    learned = sorted(vars(clone(fitted)).keys() - vars(clone(adaptivity)).keys())
+    require(not learned, f"clone has the learned {', '.join(learned)}: do not set learned attributes in __init__")
+    before, after = (dense(a.columns(rows.X, rows.M)) for a in (fitted, _through_pickle(fitted)))
+    require(np.array_equal(before, after), "pickle changes its columns: store all that it needs in attributes")
+
+
+def _through_pickle(adaptivity: Adaptivity) -> Adaptivity:
+    """The object pickled and loaded; only its attributes if pickle cannot find the class (one inside a function)."""
+    kind = type(adaptivity)
+    if getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind:
+        loaded: Adaptivity = pickle.loads(pickle.dumps(adaptivity))
+        return loaded
+    loaded = copy.copy(adaptivity)
+    loaded.__dict__.update(pickle.loads(pickle.dumps(vars(adaptivity))))
+    return loaded
+
+
+def check_structure(adaptivity: Adaptivity) -> None:
+    """A structure is a scalar convex penalty and a list of convex constraints that some W satisfies."""
+    if type(adaptivity).structure is Adaptivity.structure:
+        return
+    import cvxpy as cp
+
+    fitted, K = fitted_with_size(adaptivity)
+    W = cp.Variable((D + 1, K))
+    given = fitted.structure(W)
+    wrong = f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none"
+    require(isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], list), wrong)
+    omega = cp.Constant(given[0]) if isinstance(given[0], Number) else given[0]
+    require(isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not a scalar: sum it up")
+    wrong = "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms"
+    require(omega.is_convex(), wrong)
+    wrong = "a constraint of structure is not convex by the rules of cvxpy (DCP): write it as convex <= concave"
+    require(all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in given[1]), wrong)
+    mask = np.asarray(fitted.mask(D))
+    if adaptivity.has_structure():
+        outside = [cp.multiply(~mask, W) == 0] if not mask.all() else []
+        status, _ = _solved(cp.Minimize(omega + cp.sum_squares(W)), [*given[1], *outside])
+        wrong = "no W satisfies the constraints of structure, with 0 outside of the mask: relax them"
+        require("infeasible" not in status, wrong)
+    else:
+        W_0 = np.where(mask, np.random.RandomState(8).standard_normal(mask.shape), 0.0)
+        status, penalty = _solved(cp.Minimize(omega), [*given[1], W == W_0])
+        require(
+            "infeasible" not in status and abs(penalty) <= 1e-6,
+            "has_structure is False, but structure has a penalty or constraints, which would never be applied: leave "
+            "has_structure to the base class, or return False only if there are none",
+        )
+
+
+def _solved(objective: Any, constraints: list[Any]) -> tuple[str, float]:
+    """Status and value of a small program."""
+    import cvxpy as cp
+
+    problem = cp.Problem(objective, constraints)
+    value = problem.solve(solver="CLARABEL")
+    return problem.status, float(value)
+
+
+CHECKS_OF_PARTS = by_name([
+    check_parameters, check_fit, check_basis, check_mask, check_cells, check_names, check_counts, check_columns,
+    check_hidden_values, check_affine, check_pickle, check_structure,
+])  # fmt: skip

@@ -35,7 +35,7 @@ HUGE = 1e6
 
 
 @dataclass(frozen=True)
-class Rows:
+class ContractRows:
     """Rows of the checks: X with NaN, the complete values, the patterns, and a target that depends on both."""
 
     X: FloatArray
@@ -44,7 +44,7 @@ class Rows:
     y: FloatArray
 
 
-def contract_rows() -> Rows:
+def contract_rows() -> ContractRows:
     """The rows, the same in every call."""
     rng = np.random.RandomState(0)
     patterns = [[mark == "x" for mark in text] for text, count in PATTERN_ROWS.items() for _ in range(count)]
@@ -54,7 +54,7 @@ def contract_rows() -> Rows:
     )
     weights = np.array([1.0, -1.0, 0.5, 2.0]) + np.where(M[:, [1]], 0.5, 0.0)
     y = 2.0 + (values * weights).sum(axis=1) + M @ np.array([0.5, 1.0, -1.0, 1.5]) + 0.5 * rng.standard_normal(len(M))
-    return Rows(np.where(M, np.nan, values), values, M, y)
+    return ContractRows(np.where(M, np.nan, values), values, M, y)
 
 
 def rows_of_all_patterns(each: int = 1) -> tuple[FloatArray, BoolArray]:
@@ -92,7 +92,7 @@ def replaces_columns(adaptivity: Adaptivity) -> bool:
     return type(adaptivity).columns is not Adaptivity.columns
 
 
-def cells_of(adaptivity: Adaptivity, rows: Rows) -> IntArray:
+def cells_of(adaptivity: Adaptivity, rows: ContractRows) -> IntArray:
     """The cell of each row, with its own free intercept; a single one unless the class has cells."""
     if not adaptivity.cells:
         return np.zeros(len(rows.y), dtype=np.int64)

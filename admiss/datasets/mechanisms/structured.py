@@ -33,9 +33,6 @@ from admiss.datasets.mechanisms.single import (
 )
 from formulations.arrays import BoolArray, FloatArray
 
-# Log-odds are searched up to this size, at which probabilities are 0 or 1.
-LARGEST_LOG_ODDS = 700.0
-
 
 @dataclass(frozen=True)
 class Blocks(Rule):
@@ -99,7 +96,7 @@ class Dropout(Rule):
         def share(a: float) -> float:
             return float(1.0 - np.cumprod(expit(-(a + score)), axis=1)[observed].mean())
 
-        reach = LARGEST_LOG_ODDS + np.abs(score).max(initial=0.0)
+        reach = 700.0 + np.abs(score).max(initial=0.0)  # probabilities of 0 and 1 in double precision
         a = _solution(share, self.fraction, -reach, reach) if observed.any() else 0.0
         return np.logical_or.accumulate(rng.uniform(size=X.shape) < expit(a + score), axis=1)
 

@@ -41,19 +41,15 @@ from numbers import Real
 
 import numpy as np
 
-from admiss.datasets.generated.synthetic import SyntheticData, split_rows
+from admiss.datasets.generated import SyntheticData, split_rows
 from admiss.datasets.paper.julia_random import JuliaRandom
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-ROWS, FEATURES, RANK = 10_000, 10, 5
-TEST_ROWS = 5_000
-ACTIVE_FEATURES = 5
-HIDDEN_NODES = 10
-SNR = 2.0
+# The numbers of the description above.
+ROWS, TEST_ROWS, FEATURES, ACTIVE_FEATURES = 10_000, 5_000, 10, 5
 MISSING_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 REPLICATES = 10
-SIGNALS_OF_A_KIND = 5
-SEED, SIGNAL_SEED_STEP, SPLIT_SEED_STEP = 565, 3467, 7
+SEED = 565
 
 
 def paper_instance(
@@ -141,7 +137,7 @@ def _check(n: int, mechanism: str, signal: str, missing_fraction: float, replica
 def _population() -> FloatArray:
     """All 10,000 rows of X."""
     rng = JuliaRandom(SEED)
-    B = rng.normals(FEATURES * RANK).reshape(RANK, FEATURES).T
+    B = rng.normals(FEATURES * 5).reshape(5, FEATURES).T
     mu = rng.normals(FEATURES)
     Z = rng.normals(ROWS * FEATURES).reshape(ROWS, FEATURES)
     X = _product(Z, _factor(B)) + mu
@@ -179,7 +175,7 @@ def _rows_left(n: int, cell: int) -> IntArray:
 
 
 def _split(n_rows: int, cell: int) -> IntArray:
-    return _shuffle(n_rows, SEED + SPLIT_SEED_STEP * (cell % REPLICATES // SIGNALS_OF_A_KIND))
+    return _shuffle(n_rows, SEED + 7 * (cell % REPLICATES // 5))
 
 
 @lru_cache(maxsize=8)
@@ -216,12 +212,12 @@ def _listed(rng: JuliaRandom, with_id: bool) -> IntArray:
 
 def draw_target(X: FloatArray, signal: str, replicate: int) -> tuple[FloatArray, FloatArray]:
     """The signal of a replicate on the given rows, and its noise."""
-    rng = JuliaRandom(SEED + SIGNAL_SEED_STEP * ((replicate - 1) % SIGNALS_OF_A_KIND))
+    rng = JuliaRandom(SEED + 3467 * ((replicate - 1) % 5))
     active = X[:, rng.shuffled(FEATURES)[:ACTIVE_FEATURES]]
     x = (active - active.mean(axis=0)) / active.std(axis=0, ddof=1)
     f = _linear(x, rng) if signal == "linear" else _neural_network(x, rng)
     noise = rng.normals(len(f))
-    return f, noise * (np.sqrt(np.sum(f**2) / np.sum(noise**2)) / SNR)
+    return f, noise * (np.sqrt(np.sum(f**2) / np.sum(noise**2)) / 2.0)
 
 
 def _linear(x: FloatArray, rng: JuliaRandom) -> FloatArray:
@@ -229,8 +225,8 @@ def _linear(x: FloatArray, rng: JuliaRandom) -> FloatArray:
     return _product(x, weights[None, :])[:, 0] + rng.normals(1)
 
 
-def _neural_network(x: FloatArray, rng: JuliaRandom) -> FloatArray:
-    inner = 2.0 * rng.uniforms(HIDDEN_NODES * ACTIVE_FEATURES).reshape(ACTIVE_FEATURES, HIDDEN_NODES).T - 1.0
-    hidden = np.maximum(0.0, _product(x, inner) + rng.normals(HIDDEN_NODES))
-    outer = 2.0 * rng.uniforms(HIDDEN_NODES) - 1.0
+def _neural_network(x: FloatArray, rng: JuliaRandom, n_nodes: int = 10) -> FloatArray:
+    inner = 2.0 * rng.uniforms(n_nodes * ACTIVE_FEATURES).reshape(ACTIVE_FEATURES, n_nodes).T - 1.0
+    hidden = np.maximum(0.0, _product(x, inner) + rng.normals(n_nodes))
+    outer = 2.0 * rng.uniforms(n_nodes) - 1.0
     return _product(hidden, outer[None, :])[:, 0] + rng.normals(1)

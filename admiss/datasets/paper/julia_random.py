@@ -37,8 +37,6 @@ from formulations.jit import compiled
 
 STRIPS = 256
 LANES = 8
-# Arrays of at least this many normals are drawn from an array of words.
-ARRAY_OF_NORMALS = 7
 TAIL = Decimal("3.6541528853610087963519472518")
 TAIL_START, TAIL_SCALE = float(TAIL), float(1 / TAIL)
 LANE_FACTORS = np.array([0x02011CE34BCE797F, 0x5A94851FB48A6E05, 0x3688CF5D48899FA7, 0x867B4BB4C42E5661], np.uint64)
@@ -204,7 +202,7 @@ def _normal(state: Any, word: Any, inside: Any, width: Any, height: Any) -> floa
 @_compiled
 def _normals(state: Any, size: int, inside: Any, width: Any, height: Any) -> Any:
     normals = np.empty(size)
-    if size < ARRAY_OF_NORMALS:
+    if size < 7:
         for i in range(size):
             normals[i] = _normal(state, _word(state), inside, width, height)
         return normals

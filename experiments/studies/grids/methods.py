@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import clone
 
 from admiss import AdaptiveRegressorCV
-from admiss.baselines.tuning.kinds import KINDS, Rows
-from admiss.baselines.tuning.scoring import score
+from admiss.baselines.kinds import KINDS, TrainingRows
+from admiss.baselines.scoring import score
 from admiss.study import Scores
 from experiments.studies.methods.joint import estimator_of, fold_score, folds_of, linear_predictor
 from experiments.studies.methods.outcome import outcome
@@ -80,4 +80,4 @@ def _cells(kind: str, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _predictor(rows: StudyRows, seed: int, kind: str, parameters: dict[str, Any]) -> Any:
     if kind == "linear":
         return linear_predictor()
-    return KINDS[kind].make(Rows(rows.X_train, rows.y_train, None, 0), parameters, seed)
+    return KINDS[kind].make(TrainingRows(rows.X_train, rows.y_train, None, 0), parameters, seed)

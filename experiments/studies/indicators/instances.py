@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.datasets import load_dataset, make_synthetic
-from admiss.datasets.generated.signals import add_noise, draw_signal
+from admiss.datasets.generated import add_noise, draw_signal
 from admiss.datasets.mechanisms.composed import resolve_mechanism
 from admiss.datasets.mechanisms.single import standardise
 from admiss.study import instance_seed

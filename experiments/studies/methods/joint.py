@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from admiss.baselines.tuning.scoring import score
+from admiss.baselines.scoring import score
 from admiss.estimator.cv import make_folds
 from admiss.joint import ImputationSearch, JointImputeClassifier, JointImputeRegressor, PaperSearch
 from admiss.study import Scores

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from admiss import FiniteRegressor, FiniteRegressorCV
-from admiss.datasets.real.registry import find_record, registry
+from admiss.datasets.paper.registry import find_record, registry
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.study import Method, Product, Scores, Study
 from experiments.scales import SCALES

@@ -29,8 +29,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.datasets import Dataset, SemiSyntheticData, load_dataset, semi_synthetic
-from admiss.datasets.real.registry import find_record, registry
-from admiss.datasets.semi_synthetic_designs import DESIGNS
+from admiss.datasets.paper.registry import find_record, registry
+from admiss.datasets.paper.semi_synthetic import DESIGNS
 from experiments.scales import SCALES
 from experiments.studies.methods.rows import StudyRows, Task, size_facts
 from formulations.arrays import FloatArray, IntArray

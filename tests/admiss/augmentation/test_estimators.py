@@ -22,8 +22,8 @@ from admiss import (
 )
 from admiss.adaptivity import Affine, Polynomial
 from admiss.augmentation.deletions import Deletions
-from admiss.augmentation.expected_fit import is_exact
-from admiss.augmentation.whole_rows import with_whole_rows
+from admiss.augmentation.estimators import with_whole_rows
+from admiss.augmentation.expected import is_exact
 from admiss.datasets import make_synthetic
 from admiss.partition import Greedy
 from tests.admiss.augmentation.test_expected_moments import every_deletion, make_rows
@@ -238,7 +238,7 @@ def test_far_features_without_centring_are_refused():
 
 def test_too_many_columns_are_refused(monkeypatch):
     X, y, s = make_rows()
-    monkeypatch.setattr("admiss.augmentation.expected_moments.MAX_COLUMNS", 5)
+    monkeypatch.setattr("admiss.augmentation.expected.MAX_COLUMNS", 5)
     for estimator in (AdaptiveRegressor("affine"), AdaptiveRegressorCV("affine", random_state=0)):
         with pytest.raises(ValueError, match="13 columns if every feature can be missing"):
             DeletionAugmentedRegressor(estimator).fit(X, y, s)

@@ -7,7 +7,7 @@ import pytest
 
 from admiss.adaptivity import Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
-from admiss.augmentation.expected_moments import expected_design, expected_moments, target_shift
+from admiss.augmentation.expected import expected_design, expected_moments, target_shift
 from admiss.linear.design import fit_design
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), Polynomial(3)]
@@ -69,7 +69,7 @@ def test_moments_add_over_blocks_of_rows(monkeypatch):
     design = expected_design(X, s, Affine(), LAWS[0], center=True, scale=True, fit_intercept=True)
     arguments = design, X, y, s, LAWS[0], target_shift(design, y, s)
     expected = expected_moments(*arguments)
-    monkeypatch.setattr("admiss.augmentation.expected_moments.BLOCK", 7)
+    monkeypatch.setattr("admiss.augmentation.expected.BLOCK", 7)
     found = expected_moments(*arguments)
     for name in ("G", "c", "a"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)

@@ -12,9 +12,16 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from admiss.baselines.chained_equations import ChainedEquations, _row_keys, _uniforms, complete_transductive
+from admiss.baselines.chained_equations import (
+    KAPPA,
+    ChainedEquations,
+    _nearest,
+    _row_keys,
+    _uniforms,
+    complete_transductive,
+    match,
+)
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.baselines.mean_matching import KAPPA, _nearest, match
 from admiss.datasets import make_synthetic
 
 CORRELATION = 0.6

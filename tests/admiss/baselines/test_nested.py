@@ -13,10 +13,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from xgboost import XGBClassifier, XGBRegressor
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
-from admiss.baselines.tuning.nested.boosting import histogram_rounds, xgboost_rounds
-from admiss.baselines.tuning.nested.linear import fit_linear_path, path_lambdas
-from admiss.baselines.tuning.nested.trees import growing_forest, nested_predictions
-from admiss.baselines.tuning.scoring import score
+from admiss.baselines.kinds import KINDS, TrainingRows, path_lambdas, path_outputs
+from admiss.baselines.scoring import score
 
 exact_rows = pytest.mark.parametrize("rows", ["complete", "missing"], indirect=True)
 DEPTHS = [1, 2, 3, 5, 8, None]
@@ -33,6 +31,12 @@ def rows(request):
     return X[:400], y[:400], X[400:], np.digitize(y, [-0.7, 0.6])[:400]
 
 
+def read(kind, model, X, **nested):
+    """The outputs by the values of nested parameters; those of a single parameter by that value."""
+    cells = KINDS[kind].read(model, X, nested)
+    return {tuple(cell.values()) if len(nested) > 1 else cell[next(iter(nested))]: found for cell, found in cells}
+
+
 def outputs(model, X):
     return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)
 
@@ -43,17 +47,17 @@ def test_the_descent_is_that_of_scikit_learn(rows, task):
     target = {"numbers": y, "classes": classes, "two classes": classes > 0}[task]
     forest_type = RandomForestRegressor if task == "numbers" else RandomForestClassifier
     forest = forest_type(7, random_state=0).fit(X, target)
-    found = nested_predictions(forest.estimators_, held, [None, 1], [7])
-    np.testing.assert_allclose(found[0, 0], outputs(forest, held), rtol=0, atol=1e-14)
+    found = read("forest", forest, held, max_depth=[1, None])
+    np.testing.assert_allclose(found[None], outputs(forest, held), rtol=0, atol=1e-14)
     tree = forest.estimators_[0]
-    np.testing.assert_array_equal(nested_predictions([tree], held, [None], [1])[0, 0], outputs(tree, held))
+    np.testing.assert_array_equal(read("tree", tree, held, max_depth=[None])[None], outputs(tree, held))
 
 
 def test_values_are_rounded_to_single_precision():
     """.5 + 1e-9 is .5 in single precision: scikit-learn goes left at the threshold .5."""
     tree = DecisionTreeRegressor(random_state=0).fit([[0.0], [1.0]], [0.0, 1.0])
     near = np.array([[0.5], [0.5 + 1e-9], [0.5 + 1e-6]])
-    assert nested_predictions([tree], near, [3], [1])[0, 0].tolist() == tree.predict(near).tolist() == [0.0, 0.0, 1.0]
+    assert read("tree", tree, near, max_depth=[3])[3].tolist() == tree.predict(near).tolist() == [0.0, 0.0, 1.0]
 
 
 @exact_rows
@@ -66,11 +70,11 @@ def test_a_truncated_tree_is_the_tree_of_that_depth_without_ties(rows, tree_type
     target = y if tree_type is DecisionTreeRegressor else classes
     shared = {"min_samples_leaf": 20, "random_state": 3}
     deepest = tree_type(max_depth=8, **shared).fit(X, target, s)
-    found = nested_predictions([deepest], held, DEPTHS, [1])[:, 0]
+    found = read("tree", deepest, held, max_depth=DEPTHS)
     assert deepest.get_depth() > 3
-    for depth, prediction in zip(DEPTHS[:-1], found, strict=False):
+    for depth in DEPTHS[:-1]:
         separate = tree_type(max_depth=depth, **shared).fit(X, target, s)
-        np.testing.assert_allclose(prediction, outputs(separate, held), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found[depth], outputs(separate, held), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("max_features", [None, "sqrt"])
@@ -80,16 +84,14 @@ def test_with_ties_or_drawn_features_the_distribution_is_the_same(max_features):
     X, held = rng.normal(size=(30, 4)), rng.normal(size=(6, 4))
     y = X[:, 0] + rng.normal(size=30)
     seeds = range(400)
-    read = [
-        nested_predictions([DecisionTreeRegressor(max_features=max_features, random_state=k).fit(X, y)], held, [4], [1])
-        for k in seeds
-    ]
+    trees = [DecisionTreeRegressor(max_features=max_features, random_state=k).fit(X, y) for k in seeds]
+    cut = [read("tree", tree, held, max_depth=[4])[4] for tree in trees]
     # other seeds, so that the two samples are independent
     fitted = [
         DecisionTreeRegressor(max_depth=4, max_features=max_features, random_state=10_000 + k).fit(X, y).predict(held)
         for k in seeds
     ]
-    first, second = np.array(read)[:, 0, 0], np.array(fitted)
+    first, second = np.array(cut), np.array(fitted)
     assert first.std(axis=0).max() > 0.1
     for power in (1, 2):
         a, b = first**power, second**power
@@ -102,9 +104,9 @@ def test_a_smaller_forest_is_a_prefix(rows, max_features):
     X, y, held, classes = rows
     for forest_type, target in ((RandomForestRegressor, y), (RandomForestClassifier, classes)):
         large = forest_type(20, max_depth=6, max_features=max_features, random_state=2).fit(X, target)
-        for count, found in growing_forest(large.estimators_, held, [6], [1, 5, 12, 20]):
+        for count, found in read("forest", large, held, n_estimators=[1, 5, 12, 20]).items():
             small = forest_type(count, max_depth=6, max_features=max_features, random_state=2).fit(X, target)
-            np.testing.assert_allclose(found[0], outputs(small, held), rtol=0, atol=1e-14)
+            np.testing.assert_allclose(found, outputs(small, held), rtol=0, atol=1e-14)
 
 
 @exact_rows
@@ -112,20 +114,9 @@ def test_a_forest_of_all_features_is_exact_in_both(rows):
     X, y, held, _ = rows
     shared = {"min_samples_leaf": 15, "random_state": 2}
     large = RandomForestRegressor(12, max_depth=7, **shared).fit(X, y)
-    found = nested_predictions(large.estimators_, held, [7, 2, 4], [3, 12])  # depths in any order
-    for i, depth in enumerate([7, 2, 4]):
-        for j, count in enumerate([3, 12]):
-            separate = RandomForestRegressor(count, max_depth=depth, **shared).fit(X, y)
-            np.testing.assert_allclose(found[i, j], separate.predict(held), rtol=0, atol=1e-12)
-
-
-def test_invalid_depths_and_counts():
-    tree = DecisionTreeRegressor().fit([[0.0], [1.0]], [0.0, 1.0])
-    for counts in ([0], [2], [1, 1]):
-        with pytest.raises(ValueError, match="counts must increase from at least 1 to at most 1 trees"):
-            nested_predictions([tree], np.zeros((1, 1)), [1], counts)
-    with pytest.raises(ValueError, match="depths must be positive integers"):
-        nested_predictions([tree], np.zeros((1, 1)), [0], [1])
+    for (count, depth), found in read("forest", large, held, n_estimators=[3, 12], max_depth=[2, 4, 7]).items():
+        separate = RandomForestRegressor(count, max_depth=depth, **shared).fit(X, y)
+        np.testing.assert_allclose(found, separate.predict(held), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("drawn", [{}, {"subsample": 0.5, "colsample_bynode": 0.5}])
@@ -134,13 +125,9 @@ def test_boosting_rounds_of_xgboost(rows, drawn):
     shared = {"max_depth": 3, "n_jobs": 1, "random_state": 4, **drawn}
     for model_type, target in ((XGBRegressor, y), (XGBClassifier, classes), (XGBClassifier, classes // 2)):
         large = model_type(n_estimators=30, **shared).fit(X, target)
-        found = dict(xgboost_rounds(large, held, [1, 10, 30]))
-        for count in (1, 10, 30):
+        for count, found in read("xgboost", large, held, n_estimators=[1, 10, 30]).items():
             separate = model_type(n_estimators=count, **shared).fit(X, target)
-            if model_type is XGBRegressor:
-                np.testing.assert_array_equal(found[count], separate.predict(held))
-            else:  # the margins are the same, probabilities are taken in double precision here
-                np.testing.assert_allclose(found[count], separate.predict_proba(held), rtol=0, atol=5e-7)
+            np.testing.assert_array_equal(found, outputs(separate, held))
 
 
 def test_boosting_rounds_of_histogram_boosting(rows):
@@ -148,12 +135,9 @@ def test_boosting_rounds_of_histogram_boosting(rows):
     shared = {"max_depth": 3, "early_stopping": False, "random_state": 4}
     for model_type, target in ((HistGradientBoostingRegressor, y), (HistGradientBoostingClassifier, classes)):
         large = model_type(max_iter=20, **shared).fit(X, target)
-        found = dict(histogram_rounds(large, held, [1, 7, 20]))
-        for count in (1, 7, 20):
+        for count, found in read("hist_boosting", large, held, max_iter=[1, 7, 20]).items():
             separate = model_type(max_iter=count, **shared).fit(X, target)
-            np.testing.assert_array_equal(found[count], outputs(separate, held))
-    with pytest.raises(ValueError, match="rounds must increase from at least 1 to at most 20"):
-        list(histogram_rounds(large, held, [21]))
+            np.testing.assert_array_equal(found, outputs(separate, held))
 
 
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
@@ -165,8 +149,9 @@ def test_a_point_of_the_linear_path_is_the_static_model(l1_ratio, n_classes):
     y = X[:, 0] - 0.3 * X[:, 1] + rng.normal(size=150)
     s = rng.uniform(0.5, 2.0, size=150)
     codes = np.digitize(y, np.quantile(y, [0.3, 0.7])[: n_classes - 1]) if n_classes else y
-    lambdas = path_lambdas(X, codes, s, n_classes, l1_ratio)
-    found = fit_linear_path(X, codes, s, n_classes, l1_ratio, lambdas).outputs(X)
+    rows = TrainingRows(X, codes, s, n_classes)
+    lambdas = path_lambdas(rows, l1_ratio)
+    found = path_outputs(rows, l1_ratio, lambdas, X)
     for k in (0, 30, 60, 99):
         estimator = AdaptiveClassifier if n_classes else AdaptiveRegressor
         model = estimator("static", lam=lambdas[k], l1_ratio=l1_ratio).fit(X, codes, s)

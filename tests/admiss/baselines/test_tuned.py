@@ -26,9 +26,9 @@ from xgboost import XGBRegressor
 from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, JointImputeRegressor
 from admiss.baselines.chained_equations import ChainedEquations, complete_transductive
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.baselines.tuning.grids import GRIDS, resolve_grid
-from admiss.baselines.tuning.kinds import KINDS
-from admiss.baselines.tuning.tuned import TunedClassifier, TunedRegressor
+from admiss.baselines.grids import GRIDS, resolve_grid
+from admiss.baselines.kinds import KINDS
+from admiss.baselines.tuned import TunedClassifier, TunedRegressor
 from admiss.estimator.cv import make_folds
 from admiss.estimator.notices import silence
 

@@ -48,7 +48,7 @@ def test_what_cannot_be_loaded_does_not_stop_the_rest(capsys, tmp_path, monkeypa
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path))
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path))
     monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    monkeypatch.setattr("admiss.datasets.real.storage.ATTEMPTS", 1)
+    monkeypatch.setattr("admiss.datasets.paper.storage.time.sleep", lambda seconds: None)
     with pytest.raises(SystemExit):
         main(["datasets", "mushroom", "car-Davis"])
     printed = capsys.readouterr()

@@ -8,11 +8,11 @@ import pytest
 from sklearn import datasets
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from admiss.datasets import forest_imputation
-from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.forest_imputation import forest_size, full_matrix, impute_forest
+from admiss.datasets.paper import forest_imputation
+from admiss.datasets.paper.dataset import Dataset, Origin
+from admiss.datasets.paper.forest_imputation import forest_size, full_matrix, impute_forest
 
-cached_module = sys.modules["admiss.datasets.cached"]
+cached_module = sys.modules["admiss.datasets.paper.cached"]
 QUICK = {"n_trees": 10, "max_iterations": 3}
 
 

@@ -1,9 +1,12 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
 from admiss.datasets import Censoring, CompletelyAtRandom, make_synthetic
-from admiss.datasets.generated.signals import draw_signal
+from admiss.datasets.generated import draw_signal
 
 
 @pytest.mark.parametrize("signal", ["linear", "nn"])
@@ -106,3 +109,17 @@ def test_same_seed_same_data_and_own_mechanism():
 def test_bad_arguments(bad):
     with pytest.raises(ValueError, match="choose|between 0 and 1|must be"):
         make_synthetic(**bad)
+
+
+def test_the_data_of_the_paper_are_imported_only_when_asked_for():
+    code = """
+import sys
+import admiss.datasets
+loaded = [name for name in sys.modules if name.startswith("admiss.datasets.paper")]
+every = [getattr(admiss.datasets, name).__module__ for name in admiss.datasets.__all__ if name != "Mechanism"]
+print(loaded, "admiss.datasets.paper.instances" in every)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "True"]
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sys.modules["admiss.datasets"].nothing  # noqa: B018

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from admiss.datasets import list_datasets, load_dataset, real_target_rows, summary
-from admiss.datasets.real.authors_encoding import encode_authors
-from admiss.datasets.real.encoding import encode_clean, one_hot
-from admiss.datasets.real.raw_tables import read_raw
-from admiss.datasets.real.registry import Encoding, Record, registry
+from admiss.datasets.paper.encodings import encode_authors, encode_clean, one_hot
+from admiss.datasets.paper.raw_tables import read_raw
+from admiss.datasets.paper.registry import Encoding, Record, registry
 
 NAMES = [
     pytest.param(name, marks=[pytest.mark.data] if record.source == "uci" else [])

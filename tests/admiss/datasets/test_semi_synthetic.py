@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from admiss.datasets import forest_imputation
-from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.forest_imputation import ForestSize, full_matrix
-from admiss.datasets.semi_synthetic_designs import semi_synthetic
+from admiss.datasets.paper import forest_imputation
+from admiss.datasets.paper.dataset import Dataset, Origin
+from admiss.datasets.paper.forest_imputation import ForestSize, full_matrix
+from admiss.datasets.paper.semi_synthetic import semi_synthetic
 
 CAN_BE_MISSING = [0, 2, 4, 6, 8]
 
@@ -162,7 +162,7 @@ def test_the_same_seed_gives_the_same_data():
 @pytest.mark.parametrize("design", ["mar", "nmar", "am"])
 def test_categories_are_missing_together(design, monkeypatch):
     dataset = with_category()
-    monkeypatch.setattr("admiss.datasets.semi_synthetic_designs.load_dataset", lambda name: {"people": dataset}[name])
+    monkeypatch.setattr("admiss.datasets.paper.semi_synthetic.load_dataset", lambda name: {"people": dataset}[name])
     np.random.seed(0)
     state = np.random.get_state()[1].copy()
     data = semi_synthetic("people", design, k=6, k_missing=3, random_state=0)
@@ -229,7 +229,7 @@ def test_few_features_and_constant_ones():
     ],
 )
 def test_bad_arguments_are_refused_before_any_work(options, message, monkeypatch):
-    forbidden = "admiss.datasets.semi_synthetic_designs.full_matrix"
+    forbidden = "admiss.datasets.paper.semi_synthetic.full_matrix"
     monkeypatch.setattr(forbidden, lambda dataset: pytest.fail("work was done"))
     X, full = numbers()
     arguments = {"dataset": X, "X_full": full, "random_state": 0} | options
@@ -241,7 +241,7 @@ def test_patterns_are_reallocated_once(cache, monkeypatch):
     X, full = numbers()
     first = semi_synthetic(X, "am", random_state=0, X_full=full)
     monkeypatch.setattr(
-        "admiss.datasets.semi_synthetic_designs.reallocated", lambda *_: pytest.fail("it was computed again")
+        "admiss.datasets.paper.semi_synthetic.reallocated", lambda *_: pytest.fail("it was computed again")
     )
     second = semi_synthetic(X, "am", "nn", random_state=0, X_full=full)
     assert np.isnan(first.X_train).sum() + np.isnan(first.X_test).sum() == np.isnan(X).sum()

@@ -15,10 +15,9 @@ from xgboost import XGBClassifier
 from admiss.datasets import make_synthetic
 from admiss.estimator.cv import make_folds
 from admiss.joint import JointImputeClassifier, JointImputeRegressor
-from admiss.joint.closed_form import ClosedForm
+from admiss.joint.closed_form import ClosedForm, RowRidge
 from admiss.joint.indicator_ridge import LogisticRidge, SquaredRidge
 from admiss.joint.problem import JointProblem, imputed
-from admiss.joint.row_ridge import RowRidge
 
 PLAIN = ClosedForm(penalties=[0.0], feature_penalties=[0.0], limit=np.inf, gate=False)
 

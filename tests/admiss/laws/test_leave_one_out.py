@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from admiss.laws.leave_one_out import (
+from admiss.laws.expected_ridge import (
     SHARES,
     RidgeOnBlocks,
     held_out,

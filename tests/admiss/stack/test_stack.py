@@ -17,7 +17,7 @@ from admiss.datasets import paper_instance
 from admiss.estimator.cv import make_folds
 from admiss.laws import fitting
 from admiss.stack.candidates import CANDIDATES, candidate, default_candidates
-from admiss.stack.members import fit_members
+from admiss.stack.estimators import fit_members
 
 FEW = ["conditional_mean", "expected_features"]
 

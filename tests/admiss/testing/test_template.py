@@ -2,7 +2,7 @@
 
 import ast
 
-from admiss.testing.template import new_class_files
+from admiss.cli.new_class import new_class_files
 
 
 def test_the_docstring_has_the_required_order():

@@ -9,7 +9,7 @@ from scipy.stats import ttest_1samp
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from admiss.datasets.real.registry import registry
+from admiss.datasets.paper.registry import registry
 from experiments.paper.sections import claims_section
 from experiments.studies.indicators.claims import CLAIMS
 from experiments.studies.indicators.figures import indicator_drawings

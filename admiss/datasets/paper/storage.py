@@ -13,23 +13,18 @@ permanent errors.
 """
 
 import hashlib
+import io
 import os
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from admiss.atomic_write import write_atomically
-from admiss.datasets.cached import cache_folder
-from admiss.terminal.progress import counter
+from admiss.datasets.paper.cached import cache_folder
 
-# Seconds to wait for a connection, and between two chunks of a response.
+# Seconds to wait for a connection, and between two chunks of a response: the largest file has 1.6 megabytes.
 TIMEOUT = (10.0, 30.0)
-ATTEMPTS = 2
-SECONDS_BETWEEN_ATTEMPTS = 1.0
-# Ten times the size of the largest file, in bytes.
-LARGEST_DOWNLOAD = 16 * 2**20
 
 
 class DataUnavailableError(OSError):
@@ -139,45 +134,19 @@ def _fetch(file: DataFile) -> bytes:
         import pooch
     except ImportError as error:
         raise _unavailable(file, "downloading needs pooch: run 'pip install \"admiss[data]\"', or") from error
-    failure: Exception
-    for attempt in range(ATTEMPTS):
-        time.sleep(SECONDS_BETWEEN_ATTEMPTS * attempt)
+    for attempt in (1, 2):
+        received = io.BytesIO()
         try:
-            with counter(f"downloading {file.path}") as report:
-                received = _Received(report)
-                pooch.HTTPDownloader(progressbar=received, timeout=TIMEOUT)(file.url, received, None)
-            return bytes(received.content)
-        except ValueError as error:  # too large, or a malformed URL or response
-            failure, reason = error, str(error)
-            break
-        except OSError as error:  # the base class of all errors of requests
-            failure, reason = error, type(error).__name__
+            pooch.HTTPDownloader(timeout=TIMEOUT)(file.url, received, None)
+            return received.getvalue()
+        except (OSError, ValueError) as error:  # those of requests, or a malformed URL or response
             response = getattr(error, "response", None)
-            if response is not None:
-                reason = f"HTTP {response.status_code}"
-                if response.status_code < 500:
-                    break
-    raise _unavailable(file, f"the download failed ({reason}):") from failure
-
-
-class _Received:
-    """The file that pooch writes to and, at the same time, its progress bar, whose ``total`` it sets."""
-
-    def __init__(self, report: Callable[[int, int], None]) -> None:
-        self.content = bytearray()
-        self.total = 0
-        self._report = report
-
-    def write(self, chunk: bytes) -> None:
-        self.content += chunk
-        if len(self.content) > LARGEST_DOWNLOAD:
-            raise ValueError(f"more than {LARGEST_DOWNLOAD:,} bytes")
-        self._report(len(self.content), max(self.total, len(self.content)))
-
-    def ignore(self, *_: object) -> None:
-        """Nothing is buffered, and ``write`` has reported the progress."""
-
-    flush = update = reset = close = ignore
+            reason = type(error).__name__ if response is None else f"HTTP {response.status_code}"
+            is_permanent = isinstance(error, ValueError) or (response is not None and response.status_code < 500)
+            if attempt == 2 or is_permanent:
+                raise _unavailable(file, f"the download failed ({reason}):") from error
+        time.sleep(1.0)
+    raise AssertionError("not reached")
 
 
 def _unavailable(file: DataFile, reason: str) -> DataUnavailableError:

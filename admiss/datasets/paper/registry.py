@@ -83,7 +83,7 @@ def registry() -> Mapping[str, Record]:
     >>> len(registry()), registry()["auto-mpg"].task
     (63, 'regression')
     """
-    text = resources.files("admiss.datasets.real").joinpath("registry.toml").read_text(encoding="utf-8")
+    text = resources.files("admiss.datasets.paper").joinpath("registry.toml").read_text(encoding="utf-8")
     return {name: _record(name, facts) for name, facts in tomllib.loads(text).items()}
 
 

@@ -1,1 +1,0 @@
-"""Predictors tuned by cross-validation: estimators, search, kinds of predictors, grids and scores."""

@@ -1,1 +1,0 @@
-"""Predictions at all nested hyper-parameters, read off one fit at their largest values."""
