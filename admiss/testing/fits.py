@@ -307,7 +307,7 @@ def check_folds(adaptivity: Adaptivity) -> None:
         return
     rows, folds = contract_rows(), list(KFold(3).split(np.zeros((sum(PATTERN_ROWS.values()), 1))))
     grid: dict[str, Any] = {"l1_ratios": [0.5], "adaptive_penalties": [1.0], "n_lambdas": 3, "cv": folds}
-    for center in (True, False):  # folds with the same origin share sums
+    for center in (True, False):
         results = AdaptiveRegressorCV(adaptivity, center=center, **grid).fit(rows.X, rows.y).cv_results_
         for lam, loss in zip(results["lam"], results["mean_loss"], strict=True):
             options: dict[str, Any] = {"lam": lam, "center": center}
