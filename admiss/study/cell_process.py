@@ -26,19 +26,15 @@ import time
 from dataclasses import replace
 from typing import IO, Any, NamedTuple
 
-from admiss.study.outcome import Outcome
+from admiss.study.outcome import Outcome, origin
 from admiss.study.plan import Cell, EngineError
 from admiss.study.sending import sent
-from admiss.study.sources.origin import origin
 from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
 
 # Seconds within which a child must be ready, and within which it must have imported what a cell needs.
 START_SECONDS = 300.0
 # Seconds within which a child that has closed its output ends by itself.
 END_SECONDS = 2.0
-SAME_SOURCES = (
-    "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"
-)
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
@@ -47,17 +43,6 @@ SINGLE_THREAD = (
 
 class ClosedError(Exception):
     """The process was closed while it computed: the cell has no outcome."""
-
-
-class OtherSourcesError(EngineError):
-    """A child that would compute a cell with other sources than it must: ``digest``, and the ``parts`` it has."""
-
-    def __init__(self, sentence: str, digest: str, parts: dict[str, str]) -> None:
-        super().__init__(sentence, digest, parts)
-        self.digest, self.parts = digest, parts
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class _Attempt(NamedTuple):
@@ -81,13 +66,10 @@ class CellProcess:
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
-    def run(self, cell: Cell | bytes, digest: str = "") -> Outcome:
-        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start.
-
-        If a digest is given, a child that finds other sources for the cell is an ``EngineError`` too.
-        """
-        first = self._attempt(cell, digest)
-        return self._attempt(cell, digest).outcome if first.again else first.outcome
+    def run(self, cell: Cell | bytes) -> Outcome:
+        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
+        first = self._attempt(cell)
+        return self._attempt(cell).outcome if first.again else first.outcome
 
     def close(self) -> None:
         """Kill the child; the cell that it is computing has no outcome."""
@@ -96,9 +78,9 @@ class CellProcess:
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes, digest: str) -> _Attempt:
+    def _attempt(self, cell: Cell | bytes) -> _Attempt:
         child = self._living_child()
-        child.digest, child.parts = "", {}
+        child.dependencies = {}
         start = time.monotonic()
         try:
             pickled = cell if isinstance(cell, bytes) else sent(cell)
@@ -107,11 +89,7 @@ class CellProcess:
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
-            child.digest, child.parts = child.report("started", START_SECONDS) or ("", {})
-            if digest and child.digest not in ("", digest):
-                self._drop(child)
-                sentence = f"A worker has other sources ({child.digest}) than this run ({digest}): {SAME_SOURCES}."
-                raise OtherSourcesError(sentence, digest, child.parts)
+            child.dependencies = child.report("started", START_SECONDS) or {}
             limit = f"time limit of {self.seconds:g} s"
             start = time.monotonic()
             outcome: Outcome = child.report("ended", self.seconds)
@@ -123,7 +101,7 @@ class CellProcess:
             self._drop(child)
             return _Attempt(self._failed(child.death(), start, child), again=True)
         used, child.cells = child.cells > 0, child.cells + 1
-        outcome = replace(outcome, origin=child.origin_of_cell, sources=child.parts)
+        outcome = replace(outcome, origin=child.origin)
         if outcome.reason == memory_reason(self.gigabytes):
             self._drop(child)
             return _Attempt(outcome, again=used)
@@ -159,7 +137,7 @@ class CellProcess:
 
     def _failed(self, reason: str, start: float, child: "_Child") -> Outcome:
         elapsed = time.monotonic() - start
-        where: dict[str, Any] = {"origin": child.origin_of_cell, "pid": child.process.pid, "sources": child.parts}
+        where: dict[str, Any] = {"origin": child.origin, "pid": child.process.pid, "dependencies": child.dependencies}
         return Outcome("failed", reason, child.printed(), elapsed=elapsed, **where)
 
 
@@ -174,8 +152,7 @@ class _Child:
     def __init__(self) -> None:
         self.ready = False
         self.origin = origin()  # until it reports its own
-        self.digest = ""  # of the cell that it computes
-        self.parts: dict[str, str] = {}
+        self.dependencies: dict[str, str] = {}  # of the cell that it computes, when it started
         self.cells = 0
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
@@ -193,10 +170,6 @@ class _Child:
         assert self.process.stdout is not None
         self.stdin: IO[bytes] = self.process.stdin
         threading.Thread(target=_pass_on, args=(self.process.stdout, self.reports), daemon=True).start()
-
-    @property
-    def origin_of_cell(self) -> dict[str, str]:
-        return {**self.origin, "digest": self.digest}
 
     def send(self, job: Any) -> None:
         self.errors.truncate(0)

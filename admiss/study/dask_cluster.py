@@ -6,7 +6,7 @@ only a process can be held to limits. The child is reused for the next task. The
 once, as an event, and again when the task ends.
 
     a worker dies           Dask gives its tasks to others; outcomes that have arrived stay as they are
-    a worker differs        its sources are not those of the coordinator: the run ends with a sentence
+    a worker differs        its files are not those of the coordinator: the run ends with a sentence
     several workers die     with a task: its cells are tried alone at the end; a cell with which they die has failed
     the scheduler is lost   the run ends with a sentence; outcomes that have arrived are in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
@@ -35,14 +35,12 @@ from itertools import groupby
 from typing import Any
 
 from admiss.extras import optional_import
-from admiss.study.cell_process import SAME_SOURCES, OtherSourcesError, cannot_be_sent
+from admiss.study.cell_process import cannot_be_sent
 from admiss.study.local import PATIENCE, Arrived, Finished
-from admiss.study.outcome import Outcome
+from admiss.study.outcome import Outcome, origin
 from admiss.study.plan import Cell, EngineError
 from admiss.study.sending import sent
-from admiss.study.sources import Sources
-from admiss.study.sources.origin import origin
-from admiss.study.sources.stale import changes
+from admiss.study.stale import Present
 
 with optional_import("A run on Dask", "dask"):
     import dask
@@ -58,8 +56,9 @@ TASKS_PER_THREAD = 4
 COUNT_AGAIN = 5.0
 # Entries of each of Dask's logs.
 LOG_LENGTH = 100
-# Differences between sources that are named.
-MOST_CHANGES = 3
+SAME_FILES = (
+    "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"
+)
 
 
 def run_on_dask(
@@ -78,8 +77,8 @@ def run_on_dask(
     local = scheduler is None
     processes = CellProcesses(seconds, gigabytes, local=local)
     with connection(workers, scheduler) as client, _registered(processes, client) as name:
-        # On this machine sources that change during the run show in the digest of each row, as without Dask.
-        coordinator = Coordinator(client, name, finished, None if local else Sources())
+        # On this machine files that change during the run show in the record of each cell, as without Dask.
+        coordinator = Coordinator(client, name, finished, None if local else Present())
         try:
             coordinator.compute(cells)
         except KeyboardInterrupt:
@@ -123,7 +122,7 @@ def _registered(processes: CellProcesses, client: Any) -> Iterator[str]:
         try:
             client.register_plugin(processes, name=name)
         except Exception as error:  # Dask passes on the errors of a worker in several forms
-            raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_SOURCES}.") from None
+            raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_FILES}.") from None
         yield name
     finally:
         if client.status == "running":
@@ -140,16 +139,16 @@ class Coordinator:
     name : str
         Name of the plugin with the child processes, and of the topic of the events.
     finished : callable
-    sources : Sources, optional
-        Those that the workers must have.
+    present : Present, optional
+        The files and packages that the workers must have.
     """
 
-    def __init__(self, client: Any, name: str, finished: Finished, sources: Sources | None = None) -> None:
+    def __init__(self, client: Any, name: str, finished: Finished, present: Present | None = None) -> None:
         self.client = client
         self.name = name
         self.finished = finished
         self.arrived: list[Arrived] = []  # outcomes that were not passed on yet
-        self.sources = sources
+        self.present = present
         self.tasks: dict[str, tuple[Any, list[Cell]]] = {}  # futures and their cells
         self.missing: dict[str, Cell] = {}  # cells of tasks whose outcomes have not arrived
         self.submitted = 0
@@ -206,10 +205,9 @@ class Coordinator:
     def _submit(self, piece: list[Cell]) -> None:
         pickled = []
         for cell in piece:
-            digest = "" if self.sources is None else self.sources.of(cell).digest
             try:
                 # As bytes, which only the child unpickles: the Dask worker need not import the study.
-                pickled.append((cell.key, sent(cell), digest))
+                pickled.append((cell.key, sent(cell)))
                 self.missing[cell.key] = cell
             except Exception as error:
                 outcome = Outcome("failed", cannot_be_sent(error), origin=origin(), pid=os.getpid())
@@ -222,9 +220,16 @@ class Coordinator:
 
     def _receive(self, key: str, outcome: Outcome) -> None:
         """Keep the first outcome of a cell; that of a task computed again differs only in its times."""
-        cell = self.missing.pop(key, None)
-        if cell is not None:
-            self.arrived.append((cell, outcome))
+        cell = self.missing.get(key)
+        if cell is None:
+            return
+        changes = [] if self.present is None else self.present.changes(outcome.dependencies, cell)
+        if changes:
+            more = [f"{len(changes) - 3:,} more"] * (len(changes) > 3)
+            words = "; ".join([*changes[:3], *more])
+            raise EngineError(f"A worker has other files or packages than this run ({words}): {SAME_FILES}.")
+        del self.missing[key]
+        self.arrived.append((cell, outcome))
 
     def pass_on(self) -> None:
         """Pass on the outcomes that have arrived."""
@@ -246,8 +251,6 @@ class Coordinator:
         if future.status != "error":
             raise self._lost()
         error = future.exception()
-        if isinstance(error, OtherSourcesError):
-            raise self._other_sources(error, piece)
         if not isinstance(error, KilledWorker):
             raise _explained(error)
         left = [cell for cell in piece if cell.key in self.missing]
@@ -257,17 +260,6 @@ class Coordinator:
             reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
             self._receive(cell.key, Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid()))
         return []
-
-    def _other_sources(self, error: OtherSourcesError, piece: list[Cell]) -> EngineError:
-        """Name the first differences between the sources of this run and of a worker."""
-        own = [] if self.sources is None else [self.sources.of(cell) for cell in piece]
-        here = next((each.parts for each in own if each.digest == error.digest), {})
-        found = changes(here, error.parts) if error.parts else []
-        if not found:
-            return error
-        more = [f"{len(found) - MOST_CHANGES:,} more"] if len(found) > MOST_CHANGES else []
-        words = "; ".join([*found[:MOST_CHANGES], *more])
-        return EngineError(f"A worker has other sources than this run ({words}): {SAME_SOURCES}.")
 
     def _lost(self) -> EngineError:
         return EngineError(
@@ -308,7 +300,7 @@ def _explained(error: BaseException) -> EngineError:
         return error
     words = f"{type(error).__name__}: {_line(error)}"
     if isinstance(error, ImportError) or "deserialization of the task graph" in words:  # read by the scheduler
-        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_SOURCES}.")
+        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_FILES}.")
     return EngineError(f"A Dask worker could not compute ({words}); the cells that were finished are safe.")
 
 

@@ -52,10 +52,10 @@ class CellProcesses(distributed.WorkerPlugin):
             process.close()
 
 
-def compute_cells(name: str, cells: list[tuple[str, bytes, str]]) -> dict[str, Outcome]:
+def compute_cells(name: str, cells: list[tuple[str, bytes]]) -> dict[str, Outcome]:
     """Compute pickled cells in a thread of a Dask worker: outcomes by key, each also logged as an event at once.
 
-    Each cell has its key and the digest of the sources that must compute it, which is empty if any may.
+    Each cell has its key.
     """
     worker = distributed.get_worker()
     task = worker.get_current_task()
@@ -63,8 +63,8 @@ def compute_cells(name: str, cells: list[tuple[str, bytes, str]]) -> dict[str, O
     process = processes.take(task)
     outcomes = {}
     try:
-        for key, pickled, digest in cells:
-            outcomes[key] = process.run(pickled, digest)
+        for key, pickled in cells:
+            outcomes[key] = process.run(pickled)
             worker.log_event(name, pickle.dumps((key, outcomes[key])))
     except ClosedError:  # the worker ends, or the task was released
         raise distributed.Reschedule from None

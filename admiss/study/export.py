@@ -1,8 +1,8 @@
 """The table of a study as a file, with provenance.
 
 A table is readable without this package. The key-value metadata of a Parquet file hold the study, commands, versions,
-machines and digests of the sources as JSON text; those of a CSV file are in a JSON file beside it, and its texts are
-such that no spreadsheet takes them for formulas (:mod:`admiss.study.csv_text`). The same table gives the same bytes.
+machines and digests of the dependencies as JSON text; those of a CSV file are in a JSON file next to it, and no
+spreadsheet takes its texts for formulas (:mod:`admiss.study.csv_text`). The same table gives the same bytes.
 """
 
 import io
@@ -19,8 +19,7 @@ from admiss.extras import optional_import
 from admiss.study.csv_text import harmless_table
 from admiss.study.plan import EngineError, Plan
 from admiss.study.run import run_grid, study_files
-from admiss.study.sources import Sources
-from admiss.study.sources.stale import stale_cells
+from admiss.study.stale import stale_cells
 from admiss.study.store import Store
 from admiss.study.table import read_table
 
@@ -45,7 +44,7 @@ def write_table(store: Store, study: Plan, path: Path) -> int:
 
 
 def provenance(store: Store, study: Plan) -> dict[str, Any]:
-    """Commands, versions, machines, digests of the sources with their numbers of cells, and numbers of cells."""
+    """Commands, versions, machines, digests of the dependencies with their numbers of cells, and numbers of cells."""
     grid, runs = run_grid(store, study), store.runs()
     keys = {cell.key for cell in grid}
     cells = [row for row in store.rows() if row["key"] in keys]
@@ -60,7 +59,7 @@ def provenance(store: Store, study: Plan) -> dict[str, Any]:
         "done": done,
         "failed": len(cells) - done,
         "pending": len(keys) - len(cells),
-        "stale": len(stale_cells(grid, {row["key"]: row for row in cells}, Sources())),
+        "stale": len(stale_cells(grid, {row["key"]: row for row in cells}, store.dependencies())),
     }
 
 

@@ -7,8 +7,7 @@ from admiss.atomic_write import check_outputs
 from admiss.extras import optional_import
 from admiss.study.plan import Plan
 from admiss.study.run import failures, run_grid, study_files
-from admiss.study.sources import Sources
-from admiss.study.sources.stale import stale_lines
+from admiss.study.stale import stale_lines
 from admiss.study.store import Store
 
 if TYPE_CHECKING:  # needs polars
@@ -17,7 +16,7 @@ if TYPE_CHECKING:  # needs polars
 
 def status_text(store: Store, study: Plan) -> str:
     """Count the cells of a store, and name what has changed since they were computed."""
-    states, parts = store.states(), store.sources()
+    states = store.states()
     cells = {cell.key: cell for cell in run_grid(store, study)}
     known = [state for key, state in states.items() if key in cells]
     done = sum(state["status"] == "done" for state in known)
@@ -25,7 +24,7 @@ def status_text(store: Store, study: Plan) -> str:
         f"{study.name} ({', '.join(store.scales())}) in {store.folder}",
         f"{done:,} done, {len(known) - done:,} failed, {len(cells) - len(known):,} pending, of {len(cells):,} cells",
         *failures(known),
-        *stale_lines(list(cells.values()), states, Sources(), parts),
+        *stale_lines(list(cells.values()), states, store.dependencies()),
     ]
     if len(known) < len(states):
         lines.append(f"{len(states) - len(known):,} rows of cells that are no longer in the study, left out of tables")

@@ -1,7 +1,7 @@
 """A run of a study: the pending cells and their computation.
 
-Cells that are done are not computed again; failed cells and cells of other sources only on request. An old row stays
-until the new one replaces it.
+Cells that are done are not computed again; failed cells and stale cells only on request. An old row stays until the
+new one replaces it.
 """
 
 import contextlib
@@ -18,11 +18,10 @@ from admiss._version import __version__
 from admiss.atomic_write import NamedFile
 from admiss.study.cell_seconds import pilot_first
 from admiss.study.local import Arrived, Finished
+from admiss.study.outcome import origin
 from admiss.study.plan import Cell, EngineError, Plan
 from admiss.study.recipe import RecipeError
-from admiss.study.sources import Sources
-from admiss.study.sources.origin import origin
-from admiss.study.sources.stale import ADVICE, stale_cells
+from admiss.study.stale import ADVICE, Present, stale_cells
 from admiss.study.store import Store
 from admiss.study.time_left import Progress
 from admiss.versions import versions
@@ -114,14 +113,12 @@ def run_cells(
             f"--out, or none for that of the scale."
         )
     states = store.states()
-    sources = Sources()
-    digests = {sources.of(cell).digest for cell in cells}  # what has no source is refused before anything runs
-    old = {cell.key for cell in stale_cells(cells, states, sources)}
+    old = set(stale_cells(cells, states, store.dependencies()))
     pending = pending_cells(cells, states, old if stale else (), retry=retry)
     if left := len(old.difference(cell.key for cell in pending)):
         print(f"{left:,} of {len(states):,} cells are stale, as 'status' explains: {ADVICE}", file=sys.stderr)
     if pending:
-        run = {"command": command, "scale": scale, "digest": " ".join(sorted(digests)), "machine": origin()["machine"]}
+        run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
         before = [(cell, states[cell.key]["elapsed"]) for cell in cells if cell.key in states]
         pending, pilot = (pending, 0) if before else pilot_first(pending)
@@ -133,13 +130,13 @@ def run_cells(
             pending, len(cells), pilot=pilot, before=before, failed=failed, workers=workers, seconds=seconds
         )
 
+        present = Present()
+
         def finished(arrived: Sequence[Arrived]) -> None:
             with store.together():
                 for cell, outcome in arrived:
-                    here = sources.of(cell)
-                    digest = outcome.origin.get("digest") or here.digest
-                    store.add(cell, replace(outcome, origin={**outcome.origin, "digest": digest}))
-                    store.add_sources(digest, here.parts if digest == here.digest else outcome.sources)
+                    dependencies = outcome.dependencies | present.main_dependencies(cell)
+                    store.add(cell, replace(outcome, dependencies=dependencies))
             for cell, outcome in arrived:
                 progress.report(cell, outcome)
 

@@ -57,7 +57,7 @@ def run_plan(
     seconds, gigabytes : float, optional
         Limits per cell, by default those of the study.
     retry, stale : bool
-        Whether failed cells, and cells that other sources computed, are computed again.
+        Whether failed cells, and stale cells, are computed again.
     only : str, optional
         Only cells whose instance and method, as JSON, contain this text.
     dask : bool

@@ -3,7 +3,7 @@
     meta        the study, and the version of this layout
     runs        the commands that wrote, with scale, versions and machine
     cells       one row per cell: recipe, seed, status, reason, scores, and their provenance
-    sources     the parts of the sources of cells, by digest; stores of earlier versions have none
+    dependencies   what cells depend on besides their recipes, by digest; stores of earlier versions have none
     instances   sketches of their rows (:mod:`admiss.study.shared_rows`); stores of earlier versions have none
 
 Only the coordinator writes, in one transaction the cells that have ended since the last one. In WAL mode with
@@ -20,11 +20,12 @@ import contextlib
 import json
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from admiss.study.dependencies import digest
 from admiss.study.outcome import Outcome, encodable
 from admiss.study.plan import Cell, EngineError
 from admiss.study.store_errors import companions, explained, move
@@ -48,7 +49,7 @@ class Store:
     def __init__(self, folder: str | Path, study: str | None = None, *, write: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / FILE
-        self._written: set[str] = set()
+        self._recorded: set[str] = set()  # digests of dependencies
         self._sketched: dict[str, str] = {}  # the last one: cells of an instance arrive together
         self._lock: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
@@ -109,6 +110,7 @@ class Store:
         """Write the outcome of a cell, replacing an earlier one."""
         recipe = cell.recipe
         instance = json.dumps(recipe["instance"])
+        parts = outcome.dependencies
         row = {
             "key": cell.key,
             "instance": instance,
@@ -120,19 +122,17 @@ class Store:
             "scores": json.dumps(outcome.scores, allow_nan=False),
             "elapsed": outcome.elapsed,
             **outcome.origin,
+            "digest": digest(parts),
             "pid": outcome.pid,
             "finished": now(),
         }
         self._write("cells", row)
+        if digest(parts) not in self._recorded:
+            self._write("dependencies", {"digest": digest(parts), "parts": json.dumps(parts)})
+            self._recorded.add(digest(parts))
         if outcome.rows and self._sketched.get(instance) != outcome.rows:
             self._write("instances", {"instance": instance, "sketch": outcome.rows})
             self._sketched = {instance: outcome.rows}
-
-    def add_sources(self, digest: str, parts: Mapping[str, str]) -> None:
-        """Write the parts of sources, unless they are known or empty."""
-        if parts and digest not in self._written:
-            self._write("sources", {"digest": digest, "parts": json.dumps(parts)})
-            self._written.add(digest)
 
     def add_run(self, run: dict[str, str]) -> None:
         """Record a run that is about to write: command, scale, digest, machine, versions."""
@@ -181,9 +181,9 @@ class Store:
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
         return [{**run, "versions": json.loads(run["versions"])} for run in runs]
 
-    def sources(self) -> dict[str, dict[str, str]]:
-        """The parts of the sources of cells, by digest."""
-        return {row["digest"]: json.loads(row["parts"]) for row in self._added("sources")}
+    def dependencies(self) -> dict[str, dict[str, str]]:
+        """What cells depend on, by digest; those of earlier versions have no entry."""
+        return {row["digest"]: json.loads(row["parts"]) for row in self._added("dependencies")}
 
     def sketches(self) -> dict[str, str]:
         """Sketches of the rows of instances, by the instance as JSON."""

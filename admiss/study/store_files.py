@@ -37,7 +37,7 @@ COMMIT;
 """
 # Tables that stores of earlier versions do not have.
 ADDED = (
-    "CREATE TABLE IF NOT EXISTS sources (digest TEXT PRIMARY KEY, parts TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS dependencies (digest TEXT PRIMARY KEY, parts TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS instances (instance TEXT PRIMARY KEY, sketch TEXT NOT NULL)",
 )
 

@@ -178,7 +178,7 @@ class Study(Plan):
         folder : path, optional
             Where cells are kept, by default in ``runs``.
         retry, stale : bool
-            Whether failed cells, and cells whose sources have changed since, are computed again.
+            Whether failed cells, and cells whose files or packages have changed since, are computed again.
         only : str, optional
             Only cells whose instance and method, as JSON, contain this text.
         **options

@@ -183,7 +183,7 @@ def test_done_cells_are_not_computed_again_and_failed_ones_on_request(compute, t
         assert (row == first[key]) if first[key]["status"] == "done" else (row["scores"]["score"] == 3.0)
 
 
-def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsys, monkeypatch, tmp_path):
+def test_cells_of_an_earlier_version_are_reported_and_computed_again_on_request(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     run = ("run", "toy", "--out", tmp_path, "--workers", 2)
     assert main(run) == 0
@@ -195,7 +195,7 @@ def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsy
     assert main(["status", "toy", "--out", tmp_path]) == 0
     out = capsys.readouterr().out
     assert "4 of 25 cells are stale: run with --stale (in Python stale=True) to compute them again\n" in out
-    assert out.endswith("  4 computed by sources that are not recorded\n")
+    assert out.endswith("  4 computed by a version that kept another record: what has changed is not known\n")
     for options, words in (((), "(0 computed now)"), (["--stale"], "(4 computed now)")):
         assert main([*run, *options]) == 0
         printed = capsys.readouterr()
