@@ -6,7 +6,6 @@ new one replaces it.
 
 import contextlib
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -16,14 +15,13 @@ from typing import Any
 
 from admiss._version import __version__
 from admiss.atomic_write import NamedFile
-from admiss.study.cell_seconds import pilot_first
 from admiss.study.local import Arrived, Finished
 from admiss.study.outcome import origin
 from admiss.study.plan import Cell, EngineError, Plan
+from admiss.study.progress import Progress
 from admiss.study.recipe import RecipeError
 from admiss.study.stale import ADVICE, Present, stale_cells
 from admiss.study.store import Store
-from admiss.study.time_left import Progress
 from admiss.versions import versions
 
 Runner = Callable[[Sequence[Cell], Finished], None]
@@ -99,13 +97,8 @@ def run_cells(
     command: str,
     retry: bool = False,
     stale: bool = False,
-    workers: int | None = None,
-    seconds: float = math.inf,
 ) -> str:
-    """Compute the pending cells and return a summary; Ctrl-C is passed on once all outcomes are written.
-
-    The number of workers, if it is known, and the time limit of a cell are those of the runner.
-    """
+    """Compute the pending cells and return a summary; Ctrl-C is passed on once all outcomes are written."""
     known = store.scales()
     if known and scale not in known:
         raise EngineError(
@@ -121,14 +114,11 @@ def run_cells(
         run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
         before = [(cell, states[cell.key]["elapsed"]) for cell in cells if cell.key in states]
-        pending, pilot = (pending, 0) if before else pilot_first(pending)
         again = {cell.key for cell in pending}
         failed = sum(
             states[cell.key]["status"] == "failed" for cell in cells if cell.key in states and cell.key not in again
         )
-        progress = Progress(
-            pending, len(cells), pilot=pilot, before=before, failed=failed, workers=workers, seconds=seconds
-        )
+        progress = Progress(pending, len(cells), before=before, failed=failed)
 
         present = Present()
 

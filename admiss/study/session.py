@@ -91,17 +91,7 @@ def run_plan(
         where = f"{workers} worker{'s' * (workers > 1)}" if scheduler is None else f"Dask scheduler {scheduler}"
         print(f"{study.name} at scale {scale} in {path}, {where}", file=sys.stderr)
         try:
-            return run_cells(
-                store,
-                selected,
-                runner,
-                scale=scale,
-                command=command,
-                retry=retry,
-                stale=stale,
-                workers=workers if scheduler is None else None,
-                seconds=conditions["seconds"],
-            )
+            return run_cells(store, selected, runner, scale=scale, command=command, retry=retry, stale=stale)
         except KeyboardInterrupt:
             states = store.states()
             done = sum(cell.key in states for cell in selected)

@@ -175,9 +175,7 @@ def stale_lines(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], 
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], f"  and {len(lines) - MOST_LINES + 1:,} further changes"]
     if unknown := sum(changes is None for changes in stale.values()):
-        lines.append(
-            f"  {unknown:,} computed by a version that kept another record: what has changed is not known"
-        )
+        lines.append(f"  {unknown:,} computed by a version that kept another record: what has changed is not known")
     verb = "cell is" if len(stale) == 1 else "cells are"
     return [f"{len(stale):,} of {known:,} {verb} stale: {ADVICE}", *lines]
 

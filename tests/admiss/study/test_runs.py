@@ -17,9 +17,9 @@ from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, wrong
 from admiss.study import run, session
 from admiss.study.local import Schedule
 from admiss.study.plan import Cell, EngineError, Method, Product
+from admiss.study.progress import Progress
 from admiss.study.report.presentation import Presentation
 from admiss.study.store import Store
-from admiss.study.time_left import Progress
 
 # Seconds that a busy machine may need.
 PATIENCE = 240.0
