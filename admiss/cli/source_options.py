@@ -60,7 +60,7 @@ def _pass_folder(options: argparse.Namespace, out: Path) -> Path:
 @contextmanager
 def checked_pass(options: argparse.Namespace, out: Path) -> Iterator[Path]:
     """The folder of the checkpoint, deleted at the end unless it is named; errors of Dask are those of a command."""
-    from admiss.study.plan import EngineError
+    from admiss.errors import EngineError
 
     if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers must be at least 1, not {options.workers}.")

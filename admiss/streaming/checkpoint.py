@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import write_atomically
+from admiss.errors import EngineError
+from admiss.folder_lock import locked
 from admiss.streaming.statistics import RowStatistics
-from admiss.study.plan import EngineError
-from admiss.study.store_files import locked
 
 LAYOUT = 1
 PROGRESS = "progress.json"

@@ -12,19 +12,19 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Any
 
+from admiss.errors import EngineError
 from admiss.extras import optional_import
 from admiss.streaming.sources.partitions import Partition
 from admiss.streaming.sources.schema import SourceError
 from admiss.streaming.sources.source import Chunk
 from admiss.streaming.statistics import RowStatistics
 from admiss.streaming.units import unit_statistics
-from admiss.study.plan import EngineError
 
 with optional_import("A pass on Dask", "dask"):
     import distributed
     from distributed.scheduler import KilledWorker
 
-    from admiss.study.dask_cluster import connection
+    from admiss.dask_connection import connection
 
 # Units per thread of Dask: one that is computed, one that waits.
 UNITS_PER_THREAD = 2

@@ -4,21 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from admiss.study.combinations import combinations as combinations
     from admiss.study.instances import Table as Table
     from admiss.study.plan import Best as Best
     from admiss.study.plan import EngineError as EngineError
     from admiss.study.plan import Method as Method
     from admiss.study.plan import Product as Product
     from admiss.study.plan import Scores as Scores
+    from admiss.study.plan import combinations as combinations
     from admiss.study.plan import instance_seed as instance_seed
     from admiss.study.rows import Rows as Rows
     from admiss.study.study import Study as Study
 
 # Imported on first use: the process that computes cells needs none of them.
 _PUBLIC = {
-    "admiss.study.plan": ("Best", "EngineError", "Method", "Product", "Scores", "instance_seed"),
-    "admiss.study.combinations": ("combinations",),
+    "admiss.study.plan": ("Best", "EngineError", "Method", "Product", "Scores", "combinations", "instance_seed"),
     "admiss.study.instances": ("Table",),
     "admiss.study.rows": ("Rows",),
     "admiss.study.study": ("Study",),

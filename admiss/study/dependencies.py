@@ -36,8 +36,8 @@ from typing import Any
 
 # Rooms of admiss that compare, print or carry numbers, and modules of the engine that make or score rows.
 NO_NUMBERS = {
-    "_version", "atomic_write", "cli", "compare", "demo", "drawing", "extras", "plots", "study", "terminal", "testing",
-    "versions", "web_page",
+    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "errors", "extras",
+    "folder_lock", "plots", "study", "terminal", "testing", "versions", "web_page",
 }  # fmt: skip
 ENGINE = {"instances", "plan", "recipe", "rows", "scoring"}
 PRESENTATION = {"figures", "tables"}

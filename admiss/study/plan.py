@@ -14,23 +14,18 @@ Some methods are choices among others by their score in cross-validation. They c
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Protocol
 
+from admiss.errors import EngineError as EngineError
 from admiss.study.recipe import module_name, recipe_of
 
 # The scale of a study that has one.
 ONE_SCALE = "all"
 Scores = dict[str, Any]
-
-
-class EngineError(Exception):
-    """A run, a store or a worker that cannot continue, in one sentence that says what to do.
-
-    A cell that fails is not an error but a row of the table.
-    """
 
 
 class StudyError(EngineError, ValueError):
@@ -213,10 +208,28 @@ class Plan:
         if scale not in self.scales:
             raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(self.scales)}.")
         seen: set[str] = set()
-        for product in self.products(scale):
-            for instance in product.instances:
-                for method in product.methods:
+        for part in self.products(scale):
+            for instance in part.instances:
+                for method in part.methods:
                     cell = Cell(instance, method)
                     if cell.key not in seen:
                         seen.add(cell.key)
                         yield cell
+
+
+def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[Any]:
+    """Instances with all combinations of values of their fields, the last field varying fastest.
+
+    Parameters
+    ----------
+    instance : callable
+        A class of instances.
+    **values : iterables
+        The values of each field, by its name.
+
+    Examples
+    --------
+    >>> combinations(complex, real=[1, 2], imag=[0, 5])
+    [(1+0j), (1+5j), (2+0j), (2+5j)]
+    """
+    return [instance(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values())]

@@ -34,8 +34,8 @@ def status_text(store: Store, study: Plan) -> str:
 def write_page(store: Store, presentation: "Presentation", path: Path | None) -> Path:
     """Write the page of a study, by default into the folder of the store, and return its path."""
     with optional_import("A report", "study"):
-        from admiss.study.export import provenance
         from admiss.study.report.page import write_report
+        from admiss.study.results import provenance
         from admiss.study.table import read_table
     study = presentation.study
     path = store.folder / "report.html" if path is None else path
@@ -46,8 +46,7 @@ def write_page(store: Store, presentation: "Presentation", path: Path | None) ->
 def write_files(store: Store, presentation: "Presentation", folder: Path) -> list[Path]:
     """Write tables and figures to be kept, and return their paths."""
     with optional_import("A table or figure", "study"):
-        from admiss.study.export import provenance
-        from admiss.study.results import write_results
+        from admiss.study.results import provenance, write_results
         from admiss.study.table import read_table
     table, facts = read_table(store, presentation.study), provenance(store, presentation.study)
     words = {"versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items())}

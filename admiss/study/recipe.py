@@ -9,6 +9,9 @@
 
 An object is refused if the same text could stand for another one (a lambda) or if it changes by use (a generator of
 random numbers).
+
+Other processes receive objects pickled (:func:`sent`): functions and classes by their names, those of a notebook or
+script, which belong to ``__main__``, by value.
 """
 
 import hashlib
@@ -25,7 +28,10 @@ from typing import Any
 
 import numpy as np
 
-# Arrays with at most so many numbers are written out.
+from admiss.errors import EngineError
+from admiss.extras import optional_import
+
+# Arrays with at most so many numbers are written out in tables; changing it changes the keys of cells.
 SHORT = 100
 
 
@@ -186,3 +192,28 @@ def _pickled(value: Any, where: str) -> str:
             f"{where} is a {type(value).__name__} whose hash changes with each copy: use plain values or estimators."
         )
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def sent(value: Any) -> bytes:
+    """Pickle a value."""
+    content = pickle.dumps(value)
+    if b"__main__" not in content:
+        return content
+    with optional_import("A study in a notebook or script", "study"):
+        import cloudpickle
+    by_value: bytes = cloudpickle.dumps(value)
+    return by_value
+
+
+def check_sent(value: Any, what: str) -> None:
+    """Refuse what cannot be sent, in one sentence."""
+    try:
+        pickle.loads(sent(value))
+    except ImportError:
+        raise
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise EngineError(
+            f"{what} cannot be sent to another process ({words}): use functions and classes of a module, and plain "
+            "values."
+        ) from error

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from admiss.extras import optional_import
-from admiss.study.folders import store_folder
 from admiss.study.instances import instance_of
-from admiss.study.plain_objects import REPLICATE, method_of, metrics_of, varying_fields
 from admiss.study.plan import ONE_SCALE, Method, Plan, Product, StudyError, instance_recipe
 from admiss.study.reading import status_text, write_files, write_page
-from admiss.study.recipe import RecipeError
-from admiss.study.sending import check_sent
-from admiss.study.session import run_plan
+from admiss.study.recipe import RecipeError, check_sent
+from admiss.study.run import run_plan, store_folder
+from admiss.study.scoring import REPLICATE, method_of, metrics_of, varying_fields
 from admiss.study.store import Store
 
 
@@ -182,7 +180,7 @@ class Study(Plan):
         only : str, optional
             Only cells whose instance and method, as JSON, contain this text.
         **options
-            Further options of :func:`~admiss.study.session.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
+            Further options of :func:`~admiss.study.run.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
             ``scheduler``.
         """
         given: dict[str, Any] = {

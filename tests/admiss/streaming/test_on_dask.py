@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from admiss.errors import EngineError
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
 from admiss.streaming.sources.schema import SourceError
-from admiss.study.plan import EngineError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 dask = pytest.importorskip("dask")

@@ -23,10 +23,10 @@ from toy_study import (
     wrong,
 )
 
-from admiss.study import cell_process
-from admiss.study.cell_process import CellProcess
+from admiss.study import pool
 from admiss.study.outcome import origin, plain_scores
 from admiss.study.plan import Cell, Method
+from admiss.study.pool import CellProcess
 
 
 @pytest.fixture(scope="module")
@@ -139,14 +139,14 @@ def test_time_limit():
 def test_a_start_that_takes_too_long_is_not_a_time_limit(process, monkeypatch):
     slow = Cell(SlowToRead(600.0), Method("mean", shifted_mean))
     process.run(cell(threads))  # the process is there
-    monkeypatch.setattr(cell_process, "START_SECONDS", 1.0)
+    monkeypatch.setattr(pool, "START_SECONDS", 1.0)
     outcome = process.run(slow)
     assert (outcome.status, outcome.scores) == ("failed", {})
     assert outcome.reason == "start limit of 1 s: what the cell needs was not imported by then"
 
 
 def test_failures_have_the_origin_and_the_dependencies_of_the_process(monkeypatch):
-    monkeypatch.setattr(cell_process, "origin", lambda: {"version": "0", "machine": "here"})
+    monkeypatch.setattr(pool, "origin", lambda: {"version": "0", "machine": "here"})
     with contextlib.closing(CellProcess(seconds=600, gigabytes=2)) as process:
         dead, done = process.run(cell(dying)), process.run(cell(threads))
     assert dead.reason == "the worker died (signal 9)"

@@ -14,9 +14,9 @@ import pytest
 from toy_command import main
 from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, wrong
 
-from admiss.study import run, session
-from admiss.study.local import Schedule
+from admiss.study import run
 from admiss.study.plan import Cell, EngineError, Method, Product
+from admiss.study.pool import Schedule
 from admiss.study.progress import Progress
 from admiss.study.report.presentation import Presentation
 from admiss.study.store import Store
@@ -109,7 +109,7 @@ def test_ctrl_c_reads_the_store_once(tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "run_cells", interrupted)
+    monkeypatch.setattr(run, "run_cells", interrupted)
     monkeypatch.setattr(Store, "states", lambda store: reads.append(store) or states(store))
     assert main(["run", "toy", "--scale", "laptop", "--out", tmp_path]) == 130
     assert len(reads) == 1
@@ -308,6 +308,6 @@ def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
 
 
 def test_cells_of_an_instance_stay_together_until_workers_are_idle():
-    schedule = Schedule(cells_of(MEANS, replicates=2), workers=3)
+    schedule = Schedule(cells_of(MEANS, replicates=2))
     taken = [schedule.next(worker) for worker in (0, 1, 0, 2, 0, 1, 2)]
     assert [cell and cell.instance.replicate for cell in taken] == [0, 1, 0, 1, 0, 1, None]

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
-from admiss.study.export import write_table
+from admiss.folder_lock import as_engine_error
 from admiss.study.outcome import Outcome
 from admiss.study.plan import Best, Cell, EngineError, Method, Product
+from admiss.study.results import write_table
 from admiss.study.store import Store
-from admiss.study.store_errors import explained
 from admiss.study.table import best_rows, read_table
 
 ORIGIN = {"version": "1", "machine": "here"}
@@ -139,7 +139,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(read_only):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_reported_as_such(tmp_path, number):
     sentence = "is full, or the quota on it used up: the cells that were finished are safe"
-    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+    with pytest.raises(EngineError, match=sentence), as_engine_error(tmp_path / "cells.sqlite"):
         raise OSError(number, "no room")
 
 
@@ -147,7 +147,7 @@ def test_an_error_of_the_disk_names_the_quota(tmp_path):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorname = "SQLITE_IOERR_WRITE"
     sentence = "the quota may be used up, or the disk fails"
-    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+    with pytest.raises(EngineError, match=sentence), as_engine_error(tmp_path / "cells.sqlite"):
         raise error
 
 

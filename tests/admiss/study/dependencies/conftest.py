@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from admiss.study.cell_process import CellProcess
+from admiss.study.pool import CellProcess
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -1,25 +1,55 @@
-"""The address of a Dask scheduler, checked before a client is made.
+"""A client of Dask: of a running scheduler, whose address is checked first, or of a cluster on this machine.
 
 A client of Dask that finds no scheduler waits, logs tracebacks, and waits again when it is deleted. Here the address is
 read, its host is asked for a connection, and what answers is asked who it is, each with a sentence if that fails.
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dask
+import distributed
 from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.core import rpc
 from distributed.security import Security
 
-from admiss.study.plan import EngineError
+from admiss.errors import EngineError
 
 PROTOCOLS = ("tcp", "tls", "ws", "wss")
-# Seconds within which a host takes a connection.
+# Seconds within which a host takes a connection: a busy one answers in one, a wrong name should not cost a minute.
 CONNECTION_SECONDS = 10.0
+# Entries of each of Dask's logs, so that the memory of a long run does not grow.
+LOG_LENGTH = 100
+
+
+@contextlib.contextmanager
+def connection(workers: int, scheduler: str | None) -> Iterator[Any]:
+    """A client of a scheduler, or of a local cluster of so many workers that lives as long."""
+    with contextlib.ExitStack() as stack:
+        # Dask keeps recent messages, events and transitions, and in a local cluster those of the scheduler are here.
+        stack.enter_context(dask.config.set({"distributed.admin.low-level-log-length": LOG_LENGTH}))
+        address: Any = scheduler
+        if scheduler is None:
+            local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "memory_limit": 0}
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
+            address = distributed.LocalCluster(**local, **quiet)
+            stack.callback(_close, address)
+        else:
+            check_scheduler(scheduler)
+        client = distributed.Client(address, set_as_default=False)
+        # The loss of the scheduler is reported in one sentence instead of a log.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+        yield stack.enter_context(client)
+
+
+def _close(cluster: Any) -> None:
+    with contextlib.suppress(Exception):  # a worker that is still starting; it ends with this process
+        cluster.close()
 
 
 def check_scheduler(address: str) -> None:

@@ -1,4 +1,4 @@
-"""Problems with the files of a store, each in one sentence."""
+"""The lock of a folder, and problems with files of SQLite, each in one sentence."""
 
 import contextlib
 import errno
@@ -7,14 +7,34 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from admiss.study.plan import EngineError
+from admiss.errors import EngineError
 
-# A disk with fewer free bytes on which writing fails is called full.
+LOCK = "lock.sqlite"
+# A disk with fewer free bytes on which writing fails is called full: SQLite grows files by less.
 FULL_DISK = 2**20
 
 
+def locked(folder: Path) -> sqlite3.Connection:
+    """Open a connection that holds the lock of a folder until it is closed or its process dies."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(
+            f"The folder {folder} cannot be made ({error.strerror}): choose another with --out."
+        ) from None
+    path = folder / LOCK
+    with as_engine_error(path):
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def as_engine_error(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and the system about a file into one sentence."""
     try:
         yield

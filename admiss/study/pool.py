@@ -1,6 +1,8 @@
-"""A child process that computes cells, seen from its parent: limits, deaths and restarts.
+"""The pool: threads that take cells from a schedule, and child processes that compute them.
 
-Every cell ends in an outcome:
+The cells of an instance go to one slot, whose process makes its rows once; an idle slot takes cells from the end of the
+longest list of another. A slot is a thread of this process, which waits for its child or for a worker of Dask
+(:mod:`admiss.study.dask_cluster`). Every cell ends in an outcome:
 
     done or failed      as reported by the child
     time limit          the child is killed
@@ -23,17 +25,28 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import IO, Any, NamedTuple
+from itertools import groupby
+from typing import IO, Any, Protocol
 
+from admiss.errors import EngineError
 from admiss.study.outcome import Outcome, origin
-from admiss.study.plan import Cell, EngineError
-from admiss.study.sending import sent
+from admiss.study.plan import Cell
+from admiss.study.recipe import sent
 from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
 
-# Seconds within which a child must be ready, and within which it must have imported what a cell needs.
+Arrived = tuple[Cell, Outcome]
+Finished = Callable[[Sequence[Arrived]], None]
+# Outcomes that may wait: what arrives while the disk is busy is written at once, but no slot runs far ahead of it.
+MOST_WAITING = 32
+# Seconds after which a wait is interrupted, for Ctrl-C on systems that cannot interrupt it.
+PATIENCE = 0.5
+# Seconds within which a child must be ready, and within which it must have imported what a cell needs: some network
+# disks take minutes for the first import.
 START_SECONDS = 300.0
-# Seconds within which a child that has closed its output ends by itself.
+# Seconds within which a child that has closed its output ends by itself: it has nothing left to do.
 END_SECONDS = 2.0
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -41,13 +54,123 @@ SINGLE_THREAD = (
 )  # fmt: skip
 
 
+class Slot(Protocol):
+    """Computes one cell at a time."""
+
+    closed: bool
+
+    def run(self, cell: Cell) -> Outcome | None:
+        """Compute a cell; None if it has no outcome yet."""
+
+    def close(self) -> None:
+        """Stop computing; the cell has no outcome."""
+
+
 class ClosedError(Exception):
-    """The process was closed while it computed: the cell has no outcome."""
+    """The slot was closed while it computed: the cell has no outcome."""
 
 
-class _Attempt(NamedTuple):
-    outcome: Outcome
-    again: bool = False
+def run_locally(cells: Iterable[Cell], finished: Finished, *, workers: int, seconds: float, gigabytes: float) -> None:
+    """Compute cells in processes of this machine, see :func:`compute`."""
+    slots = [CellProcess(seconds, gigabytes) for _ in range(workers)]
+    compute(cells, finished, lambda: slots)
+
+
+def compute(cells: Iterable[Cell], finished: Finished, slots: Callable[[], Sequence[Slot]]) -> None:
+    """Compute cells in slots, and call ``finished`` in this thread with those that have ended since the last call.
+
+    However it ends, by Ctrl-C or an error in ``finished`` too, the slots are closed; outcomes that have arrived by then
+    are passed on first, unless ``finished`` itself has raised.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+    finished : callable
+    slots : callable
+        The slots that there are now, with those that there have been; called again and again.
+    """
+    schedule = Schedule(cells)
+    outcomes: queue.Queue[Arrived | Exception | None] = queue.Queue(maxsize=MOST_WAITING)
+    used: list[Slot] = []
+    living = 0
+    arrived: list[Arrived] = []
+    try:
+        while living or schedule.has_cells():
+            for slot in slots():
+                if slot not in used and schedule.has_cells():
+                    used.append(slot)
+                    living += 1
+                    threading.Thread(target=_work, args=(slot, schedule, outcomes), daemon=True).start()
+            try:
+                messages = [outcomes.get(timeout=PATIENCE), *_waiting(outcomes)]
+            except queue.Empty:
+                continue
+            arrived += [message for message in messages if isinstance(message, tuple)]
+            if arrived:
+                finished(arrived)
+                arrived = []
+            for message in messages:
+                if isinstance(message, Exception):
+                    raise message
+            living -= messages.count(None)
+    except KeyboardInterrupt:
+        schedule.stop()
+        arrived += [message for message in _waiting(outcomes) if isinstance(message, tuple)]
+        if arrived:
+            finished(arrived)
+        raise
+    finally:
+        schedule.stop()
+        for slot in used:
+            slot.close()
+
+
+def _waiting(outcomes: "queue.Queue[Arrived | Exception | None]") -> list[Arrived | Exception | None]:
+    return [outcomes.get_nowait() for _ in range(outcomes.qsize())]
+
+
+def _work(slot: Slot, schedule: "Schedule", outcomes: "queue.Queue[Any]") -> None:
+    try:
+        while not slot.closed and (cell := schedule.next(slot)) is not None:
+            outcome = slot.run(cell)
+            if outcome is not None:
+                outcomes.put((cell, outcome))
+        slot.close()
+        outcomes.put(None)
+    except ClosedError:
+        pass
+    except Exception as error:  # raised again by the coordinator
+        outcomes.put(error)
+
+
+class Schedule:
+    """The order in which slots take cells."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._lock = threading.Lock()
+        self._waiting = deque(deque(group) for _, group in groupby(cells, key=lambda cell: cell.instance))
+        self._taken: dict[object, deque[Cell]] = {}
+
+    def next(self, slot: object) -> Cell | None:
+        """Take a cell of the same instance, of the next instance, or of the instance of another slot."""
+        with self._lock:
+            if not self._taken.get(slot) and self._waiting:
+                self._taken[slot] = self._waiting.popleft()
+            if self._taken.get(slot):
+                return self._taken[slot].popleft()
+            longest = max(self._taken.values(), key=len, default=None)
+            return longest.pop() if longest else None
+
+    def has_cells(self) -> bool:
+        """Whether there are cells that no slot has taken."""
+        with self._lock:
+            return bool(self._waiting) or any(self._taken.values())
+
+    def stop(self) -> None:
+        """Drop all remaining cells."""
+        with self._lock:
+            self._waiting.clear()
+            self._taken.clear()
 
 
 class CellProcess:
@@ -68,8 +191,8 @@ class CellProcess:
 
     def run(self, cell: Cell | bytes) -> Outcome:
         """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
-        first = self._attempt(cell)
-        return self._attempt(cell).outcome if first.again else first.outcome
+        outcome, again = self._attempt(cell)
+        return self._attempt(cell)[0] if again else outcome
 
     def close(self) -> None:
         """Kill the child; the cell that it is computing has no outcome."""
@@ -78,14 +201,15 @@ class CellProcess:
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes) -> _Attempt:
+    def _attempt(self, cell: Cell | bytes) -> tuple[Outcome, bool]:
+        """The outcome, and whether the cell should be tried again."""
         child = self._living_child()
         child.dependencies = {}
         start = time.monotonic()
         try:
             pickled = cell if isinstance(cell, bytes) else sent(cell)
         except Exception as error:  # a lambda, for instance
-            return _Attempt(self._failed(cannot_be_sent(error), start, child))
+            return self._failed(cannot_be_sent(error), start, child), False
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
@@ -95,17 +219,17 @@ class CellProcess:
             outcome: Outcome = child.report("ended", self.seconds)
         except queue.Empty:
             self._drop(child)
-            return _Attempt(self._failed(limit, start, child))
+            return self._failed(limit, start, child), False
         except (EOFError, OSError):
             child.let_end()
             self._drop(child)
-            return _Attempt(self._failed(child.death(), start, child), again=True)
+            return self._failed(child.death(), start, child), True
         used, child.cells = child.cells > 0, child.cells + 1
         outcome = replace(outcome, origin=child.origin)
         if outcome.reason == memory_reason(self.gigabytes):
             self._drop(child)
-            return _Attempt(outcome, again=used)
-        return _Attempt(outcome)
+            return outcome, used
+        return outcome, False
 
     def _living_child(self) -> "_Child":
         with self._lock:
