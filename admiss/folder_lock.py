@@ -79,9 +79,8 @@ def _full(path: Path) -> str:
 
 def damaged(path: Path, words: str) -> str:
     """Sentence about a file that cannot be read."""
-    return (
-        f"{path} is truncated, damaged or no store of cells ({words}): restore a copy, or {move(path)}, and run again."
-    )
+    problem = f"{path} is truncated, damaged or not a store of cells ({words})"
+    return f"{problem}: restore a copy, or {move(path)}, and run again."
 
 
 def move(path: Path) -> str:
@@ -98,5 +97,5 @@ def _free(path: Path) -> float:
 
 
 def companions(path: Path) -> list[Path]:
-    """The files that SQLite keeps beside a store: the write-ahead log, and memory shared by processes."""
+    """The files that SQLite keeps next to a store: the write-ahead log, and memory shared by processes."""
     return [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm")]

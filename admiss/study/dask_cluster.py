@@ -45,7 +45,7 @@ with optional_import("A run on Dask", "dask"):
 
     from admiss.dask_connection import connection
 
-# Seconds after which the workers are looked for again, as they come and go.
+# Seconds after which workers are looked for again, as they come and go: little against the minutes that they live.
 LOOK_AGAIN = 5.0
 SAME_FILES = (
     "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"

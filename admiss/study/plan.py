@@ -118,10 +118,15 @@ def instance_recipe(instance: Any) -> dict[str, Any]:
     """
     if not is_dataclass(instance) or isinstance(instance, type):
         raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
-    kind = type(instance).__name__
+    kind = kind_name(type(instance))
     left_out = {part.name for part in fields(instance) if not part.metadata.get("recipe", True)}
     own = {name: value for name, value in asdict(instance).items() if name not in left_out}
     return {"kind": kind, **recipe_of(own, f"instance {kind}")}
+
+
+def kind_name(kind: type) -> str:
+    """The name of a class of instances in recipes; a class that was renamed keeps its first one."""
+    return str(getattr(kind, "_recipe_kind", kind.__name__))
 
 
 def instance_seed(instance: Any) -> int:

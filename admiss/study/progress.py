@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from admiss.study.outcome import Outcome
 from admiss.study.plan import Cell
+from admiss.terminal.progress import PAUSE
 
-# Seconds between two messages: the eye follows five a second on a terminal; a log gets a line a minute.
-PAUSE = 0.2
+# Seconds between two messages where there is no terminal: a run of a night leaves a log that can be read.
 LONG_PAUSE = 60.0
 
 
@@ -74,7 +74,7 @@ class Progress:
             self._show(f"{self.done:,}/{self.total:,} cells, {self.failed:,} failed, {self.words()}")
 
     def words(self) -> str:
-        """The time left in words."""
+        """The time left as text."""
         if self.done == self.total:
             return "0 s left"
         if not self.spent:
@@ -99,7 +99,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words.
+    """Seconds as text.
 
     Examples
     --------

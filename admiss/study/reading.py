@@ -1,4 +1,4 @@
-"""What is read from a store: its state in words, the page of a study, and files to keep."""
+"""What is read from a store: its state as text, the page of a study, and files to keep."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,13 +1,13 @@
 """Recipes: objects in values of JSON, by which cells are identified.
 
-    None, truth values, numbers, text       themselves; those of numpy as Python's
+    None, booleans, numbers, text           themselves; those of numpy as Python's
     lists, tuples, dicts, dataclasses       item by item; sets in the order of their text
     arrays and data frames                  lists if short, otherwise a hash of their content
     functions and classes                   module and name, if they can be imported under it
     estimators                              class, and the parameters that differ from their defaults
     other objects                           class and attributes, or a hash of their pickled form
 
-An object is refused if the same text could stand for another one (a lambda) or if it changes by use (a generator of
+An object is refused if the same text could describe another one (a lambda) or if it changes by use (a generator of
 random numbers).
 
 Other processes receive objects pickled (:func:`sent`): functions and classes by their names, those of a notebook or
@@ -70,7 +70,7 @@ def recipe_of(value: Any, where: str) -> Any:
     if isinstance(value, MethodType):
         return {"method": value.__name__, "of": recipe_of(value.__self__, where)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        raise RecipeError(f"{where} is a generator of random numbers, which changes by use: give a whole number.")
+        raise RecipeError(f"{where} is a generator of random numbers, which changes by use: give an integer.")
     return _object(value, where)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 PARTS = ("X_train", "X_test", "y_train", "y_test")
-# Targets with more distinct values are not stratified.
+# Targets with more distinct values are not stratified: integers with more are quantities rather than classes.
 MOST_STRATA = 20
 
 

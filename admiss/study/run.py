@@ -116,7 +116,7 @@ def run_plan(
 
 def _check(workers: Any, limits: dict[str, float | None], dask: bool, scheduler: str | None) -> None:
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise EngineError(f"workers must be a whole number of at least 1, not {workers!r}.")
+        raise EngineError(f"workers must be an integer of at least 1, not {workers!r}.")
     for name, value in limits.items():
         if value is not None and not (math.isfinite(value) and 0 < value <= LARGEST):
             raise EngineError(f"{name} must be a positive number of at most {LARGEST:g}, not {value:g}.")
@@ -142,7 +142,7 @@ def _stopped_by_terminate() -> Iterator[None]:
 
 
 def check_scale(study: Plan, scale: str | None) -> None:
-    """Refuse an unknown scale; None stands for any."""
+    """Refuse an unknown scale; None is any."""
     if scale not in (None, *study.scales):
         raise EngineError(f"Unknown scale {scale!r} of {study.name}: choose one of {', '.join(study.scales)}.")
 

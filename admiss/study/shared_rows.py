@@ -45,7 +45,7 @@ Bag = Mapping[str, int]
 
 
 def row_sketch(made: Any) -> str:
-    """The sketch of the rows that an instance has made, as JSON; empty if they are no tables of rows.
+    """The sketch of the rows that an instance has made, as JSON; empty if they are not tables of rows.
 
     Examples
     --------

@@ -301,7 +301,7 @@ def _opened(path: Path, write: bool) -> sqlite3.Connection:
         try:
             connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
         except sqlite3.OperationalError as error:
-            # A reader creates a file beside the store; in a read-only folder the store alone must do.
+            # A reader creates a file next to the store; in a read-only folder the store alone must do.
             wal, _ = companions(path)
             if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
                 raise

@@ -37,9 +37,9 @@ from admiss.study.outcome import Outcome, origin, plain_scores
 from admiss.study.shared_rows import row_sketch
 
 LENGTH = struct.Struct("<Q")
-# Seconds after the time limit at which a process that its parent has not killed ends by itself.
+# Seconds after the time limit at which a process that its parent has not killed ends by itself: its parent is dead.
 GRACE = 30.0
-# Characters of a traceback that are stored.
+# Characters of a traceback that are stored: the last calls and the error.
 DETAILS = 2000
 
 

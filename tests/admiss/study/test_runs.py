@@ -217,7 +217,7 @@ def test_only_some_cells(capsys, tmp_path):
     ("arguments", "sentence"),
     [
         (("run", "toy", "--scale", "huge"), "Unknown scale 'huge' of toy: choose one of smoke, laptop, paper."),
-        (("run", "toy", "--workers", "0"), "workers must be a whole number of at least 1, not 0."),
+        (("run", "toy", "--workers", "0"), "workers must be an integer of at least 1, not 0."),
         (("run", "toy", "--only", "zebra"), "No cell of toy at scale smoke contains 'zebra'."),
         (("run", "toy", "--seconds", "inf"), "seconds must be a positive number of at most 1e+07, not inf."),
         (("run", "toy", "--gigabytes", "1e12"), "gigabytes must be a positive number of at most 1e+07, not 1e+12."),

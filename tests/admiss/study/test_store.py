@@ -78,7 +78,7 @@ def test_a_truncated_store_is_refused_and_left_alone(tmp_path, whole, size, writ
     path = tmp_path / "cells.sqlite"
     rest = whole[: int(size * len(whole)) if size < 1 else size]
     path.write_bytes(rest)
-    sentence = "is truncated, damaged or no store of cells .* move it away together with cells.sqlite-wal and .*-shm"
+    sentence = "is truncated, damaged or not a store of cells .* move it away together with cells.sqlite-wal and .*-shm"
     with pytest.raises(EngineError, match=sentence):
         Store(tmp_path, "toy", write=write)
     assert path.read_bytes() == rest
@@ -170,7 +170,7 @@ def test_text_that_cannot_be_encoded_is_spelled_out(compute, tmp_path):
 
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "cells.sqlite").write_text("not a database, but a text that is long enough to be one" * 100)
-    with pytest.raises(EngineError, match="no store of cells"):
+    with pytest.raises(EngineError, match="not a store of cells"):
         Store(tmp_path, "toy", write=True)
     (tmp_path / "cells.sqlite").unlink()
     with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
