@@ -43,7 +43,8 @@ ENGINE = {"instances", "plan", "recipe", "rows", "scoring"}
 PRESENTATION = {"figures", "tables"}
 OWN = ("admiss", "formulations", "admiss.study")
 INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages", "__pycache__"))
-SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", sys.prefix + os.sep, sys.base_prefix + os.sep)
+PYTHON = [os.path.join(root, name, "") for root in (sys.prefix, sys.base_prefix) for name in ("lib", "Lib", "share")]
+SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", *PYTHON)
 ABSENT = "absent"
 
 
@@ -170,7 +171,7 @@ class Recorder(MetaPathFinder):
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event != "open" or not isinstance(arguments[0], str | bytes | os.PathLike):
             return
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, TypeError):  # an error here would be one of the cell
             path = os.path.abspath(os.fsdecode(arguments[0]))
             if arguments[2] & (os.O_WRONLY | os.O_RDWR):
                 self._written.add(path)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -68,8 +69,9 @@ class Present:
 
         Other processes receive these by value and cannot record them.
         """
-        functions = [value for value in vars(cell.instance).values() if callable(value)]
-        roots = (cell.method, type(cell.instance), *functions)
+        values = [getattr(cell.instance, part.name) for part in fields(cell.instance)]
+        own = [value for value in values if callable(value) or type(value).__module__ == MAIN]  # not rows, to be fast
+        roots = (cell.method, type(cell.instance), *own)
         key = tuple(map(id, roots))
         if key not in self._of_main:
             self._of_main[key] = (roots, _main_dependencies(roots))  # with the objects, whose numbers others may get

@@ -179,6 +179,19 @@ def test_two_files_of_one_name_are_told_apart(write, load, tmp_path, monkeypatch
         write({f"{folder}/number.txt": "1"})
 
 
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    n: int
+
+    def make(self):
+        return self.n
+
+
+def test_instances_with_slots_run(compute, tmp_path):
+    (row,) = compute(tmp_path, [Cell(Slotted(1), Method("m", run))]).values()
+    assert row["status"] == "done"
+
+
 def test_the_digest_is_that_of_the_parts_in_any_order():
     assert digest({"a": "1", "b": "2"}) == digest({"b": "2", "a": "1"})
     assert len({digest({"a": "1", "b": "2"}), digest({"a": "1", "b": "3"}), digest({"a": "1"}), digest({})}) == 4
