@@ -1,7 +1,6 @@
 """Files that appear once they are complete and never in place of what is read, and folders that one process writes."""
 
 import os
-import sqlite3
 import uuid
 from collections.abc import Hashable, Iterable
 from pathlib import Path
@@ -79,30 +78,3 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def lock_folder(folder: Path, name: str = "lock.sqlite") -> sqlite3.Connection:
-    """Make a folder and hold its lock until the connection is closed or this process dies.
-
-    Raises what SQLite and the system raise; ``sqlite_errorname`` is SQLITE_BUSY if another process holds the lock.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     connection = lock_folder(Path(folder))
-    ...     try:
-    ...         lock_folder(Path(folder))
-    ...     except sqlite3.OperationalError as error:
-    ...         print(error.sqlite_errorname)
-    ...     connection.close()
-    SQLITE_BUSY
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(folder / name, timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("BEGIN EXCLUSIVE")
-    except BaseException:
-        connection.close()
-        raise
-    return connection

@@ -13,7 +13,6 @@ a second process out.
 """
 
 import json
-import sqlite3
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from admiss.atomic_write import lock_folder, write_atomically
+from admiss.atomic_write import EngineError, write_atomically
+from admiss.folder_lock import locked
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.streaming.units import unit_statistics
 from admiss.tables.column import SourceError
@@ -202,11 +202,9 @@ def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
 def _opened(folder: Path, settings: str) -> Iterator[Checkpoint]:
     """The checkpoint in a folder, which is made if it does not exist and locked until the end."""
     try:
-        lock = lock_folder(folder)
-    except (OSError, sqlite3.Error) as error:
-        busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-        reason = "another run is writing to it: wait until it ends" if busy else f"{error}: check permissions"
-        raise CheckpointError(f"The checkpoint {folder} cannot be used, {reason}, or choose another folder.") from error
+        lock = locked(folder)
+    except EngineError as error:
+        raise CheckpointError(f"The checkpoint {folder} cannot be used: {error}") from error
     with closing(lock):
         yield _read(folder, settings)
 

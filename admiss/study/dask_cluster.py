@@ -1,13 +1,13 @@
 """A run on Dask: on the workers of a running scheduler, or on a local cluster.
 
-A task is a few cells of one instance, and only a few tasks per worker are with Dask at a time. A task computes in a
+Each thread of a Dask worker is a slot of the pool (:mod:`admiss.study.pool`). A task is one cell, and computes in a
 child process of its Dask worker, as on one machine: Dask runs tasks in threads, in which Pyomo with HiGHS hangs, and
-only a process can be held to limits. The child is reused for the next task. The coordinator receives each outcome at
-once, as an event, and again when the task ends.
+only a process can be held to limits. The child is reused for the next cell, mostly of the same instance.
 
-    a worker dies           Dask gives its tasks to others; outcomes that have arrived stay as they are
-    a worker differs        its sources are not those of the coordinator: the run ends with a sentence
-    several workers die     with a task: its cells are tried alone at the end; a cell with which they die has failed
+    a worker dies           Dask gives its cells to others; outcomes that have arrived stay as they are
+    a worker joins          it takes cells within seconds
+    a worker differs        its files or packages are not those of this process: the run ends with a sentence
+    several workers die     with a cell: it is tried alone at the end, and has failed if workers die again
     the scheduler is lost   the run ends with a sentence; outcomes that have arrived are in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
 
@@ -23,39 +23,33 @@ docs/results/index.md has the script for SLURM.
 
 import contextlib
 import os
-import pickle
-import queue
+import signal
 import sys
+import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
+from admiss.atomic_write import EngineError
 from admiss.extras import optional_import
-from admiss.study.cell_process import SAME_SOURCES, OtherSourcesError, cannot_be_sent
-from admiss.study.local import PATIENCE, Arrived, Finished
-from admiss.study.outcome import Outcome
-from admiss.study.plan import Cell, EngineError
-from admiss.study.sending import sent
-from admiss.study.sources import Sources
-from admiss.study.sources.origin import origin
-from admiss.study.sources.stale import changes
+from admiss.study.outcome import Outcome, origin
+from admiss.study.plan import Cell
+from admiss.study.pool import Arrived, CellProcess, ClosedError, Finished, cannot_be_sent, compute
+from admiss.study.recipe import sent
+from admiss.study.stale import Present
 
 with optional_import("A run on Dask", "dask"):
     import distributed
     from distributed.scheduler import KilledWorker
 
     from admiss.dask_connection import connection
-    from admiss.study.dask_worker import CellProcesses, compute_cells
 
-# Tasks per thread of Dask: enough that none waits for the coordinator.
-TASKS_PER_THREAD = 4
-# Seconds after which the threads of the cluster are counted again, as workers come and go.
-COUNT_AGAIN = 5.0
-# Differences between sources that are named.
-MOST_CHANGES = 3
+# Seconds after which workers are looked for again, as they come and go: little against the minutes that they live.
+LOOK_AGAIN = 5.0
+SAME_FILES = (
+    "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"
+)
 
 
 def run_on_dask(
@@ -71,30 +65,39 @@ def run_on_dask(
 
     Without a scheduler, a local cluster of so many workers lives as long as the run.
     """
-    local = scheduler is None
-    processes = CellProcesses(seconds, gigabytes, local=local)
+    present = Present()
+
+    def checked(arrived: Sequence[Arrived]) -> None:
+        """Pass on outcomes up to the first one that other files or packages have computed."""
+        for index, (cell, outcome) in enumerate(arrived):
+            changes = present.changes(outcome.dependencies, cell)
+            if changes:
+                finished(arrived[:index])
+                more = [f"{len(changes) - 3:,} more"] * (len(changes) > 3)
+                words = "; ".join([*changes[:3], *more])
+                raise EngineError(f"A worker has other files or packages than this run ({words}): {SAME_FILES}.")
+        finished(arrived)
+
+    processes = CellProcesses(seconds, gigabytes, local=scheduler is None)
     with connection(workers, scheduler) as client, _registered(processes, client) as name:
-        # On this machine sources that change during the run show in the digest of each row, as without Dask.
-        coordinator = Coordinator(client, name, finished, None if local else Sources())
-        try:
-            coordinator.compute(cells)
-        except KeyboardInterrupt:
-            coordinator.drain()
-            raise
-        finally:
-            coordinator.pass_on()
-            coordinator.cancel()
+        slots = Slots(client, name)
+        # On this machine files that change during the run show in the record of each cell, as without Dask.
+        receive = finished if scheduler is None else checked
+        compute(cells, receive, slots)
+        for cell in slots.suspects:  # one at a time: none is blamed for a worker that another one kills
+            outcome = Slot(slots, "").run(cell, alone=True)
+            receive([(cell, cast(Outcome, outcome))])
 
 
 @contextlib.contextmanager
-def _registered(processes: CellProcesses, client: Any) -> Iterator[str]:
+def _registered(processes: "CellProcesses", client: Any) -> Iterator[str]:
     """Register child processes with all workers, later ones too, under the returned name; kill them at the end."""
     name = f"study-{uuid.uuid4().hex}"
     try:
         try:
             client.register_plugin(processes, name=name)
         except Exception as error:  # Dask passes on the errors of a worker in several forms
-            raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_SOURCES}.") from None
+            raise EngineError(f"A Dask worker does not find the sources ({_line(error)}): {SAME_FILES}.") from None
         yield name
     finally:
         if client.status == "running":
@@ -102,186 +105,160 @@ def _registered(processes: CellProcesses, client: Any) -> Iterator[str]:
                 client.unregister_worker_plugin(name)
 
 
-class Coordinator:
-    """The tasks that Dask has, and the outcomes that it returns.
+class Slots:
+    """The threads of all Dask workers, which come and go.
 
     Parameters
     ----------
     client : Client
     name : str
-        Name of the plugin with the child processes, and of the topic of the events.
-    finished : callable
-    sources : Sources, optional
-        Those that the workers must have.
+        Name of the plugin with the child processes.
     """
 
-    def __init__(self, client: Any, name: str, finished: Finished, sources: Sources | None = None) -> None:
+    def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self.finished = finished
-        self.arrived: list[Arrived] = []  # outcomes that were not passed on yet
-        self.sources = sources
-        self.tasks: dict[str, tuple[Any, list[Cell]]] = {}  # futures and their cells
-        self.missing: dict[str, Cell] = {}  # cells of tasks whose outcomes have not arrived
-        self.submitted = 0
-        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()  # events as bytes, futures that have ended
-        self.counted = time.monotonic()
-        client.subscribe_topic(name, lambda event: self.messages.put(event[1]))
+        self.suspects: list[Cell] = []  # cells with which workers died
+        self._slots: dict[tuple[str, int], Slot] = {}
+        self._looked = -LOOK_AGAIN
+        self._waiting = False
 
-    def compute(self, cells: Sequence[Cell]) -> None:
-        """Submit tasks until all cells have ended."""
-        threads = self._first_threads()
-        waiting = _pieces(cells, max(1, len(cells) // (TASKS_PER_THREAD * threads)))
-        suspects: deque[Cell] = deque()  # cells of tasks with which workers died
-        alone = False
-        while True:
-            while len(self.tasks) < TASKS_PER_THREAD * max(1, threads) and (piece := next(waiting, None)):
-                self._submit(piece)
-            if not self.tasks and self.messages.empty():
-                # At the end and one at a time: none is blamed for a worker that another one kills.
-                alone = True
-                suspect = next((cell for cell in _taken(suspects) if cell.key in self.missing), None)
-                if suspect is None:
-                    return
-                self._submit([suspect])
-            with contextlib.suppress(queue.Empty):
-                messages = [self.messages.get(timeout=PATIENCE)]
-                messages += [self.messages.get_nowait() for _ in range(self.messages.qsize())]
-                for message in messages:
-                    if isinstance(message, bytes):
-                        self._receive(*pickle.loads(message))
-                    else:
-                        suspects.extend(self._end(message, alone))
-            self.pass_on()
-            if time.monotonic() - self.counted > COUNT_AGAIN:
-                threads = self._threads(threads)
-
-    def _first_threads(self) -> int:
-        threads = self._threads(before=1)
-        while not threads:
-            time.sleep(PATIENCE)
-            threads = self._threads(before=0)
-        return threads
-
-    def _threads(self, before: int) -> int:
-        """Number of threads of all workers; a message is printed when none is left."""
+    def __call__(self) -> "list[Slot]":
+        """The slots that there are now; a message is printed when none is left."""
+        if time.monotonic() - self._looked < LOOK_AGAIN and self._slots:
+            return list(self._slots.values())
         try:
-            threads = sum(self.client.nthreads().values())
+            threads = self.client.nthreads()
         except OSError:
-            raise self._lost() from None
-        if before and not threads:
+            raise self.lost() from None
+        self._looked = time.monotonic()
+        there = [(address, number) for address, count in threads.items() for number in range(count)]
+        for key in set(self._slots).difference(there):
+            self._slots.pop(key).closed = True
+        for key in there:
+            self._slots.setdefault(key, Slot(self, key[0]))
+        if not self._slots and not self._waiting:
             print("waiting for Dask workers: there are none", file=sys.stderr, flush=True)
-        self.counted = time.monotonic()
-        return threads
+        self._waiting = not self._slots
+        return list(self._slots.values())
 
-    def _submit(self, piece: list[Cell]) -> None:
-        pickled = []
-        for cell in piece:
-            digest = "" if self.sources is None else self.sources.of(cell).digest
-            try:
-                # As bytes, which only the child unpickles: the Dask worker need not import the study.
-                pickled.append((cell.key, sent(cell), digest))
-                self.missing[cell.key] = cell
-            except Exception as error:
-                outcome = Outcome("failed", cannot_be_sent(error), origin=origin(), pid=os.getpid())
-                self.arrived.append((cell, outcome))
-        self.submitted += 1
-        key = f"{self.name}-{self.submitted}"
-        future = self.client.submit(compute_cells, self.name, pickled, key=key, pure=False)
-        self.tasks[key] = (future, piece)
-        future.add_done_callback(self.messages.put)
-
-    def _receive(self, key: str, outcome: Outcome) -> None:
-        """Keep the first outcome of a cell; that of a task computed again differs only in its times."""
-        cell = self.missing.pop(key, None)
-        if cell is not None:
-            self.arrived.append((cell, outcome))
-
-    def pass_on(self) -> None:
-        """Pass on the outcomes that have arrived."""
-        if self.arrived:
-            self.finished(self.arrived)
-            self.arrived = []
-
-    def _end(self, future: Any, alone: bool) -> list[Cell]:
-        """Finish a task; returns the cells that must be tried alone because workers died with it."""
-        _, piece = self.tasks.pop(future.key)
-        if future.status == "finished":
-            try:
-                outcomes = future.result()
-            except (OSError, distributed.CancelledError):
-                raise self._lost() from None
-            for key, outcome in outcomes.items():
-                self._receive(key, outcome)
-            return []
-        if future.status != "error":
-            raise self._lost()
-        error = future.exception()
-        if isinstance(error, OtherSourcesError):
-            raise self._other_sources(error, piece)
-        if not isinstance(error, KilledWorker):
-            raise _explained(error)
-        left = [cell for cell in piece if cell.key in self.missing]
-        if not alone:
-            return left
-        for cell in left:
-            reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
-            self._receive(cell.key, Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid()))
-        return []
-
-    def _other_sources(self, error: OtherSourcesError, piece: list[Cell]) -> EngineError:
-        """Name the first differences between the sources of this run and of a worker."""
-        own = [] if self.sources is None else [self.sources.of(cell) for cell in piece]
-        here = next((each.parts for each in own if each.digest == error.digest), {})
-        found = changes(here, error.parts) if error.parts else []
-        if not found:
-            return error
-        more = [f"{len(found) - MOST_CHANGES:,} more"] if len(found) > MOST_CHANGES else []
-        words = "; ".join([*found[:MOST_CHANGES], *more])
-        return EngineError(f"A worker has other sources than this run ({words}): {SAME_SOURCES}.")
-
-    def _lost(self) -> EngineError:
+    def lost(self) -> EngineError:
+        """The error of a scheduler that does not answer."""
         return EngineError(
             f"The Dask scheduler at {self.client.scheduler.address} was lost: the cells that were finished are safe; "
             f"start it again, and the same command continues."
         )
 
-    def drain(self) -> None:
-        """Pass on the outcomes that wait in the queue."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                message = self.messages.get_nowait()
-                if isinstance(message, bytes):
-                    self._receive(*pickle.loads(message))
 
-    def cancel(self) -> None:
-        """Cancel the tasks that Dask still has."""
-        if self.tasks and self.client.status == "running":
+class Slot:
+    """A thread of a Dask worker, or of any other if that has died."""
+
+    def __init__(self, slots: Slots, address: str) -> None:
+        self.slots = slots
+        self.workers = [address] if address else None
+        self.closed = False  # takes no more cells
+        self._cancelled = False
+        self._future: Any = None
+
+    def run(self, cell: Cell, *, alone: bool = False) -> Outcome | None:
+        """Compute a cell; None if workers died with it, unless no other cell is computed."""
+        try:
+            pickled = sent(cell)  # as bytes, which only the child unpickles: the Dask worker need not import the study
+        except Exception as error:
+            return _failed(cannot_be_sent(error))
+        place = {"workers": self.workers, "allow_other_workers": True} if self.workers else {}
+        key = f"{self.slots.name}-{uuid.uuid4().hex}"
+        self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, key=key, pure=False, **place)
+        try:
+            return cast(Outcome, self._future.result())
+        except KilledWorker as error:
+            if alone:
+                return _failed(f"all Dask workers that computed it died ({error.allowed_failures + 1})", _line(error))
+            self.slots.suspects.append(cell)
+            return None
+        except (OSError, distributed.CancelledError):
+            if self._cancelled:
+                raise ClosedError from None
+            raise self.slots.lost() from None
+        except Exception as error:
+            raise _as_engine_error(error) from error
+
+    def close(self) -> None:
+        """Cancel the task."""
+        self.closed = True
+        self._cancelled = True
+        if self._future is not None and self.slots.client.status == "running":
             with contextlib.suppress(OSError):
-                self.client.cancel([future for future, _ in self.tasks.values()])
+                self._future.cancel()
 
 
-def _pieces(cells: Sequence[Cell], size: int) -> Iterator[list[Cell]]:
-    """Split cells into pieces of one instance and limited size, to spread few instances over many workers."""
-    for _, group in groupby(cells, key=lambda cell: cell.instance):
-        same = list(group)
-        for start in range(0, len(same), size):
-            yield same[start : start + size]
+def _failed(reason: str, details: str | None = None) -> Outcome:
+    return Outcome("failed", reason, details, origin=origin(), pid=os.getpid())
 
 
-def _taken(cells: deque[Cell]) -> Iterator[Cell]:
-    while cells:
-        yield cells.popleft()
-
-
-def _explained(error: BaseException) -> EngineError:
+def _as_engine_error(error: BaseException) -> EngineError:
     if isinstance(error, EngineError):
         return error
     words = f"{type(error).__name__}: {_line(error)}"
     if isinstance(error, ImportError) or "deserialization of the task graph" in words:  # read by the scheduler
-        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_SOURCES}.")
+        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_FILES}.")
     return EngineError(f"A Dask worker could not compute ({words}); the cells that were finished are safe.")
 
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()).rstrip(".")
+
+
+class CellProcesses(distributed.WorkerPlugin):
+    """The child processes of a Dask worker, one per thread.
+
+    Parameters
+    ----------
+    seconds, gigabytes : float
+        Limits per cell.
+    local : bool
+        Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
+    """
+
+    def __init__(self, seconds: float, gigabytes: float, *, local: bool) -> None:
+        self.conditions = (seconds, gigabytes)
+        self.local = local
+
+    def setup(self, worker: Any) -> None:
+        """Called when the run or the worker starts."""
+        if self.local and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.threads: dict[int, CellProcess] = {}
+        self.tasks: dict[Any, CellProcess] = {}
+
+    def take(self, task: Any) -> CellProcess:
+        """Return the process for a task in this thread."""
+        process = self.threads.get(threading.get_ident())
+        if process is None or process.closed:
+            process = self.threads[threading.get_ident()] = CellProcess(*self.conditions)
+        self.tasks[task] = process
+        return process
+
+    def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
+        """Kill the process of a released task, since Dask cannot stop a thread."""
+        if finish == "released" and key in self.tasks:
+            self.tasks.pop(key).close()
+
+    def teardown(self, worker: Any) -> None:
+        """Called when the run or the worker ends."""
+        for process in list(self.threads.values()):
+            process.close()
+
+
+def compute_cell(name: str, pickled: bytes) -> Outcome:
+    """Compute a pickled cell in a thread of a Dask worker."""
+    worker = distributed.get_worker()
+    task = worker.get_current_task()
+    processes = cast(CellProcesses, worker.plugins[name])
+    process = processes.take(task)
+    try:
+        return process.run(pickled)
+    except ClosedError:  # the worker ends, or the task was released
+        raise distributed.Reschedule from None
+    finally:
+        processes.tasks.pop(task, None)

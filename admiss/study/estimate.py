@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import t as student
 
+# The convention of the papers that are compared with.
 LEVEL = 0.95
-# Relative to the mean, a smaller deviation is none.
+# Relative to the mean, a smaller deviation is none: scores of 1e6 eps that are rounded differently are the same.
 NO_DEVIATION = 1e-9
 Numbers = npt.NDArray[np.float64]
 

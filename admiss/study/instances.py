@@ -1,4 +1,4 @@
-"""Instances that are no dataclasses of the user: a table in a file, rows in memory, a function that makes rows.
+"""Instances that are not dataclasses of the user: a table in a file, rows in memory, a function that makes rows.
 
 Each has a field ``replicate``, which changes the seed and with it the random split, and the numbers that a function
 draws.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from admiss.study.plan import StudyError, instance_seed
 from admiss.study.recipe import content_hash
 from admiss.study.rows import PARTS, Rows, is_rows
 
-# Bytes of rows in memory, which are sent with each cell.
+# Bytes of rows in memory, which are sent with each cell: a tenth of a second each.
 MOST_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvInstance:
     """A table in a CSV or Parquet file, with a target to predict.
 
     Columns become numbers as in ``admiss compare``: text is one-hot, dates are numbers, IDs and constants are left out;
@@ -33,13 +33,13 @@ class Table:
     Parameters
     ----------
     path : path
-        In a file of a study, ``Path(__file__).parent / "data.csv"`` is the one beside it.
+        In a file of a study, ``Path(__file__).parent / "data.csv"`` is the one next to it.
     target : str
         Column to predict.
     drop, keep : sequences of str
         Columns to leave out, and columns to use though they look like an ID, a constant or a copy.
     task : {"auto", "regression", "classification"}
-        With "auto", text, truth values and whole numbers with few values are classes.
+        With "auto", text, booleans and integers with few values are class labels.
     dataset : str
         Name in tables; that of the file by default.
     replicate : int
@@ -50,12 +50,13 @@ class Table:
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "flats.csv"
     >>> _ = path.write_text("rooms,town,price\\n3,Ulm,510\\n2,NA,300\\n4,Ulm,720.5\\n")
-    >>> flats = Table(path, target="price")
+    >>> flats = CsvInstance(path, target="price")
     >>> X, y = flats.make()
     >>> flats.dataset, list(X.columns), y.tolist()
     ('flats', ['rooms', 'town=Ulm'], [510.0, 300.0, 720.5])
     """
 
+    _recipe_kind: ClassVar[str] = "Table"  # keys and seeds of stored cells depend on it
     path: str | Path = field(metadata={"recipe": False})
     target: str
     drop: Sequence[str] = ()
@@ -68,7 +69,7 @@ class Table:
         path = Path(self.path).absolute()
         if not path.is_file():
             raise StudyError(
-                f"There is no file {path}: name one that exists (beside the file of a study: Path(__file__).parent / "
+                f"There is no file {path}: name one that exists (next to the file of a study: Path(__file__).parent / "
                 f"{path.name!r})."
             )
         object.__setattr__(self, "path", path)
@@ -133,7 +134,7 @@ def given(name: str, rows: Any) -> Given:
     if size > MOST_BYTES:
         raise StudyError(
             f"The rows of instance {name!r} have {size / 1e6:,.0f} MB, which would be sent with each cell: save them "
-            "to a Parquet file and use Table, or give a function that loads them."
+            "to a Parquet file and use CsvInstance, or give a function that loads them."
         )
     content = "".join(content_hash(array, f"instance {name!r}")[:8] for array in arrays)
     made = tuple(arrays) if isinstance(rows, tuple | list) else Rows(**dict(zip(PARTS, arrays, strict=True)))
@@ -162,6 +163,6 @@ def instance_of(given_instance: Any) -> Any:
         if is_rows(source):
             return given(name, source)
     raise StudyError(
-        f"An instance must be a dataclass with a method make, a Table, or a pair of a name and a function that makes "
-        f"rows (or the rows X, y), not {given_instance!r:.60}."
+        "An instance must be a dataclass with a method make, a CsvInstance, or a pair of a name and a function that "
+        f"makes rows (or the rows X, y), not {given_instance!r:.60}."
     )

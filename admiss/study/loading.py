@@ -36,7 +36,7 @@ def load_study(address: str) -> "Presentation":
     elif not found:
         raise EngineError(f"{place} has no study: define one, STUDY = Study(..), at its top level.")
     else:
-        # A presentation stands for the study that it presents.
+        # A presentation is the study that it presents.
         presented = {id(each.study) for each in found.values() if isinstance(each, Presentation)}
         distinct = {id(each): each for each in found.values() if id(each) not in presented}
         if len(distinct) > 1:
@@ -57,7 +57,7 @@ def studies_of(module: ModuleType) -> dict[str, Any]:
 
 
 def _has_name(address: str) -> bool:
-    """Whether an address ends in a name after a colon, which is no drive of Windows."""
+    """Whether an address ends in a name after a colon, which is not a drive of Windows."""
     place, colon, name = address.rpartition(":")
     return bool(colon) and name.isidentifier() and len(place) > 1
 
@@ -67,7 +67,7 @@ def _module(place: str) -> ModuleType:
     if path.suffix == ".py" or path.is_file():
         return _import_file(path)
     if path.is_dir() or "/" in place or "\\" in place:
-        raise EngineError(f"{place} is no Python file: name one, or a module such as package.module:STUDY.")
+        raise EngineError(f"{place} is not a Python file: name one, or a module such as package.module:STUDY.")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

@@ -1,9 +1,15 @@
 """The outcome of a cell: scores, or the reason why there are none."""
 
 import math
+import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
+
+from admiss._version import __version__
+from admiss.versions import processor
 
 # Numbers that are compared: a cell with one that is not finite has failed.
 NUMBERS = ("score", "cv_score", "seconds")
@@ -25,12 +31,11 @@ class Outcome:
     elapsed : float
         Seconds of wall-clock time.
     origin : dict
-        Version, digest of the sources (empty if that process does not know it), and machine of the process that
-        computed it.
+        Version of admiss and machine of the process that computed it.
     pid : int
         Number of that process.
-    sources : dict
-        The sources by their parts, if that process has not reported them before.
+    dependencies : dict
+        What it depends on besides its recipe, see :mod:`admiss.study.dependencies`.
     rows : str
         Sketch of the rows of the instance, see :mod:`admiss.study.shared_rows`; empty if there is none.
     """
@@ -42,8 +47,15 @@ class Outcome:
     elapsed: float = 0.0
     origin: dict[str, str] = field(default_factory=dict)
     pid: int = 0
-    sources: dict[str, str] = field(default_factory=dict)
+    dependencies: dict[str, str] = field(default_factory=dict)
     rows: str = ""
+
+
+@cache
+def origin() -> dict[str, str]:
+    """Version of admiss and machine of this process."""
+    machine = f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return {"version": __version__, "machine": machine}
 
 
 def plain_scores(scores: Any) -> dict[str, Any]:

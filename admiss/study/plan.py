@@ -14,9 +14,10 @@ Some methods are choices among others by their score in cross-validation. They c
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Protocol
 
 from admiss.atomic_write import EngineError as EngineError
@@ -117,10 +118,15 @@ def instance_recipe(instance: Any) -> dict[str, Any]:
     """
     if not is_dataclass(instance) or isinstance(instance, type):
         raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
-    kind = type(instance).__name__
+    kind = kind_name(type(instance))
     left_out = {part.name for part in fields(instance) if not part.metadata.get("recipe", True)}
     own = {name: value for name, value in asdict(instance).items() if name not in left_out}
     return {"kind": kind, **recipe_of(own, f"instance {kind}")}
+
+
+def kind_name(kind: type) -> str:
+    """The name of a class of instances in recipes; a class that was renamed keeps its first one."""
+    return str(getattr(kind, "_recipe_kind", kind.__name__))
 
 
 def instance_seed(instance: Any) -> int:
@@ -207,10 +213,28 @@ class Plan:
         if scale not in self.scales:
             raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(self.scales)}.")
         seen: set[str] = set()
-        for product in self.products(scale):
-            for instance in product.instances:
-                for method in product.methods:
+        for part in self.products(scale):
+            for instance in part.instances:
+                for method in part.methods:
                     cell = Cell(instance, method)
                     if cell.key not in seen:
                         seen.add(cell.key)
                         yield cell
+
+
+def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[Any]:
+    """Instances with all combinations of values of their fields, the last field varying fastest.
+
+    Parameters
+    ----------
+    instance : callable
+        A class of instances.
+    **values : iterables
+        The values of each field, by its name.
+
+    Examples
+    --------
+    >>> combinations(complex, real=[1, 2], imag=[0, 5])
+    [(1+0j), (1+5j), (2+0j), (2+5j)]
+    """
+    return [instance(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values())]

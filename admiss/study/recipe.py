@@ -1,14 +1,17 @@
 """Recipes: objects in values of JSON, by which cells are identified.
 
-    None, truth values, numbers, text       themselves; those of numpy as Python's
+    None, booleans, numbers, text           themselves; those of numpy as Python's
     lists, tuples, dicts, dataclasses       item by item; sets in the order of their text
     arrays and data frames                  lists if short, otherwise a hash of their content
     functions and classes                   module and name, if they can be imported under it
     estimators                              class, and the parameters that differ from their defaults
     other objects                           class and attributes, or a hash of their pickled form
 
-An object is refused if the same text could stand for another one (a lambda) or if it changes by use (a generator of
+An object is refused if the same text could describe another one (a lambda) or if it changes by use (a generator of
 random numbers).
+
+Other processes receive objects pickled (:func:`sent`): functions and classes by their names, those of a notebook or
+script, which belong to ``__main__``, by value.
 """
 
 import hashlib
@@ -25,7 +28,10 @@ from typing import Any
 
 import numpy as np
 
-# Arrays with at most so many numbers are written out.
+from admiss.atomic_write import EngineError
+from admiss.extras import optional_import
+
+# Arrays with at most so many numbers are written out in tables; changing it changes the keys of cells.
 SHORT = 100
 
 
@@ -64,7 +70,7 @@ def recipe_of(value: Any, where: str) -> Any:
     if isinstance(value, MethodType):
         return {"method": value.__name__, "of": recipe_of(value.__self__, where)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        raise RecipeError(f"{where} is a generator of random numbers, which changes by use: give a whole number.")
+        raise RecipeError(f"{where} is a generator of random numbers, which changes by use: give an integer.")
     return _object(value, where)
 
 
@@ -186,3 +192,28 @@ def _pickled(value: Any, where: str) -> str:
             f"{where} is a {type(value).__name__} whose hash changes with each copy: use plain values or estimators."
         )
     return hashlib.sha256(content).hexdigest()[:32]
+
+
+def sent(value: Any) -> bytes:
+    """Pickle a value."""
+    content = pickle.dumps(value)
+    if b"__main__" not in content:
+        return content
+    with optional_import("A study in a notebook or script", "study"):
+        import cloudpickle
+    by_value: bytes = cloudpickle.dumps(value)
+    return by_value
+
+
+def check_sent(value: Any, what: str) -> None:
+    """Refuse what cannot be sent, in one sentence."""
+    try:
+        pickle.loads(sent(value))
+    except ImportError:
+        raise
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise EngineError(
+            f"{what} cannot be sent to another process ({words}): use functions and classes of a module, and plain "
+            "values."
+        ) from error

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 PARTS = ("X_train", "X_test", "y_train", "y_test")
-# Targets with more distinct values are not stratified.
+# Targets with more distinct values are not stratified: integers with more are quantities rather than classes.
 MOST_STRATA = 20
 
 
@@ -84,13 +84,15 @@ def _missing_share(X: Any) -> float:
     if hasattr(X, "tocsr"):  # sparse
         return float(np.isnan(X.tocsr().data).sum() / (X.shape[0] * X.shape[1]))
     columns = [X[name] for name in X.columns] if hasattr(X, "columns") else [X]
-    return float(np.mean([np.mean(_missing(np.asarray(column))) for column in columns]))
+    return float(np.mean([np.mean(is_missing(np.asarray(column))) for column in columns]))
 
 
-def _missing(values: Any) -> Any:
+def is_missing(values: Any) -> Any:
+    """Which entries of an array are missing: NaN, None or a marker of pandas."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "O":
-        # NaN differs from itself, pandas.NA has no truth value
-        return np.frompyfunc(lambda v: v is None or type(v).__name__ in ("NAType", "NaTType") or v != v, 1, 1)(values)
+        # NaN differs from itself, pandas.NA has no boolean
+        is_one = np.frompyfunc(lambda v: v is None or type(v).__name__ in ("NAType", "NaTType") or v != v, 1, 1)
+        return is_one(values).astype(bool)
     return np.zeros(values.shape, dtype=bool)

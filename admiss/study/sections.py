@@ -5,10 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
-from admiss.study.plan import Best
-
 ABSENT = "-"
 
 
@@ -77,29 +73,3 @@ def signed(number: float | None, places: int = 3) -> str:
     """Format a difference with its sign."""
     text = digits(number, places)
     return text if number is None or number <= 0 or float(text) == 0 else f"+{text}"
-
-
-def choices_section(table: pl.DataFrame, choices: Sequence[Best], settings: Sequence[str]) -> Section:
-    """How often each member was selected in each choice among methods, by settings."""
-    rows = []
-    for best in choices:
-        derived = table.filter(pl.col("method") == best.name, pl.col("status") == "done")
-        if "chosen_method" not in table.columns or derived.is_empty():
-            rows.append([best.name, *[ABSENT] * len(settings), "0", *[ABSENT] * 2])
-            continue
-        fields = [column for column in settings if column in table.columns]
-        for values in derived.select(fields).unique().sort(fields, nulls_last=True).iter_rows():
-            here = dict(zip(fields, values, strict=True))
-            same = [pl.col(column).eq_missing(value) for column, value in here.items()]
-            selected = derived.filter(*same)["chosen_method"].to_list()
-            words = [ABSENT if here.get(column) is None else str(here[column]) for column in settings]
-            rows += [
-                [best.name, *words, str(len(selected)), member, digits(selected.count(member) / len(selected))]
-                for member in best.members
-            ]
-    return Section(
-        "Chosen members",
-        "The share of instances on which each member had the largest score in cross-validation.",
-        ["choice", *settings, "instances", "member", "share"],
-        rows,
-    )

@@ -4,7 +4,7 @@ Replicates of a function may be fresh draws, or random splits and subsamples of 
 so rows are hashed where they are made. A sketch has two bags of hashes, of which the ``KEPT`` smallest distinct ones
 are kept with their counts, a sample of values that is the same in all instances:
 
-    rows     all values of a row and its target; a missing value is a value
+    rows     the observed values of a row and its target
     cells    an observed value with its column and the target of its row: these recognise a table in which other values
              are missing in every replicate
 
@@ -14,12 +14,9 @@ standard error of about 1 / sqrt(n). A and B share a table if, on average over b
 
     (share of A that occurs once) - (share of B that does not occur in A) >= 1/4 + 2 / sqrt(n),
 
-n being the smaller number of distinct hashes: at least a quarter of the rows are the same beyond chance and two
-standard errors. A and B also share a table if all their rows are the same, and no distribution gives these
-n = m_1 + .. + m_k rows with a probability n! / (m_1! .. m_k!) (m_1 / n)^m_1 .. (m_k / n)^m_k of more than ``CHANCE``.
-
-Rows that are drawn with replacement are independent draws from the rows of a table. They are recognised where one
-column tells all distinct rows apart and at least half of the rows are distinct: repeated rows then count once.
+n being the smaller number of distinct hashes, or if all their rows are the same, at least ``DIFFERENT`` of them
+distinct. Rows drawn with replacement from a table are recognised where half of them are distinct and one column tells
+these apart: repeated rows then count once.
 
 Not recognised are a table of discrete values from which values are deleted at random, a table of discrete values that
 is drawn with replacement, and rows that are transformed in each replicate: their instances need a field ``dataset``.
@@ -28,27 +25,27 @@ is drawn with replacement, and rows that are transformed in each replicate: thei
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from admiss.study.rows import PARTS, is_rows
+from admiss.study.rows import PARTS, is_missing, is_rows
 
 # Two standard errors of a share among so many hashes are 1/5.
 KEPT = 100
-LEAST_SHARE = 0.25
-CHANCE = 1e-6
+# Two samples of any distribution are the same k distinct rows with probability at most k! / k^k, which is 1e-6.
+DIFFERENT = 16
 # The column of the table of a study that names shared tables, and its entry for rows that no other instance has.
-SHARED_ROWS, NO_TABLE = "shared_rows", "none"
+SHARED_ROWS = "shared_rows"
+NO_TABLE = "none"
 Hashes = npt.NDArray[np.uint64]
 Bag = Mapping[str, int]
 
 
 def row_sketch(made: Any) -> str:
-    """The sketch of the rows that an instance has made, as JSON; empty if they are no tables of rows.
+    """The sketch of the rows that an instance has made, as JSON; empty if they are not tables of rows.
 
     Examples
     --------
@@ -56,94 +53,63 @@ def row_sketch(made: Any) -> str:
     >>> row_sketch((X, y)) == row_sketch((X[::-1].astype(np.float32), y[::-1])) != row_sketch((X, y[::-1]))
     True
     """
-    tables = _tables(made)
-    if not tables:
-        return ""
-    targets = [_row_hashes(_columns(y, first=-1)) for _, y in tables]
-    target = np.concatenate(targets)
-    if all(hasattr(X, "tocsr") for X, _ in tables):
-        rows = _mixed(np.concatenate([_sparse_hashes(X) for X, _ in tables]) + target)
-        return _encoded(rows, [])
-    pieces = [list(_columns(X)) for X, _ in tables]
-    columns = [np.concatenate([values for values, _ in column]) for column in zip(*pieces, strict=True)]
-    observed = [~np.concatenate([missing for _, missing in column]) for column in zip(*pieces, strict=True)]
-    rows = _mixed(np.sum(columns, axis=0, dtype=np.uint64) + target)
-    distinct, first = np.unique(rows, return_index=True)
-    drawn_again = len(rows) / 2 <= len(distinct) < len(rows)
-    if drawn_again and any(len(np.unique(values)) == len(distinct) for values in (target, *columns)):
-        records = first
-    else:
-        records = np.arange(len(rows))
-    cells = [
-        _mixed(values[records] + _mixed(target[records]))[seen[records]]
-        for values, seen in zip(columns, observed, strict=True)
-    ]
-    return _encoded(rows[records], cells)
-
-
-def _tables(made: Any) -> list[tuple[Any, Any]]:
-    """Pairs of features and target with the same number of rows, or none."""
     if not is_rows(made):
-        return []
+        return ""
     parts = tuple(made) if isinstance(made, tuple | list) else tuple(getattr(made, part) for part in PARTS)
     pairs = [parts] if len(parts) == 2 else [(parts[0], parts[2]), (parts[1], parts[3])]
-    tables = [(_table(X), _table(y)) for X, y in pairs]
-    if any(len(X.shape) != 2 or len(y.shape) not in (1, 2) or X.shape[0] != y.shape[0] for X, y in tables):
-        return []
-    alike = len({(X.shape[1], hasattr(X, "tocsr")) for X, _ in tables}) == 1
-    return tables if alike and all(X.shape[1] for X, _ in tables) and sum(X.shape[0] for X, _ in tables) else []
-
-
-def _table(values: Any) -> Any:
-    if hasattr(values, "shape"):
-        return values
     try:
-        return np.asarray(values)
-    except ValueError:  # lists of different lengths are no table
-        return np.zeros(0)
+        cells = np.concatenate([_hashed(X) for X, _ in pairs])
+        target = np.concatenate([_hashed(y, is_target=True).sum(axis=1) for _, y in pairs])
+    except ValueError:  # not two-dimensional, or of different widths
+        return ""
+    if not cells.size or len(cells) != len(target):
+        return ""
+    rows = _mixed(cells.sum(axis=1) + target)
+    distinct, first = np.unique(rows, return_index=True)
+    told_apart = any(len(np.unique(column)) == len(distinct) for column in (target, *cells.T))
+    if len(distinct) >= len(rows) / 2 and told_apart:
+        rows, cells, target = rows[first], cells[first], target[first]
+    same = hashlib.sha256(np.sort(rows).tobytes()).hexdigest()[:16] if len(distinct) >= DIFFERENT else ""
+    paired = _mixed(cells + _mixed(target)[:, None])[cells != 0]
+    return json.dumps({"digest": same, "rows": _smallest(rows), "cells": _smallest(paired)}, separators=(",", ":"))
 
 
-def _columns(table: Any, first: int = 0) -> Iterator[tuple[Hashes, npt.NDArray[np.bool_]]]:
-    """Hashes of values with their column, and which are missing; columns are numbered up from ``first``, or down."""
-    if len(table.shape) == 1:
+def _hashed(table: Any, *, is_target: bool = False) -> Hashes:
+    """Hashes of the values of a table with their columns, 0 for missing ones; of whole rows if it is sparse."""
+    if hasattr(table, "tocsr"):
+        entries = table.tocsr(copy=True)
+        entries.sum_duplicates()
+        entries = entries.tocoo()
+        sums = np.zeros((table.shape[0], 1), dtype=np.uint64)
+        np.add.at(sums[:, 0], entries.row, _mixed(_bits(entries.data) + _mixed(entries.col.astype(np.uint64))))
+        return sums
+    table = table if hasattr(table, "shape") else np.asarray(table)
+    if len(table.shape) == 1 and is_target:
         columns = [table]
-    elif hasattr(table, "iloc"):  # pandas, where names may repeat
-        columns = [table.iloc[:, j] for j in range(table.shape[1])]
+    elif len(table.shape) == 2:
+        columns = [table.iloc[:, j] if hasattr(table, "iloc") else table[:, j] for j in range(table.shape[1])]
     else:
-        columns = [table[:, j] for j in range(table.shape[1])]
+        raise ValueError
+    hashes = np.empty((len(table), len(columns)), dtype=np.uint64)
     for j, column in enumerate(columns):
-        bits, missing = _bits(np.asarray(column))
-        number = first + j if first >= 0 else first - j
-        yield _mixed(bits + _mixed(np.array([number]).astype(np.uint64))), missing
+        number = np.array([-1 - j if is_target else j]).astype(np.uint64)
+        bits = _bits(column)
+        hashes[:, j] = np.where(bits == _bits([np.nan]), 0, _mixed(bits + _mixed(number)))
+    return hashes
 
 
-def _bits(values: Any) -> tuple[Hashes, npt.NDArray[np.bool_]]:
+def _bits(values: Any) -> Hashes:
     """64 bits of each value, the same for all missing ones, for 0 and -0, and for equal numbers of all types."""
-    kind = values.dtype.kind
-    if kind in "biufmM":
-        missing = np.isnat(values) if kind in "mM" else np.isnan(values)
-        numbers = values.astype(np.int64) if kind in "mM" else values
-        bits = (numbers.astype(np.float64) + 0.0).view(np.uint64)
-        bits[missing] = np.iinfo(np.uint64).max
-        return bits, missing
-    missing = np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-    if all(isinstance(value, Real) for value in values[~missing].tolist()):
-        numbers = np.full(len(values), np.nan)
-        numbers[~missing] = values[~missing]
-        return _bits(numbers)
-    words = np.array(["" if gone else f"={value}" for value, gone in zip(values.tolist(), missing, strict=True)])
+    try:
+        numbers = np.asarray(values, dtype=np.float64) + 0.0
+        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    except (TypeError, ValueError):
+        objects = np.asarray(values, dtype=object)
+    words = np.where(is_missing(objects), "", [f"={value}" for value in objects.tolist()])
     distinct, which = np.unique(words, return_inverse=True)
-    return np.array([_word_hash(word) for word in distinct], dtype=np.uint64)[which], missing
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, Real) and value != value  # NaN
-
-
-def _word_hash(word: str) -> int:
-    return int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    hashed = [hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest() for word in distinct]
+    bits = np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64)
+    return np.where(distinct == "", _bits([np.nan]), bits)[which]
 
 
 def _mixed(bits: Hashes) -> Hashes:
@@ -154,41 +120,9 @@ def _mixed(bits: Hashes) -> Hashes:
     return bits ^ (bits >> np.uint64(31))
 
 
-def _row_hashes(columns: Iterator[tuple[Hashes, npt.NDArray[np.bool_]]]) -> Hashes:
-    return np.sum([values for values, _ in columns], axis=0, dtype=np.uint64)
-
-
-def _sparse_hashes(X: Any) -> Hashes:
-    """Sums over the entries of each row."""
-    entries = X.tocsr(copy=True)
-    entries.sum_duplicates()
-    entries = entries.tocoo()
-    sums = np.zeros(X.shape[0], dtype=np.uint64)
-    np.add.at(sums, entries.row, _mixed(_bits(entries.data)[0] + _mixed(entries.col.astype(np.uint64))))
-    return sums
-
-
-def _encoded(rows: Hashes, cells: Sequence[Hashes]) -> str:
-    distinct, counts = np.unique(rows, return_counts=True)
-    digest = ""
-    if _largest_log_probability(counts) <= math.log(CHANCE):
-        digest = hashlib.sha256(np.sort(rows).tobytes()).hexdigest()[:16]
-    bags = {"rows": _smallest(distinct, counts)}
-    columns = [_smallest(*np.unique(column, return_counts=True)) for column in cells]
-    merged = {value: count for column in columns for value, count in column.items()}
-    bags["cells"] = {value: merged[value] for value in sorted(merged)[:KEPT]}
-    return json.dumps({"digest": digest, **bags}, separators=(",", ":"))
-
-
-def _smallest(distinct: Hashes, counts: Any) -> dict[str, int]:
+def _smallest(hashes: Hashes) -> dict[str, int]:
+    distinct, counts = np.unique(hashes, return_counts=True)
     return {f"{value:016x}": int(count) for value, count in zip(distinct[:KEPT], counts[:KEPT], strict=True)}
-
-
-def _largest_log_probability(counts: npt.NDArray[Any]) -> float:
-    """Logarithm of the probability of these counts under the distribution that has their shares."""
-    n = int(counts.sum())
-    logs = [count * math.log(count / n) - math.lgamma(count + 1) for count in counts.tolist()]
-    return math.lgamma(n + 1) + math.fsum(logs)
 
 
 def shared_tables(sketches: Mapping[str, str]) -> dict[str, str]:
@@ -238,14 +172,9 @@ def _share_bag(a: Bag, b: Bag) -> bool:
     n = min(len(a), len(b))
     if not n:
         return False
-    beyond_chance = (_once(a) - _unseen(b, a) + _once(b) - _unseen(a, b)) / 2
-    return beyond_chance >= LEAST_SHARE + 2 / math.sqrt(n)
-
-
-def _once(bag: Bag) -> float:
-    return sum(count == 1 for count in bag.values()) / sum(bag.values())
-
-
-def _unseen(bag: Bag, other: Bag) -> float:
-    """Share of a bag that does not occur in another."""
-    return sum(count for value, count in bag.items() if value not in other) / sum(bag.values())
+    beyond_chance = 0.0
+    for one, other in ((a, b), (b, a)):
+        once = sum(count == 1 for count in one.values()) / sum(one.values())
+        unseen = sum(count for value, count in other.items() if value not in one) / sum(other.values())
+        beyond_chance += (once - unseen) / 2
+    return beyond_chance >= 1 / 4 + 2 / math.sqrt(n)

@@ -3,13 +3,17 @@
     meta        the study, and the version of this layout
     runs        the commands that wrote, with scale, versions and machine
     cells       one row per cell: recipe, seed, status, reason, scores, and their provenance
-    sources     the parts of the sources of cells, by digest; stores of earlier versions have none
+    dependencies   what cells depend on besides their recipes, by digest; stores of earlier versions have none
     instances   sketches of their rows (:mod:`admiss.study.shared_rows`); stores of earlier versions have none
 
 Only the coordinator writes, in one transaction the cells that have ended since the last one. In WAL mode with
 ``synchronous = FULL`` a commit is on the disk when it returns: neither ``kill -9`` nor a power failure loses a cell
-that was written. Readers and the writer do not wait for each other. The number of writes is also kept beside the store
-(:mod:`admiss.study.write_count`): a store whose log was deleted says so.
+that was written. Readers and the writer do not wait for each other.
+
+The write-ahead log holds the latest cells until SQLite moves them into the store itself, at the latest when a run ends.
+After a run that was killed, a store without its log is a valid, older store, in which nothing shows that cells are
+missing. So the number of writes is kept twice: in the store, and in a text file next to it, which is written afterwards
+and not forced to the disk: it may be behind, never ahead. Without the file nothing is checked.
 
 A writer holds a lock on a second file as long as it lives; the system releases it when the process dies. WAL needs
 memory that processes share: for others to read during a run, the folder must be on a local disk of the coordinator's
@@ -18,19 +22,53 @@ machine.
 
 import contextlib
 import json
+import os
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from admiss.atomic_write import EngineError
+from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move
+from admiss.study.dependencies import digest
 from admiss.study.outcome import Outcome, encodable
-from admiss.study.plan import Cell, EngineError
-from admiss.study.store_errors import companions, explained, move
-from admiss.study.store_files import FILE as FILE
-from admiss.study.store_files import LAYOUT, LOCK, create, locked, opened, refuse_remains
-from admiss.study.write_count import WriteCount
+from admiss.study.plan import Cell
+
+LAYOUT = 1
+FILE = "cells.sqlite"
+WRITES = "writes.txt"
+TABLES = f"""
+PRAGMA journal_mode = WAL;
+BEGIN;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO meta VALUES ('layout', '{LAYOUT}');
+CREATE TABLE runs (started TEXT NOT NULL, command TEXT NOT NULL, scale TEXT NOT NULL, digest TEXT NOT NULL,
+    machine TEXT NOT NULL, versions TEXT NOT NULL);
+CREATE TABLE cells (
+    key TEXT PRIMARY KEY,
+    instance TEXT NOT NULL,
+    method TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    reason TEXT CHECK ((reason IS NULL) = (status = 'done')),
+    details TEXT,
+    scores TEXT NOT NULL,
+    elapsed REAL NOT NULL,
+    version TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    finished TEXT NOT NULL
+);
+COMMIT;
+"""
+# Tables that stores of earlier versions do not have.
+ADDED = (
+    "CREATE TABLE IF NOT EXISTS dependencies (digest TEXT PRIMARY KEY, parts TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS instances (instance TEXT PRIMARY KEY, sketch TEXT NOT NULL)",
+)
 
 
 class Store:
@@ -48,22 +86,22 @@ class Store:
     def __init__(self, folder: str | Path, study: str | None = None, *, write: bool = False) -> None:
         self.folder = Path(folder)
         self.path = self.folder / FILE
-        self._written: set[str] = set()
+        self._recorded: set[str] = set()  # digests of dependencies
         self._sketched: dict[str, str] = {}  # the last one: cells of an instance arrive together
         self._lock: sqlite3.Connection | None = None
         self._connection: sqlite3.Connection | None = None
-        self._count = WriteCount(self.path)
+        self._count_path = self.folder / WRITES
         try:
             if write:
                 self._lock = locked(self.folder)
             if not self.path.exists():
-                refuse_remains(self.path)
+                _refuse_remains(self.path)
             if write and not self.path.exists():
-                self._count.forget()
-                create(self.path, str(study))
+                self._count_path.unlink(missing_ok=True)
+                _create(self.path, str(study))
             elif not self.path.exists():
                 raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
-            self._connection = opened(self.path, write)
+            self._connection = _opened(self.path, write)
             self._check(study)
             self._tell_loss(write)
         except BaseException:
@@ -72,14 +110,14 @@ class Store:
 
     def files(self) -> list[Path]:
         """The files of the store, whether they exist or not."""
-        return [self.path, self.folder / LOCK, self._count.path, *companions(self.path)]
+        return [self.path, self.folder / LOCK, self._count_path, *companions(self.path)]
 
     def _check(self, study: str | None) -> None:
-        with explained(self.path):
-            names = {name for (name,) in self._ask("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        with as_engine_error(self.path):
+            names = {name for (name,) in self._execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if "meta" not in names:
                 raise EngineError(f"{self.path} is not a store of cells: {move(self.path)}, or choose another folder.")
-            meta = dict(self._ask("SELECT name, value FROM meta"))
+            meta = dict(self._execute("SELECT name, value FROM meta"))
         layout = meta.get("layout", "0")
         if layout != str(LAYOUT):
             age = "an older" if layout.isdigit() and int(layout) < LAYOUT else "a newer"
@@ -95,20 +133,31 @@ class Store:
 
     def _tell_loss(self, write: bool) -> None:
         """Print a sentence if cells may be lost; it is an error for a reader to whom none is left."""
-        counted = self._count.read()  # before those in the store, to which a run may be adding
-        with explained(self.path):
-            (written,) = self._ask("SELECT coalesce(max(value), 0) FROM meta WHERE name = 'writes'").fetchone()
-        self._writes, self._new = int(written), 0
-        loss = self._count.loss(counted - self._writes)
-        if loss and not write and not self.states():
+        try:
+            counted = int(self._count_path.read_bytes()[:20])  # before that in the store, to which a run may be adding
+        except (OSError, ValueError):  # not known
+            counted = 0
+        with as_engine_error(self.path):
+            (written,) = self._execute("SELECT coalesce(max(value), 0) FROM meta WHERE name = 'writes'").fetchone()
+        self._writes = int(written)
+        self._new = 0
+        if counted <= self._writes:
+            return
+        log, _ = companions(self.path)
+        loss = (
+            f"{self.path} lacks the last {counted - self._writes:,} writes of a run that was stopped: finished cells "
+            f"may be lost, since {log.name} was deleted or an older copy put in its place; restore it, or run again to "
+            "compute them."
+        )
+        if not write and not self.states():
             raise EngineError(loss)
-        if loss:
-            print(f"warning: {loss}", file=sys.stderr)
+        print(f"warning: {loss}", file=sys.stderr)
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
         recipe = cell.recipe
         instance = json.dumps(recipe["instance"])
+        parts = outcome.dependencies
         row = {
             "key": cell.key,
             "instance": instance,
@@ -120,19 +169,17 @@ class Store:
             "scores": json.dumps(outcome.scores, allow_nan=False),
             "elapsed": outcome.elapsed,
             **outcome.origin,
+            "digest": digest(parts),
             "pid": outcome.pid,
             "finished": now(),
         }
         self._write("cells", row)
+        if digest(parts) not in self._recorded:
+            self._write("dependencies", {"digest": digest(parts), "parts": json.dumps(parts)})
+            self._recorded.add(digest(parts))
         if outcome.rows and self._sketched.get(instance) != outcome.rows:
             self._write("instances", {"instance": instance, "sketch": outcome.rows})
             self._sketched = {instance: outcome.rows}
-
-    def add_sources(self, digest: str, parts: Mapping[str, str]) -> None:
-        """Write the parts of sources, unless they are known or empty."""
-        if parts and digest not in self._written:
-            self._write("sources", {"digest": digest, "parts": json.dumps(parts)})
-            self._written.add(digest)
 
     def add_run(self, run: dict[str, str]) -> None:
         """Record a run that is about to write: command, scale, digest, machine, versions."""
@@ -141,29 +188,30 @@ class Store:
     def _write(self, table: str, row: dict[str, Any]) -> None:
         row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
         values = ", ".join(f":{name}" for name in row)
-        with self.together():
-            self._ask(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+        with self.transaction():
+            self._execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
             self._new += 1
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Write what is added inside in one transaction, which is on the disk at the end."""
         if self._connection is None or self._connection.in_transaction:
             yield
             return
-        with explained(self.path):
+        with as_engine_error(self.path):
             self._new = 0
-            self._ask("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._ask("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (str(self._writes + self._new),))
-                self._ask("COMMIT")
+                self._execute("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (str(self._writes + self._new),))
+                self._execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # a full disk has rolled it back already
-                    self._ask("ROLLBACK")
+                    self._execute("ROLLBACK")
                 raise
         self._writes += self._new
-        self._count.write(self._writes)
+        with contextlib.suppress(OSError):  # a file that cannot be written is behind, which does not matter
+            self._count_path.write_text(f"{self._writes:>19}\n")
 
     def rows(self) -> list[dict[str, Any]]:
         """All cells, in an order independent of when they ended; instance, method and scores are decoded."""
@@ -181,9 +229,9 @@ class Store:
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
         return [{**run, "versions": json.loads(run["versions"])} for run in runs]
 
-    def sources(self) -> dict[str, dict[str, str]]:
-        """The parts of the sources of cells, by digest."""
-        return {row["digest"]: json.loads(row["parts"]) for row in self._added("sources")}
+    def dependencies(self) -> dict[str, dict[str, str]]:
+        """What cells depend on, by digest; those of earlier versions have no entry."""
+        return {row["digest"]: json.loads(row["parts"]) for row in self._added("dependencies")}
 
     def sketches(self) -> dict[str, str]:
         """Sketches of the rows of instances, by the instance as JSON."""
@@ -198,15 +246,15 @@ class Store:
         """The distinct scales of those commands."""
         return list(dict.fromkeys(run["scale"] for run in self.runs()))
 
-    def _dicts(self, question: str) -> list[dict[str, Any]]:
-        with explained(self.path):
-            cursor = self._ask(question)
+    def _dicts(self, statement: str) -> list[dict[str, Any]]:
+        with as_engine_error(self.path):
+            cursor = self._execute(statement)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]
 
-    def _ask(self, question: str, values: Any = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
         assert self._connection is not None
-        return self._connection.execute(question, values)
+        return self._connection.execute(statement, values)
 
     def close(self) -> None:
         """Close the store and release the lock."""
@@ -215,13 +263,69 @@ class Store:
                 with contextlib.suppress(sqlite3.Error):
                     connection.close()
         self._connection = self._lock = None
-        self._count.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _refuse_remains(path: Path) -> None:
+    """Refuse files left over from a lost store: SQLite would write their content into a new one."""
+    remains = [str(other) for other in companions(path) if other.exists()]
+    if remains:
+        raise EngineError(
+            f"{path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
+            f"{'them' if len(remains) > 1 else 'that'} away and run again."
+        )
+
+
+def _create(path: Path, study: str) -> None:
+    """Create an empty store under another name and move it in one step: a store that exists is complete."""
+    unfinished = path.with_name(f"{path.name}.new")
+    for leftover in path.parent.glob(f"{unfinished.name}*"):
+        leftover.unlink()
+    with as_engine_error(path):
+        with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
+            connection.executescript(TABLES)
+            connection.execute("INSERT INTO meta VALUES ('study', ?)", (study,))
+        os.replace(unfinished, path)
+
+
+def _opened(path: Path, write: bool) -> sqlite3.Connection:
+    """Open a store and check that it is not damaged."""
+    if path.stat().st_size == 0:
+        raise EngineError(damaged(path, "it is empty"))
+    with as_engine_error(path):
+        try:
+            connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
+        except sqlite3.OperationalError as error:
+            # A reader creates a file next to the store; in a read-only folder the store alone must do.
+            wal, _ = companions(path)
+            if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
+                raise
+            connection, found = _checked(path, "mode=ro&immutable=1")
+        if write:
+            connection.execute("PRAGMA synchronous = FULL")
+            for table in ADDED:
+                connection.execute(table)
+    if found != "ok":
+        connection.close()
+        raise EngineError(damaged(path, " ".join(found.split())))
+    return connection
+
+
+def _checked(path: Path, options: str) -> tuple[sqlite3.Connection, str]:
+    """Open a connection, and return it with the result of SQLite's check (``ok`` if nothing is wrong)."""
+    address = f"{path.absolute().as_uri()}?{options}"
+    connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+    try:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection, found
 
 
 def now() -> str:

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from admiss.extras import optional_import
-from admiss.study.folders import store_folder
 from admiss.study.instances import instance_of
-from admiss.study.plain_objects import REPLICATE, method_of, metrics_of, varying_fields
 from admiss.study.plan import ONE_SCALE, Method, Plan, Product, StudyError, instance_recipe
 from admiss.study.reading import status_text, write_files, write_page
-from admiss.study.recipe import RecipeError
-from admiss.study.sending import check_sent
-from admiss.study.session import run_plan
+from admiss.study.recipe import RecipeError, check_sent
+from admiss.study.run import run_plan, store_folder
+from admiss.study.scoring import REPLICATE, method_of, metrics_of, varying_fields
 from admiss.study.store import Store
 
 
@@ -39,7 +37,7 @@ class Study(Plan):
     title, description : str
         What the page of the study says; the title is the name by default.
     instances : sequence, or dict of scales
-        Each a dataclass with a method ``make`` that returns rows, a :class:`~admiss.study.instances.Table`, or a pair
+        Each a dataclass with a method ``make`` that returns rows, a :class:`~admiss.study.CsvInstance`, or a pair
         of a name and a function that makes rows (or the rows themselves). Rows are X and y, which are split at random,
         or X_train, X_test, y_train and y_test. With a dict such as ``{"smoke": [..], "full": [..]}`` a run chooses a
         scale. Instances are independent units of intervals if their rows are fresh; those of one data set, by their
@@ -60,7 +58,7 @@ class Study(Plan):
     test_share : float
         Share of test rows in random splits.
     products : callable
-        For grids that are no product of instances and methods: from a scale to a sequence of
+        For grids that are not a product of instances and methods: from a scale to a sequence of
         :class:`~admiss.study.plan.Product`, in place of ``instances`` and ``methods``.
     best : tuple of Best
         Choices among methods by their score in cross-validation.
@@ -95,7 +93,7 @@ class Study(Plan):
         if self.instances is None or self.methods is None:
             raise StudyError(f"The study {self.name!r} needs both instances and methods (or products instead).")
         if not isinstance(self.replicates, int) or self.replicates < 1:
-            raise StudyError(f"replicates must be a positive whole number, not {self.replicates!r}.")
+            raise StudyError(f"replicates must be a positive integer, not {self.replicates!r}.")
         if not 0 < self.test_share < 1:
             raise StudyError(f"test_share must be between 0 and 1, not {self.test_share!r}.")
         try:
@@ -140,7 +138,7 @@ class Study(Plan):
         for name in taken.intersection(metrics) - {"score"}:
             raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one of them.")
         if self.reference and self.reference not in names:
-            raise StudyError(f"The reference {self.reference!r} is no method: choose one of {', '.join(names)}.")
+            raise StudyError(f"The reference {self.reference!r} is not a method: choose one of {', '.join(names)}.")
         for method in methods:
             _ = method.recipe
             check_sent(method, f"method {method.name!r}")
@@ -178,11 +176,11 @@ class Study(Plan):
         folder : path, optional
             Where cells are kept, by default in ``runs``.
         retry, stale : bool
-            Whether failed cells, and cells whose sources have changed since, are computed again.
+            Whether failed cells, and cells whose files or packages have changed since, are computed again.
         only : str, optional
             Only cells whose instance and method, as JSON, contain this text.
         **options
-            Further options of :func:`~admiss.study.session.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
+            Further options of :func:`~admiss.study.run.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
             ``scheduler``.
         """
         given: dict[str, Any] = {

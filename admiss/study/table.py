@@ -5,7 +5,7 @@ does not have is null; lists and dicts are JSON text. Cells that the study no lo
 
 The row of a :class:`~admiss.study.plan.Best` has the scores of the member with the largest ``cv_score`` (the first
 among equals), the seconds of all members (``shared_seconds``, work that every member reports, is counted once), and all
-their versions, sources and machines (``a + b``). It exists if all members do, and has failed if one has.
+their versions, digests and machines (``a + b``). It exists if all members do, and has failed if one has.
 
 ``shared_rows`` names the table that an instance has in common with others (:mod:`admiss.study.shared_rows`), and is
 ``none`` if it has rows of its own; it is null if its rows are not recorded, as in cells of earlier versions, or it has

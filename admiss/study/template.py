@@ -85,7 +85,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from admiss import $adaptive
-from admiss.study import Study, Table
+from admiss.study import CsvInstance, Study
 
 DATA = $data
 
@@ -100,7 +100,7 @@ STUDY = Study(
     "$name",
     title="$title",
     # Columns become numbers, missing values stay missing; every replicate is another random split.
-    instances=[Table(DATA, target=$target)],
+    instances=[CsvInstance(DATA, target=$target)],
     replicates=10,
     methods={
         "mean + linear": make_pipeline(SimpleImputer(), StandardScaler(), $linear($options)),
@@ -149,7 +149,7 @@ def write_study(path: Path, table: Path | None = None, target: str | None = None
     Parameters
     ----------
     path : Path
-        File of the study; the test is beside it.
+        File of the study; the test is next to it.
     table : Path, optional
         A CSV or Parquet file to compare methods on; without one, rows are generated.
     target : str, optional

@@ -1,8 +1,8 @@
 """The process in which cells are computed one at a time: ``python -m admiss.study.worker``.
 
 It reads cells from standard input and reports on standard output, in frames: eight bytes with the length, then a
-pickled object. Whatever libraries print goes to standard error. For every cell it reports the start with the sources
-that will compute it, then the outcome.
+pickled object. Whatever libraries print goes to standard error. For every cell it reports the start with what the cell
+depends on so far (:mod:`admiss.study.dependencies`), then the outcome.
 
 Rows are made once for consecutive cells of an instance, and every method receives its own copy: whatever it writes into
 them, the next one sees the rows as they were made.
@@ -32,16 +32,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import IO, Any
 
-from admiss.study.outcome import Outcome, plain_scores
-from admiss.study.plan import Cell, EngineError
+from admiss.study.dependencies import Recorder
+from admiss.study.outcome import Outcome, origin, plain_scores
 from admiss.study.shared_rows import row_sketch
-from admiss.study.sources import Sources
-from admiss.study.sources.origin import origin
 
 LENGTH = struct.Struct("<Q")
-# Seconds after the time limit at which a process that its parent has not killed ends by itself.
+# Seconds after the time limit at which a process that its parent has not killed ends by itself: its parent is dead.
 GRACE = 30.0
-# Characters of a traceback that are stored.
+# Characters of a traceback that are stored: the last calls and the error.
 DETAILS = 2000
 
 
@@ -77,8 +75,9 @@ def main() -> None:
     reports = _protected_output()
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(_protected_input(), jobs), daemon=True).start()
-    computer = Computer()
-    computer.sources.library.supply_imports()
+    recorder = Recorder()
+    recorder.install()
+    computer = Computer(recorder)
     write_frame(reports, ("ready", origin()))
     while True:
         pickled, seconds, gigabytes = jobs.get()
@@ -87,10 +86,10 @@ def main() -> None:
         write_frame(reports, ("ended", outcome))
 
 
-def _start(reports: IO[bytes], seconds: float, digest: str, parts: dict[str, str]) -> None:
+def _start(reports: IO[bytes], seconds: float, dependencies: dict[str, str]) -> None:
     """Start the clock, after everything that the cell needs has been imported."""
     faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-    write_frame(reports, ("started", (digest, parts)))
+    write_frame(reports, ("started", dependencies))
 
 
 def _die_with_parent() -> None:
@@ -129,55 +128,46 @@ def _listen(pipe: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
 class Computer:
     """Computes cells, and caches the rows of the last instance."""
 
-    def __init__(self) -> None:
-        self.sources = Sources()
-        self.reported: set[str] = set()
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
         self.instance: Any = None
         self.rows: Any = None
+        self.data: dict[str, str] = {}  # declared files of the instance, with their hashes when the rows were made
         self.sketch = ""
 
-    def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[str, dict[str, str]], None]) -> Outcome:
+    def outcome(self, pickled: bytes, gigabytes: float, started: Callable[[dict[str, str]], None]) -> Outcome:
         """Compute a pickled cell; every exception becomes a failed outcome."""
         start = time.monotonic()
+        data: dict[str, str] = {}
         try:
             cell = pickle.loads(pickled)
-            started(*self._sources(cell))
+            same = self.instance == cell.instance
+            data = self.data if same else self.recorder.declared(cell.instance)
+            started(self.recorder.dependencies(data))
             start = time.monotonic()
             _limit_memory(gigabytes)
-            if self.instance != cell.instance:
+            if not same:
                 self.instance, self.rows = None, None
                 self.rows = cell.instance.make()
                 # An instance with a field ``dataset`` says itself what it is made of.
                 self.sketch = "" if hasattr(cell.instance, "dataset") else row_sketch(self.rows)
-                self.instance = cell.instance
+                self.instance, self.data = cell.instance, data
             rows = copy.deepcopy(self.rows)
             start = time.monotonic()
             scores = plain_scores(cell.method.run(rows, cell.seed, **cell.method.parameters))
-            return self._ended("done", start, scores=scores, rows=self.sketch)
+            return self._ended("done", start, data, scores=scores, rows=self.sketch)
         except MemoryError:
             self.instance, self.rows = None, None
-            return self._ended("failed", start, reason=memory_reason(gigabytes), details=_last_lines())
+            return self._ended("failed", start, data, reason=memory_reason(gigabytes), details=_last_lines())
         except BaseException as error:  # SystemExit too: the cell has failed, the worker continues
             words = " ".join(str(error).split())
             reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-            return self._ended("failed", start, reason=reason, details=_last_lines())
+            return self._ended("failed", start, data, reason=reason, details=_last_lines())
 
-    def _sources(self, cell: Cell) -> tuple[str, dict[str, str]]:
-        """Digest of the sources of a cell, and its parts if they have not been reported yet.
-
-        The digest is empty if only the coordinator knows the sources, as those of a notebook.
-        """
-        self.sources.library.read_loaded()
-        try:
-            found = self.sources.of(cell)
-        except EngineError:
-            return "", {}
-        new = found.digest not in self.reported
-        self.reported.add(found.digest)
-        return found.digest, found.parts if new else {}
-
-    def _ended(self, status: str, start: float, **parts: Any) -> Outcome:
-        return Outcome(status, elapsed=time.monotonic() - start, pid=os.getpid(), **parts)
+    def _ended(self, status: str, start: float, data: dict[str, str], **parts: Any) -> Outcome:
+        elapsed = time.monotonic() - start
+        dependencies = self.recorder.dependencies(data)
+        return Outcome(status, elapsed=elapsed, pid=os.getpid(), dependencies=dependencies, **parts)
 
 
 def memory_reason(gigabytes: float) -> str:

@@ -6,8 +6,8 @@ import polars as pl
 
 from admiss.cli.study.choices import named_study, opened_store
 from admiss.study import EngineError
-from admiss.study.folders import RUNS, folders_of_runs
 from admiss.study.report.presentation import Presentation
+from admiss.study.run import RUNS, folders_of_runs
 from admiss.study.sections import markdown
 from admiss.study.table import read_table
 from experiments.scales import SCALES

@@ -1,4 +1,4 @@
-"""Sections shared by the studies of the paper: claims with their verdicts, and the moves of the joint search."""
+"""Sections shared by the studies of the paper: claims with verdicts, moves of the joint search, chosen members."""
 
 import re
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from admiss.study import Best
 from admiss.study.sections import ABSENT, Section, digits, signed
 from experiments.paper.adjustment import adjusted
 from experiments.paper.claims import TWO_TO_TEN, Claim, Judged, Measured, judge
@@ -122,3 +123,29 @@ def moves_section(table: pl.DataFrame) -> list[Section]:
     if still:
         text += f" For {' and '.join(still)} that is nearly every cell: read it as mean imputation."
     return [Section("Moves of the joint search", text, ["method", "cells", "moved nothing", "median moves"], rows)]
+
+
+def choices_section(table: pl.DataFrame, choices: Sequence[Best], settings: Sequence[str]) -> Section:
+    """How often each member was selected in each choice among methods, by settings."""
+    rows = []
+    for best in choices:
+        derived = table.filter(pl.col("method") == best.name, pl.col("status") == "done")
+        if "chosen_method" not in table.columns or derived.is_empty():
+            rows.append([best.name, *[ABSENT] * len(settings), "0", *[ABSENT] * 2])
+            continue
+        fields = [column for column in settings if column in table.columns]
+        for values in derived.select(fields).unique().sort(fields, nulls_last=True).iter_rows():
+            here = dict(zip(fields, values, strict=True))
+            same = [pl.col(column).eq_missing(value) for column, value in here.items()]
+            selected = derived.filter(*same)["chosen_method"].to_list()
+            words = [ABSENT if here.get(column) is None else str(here[column]) for column in settings]
+            rows += [
+                [best.name, *words, str(len(selected)), member, digits(selected.count(member) / len(selected))]
+                for member in best.members
+            ]
+    return Section(
+        "Chosen members",
+        "The share of instances on which each member had the largest score in cross-validation.",
+        ["choice", *settings, "instances", "member", "share"],
+        rows,
+    )

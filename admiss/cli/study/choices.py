@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admiss.extras import optional_import
-from admiss.study.folders import store_folder
 from admiss.study.loading import load_study
 from admiss.study.plan import EngineError
+from admiss.study.run import store_folder
 from admiss.study.store import Store
 
 if TYPE_CHECKING:  # needs polars

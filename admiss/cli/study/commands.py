@@ -16,8 +16,7 @@ from admiss.cli.study.readers import export_table, report_page, status, write_su
 from admiss.extras import MissingPackageError, optional_import
 from admiss.study.outcome import encodable
 from admiss.study.plan import EngineError, Plan, instance_recipe
-from admiss.study.run import listed
-from admiss.study.session import run_plan
+from admiss.study.run import listed, run_plan
 from admiss.terminal.table import for_standard_error, wrapped
 from admiss.versions import how_to_report
 

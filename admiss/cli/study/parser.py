@@ -37,7 +37,7 @@ def add_parser(commands: Any, summary: str) -> None:
         description="Write the file of a study that runs as it is, to be changed, and a test of it.",
     )
     new.add_argument("file", metavar="FILE", type=Path, help="file to write, mine.py for instance")
-    new.add_argument("--table", type=Path, metavar="DATA", help="a CSV or Parquet file of yours to compare methods on")
+    new.add_argument("--table", type=Path, metavar="DATA", help="a CSV or Parquet file to compare methods on")
     new.add_argument("--target", metavar="COLUMN", help="the column of the table to predict")
     new.set_defaults(handler=new_study)
     add_study_commands(inner, OWN_STUDIES)

@@ -16,7 +16,7 @@ def status(options: argparse.Namespace) -> str:
 
 def export_table(options: argparse.Namespace) -> str:
     """Write the table to a file."""
-    from admiss.study.export import write_table
+    from admiss.study.results import write_table
 
     presentation = named_study(options)
     with opened_store(options, presentation) as store:

@@ -20,7 +20,7 @@ from dataclasses import fields
 import polars as pl
 
 from admiss.study.comparisons import DATA_SETS
-from admiss.study.plan import Plan
+from admiss.study.plan import Plan, kind_name
 from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS
 
 Value = Callable[[pl.DataFrame], pl.Expr]
@@ -46,7 +46,7 @@ def _listed(table: pl.DataFrame, study: Plan) -> tuple[list[str], list[str]]:
             break
         products = study.products(scale)
         types = {type(instance) for product in products for instance in product.instances}
-        found |= {kind.__name__ for kind in types}
+        found |= {kind_name(kind) for kind in types}
         names += sorted(field.name for kind in types for field in fields(kind))
         order += [method.name for product in products for method in product.methods]
     if not kinds <= found:  # kinds that the study no longer has

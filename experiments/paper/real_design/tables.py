@@ -12,11 +12,11 @@ import polars as pl
 
 from admiss.study import Best
 from admiss.study.report.presentation import ReferenceTable
-from admiss.study.sections import ABSENT, Section, choices_section, digits, signed
+from admiss.study.sections import ABSENT, Section, digits, signed
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import mean_and_error
 from experiments.paper.labels import LABELS, PAPER_METHODS, REFERENCE
-from experiments.paper.sections import moves_section
+from experiments.paper.sections import choices_section, moves_section
 from experiments.paper.sets import DESIGNS, TASKS, by_set, of_design, on_common_instances, wins_by_set
 
 IN_FIGURES = tuple(dict.fromkeys(method for method, _ in paper_numbers.real_design_accuracy()))

@@ -12,7 +12,7 @@ import polars as pl
 
 from admiss.study import Best
 from admiss.study.report.presentation import ReferenceTable
-from admiss.study.sections import ABSENT, Section, choices_section, digits, signed
+from admiss.study.sections import ABSENT, Section, digits, signed
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import (
     FRACTIONS,
@@ -24,7 +24,7 @@ from experiments.paper.interpolation import (
     mean_and_error,
 )
 from experiments.paper.labels import AUTHORS, LABELS, REFERENCE
-from experiments.paper.sections import moves_section
+from experiments.paper.sections import choices_section, moves_section
 
 SETTINGS = (("mcar", "linear"), ("mcar", "nn"), ("censoring", "linear"), ("censoring", "nn"))
 MAIN = ("Adaptive LR - best", "Joint - best", "Mean - best", "mice - best", "CART MIA", "RF MIA", "XGBoost")

@@ -112,8 +112,8 @@ def test_raw_files_of_data_sets_are_not_replaced(here: Path, monkeypatch: Any, c
 STUDY = """\
 from pathlib import Path
 from sklearn.tree import DecisionTreeRegressor
-from admiss.study import Study, Table
-TABLE = Table(Path(__file__).parent / 'flats.csv', target='price')
+from admiss.study import CsvInstance, Study
+TABLE = CsvInstance(Path(__file__).parent / 'flats.csv', target='price')
 STUDY = Study('own_kept', instances=[TABLE], methods={'tree': DecisionTreeRegressor()})
 """
 

@@ -85,8 +85,8 @@ def test_a_changed_table_makes_its_cells_stale(empty_folder, capsys):
     empty_folder.joinpath("own_small.py").write_text(
         "from pathlib import Path\n"
         "from sklearn.tree import DecisionTreeRegressor\n"
-        "from admiss.study import Study, Table\n"
-        "TABLE = Table(Path(__file__).parent / 'flats.csv', target='price')\n"
+        "from admiss.study import CsvInstance, Study\n"
+        "TABLE = CsvInstance(Path(__file__).parent / 'flats.csv', target='price')\n"
         "STUDY = Study('small', instances=[TABLE], methods={'tree': DecisionTreeRegressor()})\n"
     )
     run = ["study", "run", "own_small.py", "--workers", "1"]

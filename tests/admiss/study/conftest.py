@@ -73,8 +73,8 @@ def wait_for() -> Callable[[Callable[[], bool]], bool]:
 @pytest.fixture
 def compute() -> Callable[..., dict[str, dict[str, Any]]]:
     """Computes cells in a store, and returns its rows by key."""
-    from admiss.study.local import run_locally
     from admiss.study.plan import Cell
+    from admiss.study.pool import run_locally
     from admiss.study.run import run_cells
     from admiss.study.store import Store
 

@@ -23,12 +23,10 @@ from toy_study import (
     wrong,
 )
 
-from admiss.study import cell_process
-from admiss.study.cell_process import CellProcess
-from admiss.study.outcome import plain_scores
-from admiss.study.plan import Cell, EngineError, Method
-from admiss.study.sources import Sources
-from admiss.study.sources.origin import origin
+from admiss.study import pool
+from admiss.study.outcome import origin, plain_scores
+from admiss.study.plan import Cell, Method
+from admiss.study.pool import CellProcess
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def test_scores_are_those_of_the_function(process):
     assert outcome.status == "done"
     assert outcome.scores == {**expected, "mu": expected["mu"].tolist()}
     assert outcome.pid != os.getpid()
-    assert set(outcome.origin) == {"version", "digest", "machine"}
+    assert set(outcome.origin) == {"version", "machine"}
 
 
 def test_what_a_method_writes_into_rows_is_not_seen_by_the_next(process):
@@ -141,37 +139,20 @@ def test_time_limit():
 def test_a_start_that_takes_too_long_is_not_a_time_limit(process, monkeypatch):
     slow = Cell(SlowToRead(600.0), Method("mean", shifted_mean))
     process.run(cell(threads))  # the process is there
-    monkeypatch.setattr(cell_process, "START_SECONDS", 1.0)
+    monkeypatch.setattr(pool, "START_SECONDS", 1.0)
     outcome = process.run(slow)
     assert (outcome.status, outcome.scores) == ("failed", {})
     assert outcome.reason == "start limit of 1 s: what the cell needs was not imported by then"
 
 
-@pytest.fixture
-def new_process() -> Iterator[CellProcess]:
-    process = CellProcess(seconds=600, gigabytes=2)
-    yield process
-    process.close()
-
-
-def test_failures_have_the_origin_of_the_process_and_other_sources_are_refused(new_process, monkeypatch):
-    real = Sources().of(cell(dying))
-    monkeypatch.setattr(cell_process, "origin", lambda: {"version": "0", "digest": "", "machine": "here"})
-    outcome = new_process.run(cell(dying), real.digest)
-    assert outcome.reason == "the worker died (signal 9)"
-    assert outcome.origin == origin(real.digest)
-    assert outcome.sources == real.parts
-    sentence = rf"^A worker has other sources \({real.digest}\) than this run \(mine\): start the scheduler"
-    with pytest.raises(EngineError, match=sentence):
-        new_process.run(cell(dying), "mine")
-    assert new_process.run(cell(threads), Sources().of(cell(threads)).digest).status == "done"
-
-
-def test_sources_are_reported_once(new_process):
-    first, second, other = (new_process.run(cell(run)) for run in (threads, threads, wrong))
-    assert first.sources == Sources().of(cell(threads)).parts
-    assert (second.sources, second.origin) == ({}, first.origin)
-    assert other.sources == Sources().of(cell(wrong)).parts
+def test_failures_have_the_origin_and_the_dependencies_of_the_process(monkeypatch):
+    monkeypatch.setattr(pool, "origin", lambda: {"version": "0", "machine": "here"})
+    with contextlib.closing(CellProcess(seconds=600, gigabytes=2)) as process:
+        dead, done = process.run(cell(dying)), process.run(cell(threads))
+    assert dead.reason == "the worker died (signal 9)"
+    assert dead.origin == done.origin == origin()
+    assert dead.dependencies == done.dependencies
+    assert "toy_study.py" in done.dependencies
 
 
 def test_scores_are_made_plain():

@@ -8,10 +8,9 @@ import polars as pl
 import pytest
 from toy_study import TOY, Numbers
 
-from admiss.study.csv_text import harmless, harmless_table
-from admiss.study.export import write_table
 from admiss.study.outcome import Outcome
 from admiss.study.plan import Cell, Method, Product
+from admiss.study.results import escape_formula, escape_formulas, write_table
 from admiss.study.store import Store
 
 RISKY = ["=1+2", "+1-1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\tx", "  =1", "\"=1", "'=1", "''=1", "' - x", "-",
@@ -28,20 +27,20 @@ def read_back(text):
 
 @pytest.mark.parametrize("text", RISKY)
 def test_formulas_get_an_apostrophe_and_can_be_read_back(text):
-    assert harmless(text) == f"'{text}"
-    assert read_back(harmless(text)) == text
+    assert escape_formula(text) == f"'{text}"
+    assert read_back(escape_formula(text)) == text
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_other_text_and_numbers_stay(text):
-    assert harmless(text) == read_back(text) == text
+    assert escape_formula(text) == read_back(text) == text
 
 
 def test_a_table_is_changed_like_its_texts():
     table = pl.DataFrame({"text": [*RISKY, *HARMLESS, None], "=n": -1.5, "i": -2, "flag": True})
-    changed = harmless_table(table)
+    changed = escape_formulas(table)
     assert changed.columns == ["text", "'=n", "i", "flag"]
-    assert changed["text"].to_list() == [*map(harmless, RISKY), *HARMLESS, None]
+    assert changed["text"].to_list() == [*map(escape_formula, RISKY), *HARMLESS, None]
     assert changed.drop("text").rename({"'=n": "=n"}).equals(table.drop("text"))
 
 

@@ -96,5 +96,5 @@ def test_files_without_a_study_are_refused_in_one_sentence(tmp_path, file, text,
 @pytest.mark.parametrize("place", ["loaded_absent.py", "absent.module:STUDY", "nothing", "folder/nothing"])
 def test_what_does_not_exist_is_refused_in_one_sentence(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(EngineError, match="There is no file|is no Python file"):
+    with pytest.raises(EngineError, match="There is no file|is not a Python file"):
         load_study(place)

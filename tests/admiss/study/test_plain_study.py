@@ -11,7 +11,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import mean_absolute_error
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from admiss.study import EngineError, Method, Product, Study, Table, combinations, instance_seed
+import admiss.study as study_package
+from admiss.study import CsvInstance, EngineError, Method, Product, Study, combinations, instance_seed
+from admiss.study.plan import instance_recipe
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ def test_a_table_is_known_by_its_name_not_its_place(tmp_path):
     for path in paths:
         path.parent.mkdir()
         path.write_text("rooms,price\n3,510\n2,\n4,720.5\n?,100\n")
-    first, second = (Table(path, target="price") for path in paths)
+    assert instance_recipe(CsvInstance(paths[0], target="price"))["kind"] == "Table"  # keys and seeds stay
+    first, second = (CsvInstance(path, target="price") for path in paths)
     keys = [next(Study("t", instances=[each], methods=METHODS).cells("all")).key for each in (first, second)]
     assert keys[0] == keys[1]
     assert first.files == (paths[0],)
@@ -100,7 +103,7 @@ def test_a_table_is_known_by_its_name_not_its_place(tmp_path):
     with pytest.raises(EngineError, match="Two instances at scale 'all' are the same"):
         Study("t", instances=[first, second], methods=METHODS)
     with pytest.raises(ValueError, match="There is no file"):
-        Table(tmp_path / "nothing.csv", target="price")
+        CsvInstance(tmp_path / "nothing.csv", target="price")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_a_table_is_known_by_its_name_not_its_place(tmp_path):
         ({"instances": [Noise(3), Noise(3)]}, "Two instances at scale 'all' are the same"),
         ({"instances": [Fixed(3)], "replicates": 2}, "replicates needs a field 'replicate' of Fixed"),
         ({"instances": [Noise(3, 1)], "replicates": 2}, "Leave out replicates, or the field"),
-        ({"replicates": 0}, "replicates must be a positive whole number"),
+        ({"replicates": 0}, "replicates must be a positive integer"),
         ({"test_share": 1.5}, "test_share must be between 0 and 1"),
         ({"methods": {}}, "has no methods"),
         ({"methods": [Ridge()]}, "methods must be a dict"),
@@ -128,7 +131,7 @@ def test_a_table_is_known_by_its_name_not_its_place(tmp_path):
         ({"metrics": {"error": mean_absolute_error}}, "'error' must take model, X and y: sklearn.metrics.make_scorer"),
         ({"metrics": {"mine": 3}}, "must be the name of a scorer or a function"),
         ({"instances": [Noise(3)], "metrics": {"n": size}}, "The field 'n' of the instances has the name of a metric"),
-        ({"reference": "lasso"}, "The reference 'lasso' is no method: choose one of ols, ridge"),
+        ({"reference": "lasso"}, "The reference 'lasso' is not a method: choose one of ols, ridge"),
     ],
 )
 def test_what_cannot_be_run_is_refused_in_one_sentence(options, sentence):
@@ -220,3 +223,9 @@ def test_products_that_cannot_be_sent_are_refused_before_anything_runs(method, s
     with pytest.raises(EngineError, match=sentence):
         study.run(folder=tmp_path / "cells")
     assert not tmp_path.joinpath("cells").exists()
+
+
+def test_the_former_name_of_csv_instances_warns():
+    with pytest.warns(FutureWarning, match="Table is now called CsvInstance"):
+        assert study_package.Table is CsvInstance
+    assert "Table" not in dir(study_package)

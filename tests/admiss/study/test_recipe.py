@@ -99,8 +99,8 @@ def nested():
     [
         (lambda X: X, "is a lambda, which no name identifies"),
         (nested(), "is defined inside nested, which no name identifies"),
-        (np.random.default_rng(0), "changes by use: give a whole number"),
-        (np.random.RandomState(0), "changes by use: give a whole number"),
+        (np.random.default_rng(0), "changes by use: give an integer"),
+        (np.random.RandomState(0), "changes by use: give an integer"),
         (sys.stderr, "cannot be hashed or sent to another process"),
     ],
 )

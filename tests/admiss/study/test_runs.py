@@ -14,12 +14,12 @@ import pytest
 from toy_command import main
 from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, wrong
 
-from admiss.study import run, session
-from admiss.study.local import Schedule
+from admiss.study import run
 from admiss.study.plan import Cell, EngineError, Method, Product
+from admiss.study.pool import Schedule
+from admiss.study.progress import Progress
 from admiss.study.report.presentation import Presentation
 from admiss.study.store import Store
-from admiss.study.time_left import Progress
 
 # Seconds that a busy machine may need.
 PATIENCE = 240.0
@@ -109,7 +109,7 @@ def test_ctrl_c_reads_the_store_once(tmp_path, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session, "run_cells", interrupted)
+    monkeypatch.setattr(run, "run_cells", interrupted)
     monkeypatch.setattr(Store, "states", lambda store: reads.append(store) or states(store))
     assert main(["run", "toy", "--scale", "laptop", "--out", tmp_path]) == 130
     assert len(reads) == 1
@@ -183,7 +183,7 @@ def test_done_cells_are_not_computed_again_and_failed_ones_on_request(compute, t
         assert (row == first[key]) if first[key]["status"] == "done" else (row["scores"]["score"] == 3.0)
 
 
-def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsys, monkeypatch, tmp_path):
+def test_cells_of_an_earlier_version_are_reported_and_computed_again_on_request(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", "200")
     run = ("run", "toy", "--out", tmp_path, "--workers", 2)
     assert main(run) == 0
@@ -195,7 +195,7 @@ def test_cells_of_other_sources_are_reported_and_computed_again_on_request(capsy
     assert main(["status", "toy", "--out", tmp_path]) == 0
     out = capsys.readouterr().out
     assert "4 of 25 cells are stale: run with --stale (in Python stale=True) to compute them again\n" in out
-    assert out.endswith("  4 computed by sources that are not recorded\n")
+    assert out.endswith("  4 computed by a version that kept another record: what has changed is not known\n")
     for options, words in (((), "(0 computed now)"), (["--stale"], "(4 computed now)")):
         assert main([*run, *options]) == 0
         printed = capsys.readouterr()
@@ -217,7 +217,7 @@ def test_only_some_cells(capsys, tmp_path):
     ("arguments", "sentence"),
     [
         (("run", "toy", "--scale", "huge"), "Unknown scale 'huge' of toy: choose one of smoke, laptop, paper."),
-        (("run", "toy", "--workers", "0"), "workers must be a whole number of at least 1, not 0."),
+        (("run", "toy", "--workers", "0"), "workers must be an integer of at least 1, not 0."),
         (("run", "toy", "--only", "zebra"), "No cell of toy at scale smoke contains 'zebra'."),
         (("run", "toy", "--seconds", "inf"), "seconds must be a positive number of at most 1e+07, not inf."),
         (("run", "toy", "--gigabytes", "1e12"), "gigabytes must be a positive number of at most 1e+07, not 1e+12."),
@@ -308,6 +308,6 @@ def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
 
 
 def test_cells_of_an_instance_stay_together_until_workers_are_idle():
-    schedule = Schedule(cells_of(MEANS, replicates=2), workers=3)
+    schedule = Schedule(cells_of(MEANS, replicates=2))
     taken = [schedule.next(worker) for worker in (0, 1, 0, 2, 0, 1, 2)]
     assert [cell and cell.instance.replicate for cell in taken] == [0, 1, 0, 1, 0, 1, None]

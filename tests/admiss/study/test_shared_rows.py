@@ -17,7 +17,7 @@ from admiss.study import Study, instance_seed
 from admiss.study.report.presentation import Presentation
 from admiss.study.report.verdicts import compared, comparison_section
 from admiss.study.shared_rows import row_sketch, shared_tables
-from admiss.study.store_files import FILE
+from admiss.study.store import FILE
 
 METHODS = {"mean": DummyRegressor(), "ols": LinearRegression()}
 

@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
-from admiss.study.export import write_table
+from admiss.folder_lock import as_engine_error
 from admiss.study.outcome import Outcome
 from admiss.study.plan import Best, Cell, EngineError, Method, Product
+from admiss.study.results import write_table
 from admiss.study.store import Store
-from admiss.study.store_errors import explained
 from admiss.study.table import best_rows, read_table
 
-ORIGIN = {"version": "1", "digest": "abc", "machine": "here"}
+ORIGIN = {"version": "1", "machine": "here"}
 
 
 def done(**scores):
@@ -78,7 +78,7 @@ def test_a_truncated_store_is_refused_and_left_alone(tmp_path, whole, size, writ
     path = tmp_path / "cells.sqlite"
     rest = whole[: int(size * len(whole)) if size < 1 else size]
     path.write_bytes(rest)
-    sentence = "is truncated, damaged or no store of cells .* move it away together with cells.sqlite-wal and .*-shm"
+    sentence = "is truncated, damaged or not a store of cells .* move it away together with cells.sqlite-wal and .*-shm"
     with pytest.raises(EngineError, match=sentence):
         Store(tmp_path, "toy", write=write)
     assert path.read_bytes() == rest
@@ -139,7 +139,7 @@ def test_a_store_in_a_folder_that_cannot_be_written_can_be_read(read_only):
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_reported_as_such(tmp_path, number):
     sentence = "is full, or the quota on it used up: the cells that were finished are safe"
-    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+    with pytest.raises(EngineError, match=sentence), as_engine_error(tmp_path / "cells.sqlite"):
         raise OSError(number, "no room")
 
 
@@ -147,7 +147,7 @@ def test_an_error_of_the_disk_names_the_quota(tmp_path):
     error = sqlite3.OperationalError("disk I/O error")
     error.sqlite_errorname = "SQLITE_IOERR_WRITE"
     sentence = "the quota may be used up, or the disk fails"
-    with pytest.raises(EngineError, match=sentence), explained(tmp_path / "cells.sqlite"):
+    with pytest.raises(EngineError, match=sentence), as_engine_error(tmp_path / "cells.sqlite"):
         raise error
 
 
@@ -170,7 +170,7 @@ def test_text_that_cannot_be_encoded_is_spelled_out(compute, tmp_path):
 
 def test_another_file_is_refused(tmp_path):
     (tmp_path / "cells.sqlite").write_text("not a database, but a text that is long enough to be one" * 100)
-    with pytest.raises(EngineError, match="no store of cells"):
+    with pytest.raises(EngineError, match="not a store of cells"):
         Store(tmp_path, "toy", write=True)
     (tmp_path / "cells.sqlite").unlink()
     with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
@@ -244,7 +244,7 @@ def test_a_store_whose_log_was_deleted_after_a_kill_says_that_cells_may_be_lost(
     (tmp_path / "cells.sqlite-wal").unlink()
     if shared:
         (tmp_path / "cells.sqlite-shm").unlink()
-    sentence = "lacks the last 4 writes of a run that was stopped: finished cells may be lost, since cells.sqlite-wal"
+    sentence = "lacks the last 5 writes of a run that was stopped: finished cells may be lost, since cells.sqlite-wal"
     if before:
         with Store(tmp_path, "toy") as store:
             assert len(store.states()) == before
@@ -310,7 +310,7 @@ def test_no_loss_is_told_where_nothing_was_lost(tmp_path, capsys):
 def row(name, status="done", **scores):
     return {"key": name, "instance": {"kind": "Numbers", "n": 3}, "method": {"name": name, "parameters": {}},
             "status": status, "reason": None if status == "done" else "why", "scores": scores, "elapsed": 2.0,
-            "finished": "2026", **ORIGIN}  # fmt: skip
+            "finished": "2026", "digest": "abc", **ORIGIN}  # fmt: skip
 
 
 def test_best_is_the_member_with_the_largest_cv_score_and_all_their_seconds():
@@ -381,7 +381,7 @@ def test_the_table_and_its_files(compute, tmp_path):
     metadata = pq.read_schema(tmp_path / "table.parquet").metadata
     facts = {key.decode()[7:]: json.loads(value) for key, value in metadata.items() if key.startswith(b"admiss.")}
     assert facts == json.loads((tmp_path / "table.csv.json").read_text())
-    assert [count for _, count in facts["digests"]] == [24, 1]
+    assert [count for _, count in facts["digests"]] == [25]
     assert facts["stale"] == 0
     assert (facts["scale"], facts["command"], facts["done"], facts["pending"]) == ("smoke", ["test"], 25, 0)
     assert {"python", "numpy", "highspy"} <= set(facts["versions"])

@@ -1,4 +1,4 @@
-"""Problems with the files of a store, each in one sentence."""
+"""The lock of a folder, and problems with files of SQLite, each in one sentence."""
 
 import contextlib
 import errno
@@ -7,14 +7,34 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from admiss.study.plan import EngineError
+from admiss.atomic_write import EngineError
 
-# A disk with fewer free bytes on which writing fails is called full.
+LOCK = "lock.sqlite"
+# A disk with fewer free bytes on which writing fails is called full: SQLite grows files by less.
 FULL_DISK = 2**20
 
 
+def locked(folder: Path) -> sqlite3.Connection:
+    """Open a connection that holds the lock of a folder until it is closed or its process dies."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EngineError(
+            f"The folder {folder} cannot be made ({error.strerror}): choose another with --out."
+        ) from None
+    path = folder / LOCK
+    with as_engine_error(path):
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def as_engine_error(path: Path) -> Iterator[None]:
     """Turn errors of SQLite and the system about a file into one sentence."""
     try:
         yield
@@ -59,9 +79,8 @@ def _full(path: Path) -> str:
 
 def damaged(path: Path, words: str) -> str:
     """Sentence about a file that cannot be read."""
-    return (
-        f"{path} is truncated, damaged or no store of cells ({words}): restore a copy, or {move(path)}, and run again."
-    )
+    problem = f"{path} is truncated, damaged or not a store of cells ({words})"
+    return f"{problem}: restore a copy, or {move(path)}, and run again."
 
 
 def move(path: Path) -> str:
@@ -78,5 +97,5 @@ def _free(path: Path) -> float:
 
 
 def companions(path: Path) -> list[Path]:
-    """The files that SQLite keeps beside a store: the write-ahead log, and memory shared by processes."""
+    """The files that SQLite keeps next to a store: the write-ahead log, and memory shared by processes."""
     return [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm")]

@@ -2,14 +2,12 @@
 
 import contextlib
 import sqlite3
-import sys
+import threading
 from dataclasses import dataclass
 
-import pytest
-
-from admiss.study.plan import Cell, EngineError, Method
-from admiss.study.sources import CellSources, Sources
-from admiss.study.sources.stale import changes, stale_cells, stale_lines
+from admiss.study.dependencies import file_hash
+from admiss.study.plan import Cell, Method
+from admiss.study.stale import Present, stale_cells, stale_lines
 from admiss.study.store import Store
 
 STUDY = '''"""Mine."""
@@ -56,6 +54,9 @@ FILES = {
 class Numbers:
     n: int
 
+    def make(self):
+        return self.n
+
 
 def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tmp_path, monkeypatch):
     """A study outside any checkout, a package in a folder of an editable install, and data files."""
@@ -66,9 +67,8 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
         return list(load("mine_of_a_stranger").STUDY.cells("all"))
 
     def status():
-        sources = Sources()
         with Store(tmp_path / "store", "toy") as store:
-            lines = stale_lines(cells(), store.states(), sources, store.sources())
+            lines = stale_lines(cells(), store.states(), store.dependencies())
             rows = {(row["method"]["name"], row["instance"]["name"]): row for row in store.rows()}
         return lines, {key: row["scores"]["score"] for key, row in rows.items()}
 
@@ -77,7 +77,7 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
     assert lines == []
     assert first[("half", "one.txt")] == 1.5
 
-    write({"mine_of_a_stranger.py": STUDY.replace("A title", "Another title")})
+    write({"mine_of_a_stranger.py": STUDY.replace("def half(rows, seed):", "def half(rows, seed):  # a comment")})
     assert status() == ([], first)
 
     write(
@@ -85,8 +85,8 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
     )
     lines, scores = status()
     assert lines == [
-        "2 of 4 cells are stale: run with --stale (in Python stale=True) to compute them again",
-        "  method half: elsewhere_package/scaling.py: FACTOR changed",
+        "4 of 4 cells are stale: run with --stale (in Python stale=True) to compute them again",
+        "  elsewhere_package/scaling.py changed",
     ]
     assert scores == first  # as they were computed
     compute(tmp_path / "store", cells())  # not on request: they stay
@@ -100,7 +100,7 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
     lines, _ = status()
     assert lines == [
         "2 of 4 cells are stale: run with --stale (in Python stale=True) to compute them again",
-        "  two.txt changed",
+        "  data two.txt changed",
     ]
     compute(tmp_path / "store", cells(), stale=True)
     lines, third = status()
@@ -109,53 +109,28 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
     assert third[("total", "one.txt")] == 3.0
 
     with contextlib.closing(sqlite3.connect(tmp_path / "store" / "cells.sqlite")) as connection:
-        connection.execute("DROP TABLE sources")  # as an earlier version wrote it
+        connection.execute("DROP TABLE dependencies")  # as an earlier version wrote it
         connection.execute("UPDATE cells SET digest = 'abc'")
         connection.commit()
     lines, _ = status()
     assert lines == [
         "4 of 4 cells are stale: run with --stale (in Python stale=True) to compute them again",
-        "  4 computed by sources that are not recorded",
+        "  4 computed by a version that kept another record: what has changed is not known",
     ]
-
-
-def test_changes_are_named():
-    before = {"a.py: f": "1", "package x": "1.0", "data.csv": "1", "gone.py: g": "1", "Python": "3.11", "same": "1"}
-    after = {"a.py: f": "2", "package x": "1.1", "data.csv": "absent", "Python": "3.12", "new.py: h": "1", "same": "1"}
-    assert changes(before, after) == [
-        "Python 3.11 -> 3.12",
-        "a.py: f changed",
-        "data.csv is absent",
-        "gone.py: g is no longer used",
-        "new.py: h is new",
-        "package x 1.0 -> 1.1",
-    ]
-    assert changes(after, before)[2] == "data.csv is there again"
 
 
 def test_long_lists_of_changes_are_shortened(monkeypatch):
-    methods = [Method(f"m{i}", print) for i in range(6)]
-    cells = [Cell(Numbers(1), method) for method in methods]
+    cells = [Cell(Numbers(1), Method(f"m{i}", print)) for i in range(6)]
     states = {cell.key: {"digest": "old"} for cell in cells}
-    new = CellSources({f"f{i}": "2" for i in range(30)})
-    monkeypatch.setattr(Sources, "of", lambda self, cell: new)
-    lines = stale_lines(cells, states, Sources(), {"old": {f"f{i}": "1" for i in range(30)}})
+    monkeypatch.setattr(Present, "changes", lambda self, parts, cell: [f"{part} changed" for part in parts])
+    lines = stale_lines(cells, states, {"old": {f"f{i:02}": "1" for i in range(30)}})
     assert lines[0].startswith("6 of 6 cells are stale")
-    assert lines[1] == "  f0 changed"
+    assert lines[1] == "  f00 changed"
     assert lines[-1] == "  and 19 further changes"
     assert len(lines) == 13
-    several = stale_lines(cells[:5], {cell.key: {"digest": "old"} for cell in cells[:4]}, Sources(), {"old": {}})
-    assert several[1] == "  4 methods: f0 is new"
-    assert stale_cells(cells, {}, Sources()) == []
-
-
-def test_sources_that_cannot_be_read_are_named_in_one_sentence(write, load):
-    write({"user_of_broken.py": "def half(rows, seed):\n    import broken_module\n    return broken_module.f()\n"})
-    write({"broken_module.py": "def f(:\n"})
-    cell = Cell(Numbers(1), Method("half", load("user_of_broken").half))
-    with pytest.raises(EngineError, match=r"^The source of the module broken_module cannot be read \(.*\): correct .*"):
-        Sources().of(cell)
-    assert "broken_module" not in sys.modules
+    several = stale_lines(cells[:5], {cell.key: {"digest": "old"} for cell in cells[:4]}, {"old": {"f": "1"}})
+    assert several[1] == "  4 methods: f changed"
+    assert stale_cells(cells, {}, {}) == {}
 
 
 SAVED_MEANWHILE = '''"""Mine; a worker finds its files saved with another number while it works with them."""
@@ -206,17 +181,55 @@ STUDY = Study("toy", "A title", "", lambda scale: [Product([One(number) for numb
 '''
 
 
-def test_the_digest_is_that_of_the_text_that_was_executed(write, load, compute, tmp_path):
-    """Files are saved while the study is imported, before a module is, and between the digest and a late import."""
+def test_the_record_is_that_of_the_text_that_was_executed(write, load, compute, tmp_path):
+    """Files are saved while the study is imported, before a module is, and before a late import."""
     neighbours = dict.fromkeys(("saved_before.py", "saved_late.py"), "FACTOR = 0.5\n")
     write({"saved_meanwhile.py": SAVED_MEANWHILE, **neighbours})
     rows = compute(tmp_path / "store", list(load("saved_meanwhile").STUDY.cells("all")), workers=1)
     scores = {row["method"]["name"]: row["scores"].get("score") for row in rows.values()}
     assert len(rows) == 9
-    assert set(scores) == {"own", "late", "before"}
-    # all files say 0.25 now: what was computed by 0.5 is stale
-    stale = {
-        cell.method.name for cell in stale_cells(list(load("saved_meanwhile").STUDY.cells("all")), rows, Sources())
-    }
-    assert stale == {name for name, score in scores.items() if score == 0.5}
-    assert scores == {"own": 0.5, "late": 0.5, "before": 0.25}
+    assert scores == {"own": 0.5, "late": 0.25, "before": 0.25}
+    # all files say 0.25 now, and the one that said 0.5 when it was executed has changed since
+    cells = list(load("saved_meanwhile").STUDY.cells("all"))
+    with Store(tmp_path / "store", "toy") as store:
+        stale = stale_cells(cells, store.states(), store.dependencies())
+    assert all("saved_meanwhile.py changed" in stale[cell.key] for cell in cells)
+
+
+def test_files_that_are_saved_at_any_moment_leave_no_new_hash_over_old_code(write, load, compute, tmp_path):
+    """A module is saved again and again while workers start and compute."""
+    text = (
+        "import time\n\nFACTOR = {}\n\n\ndef half(rows, seed):\n    time.sleep(0.02)\n    return {{'score': FACTOR}}\n"
+    )
+    write({"saved_often.py": text.format(0)})
+    method = Method("half", load("saved_often").half)
+    cells = [Cell(Numbers(n), method) for n in range(40)]
+    stop = threading.Event()
+
+    def save():
+        for number in range(1, 10_000):
+            if stop.wait(0.005):
+                return
+            write_new(tmp_path / "saved_often.py", text.format(number))
+
+    def write_new(path, content):
+        path.with_suffix(".new").write_text(content)
+        path.with_suffix(".new").replace(path)
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    try:
+        rows = compute(tmp_path / "store", cells, workers=2)
+    finally:
+        stop.set()
+        saving.join()
+    with Store(tmp_path / "store", "toy") as store:
+        records = store.dependencies()
+    assert len(rows) == 40
+    pairs = {(records[row["digest"]]["saved_often.py"], row["scores"]["score"]) for row in rows.values()}
+    for recorded, score in pairs:
+        known = []
+        for number in range(score + 1):  # the text that was executed, or one before it
+            (tmp_path / "older.py").write_text(text.format(number))
+            known.append(file_hash(tmp_path / "older.py"))
+        assert recorded in known

@@ -1,6 +1,8 @@
-"""A child process that computes cells, seen from its parent: limits, deaths and restarts.
+"""The pool: threads that take cells from a schedule, and child processes that compute them.
 
-Every cell ends in an outcome:
+The cells of an instance go to one slot, whose process makes its rows once; an idle slot takes cells from the end of the
+longest list of another. A slot is a thread of this process, which waits for its child or for a worker of Dask
+(:mod:`admiss.study.dask_cluster`). Every cell ends in an outcome:
 
     done or failed      as reported by the child
     time limit          the child is killed
@@ -23,46 +25,152 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import IO, Any, NamedTuple
+from itertools import groupby
+from typing import IO, Any, Protocol
 
-from admiss.study.outcome import Outcome
-from admiss.study.plan import Cell, EngineError
-from admiss.study.sending import sent
-from admiss.study.sources.origin import origin
+from admiss.atomic_write import EngineError
+from admiss.study.outcome import Outcome, origin
+from admiss.study.plan import Cell
+from admiss.study.recipe import sent
 from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
 
-# Seconds within which a child must be ready, and within which it must have imported what a cell needs.
+Arrived = tuple[Cell, Outcome]
+Finished = Callable[[Sequence[Arrived]], None]
+# Outcomes that may wait: what arrives while the disk is busy is written at once, but no slot runs far ahead of it.
+MOST_WAITING = 32
+# Seconds after which a wait is interrupted, for Ctrl-C on systems that cannot interrupt it.
+PATIENCE = 0.5
+# Seconds within which a child must be ready, and within which it must have imported what a cell needs: some network
+# disks take minutes for the first import.
 START_SECONDS = 300.0
-# Seconds within which a child that has closed its output ends by itself.
+# Seconds within which a child that has closed its output ends by itself: it has nothing left to do.
 END_SECONDS = 2.0
-SAME_SOURCES = (
-    "start the scheduler and the workers with PYTHONPATH set to a checkout of the same version, and the same packages"
-)
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
 )  # fmt: skip
 
 
+class Slot(Protocol):
+    """Computes one cell at a time."""
+
+    closed: bool
+
+    def run(self, cell: Cell) -> Outcome | None:
+        """Compute a cell; None if it has no outcome yet."""
+
+    def close(self) -> None:
+        """Stop computing; the cell has no outcome."""
+
+
 class ClosedError(Exception):
-    """The process was closed while it computed: the cell has no outcome."""
+    """The slot was closed while it computed: the cell has no outcome."""
 
 
-class OtherSourcesError(EngineError):
-    """A child that would compute a cell with other sources than it must: ``digest``, and the ``parts`` it has."""
-
-    def __init__(self, sentence: str, digest: str, parts: dict[str, str]) -> None:
-        super().__init__(sentence, digest, parts)
-        self.digest, self.parts = digest, parts
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+def run_locally(cells: Iterable[Cell], finished: Finished, *, workers: int, seconds: float, gigabytes: float) -> None:
+    """Compute cells in processes of this machine, see :func:`compute`."""
+    slots = [CellProcess(seconds, gigabytes) for _ in range(workers)]
+    compute(cells, finished, lambda: slots)
 
 
-class _Attempt(NamedTuple):
-    outcome: Outcome
-    again: bool = False
+def compute(cells: Iterable[Cell], finished: Finished, slots: Callable[[], Sequence[Slot]]) -> None:
+    """Compute cells in slots, and call ``finished`` in this thread with those that have ended since the last call.
+
+    However it ends, by Ctrl-C or an error in ``finished`` too, the slots are closed; outcomes that have arrived by then
+    are passed on first, unless ``finished`` itself has raised.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+    finished : callable
+    slots : callable
+        The slots that there are now, with those that there have been; called again and again.
+    """
+    schedule = Schedule(cells)
+    outcomes: queue.Queue[Arrived | Exception | None] = queue.Queue(maxsize=MOST_WAITING)
+    used: list[Slot] = []
+    living = 0
+    arrived: list[Arrived] = []
+    try:
+        while living or schedule.has_cells():
+            for slot in slots():
+                if slot not in used and schedule.has_cells():
+                    used.append(slot)
+                    living += 1
+                    threading.Thread(target=_work, args=(slot, schedule, outcomes), daemon=True).start()
+            try:
+                messages = [outcomes.get(timeout=PATIENCE), *_waiting(outcomes)]
+            except queue.Empty:
+                continue
+            arrived += [message for message in messages if isinstance(message, tuple)]
+            if arrived:
+                finished(arrived)
+                arrived = []
+            for message in messages:
+                if isinstance(message, Exception):
+                    raise message
+            living -= messages.count(None)
+    except KeyboardInterrupt:
+        schedule.stop()
+        arrived += [message for message in _waiting(outcomes) if isinstance(message, tuple)]
+        if arrived:
+            finished(arrived)
+        raise
+    finally:
+        schedule.stop()
+        for slot in used:
+            slot.close()
+
+
+def _waiting(outcomes: "queue.Queue[Arrived | Exception | None]") -> list[Arrived | Exception | None]:
+    return [outcomes.get_nowait() for _ in range(outcomes.qsize())]
+
+
+def _work(slot: Slot, schedule: "Schedule", outcomes: "queue.Queue[Any]") -> None:
+    try:
+        while not slot.closed and (cell := schedule.next(slot)) is not None:
+            outcome = slot.run(cell)
+            if outcome is not None:
+                outcomes.put((cell, outcome))
+        slot.close()
+        outcomes.put(None)
+    except ClosedError:
+        pass
+    except Exception as error:  # raised again by the coordinator
+        outcomes.put(error)
+
+
+class Schedule:
+    """The order in which slots take cells."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._lock = threading.Lock()
+        self._waiting = deque(deque(group) for _, group in groupby(cells, key=lambda cell: cell.instance))
+        self._taken: dict[object, deque[Cell]] = {}
+
+    def next(self, slot: object) -> Cell | None:
+        """Take a cell of the same instance, of the next instance, or of the instance of another slot."""
+        with self._lock:
+            if not self._taken.get(slot) and self._waiting:
+                self._taken[slot] = self._waiting.popleft()
+            if self._taken.get(slot):
+                return self._taken[slot].popleft()
+            longest = max(self._taken.values(), key=len, default=None)
+            return longest.pop() if longest else None
+
+    def has_cells(self) -> bool:
+        """Whether there are cells that no slot has taken."""
+        with self._lock:
+            return bool(self._waiting) or any(self._taken.values())
+
+    def stop(self) -> None:
+        """Drop all remaining cells."""
+        with self._lock:
+            self._waiting.clear()
+            self._taken.clear()
 
 
 class CellProcess:
@@ -81,13 +189,10 @@ class CellProcess:
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
-    def run(self, cell: Cell | bytes, digest: str = "") -> Outcome:
-        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start.
-
-        If a digest is given, a child that finds other sources for the cell is an ``EngineError`` too.
-        """
-        first = self._attempt(cell, digest)
-        return self._attempt(cell, digest).outcome if first.again else first.outcome
+    def run(self, cell: Cell | bytes) -> Outcome:
+        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
+        outcome, again = self._attempt(cell)
+        return self._attempt(cell)[0] if again else outcome
 
     def close(self) -> None:
         """Kill the child; the cell that it is computing has no outcome."""
@@ -96,38 +201,35 @@ class CellProcess:
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes, digest: str) -> _Attempt:
+    def _attempt(self, cell: Cell | bytes) -> tuple[Outcome, bool]:
+        """The outcome, and whether the cell should be tried again."""
         child = self._living_child()
-        child.digest, child.parts = "", {}
+        child.dependencies = {}
         start = time.monotonic()
         try:
             pickled = cell if isinstance(cell, bytes) else sent(cell)
         except Exception as error:  # a lambda, for instance
-            return _Attempt(self._failed(cannot_be_sent(error), start, child))
+            return self._failed(cannot_be_sent(error), start, child), False
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
             child.send((pickled, self.seconds, self.gigabytes))
-            child.digest, child.parts = child.report("started", START_SECONDS) or ("", {})
-            if digest and child.digest not in ("", digest):
-                self._drop(child)
-                sentence = f"A worker has other sources ({child.digest}) than this run ({digest}): {SAME_SOURCES}."
-                raise OtherSourcesError(sentence, digest, child.parts)
+            child.dependencies = child.report("started", START_SECONDS) or {}
             limit = f"time limit of {self.seconds:g} s"
             start = time.monotonic()
             outcome: Outcome = child.report("ended", self.seconds)
         except queue.Empty:
             self._drop(child)
-            return _Attempt(self._failed(limit, start, child))
+            return self._failed(limit, start, child), False
         except (EOFError, OSError):
             child.let_end()
             self._drop(child)
-            return _Attempt(self._failed(child.death(), start, child), again=True)
+            return self._failed(child.death(), start, child), True
         used, child.cells = child.cells > 0, child.cells + 1
-        outcome = replace(outcome, origin=child.origin_of_cell, sources=child.parts)
+        outcome = replace(outcome, origin=child.origin)
         if outcome.reason == memory_reason(self.gigabytes):
             self._drop(child)
-            return _Attempt(outcome, again=used)
-        return _Attempt(outcome)
+            return outcome, used
+        return outcome, False
 
     def _living_child(self) -> "_Child":
         with self._lock:
@@ -159,7 +261,7 @@ class CellProcess:
 
     def _failed(self, reason: str, start: float, child: "_Child") -> Outcome:
         elapsed = time.monotonic() - start
-        where: dict[str, Any] = {"origin": child.origin_of_cell, "pid": child.process.pid, "sources": child.parts}
+        where: dict[str, Any] = {"origin": child.origin, "pid": child.process.pid, "dependencies": child.dependencies}
         return Outcome("failed", reason, child.printed(), elapsed=elapsed, **where)
 
 
@@ -174,8 +276,7 @@ class _Child:
     def __init__(self) -> None:
         self.ready = False
         self.origin = origin()  # until it reports its own
-        self.digest = ""  # of the cell that it computes
-        self.parts: dict[str, str] = {}
+        self.dependencies: dict[str, str] = {}  # of the cell that it computes, when it started
         self.cells = 0
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
@@ -193,10 +294,6 @@ class _Child:
         assert self.process.stdout is not None
         self.stdin: IO[bytes] = self.process.stdin
         threading.Thread(target=_pass_on, args=(self.process.stdout, self.reports), daemon=True).start()
-
-    @property
-    def origin_of_cell(self) -> dict[str, str]:
-        return {**self.origin, "digest": self.digest}
 
     def send(self, job: Any) -> None:
         self.errors.truncate(0)

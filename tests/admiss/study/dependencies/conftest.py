@@ -1,23 +1,17 @@
-"""Makes the little projects importable, and runs them in this process."""
+"""Makes the little projects importable, and computes them: in this process, and in one that records."""
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from admiss.study.sources import CellSources, Sources
+from admiss.study.pool import CellProcess
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-class Computed(NamedTuple):
-    """Score of a cell, or the error in its place, and its sources."""
-
-    score: object
-    sources: CellSources
 
 
 @pytest.fixture
@@ -59,16 +53,28 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 
 
 @pytest.fixture
-def compute_here(load: Callable[[str], Any]) -> Callable[[], Computed]:
-    """Computes the only cell of the study ``mine.STUDY``."""
+def score_here(load: Callable[[str], Any]) -> Callable[[], object]:
+    """The score of the only cell of the study ``mine.STUDY``, or the error in its place."""
 
-    def computed() -> Computed:
+    def scored() -> object:
         (cell,) = load("mine").STUDY.cells("all")
-        sources = Sources().of(cell)
         try:
-            score: object = cell.method.run(cell.instance.make(), cell.seed, **cell.method.parameters)
+            return cell.method.run(cell.instance.make(), cell.seed, **cell.method.parameters)
         except Exception as error:
-            score = repr(error)
-        return Computed(score, sources)
+            return repr(error)
+
+    return scored
+
+
+@pytest.fixture
+def recorded(load: Callable[[str], Any]) -> Callable[[], tuple[Any, dict[str, str]]]:
+    """The only cell of ``mine.STUDY``, and what a process that has computed it records."""
+
+    def computed() -> tuple[Any, dict[str, str]]:
+        (cell,) = load("mine").STUDY.cells("all")
+        with contextlib.closing(CellProcess(seconds=600, gigabytes=4)) as process:
+            outcome = process.run(cell)
+        assert outcome.reason in (None, "the method returned no score"), outcome.reason
+        return cell, outcome.dependencies
 
     return computed

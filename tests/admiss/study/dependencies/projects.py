@@ -35,13 +35,16 @@ def title_of(rows):
 
 STUDY = Study("mine", "A title", "A description", lambda scale: [Product([Numbers(4)], [Method("half", half)])])
 '''
-# Edits of every project that must not mark cells.
+# Edits of every project that change no score, and those of them that must not mark cells.
 HARMLESS = [
     ("mine.py", "A title", "Another title"),
     ("mine.py", "A description", "Another description"),
     ("mine.py", '"a table"', '"another table"'),
+    ("mine.py", '"""Rows."""', '"""Rows, which are numbers."""'),
+]
+UNSEEN = [
     ("mine.py", "import Method, Product, Study", "import (\n    Method,\n    Product,\n    Study,\n)"),
-    ("mine.py", '"""Rows."""', '"""Rows, which are numbers."""  # a comment'),
+    ("mine.py", '"""Rows."""', '"""Rows."""  # a comment'),
     ("mine.py", "\n", "\r\n"),
 ]
 
@@ -49,16 +52,12 @@ Edit = tuple[str, str, str]
 
 
 class Project(NamedTuple):
-    """Body of ``mine``, further files, edits that change the score, and edits that do not.
-
-    ``whole`` says that all of ``mine`` must count.
-    """
+    """Body of ``mine``, further files, edits that change the score, and edits that do not."""
 
     mine: str
     files: dict[str, str]
     changing: list[Edit]
     harmless: Sequence[Edit] = ()
-    whole: bool = False
 
     @property
     def texts(self) -> dict[str, str]:
@@ -233,19 +232,16 @@ PROJECTS = {
         "def half(rows, seed):\n    return {'score': Base.__subclasses__()[0]().score(rows)}\n",
         {},
         [("mine.py", "/ 3", "/ 4")],
-        whole=True,
     ),
     "names that are computed": Project(
         "def scaled_2(x):\n    return x / 2\n\ndef half(rows, seed):\n    return {'score': globals()['scaled' + '_2'](sum(rows))}\n",
         {},
         [("mine.py", "x / 2", "x / 4")],
-        whole=True,
     ),
     "text that is evaluated": Project(
         "def scaled(x):\n    return x / 2\n\ndef half(rows, seed):\n    return {'score': eval('scaled(sum(rows))')}\n",
         {},
         [("mine.py", "x / 2", "x / 4")],
-        whole=True,
     ),
     "attributes of a module by computed names": Project(
         "import ways\n\ndef half(rows, seed):\n    return {'score': getattr(ways, 'scaled_' + str(2))(sum(rows))}\n",
@@ -267,7 +263,6 @@ PROJECTS = {
             "plugs/second.py": "def scaled(x):\n    return x / 3\n",
         },
         [("plugs/first.py", "x / 2", "x / 4"), ("plugs/second.py", "x / 3", "x / 4")],
-        whole=True,
     ),
     "a package that imports its modules by computed names": Project(
         "from plugs import load\n\ndef half(rows, seed):\n    return {'score': load('second')(sum(rows))}\n",
@@ -335,7 +330,6 @@ PROJECTS = {
         "def half(rows, seed):\n    '''2'''\n    return {'score': sum(rows) / int(half.__doc__)}\n",
         {},
         [("mine.py", "'''2'''", "'''4'''")],
-        whole=True,
     ),
     "a private name that is assigned for an effect": Project(
         "STATE = []\n\ndef prepare():\n    STATE.append(2)\n\n_done = prepare()\n\ndef half(rows, seed):\n    return {'score': sum(rows) / STATE[0]}\n",
