@@ -40,7 +40,7 @@ NO_NUMBERS = {
     "folder_lock", "plots", "study", "terminal", "testing", "versions", "web_page",
 }  # fmt: skip
 ENGINE = {"instances", "plan", "recipe", "rows", "scoring"}
-PRESENTATION = {"figures", "tables"}
+PRESENTATION = {"figures"}
 OWN = ("admiss", "formulations", "admiss.study")
 INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages", "__pycache__"))
 PYTHON = [os.path.join(root, name, "") for root in (sys.prefix, sys.base_prefix) for name in ("lib", "Lib", "share")]

@@ -158,7 +158,7 @@ def test_two_passes_do_not_share_a_checkpoint(tmp_path: Path) -> None:
     def frames() -> Iterator[Any]:
         for group in range(2):
             if group:
-                with pytest.raises(CheckpointError, match="another run is writing"):
+                with pytest.raises(CheckpointError, match="Another run is writing"):
                     accumulate(open_source(frames, "y", key="id"), EMPTY, checkpoint=tmp_path / "kept")
             yield pq.ParquetFile(folder / "0000.parquet").read_row_group(group)
 

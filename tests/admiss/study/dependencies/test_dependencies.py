@@ -82,7 +82,7 @@ def test_admiss_counts_once_a_cell_uses_it():
     [
         ("admiss/linear/fit.py", "admiss"),
         ("formulations/losses.py", "formulations"),
-        ("admiss/datasets/real/registry.toml", "admiss"),
+        ("admiss/datasets/paper/registry.toml", "admiss"),
         ("admiss/tables/file.py", "admiss"),
         ("admiss/study/scoring.py", "admiss.study"),
         ("admiss/bounds/figures.py", None),
