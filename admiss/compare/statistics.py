@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from admiss.compare.comparison import Comparison
-from admiss.compare.partitions import compile_kernels
+from admiss.compare.partitions import LATE, STOPPED, Run, compile_kernels
 from admiss.compare.references import LINEAR, PENALTIES
-from admiss.compare.run import LATE, STOPPED, Run
 from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
@@ -80,14 +79,7 @@ def compare_statistics(
     adopt_features(setting.estimator("none"), statistics)
     leaf_sums(statistics, [setting.partitioner(method) for method in methods], np.arange(statistics.n_folds))
     compile_kernels(setting, methods)
-    run, interrupted = _StatisticsRun(statistics, setting, methods, notes, settle), False
-    try:
-        run.take_steps(title, verify=False)
-    except KeyboardInterrupt:  # report the methods that are done
-        interrupted = True
-        if not run.models:
-            raise
-    return run.comparison(title, interrupted)
+    return _StatisticsRun(statistics, setting, methods, notes, settle).finish(title, verify=False)
 
 
 class _Summary:

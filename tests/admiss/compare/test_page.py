@@ -14,7 +14,7 @@ from admiss.compare.comparison import Comparison
 from admiss.compare.page import write_page
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import Setting
-from admiss.compare.tree_drawing import name_lines
+from admiss.compare.drawings import name_lines
 from admiss.datasets import make_interacting
 from admiss.terminal.table import Table
 from admiss.versions import versions
