@@ -14,7 +14,7 @@ from admiss.study.sources.places import place_of
 
 PACKAGES = ("formulations", "admiss")
 NO_NUMBERS = {
-    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "extras", "plots", "study",
+    "_version", "atomic_write", "cli", "compare", "dask_connection", "drawing", "extras", "plots", "study",
     "terminal", "testing", "versions", "web_page",
 }  # fmt: skip
 PRESENTATION = {"figures"}

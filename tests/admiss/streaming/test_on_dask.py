@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
 from admiss.atomic_write import EngineError
+from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
 from admiss.tables.column import SourceError
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
