@@ -190,15 +190,11 @@ class Run:
 
     def _fit(self, name: str, seconds: float | None) -> None:
         """Fit to all rows, and score on test rows; warnings become notes."""
-        start, scores = clock(), {}
+        start = clock()
         try:
             with warnings.catch_warnings(record=True) as issued:
                 warnings.simplefilter("always")
-                if name in self.references:
-                    model = fitted(self._estimator(name, self.data.y, seconds), self.data.X, self.data.y)
-                else:
-                    model = self.setting.estimator(name, None if seconds is None else STOPPED * seconds)
-                    model.fit(*self.data.given)
+                model = self._fitted_to_all(name, None if seconds is None else STOPPED * seconds)
         except SolverError as error:
             return self._fail(name, error)
         except Exception as error:
@@ -209,14 +205,17 @@ class Run:
         if name not in self.references:
             sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
             self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
+        scores = {}
         if self.data.test is not None and status != "interrupted":
             scores = self._scored(model, *self.data.test, "test")
         self.scores[name], self.seconds[name], self.status[name], self.models[name] = scores, took, status, model
-        if status == "interrupted":
-            raise KeyboardInterrupt
-        if status == LATE:
-            raise TimeIsUpError
-        return None
+        return _raise_if_unfinished(status)
+
+    def _fitted_to_all(self, name: str, seconds: float | None) -> Any:
+        """The model of all rows."""
+        if name in self.references:
+            return fitted(self._estimator(name, self.data.y, seconds), self.data.X, self.data.y)
+        return self.setting.estimator(name, seconds).fit(*self.data.given)
 
     def _fail(self, name: str, error: Exception) -> None:
         self.status[name] = FAILED
@@ -248,11 +247,7 @@ class Run:
                         raise
                     self.notes.append(f"Cross-validation of {name} failed: {' '.join(str(error).split())}")
                     return
-                status = getattr(getattr(model, "certificate_", None), "status", "")
-                if status == "interrupted":
-                    raise KeyboardInterrupt
-                if status == LATE:
-                    raise TimeIsUpError
+                _raise_if_unfinished(getattr(getattr(model, "certificate_", None), "status", ""))
                 held_out[held] = predicted(model, X[held], classes)
         scores = scores_of(y, held_out, classes)
         self.scores[name] |= {f"cv_{score}": value for score, value in scores.items()}
@@ -265,11 +260,7 @@ class Run:
             raise TimeIsUpError
         exact = {"tree", "tree-mio"} & set(self.models)
         left = None if seconds is None else STOPPED * seconds
-        reason = self.curves.compute(self.setting, self._leaf_cost(model), bool(exact), left)
-        if reason == "interrupted":
-            raise KeyboardInterrupt
-        if reason == LATE:
-            raise TimeIsUpError
+        _raise_if_unfinished(self.curves.compute(self.setting, self._leaf_cost(model), bool(exact), left))
 
     def _leaf_cost(self, model: Any) -> LeafCost:
         cost: LeafCost = model.leaf_cost(*self.data.given)
@@ -326,3 +317,11 @@ class Run:
             self.fold_scores,
             self.data.overlap(),
         )
+
+
+def _raise_if_unfinished(status: str) -> None:
+    """End a step whose computation was interrupted or ran out of time."""
+    if status == "interrupted":
+        raise KeyboardInterrupt
+    if status == LATE:
+        raise TimeIsUpError
