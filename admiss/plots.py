@@ -12,7 +12,7 @@ from admiss.drawing import EXACT, GREEDY, GREEN, GREY, pyplot
 from admiss.estimator.validation import feature_names
 from formulations.trees.dynamic_program import Tree
 
-# Leaves of a tree beyond which a figure becomes too wide to print.
+# Largest number of leaves of a tree that is drawn in a comparison.
 MOST_LEAVES = 24
 
 
