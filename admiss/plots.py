@@ -7,18 +7,13 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.compare.comparison import Comparison
-from admiss.compare.setting import METHODS
-from admiss.compare.tree_drawing import EXACT_METHODS
+from admiss.compare.setting import EXACT_TREES, METHODS
 from admiss.drawing import EXACT, GREEDY, GREEN, GREY, pyplot
 from admiss.estimator.validation import feature_names
 from formulations.trees.dynamic_program import Tree
 
 # Largest number of leaves of a tree that is drawn in a comparison.
 MOST_LEAVES = 24
-# Height of a level of a tree.
-LEVEL = 1.0
-# Inches that a leaf takes in a comparison, with a cost of 14 characters.
-LEAF_WIDTH = 1.1
 
 
 def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: float = 7) -> Any:
@@ -60,7 +55,7 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: fl
 
     def draw(tree: Tree, depth: int) -> float:
         """Draw a subtree, its leaves side by side, and return the position of its root."""
-        y = -LEVEL * depth
+        y = -float(depth)
         if tree is None:
             leaf = next(leaves)
             text = f"leaf {leaf}\n{fitted.leaf_rows_[leaf]:,} rows\ncost {fitted.leaf_costs_[leaf]:.4g}"
@@ -70,16 +65,16 @@ def plot_tree(model: Any, ax: Any = None, title: str | None = None, fontsize: fl
         sides = [draw(below, depth + 1) for below in (observed, missing)]
         x = sum(sides) / 2
         for side, word, style in zip(sides, ("observed", "missing"), ("-", "--"), strict=True):
-            ax.plot([x, side], [y, y - LEVEL], style, color=GREY, linewidth=1.2, zorder=1)
+            ax.plot([x, side], [y, y - 1], style, color=GREY, linewidth=1.2, zorder=1)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-            place = x + 0.65 * (side - x), y - 0.65 * LEVEL
+            place = x + 0.65 * (side - x), y - 0.65
             ax.text(*place, word, fontsize=fontsize, color=GREY, ha="center", va="center", bbox=box, zorder=2)
         _node(ax, x, y, f"{names[j]}?", GREY, "square,pad=0.35", fontsize)
         return x
 
     draw(partition.tree, 0)
     ax.set_xlim(-0.7, partition.n_leaves - 0.3)
-    ax.set_ylim(-LEVEL * deepest - 0.5, 0.4)
+    ax.set_ylim(-deepest - 0.5, 0.4)
     ax.axis("off")
     if title:
         ax.set_title(title, fontsize=10, parse_math=False)
@@ -115,13 +110,13 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
     True
     """
     plt = pyplot()
-    exact = [next((name for name in EXACT_METHODS if name in c.models), "") for c in comparisons]
+    exact = [next((name for name in EXACT_TREES if name in c.models), "") for c in comparisons]
     trees = [("greedy", name) for name in exact]
     widths = []
     for names in zip(*trees, strict=True):
         models = [c.models[name] for c, name in zip(comparisons, names, strict=True) if name in c.models]
         leaves = [model.n_leaves_ for model in models if model.n_leaves_ <= MOST_LEAVES]
-        widths.append(max(4.0, LEAF_WIDTH * (max(leaves, default=0) + 0.5)))
+        widths.append(max(4.0, 1.1 * (max(leaves, default=0) + 0.5)))  # inches, for costs of 14 characters
     figure, axes = plt.subplots(
         len(comparisons),
         4,

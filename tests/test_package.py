@@ -100,7 +100,7 @@ def test_command_line_errors_are_one_sentence(capsys):
 
 
 def test_an_unexpected_error_says_how_to_report_it(capsys, monkeypatch):
-    monkeypatch.setattr("admiss.demo.make_synthetic", lambda **_: 1 / 0)
+    monkeypatch.setattr("admiss.cli.demo.make_synthetic", lambda **_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["demo"])
     *progress, shown = capsys.readouterr().err.strip().splitlines()

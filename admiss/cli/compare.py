@@ -5,6 +5,7 @@ import json
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import NamedFile, check_outputs, write_atomically
-from admiss.cli.compare_source import compare_source, reads_chunks
-from admiss.cli.source_options import add_pass_options
+from admiss.cli.source_options import add_pass_options, checked_pass, opened
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.rows import ComparedRows
@@ -136,7 +136,7 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
     methods = tuple(dict.fromkeys(options.methods))
     _check(options)
     comparisons: list[Comparison] = []
-    compared = compare_source if reads_chunks(options) else _compare_tables
+    compared = _compare_source if _reads_chunks(options) else _compare_tables
     printed = 0
     outputs = _outputs(options)
     for item in compared(options, setting, methods, list(outputs.values())):
@@ -177,6 +177,50 @@ def _compare_tables(
         yield compare_partitions(
             *data, task=task, methods=methods, setting=setting, title=title, notes=tuple(notes), verify=options.verify
         )
+
+
+def _reads_chunks(options: argparse.Namespace) -> bool:
+    """Whether --data is read in chunks."""
+    data = options.data
+    if data is None:
+        if options.stream or options.checkpoint or options.folds_key or options.workers or options.scheduler:
+            raise ValueError("--stream, --checkpoint, --folds-key, --workers and --scheduler are for --data FILE.")
+        return False
+    if options.stream or Path(data).is_dir() or (has_magic(data) and not Path(data).is_file()):
+        return True
+    if options.checkpoint or options.folds_key or options.workers or options.scheduler:
+        raise ValueError(
+            "--checkpoint, --folds-key, --workers and --scheduler are for --stream, a folder or a pattern."
+        )
+    return False
+
+
+def _compare_source(
+    options: argparse.Namespace, setting: Setting, methods: tuple[str, ...], outputs: Sequence[NamedFile]
+) -> Iterator[str | Comparison]:
+    """The title and the comparison of files that need not fit in memory, from one pass."""
+    from admiss.compare.statistics import compare_statistics
+    from admiss.streaming import HashFolds, RowStatistics, accumulate
+
+    if options.task == "classification" or options.keep or options.verify:
+        raise ValueError(
+            "--task classification, --keep and --verify need all rows: compare a part of them in one file."
+        )
+    setting.check(methods)
+    folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
+    groups = not set(methods) <= {"none", "greedy", "tree"}
+    empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
+    source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), Path(options.out), outputs)
+    with checked_pass(options, Path(options.out)) as folder:
+        passed = {"workers": options.workers, "scheduler": options.scheduler}
+        statistics = accumulate(source, empty, checkpoint=folder, **passed)
+        found = statistics.summary()
+        observed = found.n_observed.sum() / (found.n_rows * len(found.n_observed))
+        yield (
+            f"{options.data}: {found.n_rows:,} rows, {len(found.n_observed)} features, {1 - observed:.0%} missing; "
+            "without test rows"
+        )
+        yield compare_statistics(statistics, methods=methods, setting=setting, title=Path(options.data).name)
 
 
 def _check(options: argparse.Namespace) -> None:

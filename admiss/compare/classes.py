@@ -10,7 +10,10 @@ The bound is that of Theorem 1 (:mod:`admiss.bounds`) at c = 1, with the observe
     sigma^2 + 8 b(F) + max{sigma^2, L^2} (1 + log n) / n p(F).
 
 It holds for least squares in the class, without penalty and truncated at +-L, and serves to compare classes. It does
-not certify a risk: c is unknown, and sigma^2 and L are estimates unless given.
+not certify a risk: c is unknown, and sigma^2 and L are estimates unless given. Without a formula, p(F) of a class is
+counted over all patterns, up to 8 features. The bias b(F) is that of the largest degree up to which all polynomials of
+the pattern are among the weights and the intercept, declared by the attribute ``degree`` or found; it is unknown for a
+class with a structure or with its own columns.
 """
 
 import math
@@ -25,7 +28,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state
 
-from admiss.adaptivity import Adaptivity, resolve_adaptivity
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static, resolve_adaptivity
 from admiss.estimator.cv import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
@@ -38,13 +41,6 @@ from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
 from formulations.certificate import SolverError
 
-# The search inside the training rows.
-L1_RATIO = 0.0
-LAMBDAS = 20
-INNER_FOLDS = 5
-STRUCTURE_FOLDS = 3
-STRUCTURE_LAMS = (0.1, 1.0, 10.0, 100.0)
-
 Entry = str | Adaptivity | FiniteRegressorCV
 
 
@@ -55,7 +51,7 @@ def compare_classes(
     *,
     cv: Any = 5,
     random_state: Any = None,
-    lams: Sequence[float] = STRUCTURE_LAMS,
+    lams: Sequence[float] = (0.1, 1.0, 10.0, 100.0),
     sigma2: float | None = None,
     L: float | None = None,
 ) -> Table:
@@ -114,7 +110,6 @@ def compare_classes(
     (['static', 'affine_intercept'], [5, 9], True)
     """
     from admiss.bounds.setting import not_negative, positive  # here to keep the import of admiss fast
-    from admiss.compare.theory import noise_or_none, theory_of
 
     reader = BaseEstimator()
     rows = read_features(reader, X, reset=True)
@@ -140,11 +135,11 @@ def compare_classes(
     for name, entry in entries:
         _check_design(name, entry, rows)
 
-    noise = noise_or_none(rows, target, seed) if sigma2 is None else not_negative("sigma2", sigma2)
+    noise = _noise_or_none(rows, target, seed) if sigma2 is None else not_negative("sigma2", sigma2)
     theory = []
     for name, entry in entries:
         with _named(name):
-            theory.append(theory_of(entry, rows, noise, largest))
+            theory.append(_theory_of(entry, rows, noise, largest))
     p, bound, vacuous = zip(*theory, strict=True)
 
     work = [(k, f) for k in range(len(entries)) for f in range(len(folds))]
@@ -243,20 +238,91 @@ def _standard_error(by_fold: FloatArray) -> FloatArray:
 def _searched(
     name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArray, y: FloatArray, lams: list[float], seed: int
 ) -> Any:
-    """The model of a class on some rows, selected by cross-validation inside them."""
-    folds = min(INNER_FOLDS, len(y))
+    """The model of a class on some rows, selected inside them by a short search, see the head of this module."""
+    folds = min(5, len(y))
     if isinstance(entry, Adaptivity) and entry.has_structure():
-        inner = make_folds(X, y, None, np.ones(len(y)), min(STRUCTURE_FOLDS, folds), seed)
+        inner = make_folds(X, y, None, np.ones(len(y)), min(3, folds), seed)
         search: Any = GridSearchCV(
-            AdaptiveRegressor(entry, l1_ratio=L1_RATIO),
+            AdaptiveRegressor(entry, l1_ratio=0.0),
             {"lam": lams},
             scoring="neg_mean_squared_error",
             cv=inner,
             error_score="raise",
         )
     else:
-        search = AdaptiveRegressorCV(
-            entry, l1_ratios=[L1_RATIO], n_lambdas=LAMBDAS, stop_early=True, cv=folds, random_state=seed
-        )
+        search = AdaptiveRegressorCV(entry, l1_ratios=[0.0], n_lambdas=20, stop_early=True, cv=folds, random_state=seed)
     with silence(), _named(name):  # warnings about single features would be repeated in each fold
         return search.fit(X, y)
+
+
+def _noise_or_none(X: FloatArray, y: FloatArray, seed: int) -> float | None:
+    """The variance of the noise, or None if too few rows share a pattern."""
+    from admiss.bounds import estimate_noise
+
+    try:
+        with silence():
+            return estimate_noise(X, y, random_state=seed).value
+    except ValueError:
+        return None
+
+
+def _theory_of(entry: Any, X: FloatArray, noise: float | None, L: float) -> tuple[float, float, str]:
+    """p(F), the bound of Theorem 1 and whether it is vacuous; NaN and "-" if undefined.
+
+    Parameters
+    ----------
+    entry : Adaptivity or estimator
+        The models of an estimator, for instance of one that finds a partition, do not form a linear space.
+    X : array of shape (n, d)
+        Rows, whose patterns are the law of M.
+    noise : float or None
+        sigma^2, if known.
+    L : float
+        Bound on |f*|.
+    """
+    from admiss.bounds import BoundSetting, generalization_bound
+
+    n, d = X.shape
+    if not isinstance(entry, Adaptivity):
+        return math.nan, math.nan, "-"
+    if isinstance(entry, Polynomial) and entry.degree > d:
+        entry = Polynomial(d)  # the same space
+    p, bias = _count(entry, d, n), _bias(entry, X, L)
+    if noise is None or math.isnan(p + bias):
+        return p, math.nan, "-"
+    bound = generalization_bound(BoundSetting(d, noise, L, bias=bias), n, entry)
+    return p, bound.total, "yes" if bound.vacuous else "no"
+
+
+def _count(adaptivity: Adaptivity, d: int, n: int) -> float:
+    """p(F), infinite beyond the largest float, NaN if it needs all patterns of too many features."""
+    from admiss.bounds import coefficient_count
+    from admiss.bounds.counts import ALL_PATTERNS
+
+    try:
+        p = coefficient_count(adaptivity, d, n=n)
+    except ValueError:
+        if d <= ALL_PATTERNS:
+            raise
+        return math.nan
+    return float(p) if p < 2**1023 else math.inf
+
+
+def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
+    """b(F) under the law of the observed patterns, NaN if unknown; an undeclared degree is found."""
+    from admiss.bounds import bias_bound
+    from admiss.bounds.counts import ALL_PATTERNS, contains_polynomials
+
+    d, M = X.shape[1], np.isnan(X)
+    if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
+        return math.nan
+    kind = type(adaptivity)  # a subclass may have another basis than its parent
+    declared = hasattr(adaptivity, "degree") and not isinstance(adaptivity, Polynomial)
+    has_formula = kind in (Static, AffineIntercept, Affine, Polynomial, FullyAdaptive)
+    if has_formula or declared or "degree" in vars(kind):
+        return bias_bound(adaptivity, d, L, missing=M)
+    if d > ALL_PATTERNS:
+        return math.nan
+    contained = [t for t in range(d + 1) if contains_polynomials(adaptivity, d, t, intercept=True)]
+    # f = 0 is in every class: the bias is at most L^2, even if constant weights are not in the class
+    return bias_bound(("polynomial", max(contained)), d, L, missing=M) if contained else L * L

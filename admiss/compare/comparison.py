@@ -31,8 +31,6 @@ WORDS = {"R2": "R2", "AUC": "AUC", "log_loss": "log-loss", "accuracy": "accuracy
 # What is known of the difference between two methods.
 BETTER, WORSE, UNSEEN, UNKNOWN = "better", "worse", "unseen", "unknown"
 WHERE = {"cv": "in cross-validation", "test": "on test rows"}
-# Scores of the same model that was found twice differ by rounding.
-SAME = 1e-9
 NOT_CENTRED = "Features are not centred: a split also replaces the 0 that stands for a missing value."
 
 INTERVALS = (
@@ -103,7 +101,7 @@ class Comparison:
             return None
         differences = is_better(score, *values)
         differences = differences[np.isfinite(differences)]
-        differences[np.abs(differences) <= SAME] = 0.0
+        differences[np.abs(differences) <= 1e-9] = 0.0  # rounding, in the scores of one model that was found twice
         found = estimate(differences, self.overlap) if len(differences) > 1 else None
         return None if found is None or found.low is None else found
 

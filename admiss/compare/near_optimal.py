@@ -1,35 +1,39 @@
-"""The optimum among other trees: how many are about as good, and where the greedy one is.
+"""Training cost against the number of leaves, and the optimum among other trees: how many are about as good.
+
+The curve of greedy splitting has the cost of its tree with at most 1, 2, .. leaves; the curve of the optimum has the
+bound that the dynamic program proves for every tree with so many leaves. Both are costs of the same program, that of
+the certificates.
 
 If many trees cost almost as little as the best one, the training rows hardly tell them apart: greedy splitting may miss
 the optimum and predict as well. If greedy costs more than all of these, it has missed something.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import floor, isfinite, log10
 from typing import Any
 
 import numpy as np
 
+from admiss.compare.setting import Setting
+from admiss.estimator.notices import silence
+from admiss.partition.greedy import grow_greedily, tree_objective
+from admiss.partition.proof import enumerated_boxes
 from admiss.terminal.progress import progress
 from formulations.arrays import BoolArray
+from formulations.certificate import clock
 from formulations.leaves.box_costs import BoxCosts
+from formulations.leaves.cholesky import LOWER, UPPER
+from formulations.leaves.cost import LeafCost
 from formulations.trees.dynamic_program import Tree, best_costs, tree_cost
 from formulations.trees.leaf_penalty import PenaltyRange, penalty_ranges
 from formulations.trees.near_optimal import Bracket, trees_better, trees_within
 from formulations.trees.near_partitions import partitions_within
 from formulations.trees.rounded_costs import TooManyTreesError
 
+# Costs above the optimum, in per cent, at which trees are counted.
 PERCENTS = (1, 2, 5)
-# Points of the curve, and how far it goes beyond the greedy tree.
-POINTS = 40
-BEYOND = 1.1
-# From so many trees on a difference in cost is one among many, and ranges of the penalty are abridged.
-MANY = 10
-MOST_RANGES = 8
-# Largest number of trees of which the distinct partitions are counted.
-MOST_LISTED = 10**6
 UNKNOWN = Bracket(0.0, np.inf)
 
 
@@ -87,7 +91,7 @@ class NearOptimal:
         reached = [part.trees for part in self.within if part.percent >= self.greedy_percent]
         if not reached:
             return [f"Greedy's tree is not among these; {others}, so this is more than a near tie."]
-        if reached[0].least < MANY:
+        if reached[0].least < 10:
             return [f"Greedy's tree is among these, {others}."]
         reason = "with so many about as good, a slightly lower cost says little about new rows"
         return [f"Greedy's tree is among these, {others}: {reason}."]
@@ -125,7 +129,7 @@ def near_optimal(lower: BoxCosts, upper: BoxCosts, max_leaves: int, patterns: Bo
     within, reason, least, partitions = [], "", 1.0, Bracket(0.0, 0.0)
     for percent in progress(PERCENTS, len(PERCENTS), "trees close to the optimum: shares"):
         trees, why = _counted(partial(_within, *limits, percent))
-        if trees.most > MOST_LISTED:
+        if trees.most > 10**6:  # partitions are told apart by listing all trees
             partitions = UNKNOWN
         elif isfinite(partitions.most):  # otherwise a smaller share has too many
             partitions, _ = _counted(partial(partitions_within, *limits, percent, patterns))
@@ -143,8 +147,8 @@ def _within(lower: BoxCosts, upper: BoxCosts, max_leaves: int, percent: float) -
 
 def _curve(lower: BoxCosts, upper: BoxCosts, max_leaves: int, percent: float) -> list[tuple[float, Bracket]]:
     """Number of trees up to the greedy one and a little further, or as far as they can be counted."""
-    for highest in (np.fmax(PERCENTS[-1], BEYOND * percent), *reversed(PERCENTS)):
-        percents = np.linspace(0, highest, POINTS + 1).tolist()
+    for highest in (np.fmax(PERCENTS[-1], 1.1 * percent), *reversed(PERCENTS)):
+        percents = np.linspace(0, highest, 41).tolist()
         try:
             return list(zip(percents, trees_within(lower, upper, max_leaves, percents), strict=True))
         except TooManyTreesError:
@@ -194,10 +198,57 @@ def _words(part: Within) -> str:
     return f"{trees} ({partitions[0]})" if partitions else trees
 
 
-def _penalty_line(ranges: list[PenaltyRange]) -> str:
-    """Best number of leaves for each penalty, the largest penalty first."""
+def _penalty_line(ranges: list[PenaltyRange], most: int = 8) -> str:
+    """Best number of leaves for each penalty, the largest penalty first; of many ranges the first and the last."""
     parts = [f"{r.leaves} above {format(r.low, '.3g' if r.low < 1000 else ',.0f')}" for r in ranges[:-1]]
-    if len(parts) > MOST_RANGES:
-        parts = [*parts[: MOST_RANGES - 2], "..", parts[-1]]
+    if len(parts) > most:
+        parts = [*parts[: most - 2], "..", parts[-1]]
     last = f"otherwise {ranges[-1].leaves}" if parts else f"{ranges[-1].leaves} at any"
     return f"Best number of leaves at a penalty per leaf: {', '.join([*parts, last])}."
+
+
+class Curves:
+    """Curves of one data set, and the trees close to the optimum, as far as they have been computed.
+
+    Attributes
+    ----------
+    costs : dict of lists
+        "greedy" and "optimum".
+    near : NearOptimal, optional
+    """
+
+    def __init__(self) -> None:
+        self.costs: dict[str, list[float]] = {}
+        self.near: NearOptimal | None = None
+
+    def compute(self, setting: Setting, leaf_cost: LeafCost, is_exact: bool, seconds: float | None) -> str:
+        """Compute the curves, and with an exact tree the trees close to it; return why some are unknown, if so.
+
+        Parameters
+        ----------
+        setting : Setting
+        leaf_cost : LeafCost
+            Costs of the training rows at these settings.
+        is_exact : bool
+            Whether there is an exact tree.
+        seconds : float, optional
+            Time limit.
+        """
+        start = clock()
+        limits = setting.partitioner("tree").limits(leaf_cost.rows)
+        numbers = progress(range(1, limits.leaves + 1), limits.leaves, "greedy trees")
+        trees = [grow_greedily(leaf_cost, replace(limits, leaves=q)) for q in numbers]
+        self.costs["greedy"] = [tree_objective(leaf_cost, tree) for tree in trees]
+        with silence():  # the exact tree has issued them
+            lower, reason = enumerated_boxes(leaf_cost, limits, limits.depth, seconds, start, LOWER)
+            if lower is None:
+                return reason
+            optimum = best_costs(lower, limits.leaves).tolist()
+            self.costs["optimum"] = optimum + [optimum[-1]] * (limits.leaves - len(optimum))
+            if not is_exact:
+                return ""
+            upper, reason = enumerated_boxes(leaf_cost, limits, limits.depth, seconds, start, UPPER)
+        if upper is not None:
+            max_leaves = setting.max_leaves or 1 << limits.depth  # rows and patterns limit leaves anyway
+            self.near = near_optimal(lower, upper, max_leaves, leaf_cost.rows.patterns, trees[-1])
+        return reason

@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 
 from admiss.atomic_write import write_atomically
-from admiss.compare.chart_drawing import chart_figures
 from admiss.compare.comparison import Comparison
+from admiss.compare.drawings import chart_figures, leaf_count, tree_figures
 from admiss.compare.scores import SCORES
-from admiss.compare.setting import METHODS, description
-from admiss.compare.tree_drawing import EXACT_METHODS, leaf_count, tree_figures
+from admiss.compare.setting import EXACT_TREES, METHODS, description
 from admiss.versions import versions
 from admiss.web_page.markup import NOTHING, SHARED_STYLE, details, number, plain_table, scrolling, text
 
 FOLDER = Path(__file__).parent
 DIGITS = {"leaves": 0, "above_bound_percent": 2, "seconds": 2}
-# Significant digits of costs, decimals of scores.
+# Significant digits of costs, decimals of scores: as in the terminal.
 COST_DIGITS, SCORE_DIGITS = 6, 3
-# Lists with more entries, longer texts, and formulas of many terms (to a few) are folded.
-MOST_LEAVES, MOST_NOTES, LONG, MANY, FEW = 8, 8, 240, 20, 10
+# Lists with more entries are folded.
+MOST_OPEN = 8
 
 
 def write_page(comparisons: Sequence[Comparison], path: Path) -> None:
@@ -74,7 +73,7 @@ def _notes(notes: Sequence[str]) -> str:
     if not notes:
         return ""
     items = "".join(f"<li>{text(note)}</li>" for note in notes)
-    folded = "" if len(notes) > MOST_NOTES else " open"
+    folded = "" if len(notes) > MOST_OPEN else " open"
     return f"<details{folded}><summary>Notes on the data ({len(notes)})</summary><ul>{items}</ul></details>"
 
 
@@ -168,7 +167,7 @@ def _model(comparison: Comparison, method: str) -> str:
             f'<li><div class="holds"><strong>Leaf {q}</strong> {_folded([str(facts["holds"][q])])}</div>'
             f'<div class="soft">{numbers}</div><div class="formula">{formulas}</div></li>'
         )
-    is_open = model.partition_.n_leaves <= MOST_LEAVES and method in ("greedy", *EXACT_METHODS)
+    is_open = model.partition_.n_leaves <= MOST_OPEN and method in ("greedy", *EXACT_TREES)
     title = f"<strong>{text(method)}</strong>: {text(description(method))}, {leaf_count(model)}"
     more = details("Coefficients as a table", _coefficients(model))
     more += details("Model as text", f'<pre tabindex="0">{text(model.to_text())}</pre>')
@@ -182,8 +181,8 @@ def _formula(line: str) -> str:
 
 
 def _folded(parts: list[str]) -> str:
-    """Parts of a text; of many or very long ones the first, until all are shown."""
-    first = parts[:FEW] if len(parts) > MANY else [part[:LONG] for part in parts]
+    """Parts of a text; of more than 20 or very long ones the first, until all are shown."""
+    first = parts[:10] if len(parts) > 20 else [part[:240] for part in parts]
     shown, whole = ("".join(f'<span class="part">{text(part)}</span> ' for part in some) for some in (first, parts))
     if first == parts:
         return whole

@@ -3,21 +3,45 @@
 For each method: leaves, training cost, the bound proven for its class of partitions, the gap to the best bound known
 for that class, seconds, and scores in cross-validation and on test rows. References of scikit-learn have the scores, on
 the same folds and test rows.
+
+Methods without a proof are fitted and cross-validated first, then the references, then exact methods; the curves of
+costs against leaves with the trees close to the optimum follow, and proofs of certificates. Each of these steps has a
+share of the time. A step that takes longer is ended and reported as not finished; what was finished stays.
 """
 
+import time
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from admiss.compare.comparison import Comparison
+from admiss.compare.comparison import Comparison, best_bound, percent_above
+from admiss.compare.near_optimal import Curves
+from admiss.compare.references import reference, reference_names
 from admiss.compare.rows import ComparedRows
-from admiss.compare.run import Run
-from admiss.compare.scores import task_of
-from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
+from admiss.compare.scores import SCORES, fitted, fold_scores, predicted, scores_of, task_of
+from admiss.compare.setting import DEFAULT_METHODS, HEURISTICS, Methods, Setting
+from admiss.compare.time_budget import TimeBudget, TimeIsUpError, TimeLimit
 from admiss.datasets import make_interacting
 from admiss.estimator.notices import silence
-from admiss.terminal.progress import progress
+from admiss.terminal.progress import counter, progress
+from admiss.terminal.table import Table
+from admiss.verification.check import verify as prove_again
+from formulations.certificate import SolverError, clock
+from formulations.leaves.cost import LeafCost
+
+LATE, FAILED = "time limit", "failed"
+# A step is repeated if it gets this multiple of the seconds that it had, and folds are begun if they need less than
+# this multiple of theirs at the pace of the fit to all rows.
+PATIENCE = 1.5
+# Share of its time after which an exact method returns what it has found.
+STOPPED = 0.8
+
+Step = Callable[[float | None], None]
 
 
 def compare_partitions(
@@ -76,14 +100,7 @@ def compare_partitions(
     setting = replace(setting, loss=setting.loss_name)
     setting.check(methods)
     compile_kernels(setting, methods)
-    run, interrupted = Run(ComparedRows.of(X, y, X_test, y_test, setting), setting, methods, notes), False
-    try:
-        run.take_steps(title, verify)
-    except KeyboardInterrupt:  # report the methods that are done
-        interrupted = True
-        if not run.models:
-            raise
-    return run.comparison(title, interrupted)
+    return Run(ComparedRows.of(X, y, X_test, y_test, setting), setting, methods, notes).finish(title, verify)
 
 
 def compile_kernels(setting: Setting, methods: tuple[str, ...]) -> None:
@@ -97,3 +114,214 @@ def compile_kernels(setting: Setting, methods: tuple[str, ...]) -> None:
     with silence():
         for method in progress(wanted, len(wanted), "compiling"):
             small.estimator(method).fit(data.X_train, y)
+
+
+class Run:
+    """A comparison under way: what is finished so far."""
+
+    def __init__(self, data: ComparedRows, setting: Setting, methods: tuple[str, ...], notes: tuple[str, ...]) -> None:
+        self.data, self.setting, self.methods = data, setting, methods
+        self.references = list(reference_names(setting.task)) if setting.references else []
+        self.models: dict[str, Any] = {}
+        self.status: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
+        self.scores: dict[str, dict[str, float]] = {}
+        self.fold_scores: dict[str, dict[str, list[float]]] = {}
+        self.verified: dict[str, str] = {}
+        self.curves = Curves()
+        self.notes = [*notes, *data.notes()]
+        self.unfinished: list[tuple[str, str]] = []
+
+    def finish(self, title: str, verify: bool) -> Comparison:
+        """Take all steps; after an interrupt, what is finished by then."""
+        interrupted = False
+        try:
+            self.take_steps(title, verify)
+        except KeyboardInterrupt:
+            interrupted = True
+            if not self.models:
+                raise
+        return self.comparison(title, interrupted)
+
+    def take_steps(self, title: str, verify: bool) -> None:
+        """Take every step within its share of the time, and those that were ended once more with what is left."""
+        steps = self._steps(verify)
+        threads = 1 if self.data.X.size < 10**6 else None  # on fewer values, threads wait for each other
+        everything, ended = list(steps), dict[tuple[str, str], float]()
+        budget = TimeBudget(self.setting.time_limit, [weight for weight, _ in steps.values()])
+        for _ in range(2):
+            for index, (what, (weight, step)) in enumerate(steps.items(), start=1):
+                seconds = budget.share(weight)
+                would_end_again = seconds is not None and what in ended and seconds <= PATIENCE * ended[what]
+                if would_end_again:
+                    continue
+                ended.pop(what, None)
+                start, label = time.monotonic(), f"{title}: {' of '.join(what)}, step {index} of {len(steps)}"
+                try:
+                    with counter(label), threadpool_limits(threads), TimeLimit(seconds):
+                        step(seconds)
+                except TimeIsUpError:
+                    ended[what] = time.monotonic() - start
+            steps = {what: steps[what] for what in steps if what in ended}
+            budget.weight = sum(weight for weight, _ in steps.values())
+        self.unfinished = [what for what in everything if what in ended]
+
+    def _steps(self, verify: bool) -> dict[tuple[str, str], tuple[float, Step]]:
+        """Every step by its kind and method, with its weight: fits and exact methods weigh twice as much."""
+        steps: dict[tuple[str, str], tuple[float, Step]] = {}
+        heuristics = [method for method in self.methods if method in HEURISTICS]
+        for name in dict.fromkeys([*heuristics, *self.references, *self.methods]):
+            quick = name in HEURISTICS or name in self.references
+            weight = 1.0 if quick else 2.0
+            steps["fit", name] = 2 * weight, partial(self._fit, name)
+            if self.data.folds:
+                steps["cross-validation", name] = weight, partial(self._validate, name)
+        steps["costs", "all numbers of leaves"] = 2.0, self._compute_curves
+        for name in self.methods if verify else ():
+            steps["verification", name] = 1.0, partial(self._verify, name)
+        return steps
+
+    def _estimator(self, name: str, y: Any, seconds: float | None) -> Any:
+        """The estimator of a method, or of a reference for these targets."""
+        if name in self.references:
+            return reference(name, self.setting.task, y, self.setting.seed)
+        partitioner = self.setting.partitioner(name, None if seconds is None else STOPPED * seconds)
+        return self.setting.estimator(name).set_params(partitioner=partitioner.within(len(y)))
+
+    def _fit(self, name: str, seconds: float | None) -> None:
+        """Fit to all rows, and score on test rows; warnings become notes."""
+        start = clock()
+        try:
+            with warnings.catch_warnings(record=True) as issued:
+                warnings.simplefilter("always")
+                model = self._fitted_to_all(name, None if seconds is None else STOPPED * seconds)
+        except SolverError as error:
+            return self._fail(name, error)
+        except Exception as error:
+            if name not in self.references:  # it concerns the data or settings, and so all methods
+                raise
+            return self._fail(name, error)
+        took, status = clock() - start, "-" if name in self.references else model.certificate_.status
+        if name not in self.references:
+            sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
+            self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
+        scores = {}
+        if self.data.test is not None and status != "interrupted":
+            scores = self._scored(model, *self.data.test, "test")
+        self.scores[name], self.seconds[name], self.status[name], self.models[name] = scores, took, status, model
+        return _raise_if_unfinished(status)
+
+    def _fitted_to_all(self, name: str, seconds: float | None) -> Any:
+        """The model of all rows."""
+        if name in self.references:
+            return fitted(self._estimator(name, self.data.y, seconds), self.data.X, self.data.y)
+        return self.setting.estimator(name, seconds).fit(*self.data.given)
+
+    def _fail(self, name: str, error: Exception) -> None:
+        self.status[name] = FAILED
+        self.notes.append(f"{name} failed: {' '.join(str(error).split())}")
+
+    def _scored(self, model: Any, X: Any, y: Any, kind: str) -> dict[str, float]:
+        with silence():
+            found = scores_of(y, predicted(model, X, self.data.classes), self.data.classes)
+        return {f"{kind}_{name}": value for name, value in found.items()}
+
+    def _validate(self, name: str, seconds: float | None) -> None:
+        """Score the held-out predictions of all folds."""
+        if name not in self.models or self.status[name] == LATE:  # the folds would not do either
+            if self.status.get(name) != FAILED:
+                raise TimeIsUpError
+            return
+        if seconds is not None and self.seconds[name] * (len(self.data.folds) - 1) > PATIENCE * seconds:
+            raise TimeIsUpError
+        X, y, folds, classes = self.data.X, self.data.y, self.data.folds, self.data.classes
+        held_out = np.empty(len(y) if classes is None else (len(y), len(classes)))
+        start = time.perf_counter()
+        with silence():  # the fit to all rows has issued them
+            for done, (train, held) in enumerate(progress(folds, len(folds), f"cross-validation of {name}: folds")):
+                left = None if seconds is None else (seconds + start - time.perf_counter()) / (len(folds) - done)
+                try:
+                    model = fitted(self._estimator(name, y[train], left), X[train], y[train])
+                except Exception as error:
+                    if name not in self.references and not isinstance(error, SolverError):
+                        raise
+                    self.notes.append(f"Cross-validation of {name} failed: {' '.join(str(error).split())}")
+                    return
+                _raise_if_unfinished(getattr(getattr(model, "certificate_", None), "status", ""))
+                held_out[held] = predicted(model, X[held], classes)
+        scores = scores_of(y, held_out, classes)
+        self.scores[name] |= {f"cv_{score}": value for score, value in scores.items()}
+        self.fold_scores[name] = fold_scores(y, held_out, classes, [held for _, held in folds])
+
+    def _compute_curves(self, seconds: float | None) -> None:
+        """Costs against leaves, from any model, as the leaf costs are the same for all."""
+        model = next((self.models[method] for method in self.methods if method in self.models), None)
+        if model is None:
+            raise TimeIsUpError
+        exact = {"tree", "tree-mio"} & set(self.models)
+        left = None if seconds is None else STOPPED * seconds
+        _raise_if_unfinished(self.curves.compute(self.setting, self._leaf_cost(model), bool(exact), left))
+
+    def _leaf_cost(self, model: Any) -> LeafCost:
+        cost: LeafCost = model.leaf_cost(*self.data.given)
+        return cost
+
+    def _verify(self, name: str, seconds: float | None) -> None:
+        """Prove a certificate again on the training rows."""
+        if name not in self.models:
+            return
+        self.verified[name] = LATE
+        model = self.models[name]
+        proof = prove_again(model, *self.data.given)
+        bounded = np.isfinite(model.certificate_.bound)
+        self.verified[name] = "no" if not proof else "yes" if bounded else "cost only"
+        if not proof:
+            self.notes.append(f"{name} is not verified: {proof.reason}.")
+
+    def comparison(self, title: str, interrupted: bool) -> Comparison:
+        """Everything that is finished; methods that were not reached before an interrupt are left out."""
+        names = [n for n in (*self.methods, *self.references) if n in self.status or not interrupted]
+        own = {name: self.models[name] for name in self.methods if name in self.models}
+        columns: dict[str, list[Any]] = {"method": names}
+        columns["leaves"] = [float(own[n].n_leaves_) if n in own else np.nan for n in names]
+        columns["cost"] = [own[n].certificate_.objective if n in own else np.nan for n in names]
+        columns["bound"] = [own[n].certificate_.bound if n in own else np.nan for n in names]
+        best = [best_bound(n, own) if n in own else np.nan for n in names]
+        columns["above_bound_percent"] = [
+            percent_above(cost, bound) for cost, bound in zip(columns["cost"], best, strict=True)
+        ]
+        columns["status"] = [self.status.get(n, LATE) for n in names]
+        columns["seconds"] = [self.seconds.get(n, np.nan) for n in names]
+        for kind, is_known in (("cv", self.data.folds), ("test", self.data.test is not None)):
+            for score in SCORES[self.setting.task] if is_known else ():
+                column = f"{kind}_{score}"
+                columns[column] = [self.scores.get(n, {}).get(column, np.nan) for n in names]
+        if self.verified:
+            columns["verified"] = [self.verified.get(n, "-") for n in names]
+        if self.unfinished:
+            of_kind = {kind: [name for other, name in self.unfinished if other == kind] for kind, _ in self.unfinished}
+            parts = "; ".join(f"{kind} of {', '.join(ended)}" for kind, ended in of_kind.items())
+            self.notes.append(f"Not finished within the time limit of {self.setting.time_limit:g} s: {parts}.")
+        references = {name: self.models[name] for name in self.references if name in self.models}
+        return Comparison(
+            title,
+            self.setting,
+            own,
+            Table(**columns),
+            self.curves.costs,
+            interrupted,
+            self.curves.near,
+            references,
+            self.data.description(),
+            self.notes,
+            self.fold_scores,
+            self.data.overlap(),
+        )
+
+
+def _raise_if_unfinished(status: str) -> None:
+    """End a step whose computation was interrupted or ran out of time."""
+    if status == "interrupted":
+        raise KeyboardInterrupt
+    if status == LATE:
+        raise TimeIsUpError

@@ -18,9 +18,6 @@ from sklearn.preprocessing import StandardScaler
 # Penalties of the ridge, and inverse penalties of the logistic regression.
 PENALTIES = np.logspace(-3, 4, 15)
 INVERSE_PENALTIES = np.logspace(-4, 2, 7)
-INNER_FOLDS = 5
-# Steps of the logistic regression.
-MOST_STEPS = 1000
 # Name of each reference in the table, and in sentences.
 LINEAR = {
     "regression": ("mean + indicators + ridge", "mean imputation with indicators and ridge"),
@@ -45,14 +42,14 @@ def reference(name: str, task: str, y: Any, seed: int) -> Any:
         return make_pipeline(_ObservedColumns(), boosting)
     model: Any = RidgeCV(alphas=PENALTIES)
     if task == "classification":
-        folds = min(INNER_FOLDS, _rarest(y))
-        model = LogisticRegression(max_iter=MOST_STEPS)
+        folds = min(5, _rarest(y))
+        model = LogisticRegression(max_iter=1000)
         if folds > 1:
             model = LogisticRegressionCV(
                 Cs=INVERSE_PENALTIES,
                 cv=folds,
                 scoring="neg_log_loss",
-                max_iter=MOST_STEPS,
+                max_iter=1000,
                 l1_ratios=(0.0,),
                 use_legacy_attributes=False,
             )

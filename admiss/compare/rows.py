@@ -10,9 +10,6 @@ from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.validation import read_classes, read_features, read_regression_target
 from formulations.arrays import FloatArray
 
-# Classes beyond which they are not listed.
-MOST_CLASSES = 10
-
 
 @dataclass(frozen=True)
 class ComparedRows:
@@ -74,7 +71,7 @@ class ComparedRows:
             return words
         labels, counts = np.unique(self.y, return_counts=True)
         listed = ", ".join(f"{label} {count:,}" for label, count in zip(labels, counts, strict=True))
-        return f"{words}; classes: {listed}" if len(labels) <= MOST_CLASSES else f"{words}; {len(labels)} classes"
+        return f"{words}; classes: {listed}" if len(labels) <= 10 else f"{words}; {len(labels)} classes"
 
     def notes(self) -> list[str]:
         """A sentence about classes that are in few rows."""

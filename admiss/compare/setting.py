@@ -29,6 +29,8 @@ METHODS: dict[str, tuple[str, str]] = {
     "groups": ("groups", "arbitrary groups of patterns, column generation (squared loss)"),
 }
 DEFAULT_METHODS = ("none", "greedy", "tree")
+# Methods whose partitions are trees with a proof, the first one first.
+EXACT_TREES = ("tree", "tree-mio", "split-assign")
 # Methods without a proof, which take little time.
 HEURISTICS = ("none", "greedy")
 TASKS = ("regression", "classification")

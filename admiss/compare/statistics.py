@@ -7,16 +7,14 @@ out.
 """
 
 import time
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from admiss.compare.comparison import Comparison
-from admiss.compare.partitions import compile_kernels
+from admiss.compare.partitions import LATE, Run, compile_kernels
 from admiss.compare.references import LINEAR, PENALTIES
-from admiss.compare.run import LATE, STOPPED, Run
 from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
@@ -30,7 +28,6 @@ from admiss.partition.greedy import Greedy
 from admiss.statistics.row_statistics import RowStatistics, adopt_features
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray
-from formulations.certificate import clock
 from formulations.leaves.cost import LeafCost
 from formulations.losses import Squared
 
@@ -80,14 +77,7 @@ def compare_statistics(
     adopt_features(setting.estimator("none"), statistics)
     leaf_sums(statistics, [setting.partitioner(method) for method in methods], np.arange(statistics.n_folds))
     compile_kernels(setting, methods)
-    run, interrupted = _StatisticsRun(statistics, setting, methods, notes, settle), False
-    try:
-        run.take_steps(title, verify=False)
-    except KeyboardInterrupt:  # report the methods that are done
-        interrupted = True
-        if not run.models:
-            raise
-    return run.comparison(title, interrupted)
+    return _StatisticsRun(statistics, setting, methods, notes, settle).finish(title, verify=False)
 
 
 class _Summary:
@@ -128,24 +118,12 @@ class _StatisticsRun(Run):
         self.statistics, self.settle = statistics, settle
         self.references = [REFERENCE] if setting.references and data.folds else []
 
-    def _fit(self, name: str, seconds: float | None) -> None:
-        start = clock()
-        if name in self.references:
-            model = self._linear(self._ridge(np.arange(self.statistics.n_folds)))
-            self.status[name] = "-"
+    def _fitted_to_all(self, name: str, seconds: float | None) -> FiniteRegressor:
+        if name in self.references:  # one leaf
+            model: Any = FiniteRegressor(Greedy(max_leaves=1), ridge=self._ridge(np.arange(self.statistics.n_folds)))
         else:
-            model = self.setting.estimator(name, None if seconds is None else STOPPED * seconds)
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always")
-            model.fit_statistics(self.statistics, self.settle)
-        sentences = [f"{str(warning.message).rstrip('.')}." for warning in issued]
-        self.notes += [note for note in dict.fromkeys(sentences) if note not in self.notes]
-        self.scores[name], self.seconds[name], self.models[name] = {}, clock() - start, model
-        status = self.status.setdefault(name, model.certificate_.status)
-        if status == "interrupted":
-            raise KeyboardInterrupt
-        if status == LATE:
-            raise TimeIsUpError
+            model = self.setting.estimator(name, seconds)
+        return model.fit_statistics(self.statistics, self.settle)
 
     def _validate(self, name: str, seconds: float | None) -> None:
         if name not in self.models or self.status[name] == LATE:
@@ -190,10 +168,6 @@ class _StatisticsRun(Run):
         ridges = PENALTIES.tolist()
         losses = [self._losses(Greedy(max_leaves=1), ridges, REFERENCE, folds[folds != f], int(f)) for f in folds]
         return float(ridges[int(np.sum(losses, axis=0).argmin())])
-
-    def _linear(self, ridge: float) -> FiniteRegressor:
-        """The linear reference: one leaf."""
-        return FiniteRegressor(Greedy(max_leaves=1), ridge=ridge)
 
     def _leaf_cost(self, model: Any) -> LeafCost:
         sums = leaf_sums(self.statistics, [self.setting.partitioner("tree")], np.arange(self.statistics.n_folds))

@@ -18,11 +18,6 @@ from typing import Any, Self
 
 import numpy as np
 
-# Seconds until an exception that was swallowed is raised again.
-AGAIN = 0.1
-# Least share of a step.
-LEAST = 0.25
-
 
 class TimeIsUpError(BaseException):
     """A step has used its share of the time."""
@@ -51,7 +46,7 @@ class TimeBudget:
 
     def share(self, weight: float) -> float | None:
         """Seconds for the next step, None if time is unlimited."""
-        part = np.clip(weight / self.weight, LEAST, 1.0) if self.weight > 0 else 1.0
+        part = np.clip(weight / self.weight, 0.25, 1.0) if self.weight > 0 else 1.0
         self.weight -= weight
         left = self.left()
         return None if left is None else left * float(part)
@@ -111,7 +106,7 @@ class TimeLimit:
             self.is_up = True
             while not self.ended.is_set():
                 _thread.interrupt_main()
-                self.ended.wait(AGAIN)
+                self.ended.wait(0.1)  # then once more, if the exception was swallowed
 
     def _handle(self, number: int, frame: FrameType | None) -> Any:
         if not self.is_up:

@@ -21,8 +21,6 @@ with optional_import("Writing Parquet files", "files"):
     from pyarrow.csv import CSVWriter
 
 PREDICTION = "prediction"
-# Distinct patterns that are counted.
-MOST_PATTERNS = 2_000_000
 
 
 def predict_to_parquet(
@@ -123,8 +121,9 @@ def pattern_report(model: Any, source: Source) -> Table:
         rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").ravel()
         _, first, code = np.unique(rows, return_index=True, return_inverse=True)
         packed, counts = packed[first], np.bincount(code, counts).astype(np.int64)
-        if len(counts) > MOST_PATTERNS:
-            raise SourceError(f"The source has more than {MOST_PATTERNS:,} patterns: report on fewer features or rows.")
+        most = 2_000_000  # at 20 features, 6 MB of packed patterns and 320 MB of the matrix that is reported on
+        if len(counts) > most:
+            raise SourceError(f"The source has more than {most:,} patterns: report on fewer features or rows.")
     M = np.unpackbits(packed, axis=1, count=len(source.schema.names))
     X = np.where(M, np.nan, 0.0)
     return model.pattern_report(named_frame(X, source.schema.names), rows=counts)

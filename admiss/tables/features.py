@@ -35,7 +35,7 @@ from admiss.tables.notes import Notes
 from admiss.tables.parsing import day_name
 from formulations.arrays import FloatArray
 
-# As many 0/1 columns as a reader can take in; see the table above.
+# Values of a text that become columns, see the table above; a convention, not measured.
 MOST_LEVELS = 10
 # Values that are all different by chance on fewer rows.
 ID_ROWS = 20

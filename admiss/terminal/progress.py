@@ -23,8 +23,8 @@ Message = Callable[[], str]
 PAUSE = 0.2
 # Seconds after which a command shows what it is doing.
 SILENCE = 2.0
-# Seconds between two plain lines of a command: at first, the factor by which they grow, and at most.
-LINE_PAUSE, LINE_GROWTH, LONGEST_LINE_PAUSE = 10.0, 1.5, 60.0
+# Seconds between two plain lines of a command at first, and the factor by which they grow, up to a minute.
+LINE_PAUSE, LINE_GROWTH = 10.0, 1.5
 
 
 def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
@@ -221,6 +221,6 @@ def _watch(messages: list[list[Message]], ended: threading.Event) -> None:
             if not sys.stderr.isatty():
                 if now > due:
                     print(text, file=sys.stderr, flush=True)
-                    due, pause = now + pause, min(pause * LINE_GROWTH, LONGEST_LINE_PAUSE)
+                    due, pause = now + pause, min(pause * LINE_GROWTH, 60.0)
             elif now - max(start, _terminal.time) > SILENCE:
                 _terminal.rewrite(text)

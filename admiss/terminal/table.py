@@ -12,11 +12,6 @@ from typing import Any
 
 import numpy as np
 
-# Largest number of printed rows; of a longer table the first and the last ones.
-PRINTED_ROWS = 100
-# Largest number of printed characters of a cell.
-PRINTED_WIDTH = 60
-
 
 class Table(dict[str, Any]):
     """Columns of equal length by name, printed as aligned text.
@@ -50,14 +45,14 @@ class Table(dict[str, Any]):
     def _numeric(self) -> set[str]:
         return {name for name, values in self.items() if values.dtype.kind in "fiu"}
 
-    def _cells(self) -> dict[str, list[str]]:
-        """The text of each cell, of a long table that of the first and the last rows."""
-        columns, half = {}, PRINTED_ROWS // 2
+    def _cells(self, most_rows: int = 100, longest: int = 60) -> dict[str, list[str]]:
+        """The text of each cell, abridged; of a long table that of the first and the last rows."""
+        columns, half = {}, most_rows // 2
         for name, values in self.items():
-            long = len(values) > PRINTED_ROWS
+            long = len(values) > most_rows
             shown = [*values[:half], *values[-half:]] if long else values
             cells = [f"{value:.6g}" if values.dtype.kind == "f" else str(value) for value in shown]
-            cells = [cell if len(cell) <= PRINTED_WIDTH else cell[: PRINTED_WIDTH - 3] + " .." for cell in cells]
+            cells = [cell if len(cell) <= longest else cell[: longest - 3] + " .." for cell in cells]
             columns[name] = [*cells[:half], "..", *cells[half:]] if long else cells
         return columns
 

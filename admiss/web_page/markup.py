@@ -11,10 +11,6 @@ from typing import Any
 # Style sheet of all pages, which their own follow.
 SHARED_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 NOTHING = "-"
-# Longer text may be broken; a table of more rows scrolls.
-LONG_TEXT, MOST_ROWS = 30, 30
-# Characters of two lines of a paragraph, and the end of a sentence.
-TWO_LINES = 190
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9'(])")
 
 
@@ -33,6 +29,21 @@ def text(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return escape(str(value))
+
+
+def element(name: str, content: str = "", **attributes: object) -> str:
+    """An element of SVG around markup; ``kind`` is its class, and lengths have one decimal.
+
+    Examples
+    --------
+    >>> element("rect", kind="bar", x=1.25, width=10), element("text", text("<"), text_anchor="end")
+    ('<rect class="bar" x="1.2" width="10"/>', '<text text-anchor="end">&lt;</text>')
+    """
+    start = name
+    for key, value in attributes.items():
+        words = str(round(value, 1) if isinstance(value, float) else value)
+        start += f' {"class" if key == "kind" else key.replace("_", "-")}="{escape(words)}"'
+    return f"<{start}>{content}</{name}>" if content else f"<{start}/>"
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -58,7 +69,7 @@ def plain_table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any
         cells = (f"<td{kind}>{text(value)}</td>" for value, kind in zip(row[1:], kinds[1:], strict=True))
         body += f'<tr><th scope="row"{kinds[0]}>{text(row[0])}</th>{"".join(cells)}</tr>'
     table = f"<table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return scrolling(caption, table, "wide tall" if len(rows) > MOST_ROWS else "wide")
+    return scrolling(caption, table, "wide tall" if len(rows) > 30 else "wide")
 
 
 def scrolling(label: str, content: str, kind: str = "wide") -> str:
@@ -72,8 +83,8 @@ def details(title: str, content: str, kind: str = "") -> str:
     return f"<details{named}><summary>{text(title)}</summary>{content}</details>"
 
 
-def two_lines(words: str) -> tuple[str, str]:
-    """Split a text after the last sentence that ends within two lines.
+def two_lines(words: str, most: int = 190) -> tuple[str, str]:
+    """Split a text after the last sentence that ends within two lines, of so many characters at most.
 
     Examples
     --------
@@ -83,9 +94,9 @@ def two_lines(words: str) -> tuple[str, str]:
     >>> len(shown), len(folded)
     (179, 311)
     """
-    if len(words) <= TWO_LINES:
+    if len(words) <= most:
         return words, ""
-    ends = [found.end() for found in SENTENCE.finditer(words) if found.start() < TWO_LINES]
+    ends = [found.end() for found in SENTENCE.finditer(words) if found.start() < most]
     end = ends[-1] if ends else 0
     return words[:end].rstrip(), words[end:].rstrip()
 
@@ -102,4 +113,4 @@ def _kind(values: Sequence[Any]) -> str:
     texts = [value.lstrip("+-.< ") for value in values if isinstance(value, str)]
     if not any(value and not value[0].isdigit() for value in texts):
         return ""
-    return ' class="text long"' if max(map(len, texts)) > LONG_TEXT else ' class="text"'
+    return ' class="text long"' if max(map(len, texts)) > 30 else ' class="text"'

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from admiss.compare.comparison import Comparison
+from admiss.compare.drawings import name_lines
 from admiss.compare.page import write_page
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import Setting
-from admiss.compare.tree_drawing import name_lines
 from admiss.datasets import make_interacting
 from admiss.terminal.table import Table
 from admiss.versions import versions

@@ -195,7 +195,7 @@ def test_a_reference_that_fails_is_a_row(monkeypatch):
         def fit(self, X, y):
             raise ArithmeticError("no\nluck")
 
-    monkeypatch.setattr("admiss.compare.run.reference", lambda *arguments: Broken())
+    monkeypatch.setattr("admiss.compare.partitions.reference", lambda *arguments: Broken())
     compared = compare_partitions(DATA.X_train, DATA.y_train, methods=("none",), setting=FAST)
     assert compared.table["status"].tolist() == ["heuristic", "failed", "failed"]
     assert "HistGradientBoosting failed: no luck" in compared.notes
@@ -246,7 +246,7 @@ def test_the_time_limit_covers_everything(limit):
 
 
 def test_a_fold_out_of_time_leaves_no_score(monkeypatch):
-    import admiss.compare.run as run
+    import admiss.compare.partitions as run
 
     def slow(self, name, y, seconds):
         work(10)
@@ -260,7 +260,7 @@ def test_a_fold_out_of_time_leaves_no_score(monkeypatch):
 
 
 def test_a_step_is_taken_again_with_the_time_that_is_left(monkeypatch):
-    import admiss.compare.run as run
+    import admiss.compare.partitions as run
 
     calls, estimator = [], run.Run._estimator
 
