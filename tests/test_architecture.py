@@ -90,6 +90,17 @@ def test_layers_import_downwards() -> None:
     assert not upward, "\n".join(upward)
 
 
+def test_the_core_knows_nothing_of_studies() -> None:
+    """Only commands use them, and comparisons use their intervals."""
+    allowed = ("admiss.study.", "admiss.cli.", "admiss.compare.", "experiments.")
+    users = [
+        f"{importer} imports {target}"
+        for importer, target in edges()
+        if f"{target}.".startswith("admiss.study.") and not f"{importer}.".startswith(allowed)
+    ]
+    assert not users, "\n".join(users)
+
+
 def test_formulations_know_nothing_of_scikit_learn() -> None:
     users = [path.name for path in ROOT.joinpath("formulations").rglob("*.py") if "sklearn" in path.read_text()]
     assert users == []
