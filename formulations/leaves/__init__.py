@@ -6,9 +6,9 @@ Read ``cost`` first (the cost of a leaf and its interval), then ``squared``, ``l
 loops in ``tiles``, that of single leaves at twice the precision in ``double_double``. :func:`leaf_cost_of` selects the
 cost for a loss.
 
-Without the rows, ``summed`` has the costs from sums: ``set_costs`` from those over sets of missing features
-(``set_sums``, with its loops in ``set_kernel`` and ``row_products``, and ``set_moments``), ``pattern_costs`` from those
-of each pattern.
+Without the rows, ``pseudo_rows`` has the costs from a few weighted rows of each pattern, and ``summed`` those from sums:
+``set_costs`` from those over sets of missing features (``set_sums``, with its loops in ``set_kernel`` and
+``row_products``, and ``set_moments``).
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows

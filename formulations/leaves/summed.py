@@ -10,8 +10,7 @@ with a lower limit. Both ends are computed in pairs of doubles. Leaf features th
 collinear make the interval wide; it is settled by the rows of the leaf, if they can be read again: its matrix is then
 one of pairs of doubles, as in memory.
 
-Two kinds of sums serve: those over sets of missing features, for trees (:mod:`formulations.leaves.set_costs`), and a
-Gram matrix for every pattern, for any partition (:mod:`formulations.leaves.pattern_costs`).
+The sums are those over sets of missing features, for trees (:mod:`formulations.leaves.set_costs`).
 """
 
 from abc import abstractmethod
@@ -22,7 +21,7 @@ import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
-from formulations.leaves.cholesky import share_of_error
+from formulations.leaves.cholesky import U, share_of_error
 from formulations.leaves.cost import LeafCost, LeafModel, PatternTotals
 from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost, powers_of_two
 from formulations.losses import Squared
@@ -100,13 +99,10 @@ class SummedLeafCost(SquaredLeafCost):
             G, steps = np.zeros((2, self.length)), 0
             G[0] = matrix[np.tril_indices(self.size)]
             ridge = self._ridge(matrix[0, 0])
-            v = self._estimated(matrix, members)
-            t = np.abs(v) * np.sqrt(error)
-            t = np.maximum(t, LEAST_SHARE * t.sum() / self.size)
-            slack = t.sum() / t * error if t.any() else error
+            slack = slack_of(error, self._estimated(matrix, members))
             if self.ridge_scale == "sample":  # the weight of the leaf has an error too
                 slack = slack + self.scaled_ridge * error[0]
-        return G.copy(), ridge, self.size * (steps + 4 * self.size + 32) * double_double.UNIT, slack
+        return G.copy(), ridge, self.size * (steps + 4 * self.size + 32) * double_double.UNIT, slack * (1.0 + 16 * U)
 
     def _ridge(self, weight: float) -> FloatArray:
         """Ridges of a leaf of this weight."""
@@ -137,6 +133,13 @@ class SummedLeafCost(SquaredLeafCost):
 
     def _depends(self, members: IntArray, L: FloatArray, column: int, used: BoolArray) -> bool:
         return False  # shown by rows only
+
+
+def slack_of(D: FloatArray, v: FloatArray) -> FloatArray:
+    """s_i of the module, with t at estimated weights v and a lower limit."""
+    t = np.abs(v) * np.sqrt(D)
+    t = np.maximum(t, LEAST_SHARE * t.sum() / len(t))
+    return np.asarray(t.sum() / t * D) if t.any() else D
 
 
 def _weights(C: FloatArray, c: FloatArray, r: FloatArray) -> FloatArray:
