@@ -17,8 +17,7 @@ from formulations.arrays import BoolArray
 from formulations.leaves.box_costs import BoxCosts
 from formulations.trees.dynamic_program import Tree, best_costs, tree_cost
 from formulations.trees.leaf_penalty import PenaltyRange, penalty_ranges
-from formulations.trees.near_optimal import Bracket, trees_better, trees_within
-from formulations.trees.near_partitions import partitions_within
+from formulations.trees.near_optimal import Bracket, partitions_within, trees_better, trees_within
 from formulations.trees.rounded_costs import TooManyTreesError
 
 PERCENTS = (1, 2, 5)

@@ -38,10 +38,9 @@ from admiss.estimator.validation import (
 from admiss.finite.base import FiniteModel, leaf_scores
 from admiss.finite.leaf_features import LeafFeatures
 from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
-from admiss.partition.base import Partitioner
+from admiss.partition.base import Partition, Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.optimal_tree import OptimalTree
-from admiss.partition.partition import Partition
 from admiss.patterns import PatternTable
 from admiss.statistics.feature_sums import FeatureSummary
 from admiss.statistics.missing_sets import MissingSets
@@ -58,10 +57,9 @@ from formulations.arrays import FloatArray, IntArray
 from formulations.leaves import double_double
 from formulations.leaves.cost import LeafModel, PatternTotals
 from formulations.leaves.pseudo_rows import PseudoRowsCost, RowError
-from formulations.leaves.set_costs import SetSumsCost
+from formulations.leaves.set_costs import SetSumsCost, Settled
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.leaves.summed import Settled
-from formulations.trees.proven_tree import tolerance_of
+from formulations.trees.dynamic_program import tolerance_of
 
 # Targets of -1 and 1 are classes: a mean square within this of 1 with no larger value.
 SIGNS = 1e-9

@@ -12,9 +12,9 @@ replace. With e, l_i and h_i given,
     min over v of   P(v) + ridge - F^2 / t - H^2 / (1 - t),
 
 a cost whose matrix is off by D_i = (e N_i + sqrt(W) l_i)^2 / t + W h_i^2 / (1 - t) as in
-:mod:`formulations.leaves.summed`. The best t is F / sqrt(P) at the minimiser; it is taken at the weights of the leaf's
-model. The error enters by its ratio to the residual: columns that are collinear to 1e-8 lose 8 digits of the cost,
-where sums of products lose all 16.
+:mod:`formulations.leaves.set_costs`. The best t is F / sqrt(P) at the minimiser; it is taken at the weights of the
+leaf's model. The error enters by its ratio to the residual: columns that are collinear to 1e-8 lose 8 digits of the
+cost, where sums of products lose all 16.
 
 *Upper end.* The value of a model is at most (sqrt(P) + F)^2 + H^2.
 
@@ -36,8 +36,8 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.cholesky import U
 from formulations.leaves.cost import LeafModel, PatternTotals
+from formulations.leaves.set_costs import slack_of
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.leaves.summed import slack_of
 
 
 class RowError(NamedTuple):

@@ -34,9 +34,9 @@ import scipy.linalg
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
+from formulations.leaves.box_grams import all_sums
 from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
-from formulations.leaves.subset_sums import all_sums
 from formulations.losses import Squared
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
@@ -162,7 +162,7 @@ class SquaredLeafCost(LeafCost):
         return np.concatenate([[True], ~self.constant(members), [True]])
 
     def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
-        """A(U) of :mod:`formulations.leaves.subset_sums` for all |U| < depth, at least."""
+        """A(U) of :mod:`formulations.leaves.box_grams` for all |U| < depth, at least."""
         A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
         n_patterns = len(self.rows.patterns)
         A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.n_rows)
