@@ -116,6 +116,8 @@ class PatternFactors:
 
     def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
+        if not len(rows):
+            return
         table = PatternTable.of(np.isnan(rows.X))
         most = int(rows.fold.max(initial=0)) + 1
         group = table.codes * most + rows.fold

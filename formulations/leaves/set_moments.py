@@ -28,11 +28,11 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.box_grams import binomials, next_subset, with_element
+from formulations.leaves.cholesky import U
 from formulations.leaves.set_sums import SetSums, count_sets, set_offsets
 
 # Roundings of the maps applied to sums: origins, centres, and differences of sets.
 MAPS = 64
-U = 2.0**-53
 # Sets whose moments are computed at once.
 AT_ONCE = 256
 # A box as pairs (feature, whether it is missing).

@@ -35,7 +35,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
 from formulations.leaves.box_grams import all_sums
-from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
+from formulations.leaves.cholesky import ESTIMATE, LOWER, U, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Squared
 
@@ -49,8 +49,7 @@ WELL_CONDITIONED = 1e-6
 MOST_GRAMS = 5 * 10**8
 # Bytes of Gram matrices that are added at once.
 ADDED = 10**7
-# Rounding unit of doubles, and widths of an interval that are negligible: relative to the cost, and to y'y.
-U = 2.0**-53
+# Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # Relative width of an interval from Gram matrices that need not be computed more precisely.
 CLOSE = 1e-11

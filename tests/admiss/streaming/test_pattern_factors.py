@@ -90,3 +90,12 @@ def test_without_patterns_there_are_no_pseudo_rows() -> None:
     X, y, s = table(50)
     with pytest.raises(ValueError, match="patterns=True"):
         RowStatistics.of(X, y, s, adaptivity=[], tree_depth=None).pseudo_rows()
+
+
+def test_a_block_without_weight_adds_nothing() -> None:
+    X, y, _ = table(100)
+    statistics = RowStatistics.of(X, y, adaptivity=[], tree_depth=None, patterns=True)
+    before = statistics.pseudo_rows()
+    after = statistics.update(X, y, np.zeros(100)).pseudo_rows()
+    np.testing.assert_array_equal(before.X, after.X)
+    np.testing.assert_array_equal(before.count, after.count)
