@@ -19,10 +19,8 @@ from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
-from admiss.finite.from_statistics import leaf_sums
+from admiss.finite.from_statistics import Chunks, fold_losses, leaf_sums
 from admiss.finite.search import FiniteGrid
-from admiss.finite.statistics_fit import Chunks
-from admiss.finite.statistics_search import fold_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.statistics.row_statistics import RowStatistics, adopt_features

@@ -20,7 +20,7 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.finite.base import FiniteModel
-from admiss.finite.statistics_fit import StatisticsFit
+from admiss.finite.from_statistics import StatisticsFit
 from admiss.partition.base import Partitioner
 from formulations.arrays import FloatArray
 from formulations.losses import Loss

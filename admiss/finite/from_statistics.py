@@ -1,45 +1,81 @@
-"""Finite models from row statistics: leaf costs, held-out losses, and the settlement of doubtful leaves.
+"""Finite models from row statistics: the fit, held-out losses of a grid, and one more pass over rows if it is needed.
 
-Rows of leaf features and target are linear in e = (1, x, m, y), with x and y around the origins of the statistics:
+Two kinds of statistics serve.
+
+*Patterns.* The pseudo-rows of each pattern (:mod:`admiss.statistics.pattern_factors`) take the place of the rows, for
+any partition.
+
+*Sets of missing features*, for trees of any number of patterns. Rows of leaf features and target are linear in
+e = (1, x, m, y), with x and y around the origins of the statistics:
 
     (1, a, y) = C e,     a_j = x_j + (o_j - c_j) (1 - m_j),    or  m_j
 
-The moments of e over a leaf come from sums over sets of missing features (trees), or from those of its patterns (any
-partition, if the statistics hold them). The held-out loss of a leaf with intercept b and weights w is t'M t, with
-t = C'(-b, -w, 1) and M the moments of e over the held-out rows of the leaf. Predictions are not truncated in it.
+The held-out loss of a leaf with intercept b and weights w is t'M t, with t = C'(-b, -w, 1) and M the moments of e over
+the held-out rows of the leaf. Leaves that are too ill-conditioned for sums are settled by one more pass over the rows.
+
+Every fold has its own means, scales, leaf costs and partitions, from the statistics of the other folds. Held-out losses
+are those of predictions that are not truncated. Losses of rows are not known; the rule of one standard error takes the
+error from the means of the folds.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed
 
+from admiss.estimator.notices import warn, warn_never_observed
+from admiss.estimator.scaling import power_of_two
+from admiss.estimator.validation import (
+    feature_names,
+    read_features,
+    read_regression_target,
+    read_weights,
+    unchanged_on_error,
+)
+from admiss.finite.base import FiniteModel, leaf_scores
 from admiss.finite.leaf_features import LeafFeatures
-from admiss.partition.base import Partitioner
+from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
+from admiss.partition.base import Partition, Partitioner
 from admiss.partition.greedy import Greedy
 from admiss.partition.optimal_tree import OptimalTree
-from admiss.partition.partition import Partition
+from admiss.patterns import PatternTable
 from admiss.statistics.feature_sums import FeatureSummary
 from admiss.statistics.missing_sets import MissingSets
-from admiss.statistics.pattern_grams import PatternGrams, squared
-from admiss.statistics.row_statistics import MISSING_SETS, PATTERN_GRAMS, RowStatistics
+from admiss.statistics.pattern_factors import ROUNDING, relative_error
+from admiss.statistics.row_statistics import (
+    MISSING_SETS,
+    PATTERN_FACTORS,
+    RowStatistics,
+    adopt_features,
+    require_squared,
+)
+from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray, IntArray
+from formulations.leaves import double_double
 from formulations.leaves.cost import LeafModel, PatternTotals
-from formulations.leaves.pattern_costs import PatternGramsCost
-from formulations.leaves.set_costs import SetSumsCost
-from formulations.leaves.summed import SummedLeafCost
+from formulations.leaves.pseudo_rows import PseudoRowsCost, RowError
+from formulations.leaves.set_costs import SetSumsCost, Settled
+from formulations.leaves.squared import SquaredLeafCost
+from formulations.trees.dynamic_program import tolerance_of
 
 # Targets of -1 and 1 are classes: a mean square within this of 1 with no larger value.
 SIGNS = 1e-9
-# Patterns whose moments are expanded at once.
-AT_ONCE = 256
+# Passes over the rows after which leaves keep their intervals.
+MOST_PASSES = 20
+
+Chunks = Iterable[tuple[Any, ...]]
+# Loss of the models of the leaves of a partition.
+Loss = Callable[[Partition, list[LeafModel]], float]
 
 
 class LeafSums(ABC):
-    """Moments of e over leaves, for the rows of some folds."""
+    """What is known of the rows of some folds."""
 
-    def __init__(self, statistics: RowStatistics, folds: IntArray, origin: FloatArray) -> None:
-        self.statistics, self.folds, self.origin = statistics, folds, origin
+    def __init__(self, statistics: RowStatistics, folds: IntArray) -> None:
+        self.statistics, self.folds = statistics, folds
 
     @property
     def summary(self) -> FeatureSummary:
@@ -54,25 +90,6 @@ class LeafSums(ABC):
         missable = found.n_observed < found.n_rows
         return LeafFeatures.of_moments(missable, observed, moments, leaf_model, center, scale)
 
-    def columns(self, features: LeafFeatures) -> tuple[FloatArray, FloatArray]:
-        """C of the module for (1, a, y) minus a shift, with leaf features in units of the solvers; and the shift.
-
-        y, and features that are never missing, are shifted by their means, which intercepts absorb.
-        """
-        d, j, i = len(features.missable), features.observed, features.indicators
-        C, mean = np.zeros((2 + len(j) + len(i), 2 * d + 2)), self.summary.mean
-        C[0, 0] = C[-1, -1] = 1.0
-        at, unit, missable = 1 + np.arange(len(j)), features.unit[j], features.missable[j]
-        middle = np.where(missable, features.centre[j], mean[j])
-        C[at, 0], C[at, 1 + j] = (self.origin[j] - middle) / unit, 1.0 / unit
-        # a missing value is 0 after centring, or the mean if it was never missing in training: then 0 after the shift
-        C[at, 1 + d + j] = -C[at, 0]
-        C[1 + len(j) + np.arange(len(i)), 1 + d + i] = 1.0
-        C[-1, 0] = self.origin[-1] - mean[-1]
-        shift = np.zeros(len(C))
-        shift[at], shift[-1] = (middle - features.centre[j]) / unit, mean[-1]
-        return C, shift
-
     @property
     def rarest_class(self) -> int | None:
         """Rows of the rarer of two classes, if the targets are -1 and 1; weights count as equal."""
@@ -83,21 +100,84 @@ class LeafSums(ABC):
         return round(found.n_rows * (1.0 - abs(mean)) / 2.0)
 
     @abstractmethod
-    def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SummedLeafCost:
+    def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SquaredLeafCost:
         """Costs of leaves."""
 
     @abstractmethod
-    def of_leaves(self, partition: Partition, features: LeafFeatures) -> FloatArray:
-        """Moments of e over the rows of every leaf."""
+    def loss(self, features: LeafFeatures) -> Loss:
+        """The squared loss of models of these leaf features on the rows."""
+
+
+class PatternLeafRows(LeafSums):
+    """Any partition, from the pseudo-rows of each pattern."""
+
+    def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> PseudoRowsCost:
+        found = self.summary
+        origin = np.append(features.centre, 0.0)
+        pseudo = self.statistics.pseudo_rows(self.folds, origin)
+        if not pseudo.is_exact.all():  # else they are the rows
+            origin[-1] = found.mean[-1]
+            pseudo = self.statistics.pseudo_rows(self.folds, origin)
+        centred = replace(features, centre=np.zeros(len(features.centre)))
+        rows = centred.pattern_rows(pseudo.X, pseudo.y, pseudo.sample_weight)
+        codes = PatternTable.of(features.split(pseudo.X)[1]).codes
+        counts = np.rint(np.bincount(codes, pseudo.count)).astype(np.int64)
+        totals = PatternTotals(
+            *(rows.patterns, rows.start, rows.A, rows.y, rows.s, rows.ridge_weights),
+            totals=(counts, rows.weights),
+            rarest=self.rarest_class,
+        )
+        unit = np.concatenate([[1.0], features.column_unit, [1.0]])
+        sizes, lost = (
+            np.concatenate([[of_one], size[features.observed], np.full(len(features.indicators), of_one), size[-1:]])
+            for of_one, size in ((1.0, found.size + np.abs(origin)), (0.0, pseudo.lost))
+        )
+        error = RowError(
+            rounding=ROUNDING,
+            of_sums=np.sqrt(relative_error(found.n_rows, len(features.observed))) * sizes / unit,
+            lost=lost / unit,
+            is_exact=np.bincount(codes, ~pseudo.is_exact) == 0,
+        )
+        return PseudoRowsCost(totals, error, float(origin[-1]), ridge, ridge_scale)
+
+    def loss(self, features: LeafFeatures) -> Loss:
+        pseudo = self.statistics.pseudo_rows(self.folds)
+        filled, M = features.split(pseudo.X)
+        A = features.columns(filled, M) / features.column_unit
+
+        def of_models(partition: Partition, models: list[LeafModel]) -> float:
+            intercepts, weights = (np.array(part) for part in zip(*(model[:2] for model in models), strict=True))
+            scores = leaf_scores(intercepts, weights, partition.assign(M), A)[:, 0]
+            return float(pseudo.sample_weight @ (pseudo.y - scores) ** 2)
+
+        return of_models
 
 
 class SetLeafSums(LeafSums):
     """Trees, from sums over sets of missing features."""
 
     def __init__(self, statistics: RowStatistics, folds: IntArray, part: MissingSets) -> None:
-        super().__init__(statistics, folds, part.origin)
-        self.moments = part.moments(folds)
-        self._boxes: dict[tuple[tuple[int, bool], ...], FloatArray] = {}
+        super().__init__(statistics, folds)
+        self.origin, self.moments = part.origin, part.moments(folds)
+
+    def columns(self, features: LeafFeatures) -> tuple[FloatArray, FloatArray]:
+        """C of the module for (1, a, y) minus a shift, with leaf features in units of the solvers; and the shift.
+
+        y, and features that were never missing in training, are shifted by their means, which intercepts absorb.
+        """
+        d, j, i = len(features.missable), features.observed, features.indicators
+        C, level = np.zeros((2 + len(j) + len(i), 2 * d + 2)), self.summary.mean[-1]
+        C[0, 0] = C[-1, -1] = 1.0
+        at, unit, missable = 1 + np.arange(len(j)), features.unit[j], features.missable[j]
+        middle = np.where(missable, features.centre[j], features.mean[j])
+        C[at, 0], C[at, 1 + j] = (self.origin[j] - middle) / unit, 1.0 / unit
+        # a missing value is 0 after centring, or the mean if it was never missing in training: then 0 after the shift
+        C[at, 1 + d + j] = -C[at, 0]
+        C[1 + len(j) + np.arange(len(i)), 1 + d + i] = 1.0
+        C[-1, 0] = self.origin[-1] - level
+        shift = np.zeros(len(C))
+        shift[at], shift[-1] = (middle - features.centre[j]) / unit, level
+        return C, shift
 
     def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SetSumsCost:
         sources = np.append(features.observed, len(features.missable) + features.indicators)
@@ -105,68 +185,35 @@ class SetLeafSums(LeafSums):
         weights = features.ridge_weights
         return SetSumsCost(self.moments, C, shift, sources, weights, ridge, ridge_scale, self.rarest_class)
 
-    def of_leaves(self, partition: Partition, features: LeafFeatures) -> FloatArray:
-        d = len(features.missable)
-        for box in partition.boxes or []:
-            if tuple(box) not in self._boxes:
-                self._boxes[tuple(box)] = self.moments.box(box, np.eye(2 * d + 2))[0]
-        return np.array([self._boxes[tuple(box)] for box in partition.boxes or []])
+    def loss(self, features: LeafFeatures) -> Loss:
+        C, shift = self.columns(features)
+        everything = np.eye(2 * len(features.missable) + 2)
+        boxes: dict[tuple[tuple[int, bool], ...], FloatArray] = {}
 
+        def of_models(partition: Partition, models: list[LeafModel]) -> float:
+            total = 0.0
+            for box, model in zip(partition.boxes or [], models, strict=True):
+                key = tuple(box)
+                if key not in boxes:
+                    boxes[key] = self.moments.box(box, everything)[0]
+                w = model.weights[0]
+                b = model.intercept[0] + w @ shift[1:-1] - shift[-1]
+                t = np.concatenate([[-b], -w, [1.0]]) @ C
+                total += float(t @ boxes[key] @ t)
+            return max(0.0, total)
 
-class PatternLeafSums(LeafSums):
-    """Any partition, from the moments of each pattern."""
-
-    def __init__(self, statistics: RowStatistics, folds: IntArray, part: PatternGrams) -> None:
-        super().__init__(statistics, folds, part.origin)
-        counts = part.counts[:, folds].sum(axis=1)
-        held = counts > 0
-        self.patterns, self.counts = part.patterns[held], counts[held]
-        self.moments = squared(part.grams[held][:, folds].sum(axis=1))
-        self.moved, self.error = part.moved, part.error
-
-    def _expanded(self, part: slice) -> FloatArray:
-        """Moments of e of some patterns."""
-        patterns = self.patterns[part]
-        d = patterns.shape[1]
-        B = np.zeros((len(patterns), 2 * d + 2, d + 2))
-        B[:, : d + 1, : d + 1] = np.eye(d + 1)
-        B[:, 1 + d : -1, 0] = patterns
-        B[:, -1, -1] = 1.0
-        return np.asarray(B @ self.moments[part] @ B.swapaxes(1, 2))
-
-    def _parts(self) -> Iterator[slice]:
-        for begin in range(0, len(self.patterns), AT_ONCE):
-            yield slice(begin, begin + AT_ONCE)
-
-    def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> PatternGramsCost:
-        (C, shift), d = self.columns(features), self.patterns.shape[1]
-        low = np.tril_indices(len(C))
-        grams = np.concatenate([(C @ self._expanded(part) @ C.T)[:, low[0], low[1]] for part in self._parts()])
-        far = np.abs(C[:, 1 : 1 + d]) @ self.moved[:-1] + np.abs(C[:, 0])
-        far[0], far[-1] = 0.0, self.moved[-1] + abs(C[-1, 0])
-        M = features.split(np.where(self.patterns, np.nan, 0.0))[1]
-        rows = PatternTotals.of_totals(M, self.counts, self.moments[:, 0, 0], features.ridge_weights, self.rarest_class)
-        indicators = np.arange(len(C) - 2) >= len(features.observed)
-        return PatternGramsCost(rows, grams, shift, indicators, far, self.error, ridge, ridge_scale)
-
-    def of_leaves(self, partition: Partition, features: LeafFeatures) -> FloatArray:
-        d = self.patterns.shape[1]
-        leaves = partition.assign(features.split(np.where(self.patterns, np.nan, 0.0))[1])
-        total = np.zeros((partition.n_leaves, 2 * d + 2, 2 * d + 2))
-        for part in self._parts():
-            np.add.at(total, leaves[part], self._expanded(part))
-        return total
+        return of_models
 
 
 def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], folds: IntArray) -> LeafSums:
-    """The moments from which partitioners find leaves of the rows of some folds, or an error that says what to do."""
-    patterns, sets = statistics.parts.get(PATTERN_GRAMS), statistics.parts.get(MISSING_SETS)
-    if isinstance(patterns, PatternGrams):
-        return PatternLeafSums(statistics, folds, patterns)
+    """The statistics from which partitioners find leaves of some folds, or an error that says what to do."""
+    if PATTERN_FACTORS in statistics.parts:
+        return PatternLeafRows(statistics, folds)
+    sets = statistics.parts.get(MISSING_SETS)
     for partitioner in partitioners:
         if not isinstance(partitioner, Greedy | OptimalTree):
             raise ValueError(
-                f"{type(partitioner).__name__} needs the Gram matrix of each pattern: collect them with "
+                f"{type(partitioner).__name__} needs the moments of each pattern: collect them with "
                 "RowStatistics(patterns=True)."
             )
         depth = partitioner.max_depth
@@ -185,8 +232,134 @@ def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], fo
     return SetLeafSums(statistics, folds, sets)
 
 
-def residual(model: LeafModel, C: FloatArray, shift: FloatArray) -> FloatArray:
-    """t of the module: the residual of a leaf's model as a combination of e."""
-    w = model.weights[0]
-    v = np.concatenate([[shift[-1] - model.intercept[0] - w @ shift[1:-1]], -w, [1.0]])
-    return v @ C
+class StatisticsFit(FiniteModel):
+    """``fit_statistics`` of a finite regression."""
+
+    target_range_: tuple[float, float]
+
+    def fit_statistics(self, statistics: RowStatistics, settle: Chunks | None = None) -> Self:
+        """Choose and fit the leaves from statistics of the rows, as :meth:`fit` does from the rows.
+
+        Parameters
+        ----------
+        statistics : RowStatistics
+            With ``tree_depth`` for the trees of Greedy and OptimalTree, or with ``patterns=True`` for any partitioner.
+        settle : iterable of (X, y) or (X, y, sample_weight), optional
+            The same rows in chunks, to be read again if leaves are too ill-conditioned for sums over sets: their costs
+            are then as accurate as in memory. It must start anew in every iteration, as a list does.
+        """
+        partitioner, loss = self._check_parameters()
+        require_squared(loss)
+        with unchanged_on_error(self):
+            adopt_features(self, statistics)
+            sums = leaf_sums(statistics, [partitioner], np.arange(statistics.n_folds))
+            self._fit_sums(sums, partitioner, settle)
+            self.target_range_ = float(sums.summary.low[-1]), float(sums.summary.high[-1])
+        return self
+
+    def _fit_sums(self, sums: LeafSums, partitioner: Partitioner, settle: Chunks | None) -> None:
+        names = feature_names(self)
+        self.leaf_features_ = sums.features(self.leaf_model, bool(self.center), bool(self.scale))
+        warn_never_observed(names, np.setdiff1d(np.arange(len(names)), self.leaf_features_.observed))
+        leaf_cost = sums.leaf_cost(self.leaf_features_, float(self.ridge), self.ridge_scale)
+        partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
+        if isinstance(leaf_cost, SetSumsCost):
+            for _ in range(MOST_PASSES if settle is not None else 0):
+                doubtful = _doubtful(leaf_cost, partition)
+                if not doubtful or settle is None:
+                    break
+                leaf_cost.settle(self._settled(leaf_cost, doubtful, settle))
+                partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
+            if settle is None and _doubtful(leaf_cost, partition):
+                warn(
+                    "Some leaves are too ill-conditioned for sums, and their weights are inaccurate: give the rows "
+                    "once more as settle, use a larger ridge, or leave out features that nearly depend on others."
+                )
+        self._adopt(leaf_cost, partition)
+
+    def _settled(self, leaf_cost: SetSumsCost, leaves: list[IntArray], chunks: Chunks) -> dict[bytes, Settled]:
+        """Gram matrices of leaves in pairs of doubles, from one pass over the rows."""
+        features = self.leaf_features_
+        found = [np.zeros((2, leaf_cost.length)) for _ in leaves]
+        rows = np.zeros(len(leaves), dtype=np.int64)
+        n_rows = 0
+        for X, y, *weight in chunks:
+            array = read_features(self, X, reset=False)
+            target = read_regression_target(self, y, len(array))
+            s = read_weights(weight[0] if weight else None, array, allow_zero=True)
+            array, target, s = array[s > 0], target[s > 0], s[s > 0]
+            n_rows += len(s)
+            filled, M = features.split(array)
+            A = features.columns(filled, M) / features.column_unit
+            for i, members in enumerate(leaves):
+                inside = leaf_cost.holds(members, M)
+                data = A[inside], target[inside], s[inside], leaf_cost.centre, leaf_cost.level, leaf_cost.unit
+                double_double.add_precise_gram(found[i], *data, 0, int(inside.sum()))
+                rows[i] += int(inside.sum())
+        if n_rows != leaf_cost.rows.n_rows:
+            raise ValueError(
+                f"settle has {n_rows:,} rows of positive weight, the statistics {leaf_cost.rows.n_rows:,}: give the "
+                "same rows, in an iterable that starts anew every time."
+            )
+        return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}
+
+
+def _doubtful(leaf_cost: SetSumsCost, partition: Partition) -> list[IntArray]:
+    """Leaves that rows would settle, if the partition is not proven optimal."""
+    if partition.certificate.status == "optimal":
+        return []
+    for leaf in range(partition.n_leaves):
+        leaf_cost.interval(partition.members(leaf))
+    tolerance = tolerance_of(leaf_cost, partition.certificate.objective)
+    return leaf_cost.doubtful(tolerance / partition.n_leaves)
+
+
+def statistics_losses(grid: FiniteGrid, statistics: RowStatistics, names: list[str], n_jobs: int | None) -> HeldOut:
+    """Fit every cell in every fold."""
+    n_folds = statistics.n_folds
+    if statistics.folds is None:
+        raise ValueError("These statistics have no folds: collect them with RowStatistics(folds=HashFolds(5)).")
+    weights = [statistics.summary(np.array([fold])).weight for fold in range(n_folds)]
+    empty = [fold for fold, weight in enumerate(weights) if not weight > 0]
+    if empty:
+        raise ValueError(f"Fold {empty[0]} has no rows: use fewer folds, or keys with more values.")
+    # errors come before the work, and sums that wait for more rows are complete before threads read them
+    leaf_sums(statistics, grid.partitioners.values(), np.arange(n_folds))
+    tasks = [(leaf_model, fold) for leaf_model in grid.leaf_models for fold in range(n_folds)]
+    runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(_fold)(grid, leaf_model, statistics, names, fold) for leaf_model, fold in tasks
+    )
+    folds = list(progress(runs, len(tasks), "cross-validation: folds"))
+    return compared(grid, folds, [np.array([weight]) for weight in weights])
+
+
+def _fold(grid: FiniteGrid, leaf_model: str, statistics: RowStatistics, names: list[str], fold: int) -> FoldLosses:
+    everything = np.arange(statistics.n_folds)
+    return fold_losses(grid, leaf_model, statistics, names, everything[everything != fold], fold)
+
+
+def fold_losses(
+    grid: FiniteGrid, leaf_model: str, statistics: RowStatistics, names: list[str], folds: IntArray, fold: int
+) -> FoldLosses:
+    """Losses of every cell on the rows of a fold, fitted to the rows of other folds."""
+    held = np.array([fold])
+    training = leaf_sums(statistics, grid.partitioners.values(), folds)
+    features = training.features(leaf_model, grid.center, grid.scale)
+    loss = leaf_sums(statistics, grid.partitioners.values(), held).loss(features)
+    shape = len(grid.partitioners), len(grid.ridges)
+    total, leaves = np.empty(shape), np.empty(shape)
+    any_ridge = training.leaf_cost(features, grid.ridges[0], grid.ridge_scale)
+    for r, ridge in enumerate(grid.ridges):
+        leaf_cost = any_ridge.with_ridge(ridge)
+        for z, partitioner in enumerate(grid.partitioners.values()):
+            allowed = partitioner.within(leaf_cost.rows.n_rows)
+            partition = allowed.partition(leaf_cost.rows, leaf_cost, names)
+            if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
+                raise KeyboardInterrupt
+            models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+            total[z, r] = loss(partition, models)
+            leaves[z, r] = partition.n_leaves
+    weight = statistics.summary(held).weight
+    unit = float(power_of_two(statistics.summary().size[-1])) ** 2
+    losses = np.minimum(total / weight / unit, LARGEST_LOSS)[:, :, None]
+    return FoldLosses(losses, total, leaves, len(features.column_unit) + 1)

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
 
-from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.base import Features, Limits, Partition, Partitioner, box_partition
 from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.partition import Partition, box_partition
 from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
 from admiss.patterns import PatternTable
 from formulations.boxes.partition import solve_box_partition
 from formulations.certificate import clock
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import leaves_of
-from formulations.trees.proven_tree import proven_tree
+from formulations.trees.dynamic_program import leaves_of, proven_tree
 
 # Entries of the set-partitioning matrix beyond which a tree is returned with its gap.
 MOST_ENTRIES = 5 * 10**6

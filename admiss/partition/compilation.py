@@ -11,7 +11,7 @@ from formulations.groups.proven_groups import proven_groups
 from formulations.leaves.box_costs import box_costs
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees.proven_tree import proven_tree
+from formulations.trees.dynamic_program import proven_tree
 
 LIMITS = Limits(2, 3, 5, np.arange(2))
 

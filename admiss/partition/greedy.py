@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss._version import __version__
-from admiss.partition.base import Features, Limits, Partitioner
-from admiss.partition.partition import Partition, tree_partition
+from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
 from formulations.arrays import IntArray
 from formulations.certificate import Certificate, clock
 from formulations.leaves.box_costs import members_of

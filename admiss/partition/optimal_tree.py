@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from admiss._version import __version__
-from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
 from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.proof import (
     DISAGREE,
     certified,
@@ -27,9 +26,17 @@ from formulations.certificate import SOLVERS_BOUND, Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import time_left
-from formulations.trees.dynamic_program import Tree, best_tree, leaves_of
+from formulations.trees.dynamic_program import (
+    CLOSED,
+    ROUNDING,
+    Refinement,
+    Tree,
+    best_tree,
+    leaves_of,
+    proven_tree,
+    tolerance_of,
+)
 from formulations.trees.flow import solve_optimal_tree
-from formulations.trees.proven_tree import CLOSED, ROUNDING, Refinement, proven_tree, tolerance_of
 
 METHODS = ("dp", "mio", "both")
 

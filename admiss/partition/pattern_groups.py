@@ -5,10 +5,9 @@ from numbers import Integral
 
 import numpy as np
 
-from admiss.partition.base import Partitioner
+from admiss.partition.base import Partition, Partitioner, box_labels, group_partition
 from admiss.partition.compilation import compile_group_loops
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.partition import Partition, box_labels, group_partition
 from admiss.partition.proof import certified, deadline, one_leaf, unproven
 from admiss.terminal.progress import gap_counter
 from formulations.certificate import clock

@@ -11,9 +11,8 @@ from math import comb
 import numpy as np
 
 from admiss._version import __version__
-from admiss.partition.base import Limits
+from admiss.partition.base import Limits, Partition, tree_partition
 from admiss.partition.greedy import grow_greedily, tree_objective
-from admiss.partition.partition import Partition, tree_partition
 from admiss.terminal.progress import counter
 from formulations.certificate import NOT_CLOSED, SOLVERS_BOUND, Certificate, certify
 from formulations.jit import is_interrupt
@@ -21,9 +20,8 @@ from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, c
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees.dynamic_program import Tree
+from formulations.trees.dynamic_program import ILL_CONDITIONED, Tree, tolerance_of
 from formulations.trees.polynomial_bound import polynomial_bound
-from formulations.trees.proven_tree import ILL_CONDITIONED, tolerance_of
 
 # Largest number of boxes to enumerate: with costs in closed form, and with one program per cost.
 MOST_BOXES = 2 * 10**7

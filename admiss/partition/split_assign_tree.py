@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from admiss.partition.base import Features, Limits, Partitioner
+from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
 from admiss.partition.greedy import grow_greedily, tree_objective
-from admiss.partition.partition import Partition, tree_partition
 from admiss.partition.proof import DISAGREE, certified, enumerated_boxes
 from formulations.certificate import SOLVERS_BOUND, Certificate, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows
-from formulations.trees.dynamic_program import Tree
-from formulations.trees.proven_tree import proven_tree, tolerance_of
+from formulations.trees.dynamic_program import Tree, proven_tree, tolerance_of
 from formulations.trees.split_assign import solve_split_assign_tree
 
 

@@ -7,7 +7,7 @@
 ``product_columns`` the columns whose moments suffice for an adaptivity class
 ``product_moments`` their second moments
 ``missing_sets``    sums over sets of missing features, for trees
-``pattern_grams``   second moments of each pattern, for boxes and groups
+``pattern_factors`` a few weighted rows with the moments of each pattern, for any partition
 ``saved``           one file, with a digest
 ``row_statistics``  all of these for one pass over rows
 =================== ===============================================================================

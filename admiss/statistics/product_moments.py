@@ -33,7 +33,7 @@ from admiss.statistics.product_columns import ProductColumns, degree_of, product
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.rounding import gamma
 from formulations.jit import compiled
-from formulations.leaves.subset_sums import binomials
+from formulations.leaves.box_grams import binomials
 
 # Entries of a block, and rows at least and at most.
 BLOCK_ENTRIES, FEWEST_ROWS, MOST_ROWS = 2**18, 512, 4096

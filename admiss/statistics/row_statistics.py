@@ -27,16 +27,16 @@ from admiss.statistics.blocks import Part, RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
 from admiss.statistics.hash_folds import HashFolds
 from admiss.statistics.missing_sets import MissingSets
-from admiss.statistics.pattern_grams import PatternGrams
+from admiss.statistics.pattern_factors import PatternFactors, PseudoRows
 from admiss.statistics.product_columns import identity, refuse_learners
 from admiss.statistics.product_moments import ProductMoments
 from admiss.statistics.saved import load_arrays, save_arrays
-from formulations.arrays import IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.losses import Loss, Squared
 
 KIND = "row statistics"
 # Names of the parts; moments of classes are numbered.
-FEATURES, MOMENTS, MISSING_SETS, PATTERN_GRAMS = "features", "moments", "missing_sets", "pattern_grams"
+FEATURES, MOMENTS, MISSING_SETS, PATTERN_FACTORS = "features", "moments", "missing_sets", "pattern_factors"
 
 # A row as (file, row group, row), counted from 0.
 Place = tuple[int, int, int]
@@ -54,7 +54,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     tree_depth : int or None
         Depth of the trees and boxes that can be found; None for none.
     patterns : bool
-        Whether to keep the Gram matrix of each pattern, for groups of patterns and laws of the features.
+        Whether to keep the moments of each pattern, for any partition and for the patterns of the training rows.
     folds : HashFolds, optional
         Folds for cross-validation.
 
@@ -210,11 +210,33 @@ class RowStatistics(AllowsMissing, BaseEstimator):
 
     def pattern_table(self) -> PatternTable:
         """The patterns of the rows; empty if they are not kept."""
-        part = self.parts.get(PATTERN_GRAMS)
-        if isinstance(part, PatternGrams):
+        part = self.parts.get(PATTERN_FACTORS)
+        if isinstance(part, PatternFactors):
             return part.table()
         no_patterns, no_rows = np.zeros((0, self.n_features_in_), dtype=bool), np.zeros(0, dtype=np.int64)
         return PatternTable(no_patterns, no_rows, no_rows, np.zeros(0))
+
+    def pseudo_rows(self, folds: IntArray | None = None, origin: FloatArray | None = None) -> PseudoRows:
+        """Weighted rows with the weight, mean and scatter of the rows of each pattern, in place of the rows.
+
+        A fit of the squared loss whose columns are linear in x at each pattern is the same as that of the rows, up to
+        the rounding that :mod:`admiss.statistics.pattern_factors` states.
+
+        Parameters
+        ----------
+        folds : int array, optional
+            The folds whose rows are meant; by default all.
+        origin : array of shape (d + 1,), optional
+            Subtracted from features and target before they are rounded; 0 by default.
+        """
+        self._require_complete()
+        part = self.parts.get(PATTERN_FACTORS)
+        if not isinstance(part, PatternFactors):
+            raise ValueError("These statistics have no patterns: collect them with RowStatistics(patterns=True).")
+        return part.pseudo_rows(
+            np.arange(self.n_folds) if folds is None else folds,
+            np.zeros(self.n_features_in_ + 1) if origin is None else origin,
+        )
 
     def summary(self, folds: IntArray | None = None) -> FeatureSummary:
         """Counts, means, deviations and ranges of the rows, or of those of some folds."""
@@ -282,7 +304,7 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         if self.tree_depth is not None:
             parts[MISSING_SETS] = MissingSets(shape, int(self.tree_depth))
         if self.patterns:
-            parts[PATTERN_GRAMS] = PatternGrams(shape)
+            parts[PATTERN_FACTORS] = PatternFactors(shape)
         return parts
 
     def _folds_of(self, n: int, keys: Any, place: Place) -> IntArray:

@@ -15,7 +15,7 @@ from admiss.atomic_write import write_atomically
 from admiss.statistics.blocks import Arrays
 
 # Version of the format, and the name of the header among the arrays.
-FORMAT, HEADER = 1, "header"
+FORMAT, HEADER = 2, "header"
 
 
 def save_arrays(path: str | os.PathLike[str], kind: str, header: dict[str, Any], arrays: Arrays) -> None:

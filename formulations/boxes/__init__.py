@@ -1,4 +1,1 @@
-"""The best cover of the observed missingness patterns by disjoint boxes: ``partition``, as set partitioning.
-
-``enumeration`` proves what its integer program found.
-"""
+"""The best cover of the observed missingness patterns by disjoint boxes: ``partition``, as set partitioning."""

@@ -28,6 +28,13 @@ The costs c_B are lower ends (:mod:`formulations.leaves.cost`). If the upper end
 bound, the lower ends of its boxes are computed from rows, and the steps are repeated.
 
 Costs are in units of U, which makes the tolerances of the solver relative.
+
+All partitions into boxes whose reduced costs sum to less than a gap, by depth-first search.
+
+With prices as in :mod:`formulations.boxes.partition`, a partition costs at least L plus its reduced costs; boxes that
+are still to come add at least the least reduced cost each, if that is negative. The search extends a set of disjoint
+boxes by a box that holds the uncovered cell with the fewest candidates, in ascending order of reduced costs, and stops
+where the sum reaches the gap U - L. Sets of cells are bits of whole numbers.
 """
 
 from dataclasses import dataclass
@@ -36,13 +43,55 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.boxes.enumeration import best_partition
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
-from formulations.trees.dynamic_program import Tree, leaves_of
-from formulations.trees.proven_tree import ILL_CONDITIONED, ROUNDING, Refinement, tolerance_of
+from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
+
+# Most steps of a search.
+MOST_STEPS = 300_000
+
+
+def best_partition(
+    cells: list[IntArray],
+    cost: FloatArray,
+    reduced: FloatArray,
+    retained: IntArray,
+    most: int,
+    U: float,
+    L: float,
+    n_cells: int,
+) -> tuple[list[int], float] | None:
+    """Boxes and cost of the best partition, or no boxes and U if none costs less; None if the search is too long."""
+    low = float(min(0.0, reduced[retained].min(initial=0.0)))
+    masks = {int(B): sum(1 << int(p) for p in cells[B]) for B in retained}
+    order = sorted(masks, key=lambda B: float(reduced[B]))
+    holding: list[list[int]] = [[B for B in order if masks[B] >> p & 1] for p in range(n_cells)]
+    order_of_cells = sorted(range(n_cells), key=lambda p: len(holding[p]))
+    everything = (1 << n_cells) - 1
+    best, value, steps = list[int](), U, 0
+    stack: list[tuple[int, float, float, tuple[int, ...]]] = [(0, 0.0, 0.0, ())]
+    while stack:
+        covered, excess, total, chosen = stack.pop()
+        if covered == everything:
+            if total < value:
+                best, value = list(chosen), total
+            continue
+        left = most - len(chosen)
+        if left == 0:
+            continue
+        cell = next(p for p in order_of_cells if not covered >> p & 1)
+        for B in holding[cell]:
+            steps += 1
+            if steps > MOST_STEPS:
+                return None
+            if excess + float(reduced[B]) + (left - 1) * low >= value - L:
+                break  # the following boxes have larger reduced costs
+            if not masks[B] & covered:
+                stack.append((covered | masks[B], excess + float(reduced[B]), total + float(cost[B]), (*chosen, B)))
+    return best, value
+
 
 # Costs that differ by less than this share are equal.
 TIE = 1e-12

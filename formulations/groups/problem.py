@@ -38,7 +38,7 @@ from formulations.groups.pricing.choice import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
 from formulations.leaves.cost import RIDGE_SCALES
 from formulations.linear_solver import highs_version
-from formulations.trees.proven_tree import CLOSED, NOISE
+from formulations.trees.dynamic_program import CLOSED, NOISE
 
 # Share of the objective by which the bound is lowered, for rounding errors.
 MARGIN = 1e-10

@@ -2,7 +2,7 @@
 
 The costs of all 2^P groups lie between lower and upper ends (:mod:`formulations.leaves.cost`). The best partition for
 lower ends, by the dynamic program of :mod:`formulations.groups.subsets`, bounds the cost of every partition. As for
-trees (:mod:`formulations.trees.proven_tree`), the lower ends of its groups are computed from rows until the gap is
+trees (:mod:`formulations.trees.dynamic_program`), the lower ends of its groups are computed from rows until the gap is
 closed. In the first of these rounds, all groups whose Gram matrix says nothing are computed: they look cheapest.
 """
 
@@ -13,7 +13,7 @@ from formulations.certificate import clock
 from formulations.groups.subsets import best_groups_of_costs
 from formulations.leaves.cholesky import LOWER, leaf_costs
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees.proven_tree import ROUNDING, tolerance_of
+from formulations.trees.dynamic_program import ROUNDING, tolerance_of
 
 # Most patterns, and most bytes of the Gram matrices of all groups.
 MOST_PATTERNS = 16

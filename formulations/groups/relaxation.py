@@ -1,6 +1,6 @@
 """The linear relaxation over all groups, by column generation.
 
-*Columns.* The relaxation of :mod:`formulations.groups.master` is solved over the groups known so far, which gives
+*Columns.* The program below is solved over the groups known so far, which gives
 prices pi_p of the patterns and sigma of the budget. Groups with c_G < pi(G) + sigma enter: first those found by
 :mod:`formulations.groups.exchange`; if it finds none, those of the branch and bound of
 :mod:`formulations.groups.pricing.branch_and_bound`. If it finds none either, the relaxation is solved.
@@ -11,19 +11,121 @@ prices pi_p of the patterns and sigma of the budget. Groups with c_G < pi(G) + s
 
 A branch and bound that was stopped early knows such a t as well. If t is high enough for the bound to show that no
 partition is useful, pricing can stop: groups above that t are not searched for.
+
+*Program* of :mod:`formulations.groups.problem`, over the groups known so far.
+
+Sets and data
+    p in P, G in C   patterns, known groups with costs c_G;  Q  most groups;  big  the cost of leaving a pattern out
+Variables
+    z_G >= 0         1 if G is one of the groups
+    missing_p >= 0   1 if p is left out; only in the relaxation, to keep it feasible for any groups
+Objective
+    min  sum_G c_G z_G + big * sum_p missing_p
+Constraints
+    cover    sum_{G with p in G} z_G + missing_p = 1     for every p       (prices pi_p)
+    budget   sum_G z_G <= Q                                                (price sigma <= 0)
+
+*Relaxation.* Pyomo's matrices go into HiGHS once; after that, columns are added one at a time and HiGHS continues from
+its basis.
+
+*Integer program.* With z_G binary it gives a good partition into known groups. Reduced costs c_G - pi(G) instead of c_G
+preserve the order of the partitions, and are small.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray
 from formulations.groups.exchange import price_by_exchange
-from formulations.groups.master import TOLERANCE, Master
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.choice import GroupChoice
+from formulations.linear_solver import highs_lp, solve_linear
+
+# Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
+TOLERANCE = 1e-10
+# Cost of leaving a pattern out, in the same units.
+LEFT_OUT = 1e3
+# Most nodes of an integer program.
+INTEGER_NODES = 100
+
+
+def master_program(groups: BoolArray, costs: FloatArray, max_groups: int, integer: bool, left_out: float = 0.0) -> Any:
+    """The program of the module over the given groups, in Pyomo; ``left_out`` is the cost of leaving a pattern out."""
+    import pyomo.environ as pyo
+
+    model = pyo.ConcreteModel()
+    model.P = pyo.RangeSet(0, groups.shape[1] - 1)
+    model.G = pyo.RangeSet(0, len(groups) - 1)
+    model.z = pyo.Var(model.G, domain=pyo.Binary if integer else pyo.NonNegativeReals)
+    model.missing = pyo.Var(model.P if left_out > 0 else [], domain=pyo.NonNegativeReals)
+    model.cost = pyo.Objective(
+        expr=pyo.quicksum(float(costs[g]) * model.z[g] for g in model.G)
+        + pyo.quicksum(left_out * model.missing[p] for p in model.missing)
+    )
+
+    def covered_once(model: Any, p: int) -> Any:
+        covering = pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p]))
+        return (covering + model.missing[p] if left_out > 0 else covering) == 1
+
+    model.cover = pyo.Constraint(model.P, rule=covered_once)
+    model.budget = pyo.Constraint(expr=pyo.quicksum(model.z[g] for g in model.G) <= max_groups)
+    return model
+
+
+class Master:
+    """The linear relaxation over the groups known so far, in HiGHS."""
+
+    def __init__(self, max_groups: int, groups: BoolArray, costs: FloatArray) -> None:
+        import highspy
+        from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+        model = master_program(groups, costs, max_groups, integer=False, left_out=LEFT_OUT)
+        columns = [*model.missing.values(), *model.z.values()]
+        form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=columns)
+        row_of = {id(row.constraint): i for i, row in enumerate(form.rows)}
+        self.cover = np.array([row_of[id(model.cover[p])] for p in model.P])
+        self.budget = row_of[id(model.budget)]
+        self.groups, self.seen = groups, {member.tobytes() for member in groups}
+        self.highs = highspy.Highs()
+        settings: dict[str, Any] = {"output_flag": False, "threads": 1, "solver": "simplex"}
+        tolerances = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+        for name, value in {**settings, **tolerances}.items():
+            self.highs.setOptionValue(name, value)
+        self.highs.passModel(highs_lp(form))
+
+    def solve(self) -> tuple[FloatArray, float, FloatArray]:
+        """Prices of the patterns and of the budget, and the values of the groups."""
+        self.highs.run()
+        solution = self.highs.getSolution()
+        duals = np.array(solution.row_dual)
+        return duals[self.cover], min(0.0, float(duals[self.budget])), np.array(solution.col_value)[len(self.cover) :]
+
+    def unknown(self, groups: BoolArray) -> BoolArray:
+        """The groups that are not columns yet."""
+        return groups[[member.tobytes() not in self.seen for member in groups]]
+
+    def add(self, member: BoolArray, cost: float) -> None:
+        """Add a column."""
+        rows = np.append(self.cover[member], self.budget).astype(np.int32)
+        self.highs.addCol(cost, 0.0, np.inf, len(rows), rows, np.ones(len(rows)))
+        self.groups = np.vstack([self.groups, member])
+        self.seen.add(member.tobytes())
+
+
+def choose_groups(groups: BoolArray, costs: FloatArray, max_groups: int, time_limit: float | None) -> BoolArray | None:
+    """A good partition into some of the groups, by the integer program; None if it finds none in time."""
+    model = master_program(groups, costs, max_groups, integer=True)
+    solution = solve_linear(
+        model, list(model.z.values()), time_limit=time_limit, options={"mip_max_nodes": INTEGER_NODES}
+    )
+    if solution.status == "interrupted":
+        raise KeyboardInterrupt
+    return None if solution.values is None else groups[np.asarray(solution.values) > 0.5]
+
 
 # Most groups that exact pricing returns at a time.
 MOST_PRICED = 50

@@ -11,7 +11,7 @@ bounded by :mod:`formulations.groups.relaxation`. It is settled if its bound rea
 known.
 
 *Better partitions.* The groups with the largest values in the relaxation are rounded to a partition, which the exchange
-improves; once, an integer program selects among the groups of the relaxation (:mod:`formulations.groups.master`).
+improves; once, an integer program selects among the groups of the relaxation (:mod:`formulations.groups.relaxation`).
 
 *Closing the gap.* If partitions that cost less than U consist of few groups, :mod:`formulations.groups.joining`
 enumerates these partitions, which settles the part. Their number grows with the gap U - bound: after a failure this is
@@ -31,7 +31,6 @@ from formulations.arrays import BoolArray, IntArray
 from formulations.certificate import clock
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.joining import MOST_JOINED, join_groups, small_groups
-from formulations.groups.master import TOLERANCE, choose_groups
 from formulations.groups.pricing.choice import (
     GroupChoice,
     Part,
@@ -41,7 +40,7 @@ from formulations.groups.pricing.choice import (
     groups_of_part,
 )
 from formulations.groups.pricing.quadratics import least_value
-from formulations.groups.relaxation import Relaxation, relax
+from formulations.groups.relaxation import TOLERANCE, Relaxation, choose_groups, relax
 
 # A gap below this share of the objective counts as closed.
 CLOSED = 1e-9

@@ -2,13 +2,12 @@
 
 Read ``cost`` first (the cost of a leaf and its interval), then ``squared``, ``logistic`` and ``any_loss`` (the losses).
 ``box_costs`` enumerates the boxes that can be leaves of a tree, with their costs; for squared loss it uses
-``subset_sums`` and ``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, its innermost
+``box_grams``. The linear algebra of all leaves under squared loss is in ``cholesky``, its innermost
 loops in ``tiles``, that of single leaves at twice the precision in ``double_double``. :func:`leaf_cost_of` selects the
 cost for a loss.
 
-Without the rows, ``summed`` has the costs from sums: ``set_costs`` from those over sets of missing features
-(``set_sums``, with its loops in ``set_kernel`` and ``row_products``, and ``set_moments``), ``pattern_costs`` from those
-of each pattern.
+Without the rows, ``pseudo_rows`` has the costs from a few weighted rows of each pattern, and ``set_costs`` those from
+sums over sets of missing features (``set_sums``, with its loops in ``set_kernel``, and ``set_moments``).
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows

@@ -17,11 +17,10 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import clock
-from formulations.leaves.box_grams import costs_with_largest
+from formulations.leaves.box_grams import binomials, costs_with_largest
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.leaves.subset_sums import binomials
 
 Progress = Callable[[int, int], None]
 # A box as pairs (feature, whether it is missing).

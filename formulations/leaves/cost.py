@@ -107,12 +107,12 @@ class PatternRows:
         """Indices of the rows of some patterns."""
         inside = np.zeros(len(self.patterns), dtype=bool)
         inside[members] = True
-        return np.flatnonzero(np.repeat(inside, self.counts))
+        return np.flatnonzero(np.repeat(inside, np.diff(self.start)))
 
 
 @dataclass(frozen=True)
 class PatternTotals(PatternRows):
-    """Patterns with the numbers and weights of their rows, which are not held themselves.
+    """Patterns with the numbers and weights of rows that are not held themselves: others, or none, are in their place.
 
     Attributes
     ----------

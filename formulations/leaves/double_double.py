@@ -159,6 +159,45 @@ def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
 
 
 @exactly
+def triangular_factor(G, error, origin, mean, factor, lost):  # type: ignore[no-untyped-def]
+    """Mean minus origin, and rows of R with R'R = G minus the part of the means, for G of the rows (1, z).
+
+    A column whose pivot is at most its ``error`` depends on those before it: it has no row, and the root of what that
+    leaves out is written to ``lost``. Returns the number of rows.
+    """
+    size = len(error)
+    UH, UL = np.zeros((size, size)), np.zeros((size, size))
+    LH, LL = np.zeros((size, size)), np.zeros((size, size))
+    kept = np.zeros(size, dtype=np.bool_)
+    n_rows = 0
+    for i in range(size):
+        for j in range(i + 1):
+            if j < i and not kept[j]:
+                continue
+            h, l = G[0, i * (i + 1) // 2 + j], G[1, i * (i + 1) // 2 + j]
+            for c in range(j):
+                if kept[c]:
+                    ph, pl = multiply(LH[i, c], LL[i, c], UH[j, c], UL[j, c])
+                    h, l = add(h, l, -ph, -pl)
+            UH[i, j], UL[i, j] = h, l
+            if j < i:
+                LH[i, j], LL[i, j] = divide(h, l, UH[j, j], UL[j, j])
+        if i > 0:
+            h, l = add(LH[i, 0], LL[i, 0], -origin[i - 1], 0.0)
+            mean[i - 1] = h
+        kept[i] = UH[i, i] > max(error[i], TINY)
+        if i > 0 and not kept[i]:
+            lost[i - 1] = np.sqrt(max(UH[i, i], 0.0) + error[i])
+    for c in range(1, size):
+        if kept[c]:
+            factor[n_rows, c - 1] = np.sqrt(UH[c, c])
+            for i in range(c + 1, size):
+                factor[n_rows, i - 1] = np.sqrt(UH[c, c]) * LH[i, c]
+            n_rows += 1
+    return n_rows
+
+
+@exactly
 def refined_minimiser(G, ridge, v, L, pivots, used):  # type: ignore[no-untyped-def]
     """Minimise v'(G + ridge) v over all but the last entry of v, in place, by steps with a factor of the matrix."""
     size = len(v)

@@ -27,12 +27,12 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
+from formulations.leaves.box_grams import binomials, next_subset, with_element
+from formulations.leaves.cholesky import U
 from formulations.leaves.set_sums import SetSums, count_sets, set_offsets
-from formulations.leaves.subset_sums import binomials, next_subset, with_element
 
 # Roundings of the maps applied to sums: origins, centres, and differences of sets.
 MAPS = 64
-U = 2.0**-53
 # Sets whose moments are computed at once.
 AT_ONCE = 256
 # A box as pairs (feature, whether it is missing).
@@ -113,7 +113,7 @@ class SetMoments:
     def packed(self, features: IntArray, depth: int, T: FloatArray) -> FloatArray:
         """Packed moments of T e over the rows of each U <= ``features``, |U| <= depth, and the number of rows.
 
-        They are in the order of :mod:`formulations.leaves.subset_sums`, with one free entry before the last.
+        They are in the order of :mod:`formulations.leaves.box_grams`, with one free entry before the last.
         """
         width = len(T)
         low = np.tril_indices(width)

@@ -14,7 +14,7 @@ U + j, these are the moments up to degree 2 of (1, x, m, y) over the rows of eve
 entry of Q(U) is at most u (c + 8) sqrt(Q(U)_ii Q(U)_jj), u = 2^-53: additions, the root of the weight, the product. The
 bound holds for merged sums with c the larger one plus 1.
 
-Sets are numbered by size, then in colexicographic order (:mod:`formulations.leaves.subset_sums`). Q is packed by rows
+Sets are numbered by size, then in colexicographic order (:mod:`formulations.leaves.box_grams`). Q is packed by rows
 of its lower triangle; the number of rows follows its last entry.
 """
 
@@ -24,9 +24,8 @@ from math import comb
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.leaves.row_products import HEIGHT
-from formulations.leaves.set_kernel import RUN, add_sorted, sorted_rows
-from formulations.leaves.subset_sums import binomials
+from formulations.leaves.box_grams import binomials
+from formulations.leaves.set_kernel import HEIGHT, RUN, add_sorted, sorted_rows
 
 # Most rows that are sorted at once, which bounds the number of additions and the memory.
 MOST_ROWS = 2**18

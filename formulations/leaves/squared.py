@@ -34,9 +34,9 @@ import scipy.linalg
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
-from formulations.leaves.cholesky import ESTIMATE, LOWER, leaf_costs, share_of_error, write_grams
+from formulations.leaves.box_grams import all_sums
+from formulations.leaves.cholesky import ESTIMATE, LOWER, U, leaf_costs, share_of_error, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
-from formulations.leaves.subset_sums import all_sums
 from formulations.losses import Squared
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
@@ -49,8 +49,7 @@ WELL_CONDITIONED = 1e-6
 MOST_GRAMS = 5 * 10**8
 # Bytes of Gram matrices that are added at once.
 ADDED = 10**7
-# Rounding unit of doubles, and widths of an interval that are negligible: relative to the cost, and to y'y.
-U = 2.0**-53
+# Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # Relative width of an interval from Gram matrices that need not be computed more precisely.
 CLOSE = 1e-11
@@ -81,6 +80,8 @@ class SquaredLeafCost(LeafCost):
         self.Z /= self.unit
         self._grams: list[FloatArray] = []  # shared by all ridges
 
+    # What was subtracted from y.
+    origin = 0.0
     # Error of the matrix of a pattern that does not shrink with it, in units of 2^-52.
     pattern_error = 1.0
     # Whether single patterns can be leaves.
@@ -142,7 +143,7 @@ class SquaredLeafCost(LeafCost):
     @property
     def share_of_error(self) -> float:
         """Error of Gram matrices, see :mod:`formulations.leaves.cholesky`."""
-        return share_of_error(self.size, int(self.rows.counts.max()))
+        return share_of_error(self.size, int(np.diff(self.rows.start).max()))
 
     @cached_property
     def ranges(self) -> tuple[FloatArray, FloatArray]:
@@ -160,10 +161,10 @@ class SquaredLeafCost(LeafCost):
         return np.concatenate([[True], ~self.constant(members), [True]])
 
     def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
-        """A(U) of :mod:`formulations.leaves.subset_sums` for all |U| < depth, at least."""
+        """A(U) of :mod:`formulations.leaves.box_grams` for all |U| < depth, at least."""
         A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
         n_patterns = len(self.rows.patterns)
-        A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.counts.sum())
+        A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.n_rows)
         all_sums(data, depth, A)
         return A
 
@@ -229,10 +230,10 @@ class SquaredLeafCost(LeafCost):
         """
         scale, coefficients = self.unit[-1], w * self.unit[-1] / self.unit[1:-1]
         b = scale / self.unit[0] * (mean[-1] - mean[:-1] @ w)
-        intercept = self.level + b - self.centre @ coefficients
+        intercept = self.origin + self.level + b - self.centre @ coefficients
         cost, of_leaf = upper * scale**2, weight * self.unit[0] ** 2
-        of_means = U * (int(self.rows.counts[members].sum()) + len(w) + 8) * (1.0 + np.abs(w).sum())
-        off = abs(exact_sum(np.array([self.level, b, -intercept]), -self.centre, coefficients))
+        of_means = U * (int(np.diff(self.rows.start)[members].sum()) + len(w) + 8) * (1.0 + np.abs(w).sum())
+        off = abs(exact_sum(np.array([self.origin, self.level, b, -intercept]), -self.centre, coefficients))
         off += of_means * scale / math.sqrt(of_leaf)
         return LeafModel(np.array([intercept]), coefficients[None, :], cost, float(of_leaf * off**2))
 
@@ -255,7 +256,7 @@ class SquaredLeafCost(LeafCost):
             data = (rows.A[inside], rows.y[inside, 0], rows.s[inside], self.centre, self.level, self.unit)
             G = double_double.precise_grams(*data, np.array([0, len(inside)]))[0]
         ridge = self.scaled_ridge * (G[0, 0] if self.ridge_scale == "sample" else 1.0)
-        steps = int(rows.counts[members].sum()) + len(members) + 4 * self.size + 32
+        steps = int(np.diff(rows.start)[members].sum()) + len(members) + 4 * self.size + 32
         return G, ridge, self.size * steps * double_double.UNIT, np.zeros(self.size)
 
     def _precise_fit(self, members: IntArray, w: FloatArray) -> tuple[FloatArray, float]:
@@ -289,8 +290,17 @@ class SquaredLeafCost(LeafCost):
 
     def _precise_lower_end(self, members: IntArray) -> float:
         G, ridge, share, slack = self._precise(members)
-        G[0, np.cumsum(np.arange(1, self.size + 1)) - 1] -= slack * (1.0 + 8 * U)
-        ridge *= 1.0 - 8 * U
+        return self._lowest_value(members, G, ridge * (1.0 - 8 * U), share, slack)
+
+    def _lowest_value(
+        self, members: IntArray, G: FloatArray, ridge: FloatArray, share: float, slack: FloatArray
+    ) -> float:
+        """The last pivot of G + ridge with its diagonal lowered by a share and by ``slack``, as a cost."""
+        diagonal = np.cumsum(np.arange(1, self.size + 1)) - 1
+        high = G[0, diagonal] - slack
+        lowered = high - G[0, diagonal]
+        G[1, diagonal] += (G[0, diagonal] - (high - lowered)) - (slack + lowered)  # what the difference has rounded off
+        G[0, diagonal] = high
         used = self._used(members)
         while True:
             pivot, failed, L, _ = double_double.lowest_pivot(G, ridge, share, used)

@@ -1,8 +1,8 @@
 """The best tree of missingness patterns.
 
 Read ``flow`` first (the mixed-integer program over enumerated boxes), then ``dynamic_program`` (the fast algorithm for
-the same problem) and ``proven_tree`` (its proof in exact arithmetic), ``split_assign`` (the textbook formulation, for
-comparison) and ``polynomial_bound`` (a lower bound if there are too many boxes to enumerate). ``rounded_costs``,
-``near_optimal`` and ``near_partitions`` count the trees close to the optimum, ``leaf_penalty`` finds the best number of
-leaves under a penalty per leaf.
+the same problem, and its proof in exact arithmetic), ``split_assign`` (the textbook formulation, for comparison) and
+``polynomial_bound`` (a lower bound if there are too many boxes to enumerate). ``rounded_costs`` and ``near_optimal``
+count the trees and partitions close to the optimum, ``leaf_penalty`` finds the best number of leaves under a penalty
+per leaf.
 """

@@ -27,8 +27,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
 from formulations.linear_solver import require_solver, solve_linear, time_left
-from formulations.trees.dynamic_program import Tree, tree_cost
-from formulations.trees.proven_tree import CLOSED, NOISE
+from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, tree_cost
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 # Values this close to 0 and 1 count as integral.

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, IntArray
-from formulations.leaves.cost import LeafCost
+from formulations.leaves.cost import LeafCost, PatternTotals
 from formulations.leaves.squared import SquaredLeafCost
 
 # Most columns, and largest product of rows and squared columns (some ten seconds).
@@ -50,7 +50,7 @@ def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> flo
     if not isinstance(leaf_cost, SquaredLeafCost) or not leaf_cost.knows_patterns:
         return 0.0
     rows, depth = leaf_cost.rows, min(depth, len(features))
-    if _too_large(leaf_cost, sum(comb(len(features), k) for k in range(depth + 1))):
+    if isinstance(rows, PatternTotals) or _too_large(leaf_cost, sum(comb(len(features), k) for k in range(depth + 1))):
         return _residual_of_patterns(leaf_cost)
     monomials = _monomials(rows.patterns[:, features], depth)
     # If a feature is 0 in all rows of a monomial, their product is 0, and a multiple of the monomial after centring.

@@ -186,8 +186,8 @@ def test_what_is_not_held_is_asked_for_in_a_sentence(model: Any, settings: dict[
 
 def test_no_more_than_twenty_thousand_patterns_have_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table(300)
-    monkeypatch.setattr("admiss.statistics.pattern_grams.MOST_PATTERNS", 5)
-    with pytest.raises(ValueError, match="more than 5 patterns, too many for a Gram matrix of each"):
+    monkeypatch.setattr("admiss.statistics.pattern_factors.MOST_PATTERNS", 5)
+    with pytest.raises(ValueError, match="more than 5 patterns, too many for moments of each"):
         RowStatistics.of(X, y, adaptivity=[], tree_depth=None, patterns=True)
 
 

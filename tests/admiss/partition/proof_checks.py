@@ -17,6 +17,7 @@ import numpy as np
 
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.partition import BoxPartition, OptimalTree, PatternGroups, SplitAssignTree
+from admiss.streaming import RowStatistics
 from tests.admiss.partition.exact_leaves import ExactLeaves, fraction
 from tests.admiss.partition.exact_logistic import LogisticLeaves
 from tests.admiss.partition.exact_losses import AbsoluteLeaves, HuberLeaves, QuantileLeaves
@@ -30,6 +31,8 @@ PARTITIONERS = {
     "boxes": BoxPartition,
     "groups": lambda max_leaves, min_rows=None, **_: PatternGroups(max_leaves or 4, min_rows, time_limit=5.0),
 }
+# Rows of a block of statistics.
+BLOCK = 17
 LEAVES = {
     "squared": ExactLeaves,
     "absolute": AbsoluteLeaves,
@@ -46,6 +49,19 @@ def fitted(kind, table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # features that were never observed
         return model.fit(table.X, table.y, sample_weight=table.weights)
+
+
+def fitted_from_statistics(kind, table):
+    """The same from statistics of blocks, half of them merged."""
+    model = FiniteRegressor(PARTITIONERS[kind](**table.limits), **table.settings)
+    weights = np.ones(len(table.y)) if table.weights is None else table.weights
+    halves = [RowStatistics([], tree_depth=None, patterns=True) for _ in range(2)]
+    for begin in range(0, len(table.y), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        halves[2 * begin // len(table.y)].update(table.X[part], table.y[part], weights[part])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit_statistics(halves[0].merge(halves[1]))
 
 
 def exact_leaves(table, coordinates):

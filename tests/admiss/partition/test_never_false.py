@@ -7,12 +7,13 @@ import pytest
 
 from formulations.certificate import SolverError
 from tests.admiss.partition.nasty import Table, nasty, nasty_and_small, one_bad_box
-from tests.admiss.partition.proof_checks import fitted, violations
+from tests.admiss.partition.proof_checks import fitted, fitted_from_statistics, violations
 
 TREES, EXACT = ("tree", "both", "mio"), ("tree", "both", "mio", "boxes", "groups")
 # Smallest share of tables with one bad box that are solved to optimality, and largest share of tables with other losses
 # whose leaves a solver refuses.
 OPTIMAL, REFUSED = 0.95, 0.5
+OPTIMAL_FROM_STATISTICS = 0.3
 
 
 def nasty_for(kind, seed):
@@ -20,7 +21,7 @@ def nasty_for(kind, seed):
     return nasty(seed) if kind in TREES else nasty(seed, most_features=5, most_patterns=14)
 
 
-def assert_true(kind, tables):
+def assert_true(kind, tables, fitted=fitted):
     """Fit and check all tables; the share of each status."""
     false, statuses = [], Counter()
     for seed, table in enumerate(tables):
@@ -82,6 +83,32 @@ def test_one_bad_box(kind, number):
 def test_nasty_tables(kind, number):
     shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)))
     assert kind != "mio" or "optimal" not in shares
+
+
+@pytest.mark.parametrize("kind", ["tree", "boxes", "groups"])
+@tiers(10, 100, 1000)
+def test_statistics_of_nasty_tables(kind, number):
+    """Bounds from pseudo-rows hold for the rows, also of columns that are collinear to 1e-4 .. 1e-8."""
+    assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), fitted_from_statistics)
+    shares = assert_true(kind, map(one_bad_box, range(number)), fitted_from_statistics)
+    assert shares.get("optimal", 0.0) >= OPTIMAL_FROM_STATISTICS
+
+
+@pytest.mark.parametrize("nearness", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
+def test_statistics_of_collinear_columns(nearness):
+    """Rows of large patterns, none of which is kept as it is."""
+    for seed in range(4):
+        rng, n = np.random.default_rng([7, seed]), 1000
+        a, b, z = rng.standard_normal((3, n))
+        m = rng.random(n) < 0.5
+        y = a + z + 0.1 * rng.standard_normal(n)
+        X = np.c_[a + 10.0 * (seed % 2), a + nearness * z, np.where(m, np.nan, b)]
+        settings = {"ridge": 0.0, "leaf_model": "static", "ridge_scale": "leaf", "center": True, "scale": True}
+        table = Table(X, y, settings=settings, limits={"max_depth": 1, "max_leaves": 2})
+        model = fitted_from_statistics("tree", table)
+        assert violations("tree", table, model) == []
+        certificate = model.certificate_
+        assert certificate.bound >= certificate.objective * (1 - 1e-11 / nearness)
 
 
 @pytest.mark.parametrize("seed", [173, 267, 339, 371])

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from formulations.boxes import enumeration
-from formulations.boxes.enumeration import best_partition
+from formulations.boxes import partition
+from formulations.boxes.partition import best_partition
 
 
 def instance(seed):
@@ -38,5 +38,5 @@ def test_equals_brute_force(seed):
 
 def test_a_long_search_says_nothing(monkeypatch):
     cells, cost, reduced, retained, most, n_cells, L = instance(0)
-    monkeypatch.setattr(enumeration, "MOST_STEPS", 1)
+    monkeypatch.setattr(partition, "MOST_STEPS", 1)
     assert best_partition(cells, cost, reduced, retained, most, 1e9, L, n_cells) is None

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from formulations.boxes import enumeration, partition
+from formulations.boxes import partition
 from formulations.boxes.partition import box_partition_problem, solve_box_partition
 from formulations.leaves.box_costs import box_costs, members_of
 from formulations.leaves.cost import PatternRows
@@ -201,7 +201,7 @@ def test_a_failed_integer_rest_keeps_the_bound_of_the_relaxation(fractional, mon
     certificate = solved(leaf_cost, boxes, leaves)[2]
     assert certificate.status == "optimal"  # the enumeration does without the integer program
     assert certificate.objective == pytest.approx(best.objective, rel=1e-9)
-    monkeypatch.setattr(enumeration, "MOST_STEPS", 0)
+    monkeypatch.setattr(partition, "MOST_STEPS", 0)
     tree_value, _, certificate = solved(leaf_cost, boxes, leaves)
     assert certificate.status == "solver failed: killed"
     assert certificate.objective == pytest.approx(tree_value)
@@ -211,7 +211,7 @@ def test_a_failed_integer_rest_keeps_the_bound_of_the_relaxation(fractional, mon
 def test_without_the_enumeration_the_bound_is_the_solvers(fractional, monkeypatch):
     leaf_cost, boxes, leaves = fractional
     best = solved(leaf_cost, boxes, leaves)[2]
-    monkeypatch.setattr(enumeration, "MOST_STEPS", 0)
+    monkeypatch.setattr(partition, "MOST_STEPS", 0)
     certificate = solved(leaf_cost, boxes, leaves)[2]
     assert certificate.status == "solver's bound"
     assert certificate.bound < certificate.objective == pytest.approx(best.objective, rel=1e-9)

@@ -7,9 +7,8 @@ import pytest
 
 from formulations.certificate import clock
 from formulations.groups import blocks, search
-from formulations.groups.blocks import LAYOUTS, bound_by_blocks, bound_of_layout
+from formulations.groups.blocks import LAYOUTS, Layout, OrderSearch, bound_by_blocks, bound_of_layout
 from formulations.groups.problem import PatternGroupsProblem, group_cost, solve_pattern_groups
-from formulations.groups.slices import Layout, OrderSearch
 from formulations.groups.subsets import best_groups_by_subsets
 
 NASTY = ("plain", "collinear", "ties", "rare", "offset", "constant")

@@ -8,7 +8,7 @@ from formulations.groups.problem import PatternGroupsProblem
 from formulations.groups.proven_groups import is_provable, proven_groups
 from formulations.groups.subsets import best_groups_by_subsets
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees.proven_tree import tolerance_of
+from formulations.trees.dynamic_program import tolerance_of
 from tests.formulations.rows import random_rows
 
 

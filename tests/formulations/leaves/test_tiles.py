@@ -7,10 +7,10 @@ import pytest
 
 from formulations.leaves import squared
 from formulations.leaves.box_costs import box_costs, members_of
+from formulations.leaves.box_grams import all_sums
 from formulations.leaves.cholesky import ESTIMATE, LOWER, UPPER, costs_of_rows, leaf_costs, workspace
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.leaves.subset_sums import all_sums
 from formulations.leaves.tiles import LANES
 
 

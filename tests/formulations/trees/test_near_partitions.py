@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from formulations.leaves.box_costs import BoxCosts, members_of
-from formulations.trees import near_partitions
+from formulations.trees import near_optimal
 from formulations.trees.dynamic_program import leaves_of
-from formulations.trees.near_partitions import partitions_within
+from formulations.trees.near_optimal import partitions_within
 from formulations.trees.rounded_costs import TooManyTreesError
 from tests.formulations.trees.small_trees import all_trees, random_boxes
 
@@ -64,7 +64,7 @@ def test_too_many_partitions_say_so(monkeypatch):
     rng = np.random.default_rng(0)
     patterns = np.unique(rng.uniform(size=(12, 4)) < 0.5, axis=0)
     boxes = boxes_of_members(rng, patterns, 3)
-    for name, words in (("MOST_UNIONS", "too many partitions"), ("MOST_VISITED", "too many boxes")):
-        monkeypatch.setattr(near_partitions, name, 2)
+    for name, words in (("MOST_UNIONS", "too many partitions"), ("MOST_LISTED", "too many boxes")):
+        monkeypatch.setattr(near_optimal, name, 2)
         with pytest.raises(TooManyTreesError, match=words):
             partitions_within(boxes, boxes, 8, 100, patterns)

@@ -5,9 +5,16 @@ import pytest
 
 from formulations.leaves.box_costs import box_costs
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees import proven_tree as module
-from formulations.trees.dynamic_program import best_tree, best_values, leaves_of, tree_cost, update_values
-from formulations.trees.proven_tree import proven_tree, tolerance_of
+from formulations.trees import dynamic_program as module
+from formulations.trees.dynamic_program import (
+    best_tree,
+    best_values,
+    leaves_of,
+    proven_tree,
+    tolerance_of,
+    tree_cost,
+    update_values,
+)
 from tests.formulations.rows import random_rows
 
 
