@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import feature_names, read_features, unchanged_on_error
 from admiss.linear.base import AdaptiveModel
@@ -127,7 +127,7 @@ class StreamedFit(AdaptiveModel):
                 self._keep(sums, design, fit)
                 dual = 2.0 * (s / s.sum()) * (design.predictor(X, fit[0]) - y)
                 certificate = replace(self.certificate_, dual=dual)
-                self.certificate_ = with_evidence(certificate, evidence_of(self), X, y[:, None], s)
+                self.certificate_ = replace(certificate, evidence=evidence_of(self))
                 return
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())
@@ -138,7 +138,7 @@ class StreamedFit(AdaptiveModel):
         if fit is None:
             raise ValueError("The moments are too inaccurate for a fit: use a larger lam, or fit in memory.")
         self._keep(sums, design, fit)
-        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
+        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
 
     def _keep(self, sums: TrainingSums, design: Design, fit: Fit) -> None:
         self._warn_never_observed(design)
