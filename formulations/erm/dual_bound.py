@@ -190,7 +190,7 @@ class _Point:
         size = rows.norm(rows.y) + float(rows.sizes @ np.abs(w))
         if self.precise:
             return 4.0 * gamma(1) * rows.norm(r) + gamma(2 * m) ** 2 * size
-        return 2.0 * gamma(m) * size
+        return gamma(m) * size
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -219,7 +219,7 @@ class _Point:
     def lacks_room(self, negligible: float) -> BoolArray:
         """Columns whose condition or penalty has no room for the error of u, up to a negligible loss."""
         l1, l2 = self.program.l1, self.program.l2
-        at_limit = np.abs(self.u) + self.error > l1
+        at_limit = np.abs(self.u) + self.error / GAP_TOLERANCE > l1
         return np.where(l2 == 0, at_limit | (l1 == 0), self.error**2 > 2.0 * l2 * negligible)
 
     def moved(self, negligible: float) -> FloatArray:
@@ -249,19 +249,27 @@ class _Point:
         return theta
 
     def proof(self) -> Proof:
-        """The objective, and the bound of the module at s (theta - Delta)."""
+        """The objective, and the bound of the module."""
+        rows, factor, objective = self.program.rows, self.factor, self.objective()
+        (nearly, _), (proven, theta) = (self._value(error) for error in (np.zeros_like(self.error), self.error))
+        if factor is None:  # penalties of J that are negligible count as 0, up to rounding
+            in_J = float(self.program.limits[self.J] @ np.abs(self.program.w[self.J]))
+            proven, nearly = 0.0, nearly if in_J <= GAP_TOLERANCE / 100.0 * objective else 0.0
+        bound = max(0.0, proven) * (1.0 - gamma(2 * len(rows.y) + 100))
+        return Proof(objective, rows.offset + bound, rows.offset + max(0.0, nearly), theta)
+
+    def _value(self, error: FloatArray) -> tuple[float, FloatArray]:
+        """D at s (theta - Delta) without the offset, rounded down, for u up to an error; and s theta."""
         rows, factor, g = self.program.rows, self.factor, self.program.rows.rounding
         l1, l2, w = self.program.l1, self.program.l2, self.program.w
-        delta, computed, distance = 0.0, 0.0, np.zeros(1)
+        delta, distance = 0.0, np.zeros(1)
         if factor is not None and len(factor.columns):
-            eps, error = (self.u - self.v)[factor.columns], self.error[factor.columns]
-            delta, computed = factor.distance(eps, error), factor.distance(eps, np.zeros_like(eps))
+            delta = factor.distance((self.u - self.v)[factor.columns], error[factor.columns])
             distance = self._row_distances(factor, delta)
-        largest = (np.abs(self.u) + self.error + rows.sizes * delta) * (1.0 + 8.0 * g)
+        largest = (np.abs(self.u) + error + rows.sizes * delta) * (1.0 + 8.0 * g)
         largest[self.J] = np.abs(self.v[self.J])
         if factor is not None:
             largest[factor.others] = np.abs(factor.combination.T @ self.v[factor.columns]) * (1.0 + 8.0 * g)
-
         scale = self._feasible_scale(largest, distance) * (1.0 - MARGIN)
         theta = self.theta * scale
         value = -float(rows.q @ rows.loss.conjugate_inside(self.r, theta / rows.q))
@@ -269,11 +277,7 @@ class _Point:
         if rows.loss.task == "regression":
             products = self.v[self.J] * w[self.J]
             value -= scale * float(products.sum()) + 4.0 * g * float(np.abs(products).sum())
-        proven, nearly = (value - self._lost(theta, scale * each, distance) for each in (delta, computed))
-        if factor is None:
-            proven, nearly = -np.inf, -np.inf if np.any(self.program.limits[self.J]) else nearly
-        bound = max(0.0, float(proven)) * (1.0 - gamma(2 * len(rows.y) + 100))
-        return Proof(self.objective(), rows.offset + bound, rows.offset + max(0.0, float(nearly)), theta)
+        return value - self._lost(theta, scale * delta, distance), theta
 
     def _row_distances(self, factor: Factor, delta: float) -> FloatArray:
         """Upper bounds on |Delta_i| / m_i; 0 if the conjugate is finite everywhere, where they do not matter."""
