@@ -96,7 +96,7 @@ class Certificate:
     dual : array of shape (n,), optional
         The dual point of the bound, one number per row, if there is one.
     evidence : dict, optional
-        Settings and solution of a fitted model in plain values and arrays, and a digest of its data.
+        Settings and solution of a fitted model in plain values and arrays.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, read_pattern
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
 from admiss.estimator.validation import (
     AllowsMissing,
@@ -240,7 +240,7 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
         warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
         leaf_cost = self._leaf_cost(X, y, s, loss)
         self._adopt(leaf_cost, partitioner.partition(leaf_cost.rows, leaf_cost, feature_names(self)))
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, y.reshape(len(y), -1), s)
+        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
 
     def _leaf_cost(self, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss) -> LeafCost:
         rows = self.leaf_features_.pattern_rows(X, y, s)

@@ -1,5 +1,6 @@
 """Parameters, fit and scores that adaptive regression and classification share."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
 from admiss.estimator.validation import (
     AllowsMissing,
@@ -97,7 +98,7 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         self.design_ = design
         self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
         self.certificate_ = total([certificate for _, certificate in fits])
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, np.column_stack(targets), s)
+        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
 
     def _design_options(self) -> dict[str, bool]:
         return {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}

@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.evidence import evidence_of
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
@@ -262,8 +262,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             fit = self._solved(rows, adaptivity)
             if fit is not None and fit[1].status == "optimal":
                 dual = 2.0 * (s / s.sum()) * (self.design_.predictor(X, fit[0] * self.design_.column_scale) - y)
-                certificate = replace(self.certificate_, dual=dual)
-                self.certificate_ = with_evidence(certificate, evidence_of(self), X, y[:, None], s)
+                self.certificate_ = replace(self.certificate_, dual=dual, evidence=evidence_of(self))
                 return
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())

@@ -53,15 +53,12 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
     v = path.w[-1]
     if not np.any(l1) and not np.any(l2):
         v[k] = np.linalg.lstsq(projected.risk.A[:, k], projected.risk.A[:, k] @ v[k], rcond=None)[0]
-    rows, null = Rows.centred(risk, projected), null_risk(risk, free)
+    rows, null = Rows.of(risk), null_risk(risk, free)
 
     def proven(v: FloatArray) -> tuple[Fit, bool]:
         v = penalty.without_overwhelmed(v)
         w = projected.restore(v)
-        if rows is None:
-            proof = prove(Rows.of(risk), l1, l2, w)
-        else:
-            proof = prove(rows, l1, l2, v, drift=rows.drift(projected.C, projected.w0, v, w))
+        proof = prove(rows, l1, l2, w)
         tolerance = gap_tolerance(proof.objective, null)
         engine = ("admiss engine", __version__)
         certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, start, dual=proof.theta)

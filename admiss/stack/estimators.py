@@ -33,7 +33,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, 
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.estimator.cv import make_folds
-from admiss.estimator.evidence import evidence_of, with_evidence
+from admiss.estimator.evidence import data_digest, evidence_of
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
 from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import (
@@ -216,7 +216,9 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         tested = np.concatenate([test for _, test in folds])
         self.held_out_, self.tested_ = np.concatenate(held_out[:-1]), tested
         scores = self._combine(self.held_out_, Y, tested, weights)
-        self.certificate_ = with_evidence(self.certificate_, evidence_of(self), X, Y, s[used])
+        evidence = evidence_of(self)
+        evidence["digest"] = data_digest(evidence["program"], X, Y, s[used])
+        self.certificate_ = replace(self.certificate_, evidence=evidence)
         self.weights_ = Table(
             candidate=list(models),
             weight=self.combination_,

@@ -19,11 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from admiss.verification.boxes import BoxSums, best_tree_cost
-from admiss.verification.covers import no_cover_below
-from admiss.verification.dual import PenalisedRisk
+from admiss.verification.boxes import BoxSums, best_tree_cost, no_cover_below
+from admiss.verification.dual import LossInBalls, PenalisedRisk
 from admiss.verification.groups import best_groups_cost
-from admiss.verification.losses import LossInBalls
 from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
 from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
 from admiss.verification.rows import Rows, check_centre, check_scale, check_unit

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from admiss.verification.design import Columns, rebuilt_columns
-from admiss.verification.dual import PenalisedRisk
-from admiss.verification.losses import LossInBalls
+from admiss.verification.dual import LossInBalls, PenalisedRisk
 from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
 from admiss.verification.rows import Rows
 from formulations.arrays import FloatArray

@@ -1,42 +1,70 @@
 """A dual bound on a penalised empirical risk that holds in exact arithmetic, independent of the solver.
 
-    P(w) = F(A w) + sum_k l1_k |w_k| + l2_k w_k^2 / 2,        F(z) = sum_i q_i l(y_i, z_i) + offset
+    P(w) = sum_i q_i l(y_i, a_i'w) + offset + sum_k l1_k |w_k| + l2_k w_k^2 / 2
 
 *Bound.* By Fenchel duality every theta gives  D(theta) <= min P,
 
-    D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k' theta| - l1_k)_+^2 / (2 l2_k),
+    D(theta) = offset - sum_i q_i l*(y_i, theta_i / q_i) - sum_k (|a_k'theta| - l1_k)_+^2 / (2 l2_k),
 
-where a term with l2_k = 0 requires |a_k' theta| <= l1_k, and a free column (l1_k = l2_k = 0) a_k' theta = 0. At the
-optimum theta_i = q_i l'(y_i, z_i). From a nearly optimal w, theta is clipped to the domain of the conjugate, projected
-off the free columns (for the logistic loss, whose domain ends at 0, by balancing the signs), and scaled towards 0. That
-makes it feasible up to rounding; :mod:`formulations.erm.dual_value` bounds D at the feasible point next to it.
+where a term with l2_k = 0 requires |a_k'theta| <= l1_k, and a free column (l1_k = l2_k = 0) a_k'theta = 0. At the
+optimum theta_i = q_i l'(y_i, z_i) with z = A w.
 
-*If the gap stays open*, further bounds are tried: with products that are rounded once; without weak penalties, which
-are below the rounding error of their column; and without rows of negligible loss, since losses are not negative. The
-last one settles columns that are dependent only because some cells have fewer rows than columns.
+*Feasible point.* From a nearly optimal w, these conditions hold up to rounding. Let J be the columns whose conditions
+have no room for it: the free ones. The bound is the value of D at  s (theta - Delta),  where theta - Delta has exactly
+a_k'theta = v_k for k in J, with v_k = 0, and s <= 1 is as large as the other conditions allow. Delta is not computed:
+:mod:`formulations.erm.dual_rows` bounds its norm delta, with the weights m_i = q_i of the rows, or
+m_i = q_i t_i (1 - t_i), t = |theta| / q, for the logistic loss, whose t must stay between 0 and 1.
+
+*If the gap stays open*, J also has the columns whose penalty is too weak for the rounding of a_k'theta: those with
+l2_k = 0 and |a_k'theta| next to l1_k, and those with a small l2_k. Their v_k is a_k'theta, clipped to what it is at the
+optimum, l1_k + l2_k |w_k|. Then theta itself is moved by Delta, up to rounding, in case the solver was not precise. If
+the columns J are dependent up to rounding, that may be due to rows that are fitted perfectly: theta is set to 0 there,
+and rows with theta_i = 0 have m_i = 0, so that they are not moved.
+
+*Rounding.* With the norms |a_k|^2 = sum_i q_i A_ik^2 and |theta|^2 = sum_i theta_i^2 / q_i, a computed a_k'theta is off
+by at most 2 gamma |a_k| |theta|, and moved by at most |a_k| delta. For regression l*(y, t) = t y + c t^2 / 2, and y can
+be replaced by r = y - A_J w_J if v'w_J is added, since A_J'(theta - Delta) = v. So Delta lowers the value by at most
+
+    delta |r + c theta / q| + c delta^2 / 2,
+
+which is of second order if all columns are in J. For the logistic loss it is at most delta |logit(t)| in the norm of m,
+after a move of t by at most half of the way to its ends, which changes logit(t) by at most log 3. Every sum is
+corrected by gamma(n) times the sum of its absolute values. A relative gamma(2 n) of the bound covers the rounding of
+the shares q and of the penalties, since risk and penalties are not negative. For the same reason the offset is a bound.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logit
 
-from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.dual_value import ONCE, Proof, bound_at, dual_norm, norm
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.erm.dual_rows import Factor, Rows
 from formulations.erm.risk import EmpiricalRisk
-from formulations.erm.rounding import Factor, exact_residuals, factor_of, gamma
-from formulations.erm.rows import Rows
+from formulations.erm.rounding import gamma, precise_residuals
 from formulations.losses import Squared
 
-__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "attained", "dual_bound", "gap_tolerance", "prove"]
+__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove"]
 
 # A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
-# A penalty below this multiple of the rounding error of its column is weak.
-WEAK = 1e7
-# Entries of a design up to which further bounds are tried if the first one leaves a gap.
-MAX_ENTRIES = 2**21
-# Dual variables of the logistic loss keep this distance from the ends of their domain before they are projected.
-INSIDE = 1e-11
+# Bounds that are tried: two more if the first one leaves a gap.
+ATTEMPTS = 3
+# Share by which points stay inside their limits, for the rounding of quotients: far above that, below the tolerance.
+MARGIN = 2.0**-40
+# Below this, numbers may have lost digits by underflow.
+UNDERFLOW = 1e-290
+
+
+class Proof(NamedTuple):
+    """Objective, rounded up; bound, rounded down; the bound up to rounding errors (not proven); and its dual point."""
+
+    objective: float
+    bound: float
+    estimate: float
+    theta: FloatArray
 
 
 def gap_tolerance(objective: float, null_risk: float) -> float:
@@ -47,9 +75,7 @@ def gap_tolerance(objective: float, null_risk: float) -> float:
     return GAP_TOLERANCE * max(abs(objective), null_risk)
 
 
-def prove(
-    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray | None = None, drift: float = 0.0
-) -> Proof:
+def prove(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray | None = None) -> Proof:
     """The objective of the coefficients ``w``, and a bound on the minimum.
 
     Parameters
@@ -60,146 +86,247 @@ def prove(
     w : array of shape (p,)
     theta : array of shape (n,), optional
         A nearly optimal dual point, needed if the loss is not smooth.
-    drift : float
-        Largest root mean square by which predictions of the reported coefficients differ from those of w.
     """
-    free, own, squared = (l1 == 0) & (l2 == 0), theta is None, isinstance(rows.loss, Squared)
-    used, u, value, slope = np.flatnonzero(free & (w != 0)), np.zeros(len(w)), 0.0, 0.0
-    theta, r = np.zeros(len(rows.y)) if theta is None else theta, rows.y.copy()
-    for part, A in rows.blocks:
-        q, y, z = rows.q[part], rows.y[part], A @ w
-        value += float(q @ rows.loss.value(y, z))
-        if rows.loss.smooth:
-            derivative = rows.loss.derivative(y, z)
-            slope += float(q @ derivative**2)
-        if own:
-            theta[part] = q * derivative
-        if own and squared:
-            u += A.T @ theta[part]
-        if len(used):
-            r[part] -= z if len(used) == len(w) else A[:, used] @ w[used]
-    # a change of z by e in root mean square changes the risk by at most |l'| e + max l'' e^2 / 2, or by e
-    error = drift + norm(rows.q, rows.y) * gamma(4) + gamma(len(w) + 20) * float(rows.sizes @ np.abs(w))
-    rise = np.sqrt(slope) * error + rows.loss.largest_curvature * error**2 / 2.0
-    if not rows.loss.smooth:
-        rise = np.sqrt(rows.weight) * error  # slopes are at most 1
-    penalised = value + rise + rows.offset + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
-    objective = float(penalised * (1.0 + 2.0 * rows.rounding))
-
-    if squared and own:  # theta is feasible up to rounding
-        first = bound_at(rows, l1, l2, w, theta, u, _factor(rows, free), r)
-    else:
-        first = _bound_from(rows, l1, l2, w, theta)
-    proofs, further = [first], _further_bounds(rows, l1, l2, w, theta, objective)
-    while objective - proofs[-1].bound > GAP_TOLERANCE / 10.0 * objective and (proof := next(further, None)):
-        proofs.append(proof)
-    best = max(proofs, key=lambda found: found.bound)
-    return best._replace(objective=objective, estimate=max(found.estimate for found in proofs))
-
-
-def attained(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray) -> float:
-    """P(w) of coefficients as they are, rounded up, whatever the offset of y; infinite if the design is too large.
-
-    Residuals y - A w are rounded once, so that every loss has a relative error of a few roundings.
-    """
-    if risk.loss.task != "regression" or risk.A.shape[0] * risk.A.shape[1] > MAX_ENTRIES:
-        return np.inf
-    losses = risk.loss.value(exact_residuals(risk.A, risk.y, w), np.zeros(len(risk.y)))
-    value = float(risk.q @ losses) + risk.offset + float(l1 @ np.abs(w) + l2 @ w**2 / 2)
-    return value * (1.0 + 2.0 * gamma(len(risk.y) + len(w) + 40))
-
-
-def _further_bounds(
-    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray, objective: float
-) -> Iterator[Proof]:
-    """Bounds that take longer: with products that are rounded once, weak penalties left out, and fewer rows."""
-    if len(rows.y) * len(w) > MAX_ENTRIES:
-        return
-    free = (l1 == 0) & (l2 == 0)
-    choices = [free]
-    for rounding in (ONCE, rows.rounding):
-        error = rounding * rows.sizes * dual_norm(rows, theta)
-        weak = np.where(l2 == 0, l1 < WEAK * error, error**2 > 2.0 * l2 * GAP_TOLERANCE / 100.0 * objective)
-        if np.any(weak & ~choices[-1]):
-            choices.append(weak | choices[-1])
-    losses = rows.q * rows.loss.value(rows.y, rows.predictions(w))
-    order = np.argsort(losses)
-    kept = np.sort(order[np.cumsum(losses[order]) > GAP_TOLERANCE / 100.0 * objective])
-    for part in [rows, rows.selected(kept)] if 0 < len(kept) < len(losses) else [rows]:
-        own = theta if part is rows else theta[kept]
-        for F in choices:
-            proof = _bound_from(part, np.where(F, 0.0, l1), np.where(F, 0.0, l2), w, own, exact=True)
-            if part is not rows:
-                full = np.zeros(len(theta))
-                full[kept] = proof.theta
-                proof = proof._replace(theta=full)
-            yield proof
+    program, is_found = _Program(rows, l1, l2, w), theta is not None
+    if theta is not None:  # by a solver, and not very precise
+        theta = rows.q * np.clip(theta / rows.q, *rows.loss.domain(rows.y))
+    J, proofs = np.flatnonzero((l1 == 0) & (l2 == 0)), []
+    for attempt in range(ATTEMPTS):
+        point = _Point.of(program, theta, J, precise=rows.is_exact and attempt > 0)
+        proofs.append(point.proof())
+        objective, bound = proofs[-1].objective, proofs[-1].bound
+        if objective - bound <= GAP_TOLERANCE / 10.0 * objective and not (is_found and attempt == 0):
+            break
+        theta = point.moved(GAP_TOLERANCE / 100.0 * objective)
+        J = np.flatnonzero(point.lacks_room(GAP_TOLERANCE / 100.0 * objective))
+    best = max(proofs, key=lambda proof: proof.bound)
+    objective, estimate = min(proof.objective for proof in proofs), max(proof.estimate for proof in proofs)
+    return best._replace(objective=objective, estimate=estimate)
 
 
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:
     """A proven lower bound on min P from any ``theta``."""
-    return _bound_from(Rows.of(risk), l1, l2, np.zeros(len(l1)), theta).bound
+    return prove(Rows.of(risk), l1, l2, np.zeros(len(l1)), theta).bound
 
 
-def _bound_from(
-    rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray, exact: bool = False
-) -> Proof:
-    """The bound from ``theta``, which is first made feasible up to rounding."""
-    free, q = (l1 == 0) & (l2 == 0), rows.q
-    low, high = rows.loss.domain(rows.y)
-    columns = np.flatnonzero(free)
-    logistic = rows.loss.task == "classification"
-    if logistic and len(columns) and _are_cells(rows, columns):
-        theta, rho = _balance(rows, columns, q * np.clip(theta / q, low, high))
-        return bound_at(rows, l1, l2, w, theta, rows.correlations(theta), _factor(rows, free & False), rows.y, rho=rho)
-    inside = INSIDE if logistic else 0.0
-    theta = q * np.clip(theta / q, low + inside, high - inside)
-    factor = _factor(rows, free)
-    if factor is not None:
-        for _ in range(2):
-            c = np.zeros(len(w))
-            c[factor.columns] = factor.coefficients(rows.correlations(theta, factor.columns))
-            theta = theta - q * rows.predictions(c, factor.columns)
-    if exact:
-        u, z = rows.exact_correlations(theta), rows.exact_predictions(w, columns)
-    else:
-        u, z = rows.correlations(theta), rows.predictions(w, columns)
-    r = rows.y if logistic else rows.y - z
-    return bound_at(rows, l1, l2, w, theta, u, factor, r, exact=exact)
+@dataclass(frozen=True)
+class _Program:
+    """Rows, penalties, and a nearly optimal w."""
+
+    rows: Rows
+    l1: FloatArray
+    l2: FloatArray
+    w: FloatArray
+
+    @property
+    def limits(self) -> FloatArray:
+        """|a_k'theta| at the optimum, if w_k is not 0."""
+        return self.l1 + self.l2 * np.abs(self.w)
 
 
-def _factor(rows: Rows, free: BoolArray) -> Factor | None:
-    F = np.flatnonzero(free)
-    return factor_of(rows.blocks, rows.q, F, rows.sizes, rows.stated, rows.constants, rows.triangle)
+@dataclass(frozen=True)
+class _Point:
+    """A dual point within its domain, and the columns J whose equations it is to meet exactly.
 
-
-def _are_cells(rows: Rows, columns: IntArray) -> bool:
-    """Whether no row is in two columns and no entry is negative."""
-    parts = [A[:, columns] for _, A in rows.blocks]
-    return all(A.min() >= 0 and int(np.max((A != 0).sum(axis=1))) <= 1 for A in parts)
-
-
-def _balance(rows: Rows, columns: IntArray, theta: FloatArray) -> tuple[FloatArray, float]:
-    """Shrink the positive or the negative entries of theta to A'theta = 0, up to rounding; and a bound on the rest.
-
-    The exactly balanced point has further factors 1 - rho_i <= 1.
+    Attributes
+    ----------
+    program : _Program
+    J : int array
+    precise : bool
+        Whether residuals were computed in twice the working precision.
+    y, z : arrays of shape (n,)
+        Target and prediction A w; y - A w and 0 in regression.
+    theta : array of shape (n,)
+    u : array of shape (p,)
+        A'theta.
+    r : array of shape (n,)
+        y - A_J w_J, or y in classification.
     """
 
-    def sums(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return rows.correlations(np.maximum(theta, 0.0), columns), rows.correlations(np.maximum(-theta, 0.0), columns)
+    program: _Program
+    J: IntArray
+    precise: bool
+    y: FloatArray
+    z: FloatArray
+    theta: FloatArray
+    u: FloatArray
+    r: FloatArray
 
-    positive, negative = sums(theta)
-    factors = [
-        np.minimum(np.divide(other, own, out=np.zeros_like(own), where=own > 0), 1.0)
-        for own, other in ((positive, negative), (negative, positive))
-    ]
-    balanced = theta.copy()
-    for part, A in rows.blocks:
-        share = (A[:, columns] != 0).astype(float)
-        outside = 1.0 - np.asarray(share.sum(axis=1)).ravel()
-        up, down = (share @ factor + outside for factor in factors)
-        balanced[part] *= np.where(theta[part] > 0, up, down)
-    positive, negative = sums(balanced)
-    larger = np.maximum(positive, negative)
-    left = np.abs(positive - negative) + 3.0 * rows.rounding * (positive + negative)
-    return balanced, float(np.max(np.divide(left, larger, out=np.zeros_like(left), where=larger > 0), initial=0.0))
+    @classmethod
+    def of(cls, program: _Program, theta: FloatArray | None, J: IntArray, precise: bool) -> "_Point":
+        """The point from theta, or from the derivatives of the losses, in one pass over the rows."""
+        rows, w, regression = program.rows, program.w, program.rows.loss.task == "regression"
+        in_J = np.zeros_like(w)
+        in_J[J] = w[J]
+        n = len(rows.y)
+        y, z, r, point, u = rows.y.copy(), np.zeros(n), rows.y.copy(), np.empty(n), np.zeros(len(w))
+        residuals = precise_residuals if precise else _residuals
+        for part, A in rows.blocks:
+            if regression:
+                y[part] = residuals(A, rows.y[part], w)
+                r[part] = y[part] if np.array_equal(in_J, w) else residuals(A, rows.y[part], in_J)
+            else:
+                z[part] = A @ w
+            own = rows.q[part] * rows.loss.derivative(y[part], z[part]) if theta is None else theta[part]
+            point[part] = np.where(np.abs(own) < UNDERFLOW, 0.0, own)
+            u += A.T @ point[part]
+        return cls(program, J, precise, y, z, point, u, r)
+
+    def objective(self) -> float:
+        """P(w), rounded up: an error of z of e in root mean square raises the risk by |l'| e + max l'' e^2 / 2."""
+        rows, w, loss = self.program.rows, self.program.w, self.program.rows.loss
+        error = self._error_of(self.y, w)
+        if loss.smooth:
+            rise = rows.norm(loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
+        else:
+            rise = np.sqrt(rows.weight) * error  # slopes are at most 1
+        penalty = float(self.program.l1 @ np.abs(w) + self.program.l2 @ w**2 / 2)
+        value = float(rows.q @ loss.value(self.y, self.z)) + rows.offset
+        return float((value + rise + penalty) * (1.0 + 2.0 * rows.rounding))
+
+    def _error_of(self, r: FloatArray, w: FloatArray) -> float:
+        """Root mean square error of r = y - A w as computed, or of A w in classification, at most."""
+        rows, m = self.program.rows, int(np.count_nonzero(w)) + 20
+        size = rows.norm(rows.y) + float(rows.sizes @ np.abs(w))
+        if self.precise:
+            return 4.0 * gamma(1) * rows.norm(r) + gamma(2 * m) ** 2 * size
+        return gamma(m) * size
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The m of the rows; 0 where theta is 0."""
+        q = self.program.rows.q
+        if self.program.rows.loss.task == "classification":
+            return np.asarray(np.abs(self.theta) * (1.0 - (1.0 - MARGIN) * np.abs(self.theta) / q))
+        return q if np.all(self.theta) else np.where(self.theta == 0, 0.0, q)
+
+    @cached_property
+    def error(self) -> FloatArray:
+        """Largest errors of u."""
+        rows = self.program.rows
+        return np.asarray(2.0 * rows.rounding * rows.dual_norm(self.theta) * rows.sizes)
+
+    @cached_property
+    def v(self) -> FloatArray:
+        """The values of a_k'theta that are to be met if k is in J."""
+        return np.clip(self.u, -self.program.limits, self.program.limits)
+
+    @cached_property
+    def factor(self) -> Factor | None:
+        """The factor of the columns J."""
+        return self.program.rows.factor(self.J, self.weights)
+
+    def lacks_room(self, negligible: float) -> BoolArray:
+        """Columns whose condition or penalty has no room for the error of u, up to a negligible loss."""
+        l1, l2 = self.program.l1, self.program.l2
+        at_limit = np.abs(self.u) + self.error / GAP_TOLERANCE > l1
+        return np.where(l2 == 0, at_limit | (l1 == 0), self.error**2 > 2.0 * l2 * negligible)
+
+    def moved(self, negligible: float) -> FloatArray:
+        """theta - Delta up to rounding, or, if J has no factor, theta with 0 for rows of negligible loss.
+
+        Such rows may be the reason why columns are dependent; without them, the risk is lower.
+        """
+        rows, theta, m, factor = self.program.rows, self.theta.copy(), self.weights, self.factor
+        if factor is None:
+            losses = rows.q * rows.loss.value(self.y, self.z)
+            order = np.argsort(losses)
+            theta[order[np.cumsum(losses[order]) <= negligible]] = 0.0
+            return theta
+        low, high = rows.loss.domain(rows.y)
+        inside = (theta > rows.q * low) & (theta < rows.q * high)
+        if rows.loss.task == "regression" and not inside.all():  # rows at the ends of their domain stay there
+            part_of = np.where(inside, m, 0.0)
+            found = rows.factor(self.J, part_of)
+            if found is not None and len(found.columns) + len(found.others) == len(self.J):
+                m, factor = part_of, found
+        c = factor.coefficients((self.u - self.v)[factor.columns])
+        for part, A in rows.blocks:
+            step = A[:, factor.columns] @ c
+            if rows.loss.task == "classification":  # no row leaves its domain
+                step = np.clip(step, -0.5, 0.5)
+            theta[part] -= m[part] * step
+        return theta
+
+    def proof(self) -> Proof:
+        """The objective, and the bound of the module."""
+        rows, factor, objective = self.program.rows, self.factor, self.objective()
+        (nearly, _), (proven, theta) = (self._value(error) for error in (np.zeros_like(self.error), self.error))
+        if factor is None:  # penalties of J that are negligible count as 0, up to rounding
+            in_J = float(self.program.limits[self.J] @ np.abs(self.program.w[self.J]))
+            proven, nearly = 0.0, nearly if in_J <= GAP_TOLERANCE / 100.0 * objective else 0.0
+        bound = max(0.0, proven) * (1.0 - gamma(2 * len(rows.y) + 100))
+        return Proof(objective, rows.offset + bound, rows.offset + max(0.0, nearly), theta)
+
+    def _value(self, error: FloatArray) -> tuple[float, FloatArray]:
+        """D at s (theta - Delta) without the offset, rounded down, for u up to an error; and s theta."""
+        rows, factor, g = self.program.rows, self.factor, self.program.rows.rounding
+        l1, l2, w = self.program.l1, self.program.l2, self.program.w
+        delta, distance = 0.0, np.zeros(1)
+        if factor is not None and len(factor.columns):
+            delta = factor.distance((self.u - self.v)[factor.columns], error[factor.columns])
+            distance = self._row_distances(factor, delta)
+        largest = (np.abs(self.u) + error + rows.sizes * delta) * (1.0 + 8.0 * g)
+        largest[self.J] = np.abs(self.v[self.J])
+        if factor is not None:
+            largest[factor.others] = np.abs(factor.combination.T @ self.v[factor.columns]) * (1.0 + 8.0 * g)
+        scale = self._feasible_scale(largest, distance) * (1.0 - MARGIN)
+        theta = self.theta * scale
+        value = -float(rows.q @ rows.loss.conjugate_inside(self.r, theta / rows.q))
+        value -= _penalty_part(l1, l2, largest * scale) * (1.0 + 4.0 * g) + UNDERFLOW
+        if rows.loss.task == "regression":
+            products = self.v[self.J] * w[self.J]
+            value -= scale * float(products.sum()) + 4.0 * g * float(np.abs(products).sum())
+        return value - self._lost(theta, scale * delta, distance), theta
+
+    def _row_distances(self, factor: Factor, delta: float) -> FloatArray:
+        """Upper bounds on |Delta_i| / m_i; 0 if the conjugate is finite everywhere, where they do not matter."""
+        rows = self.program.rows
+        if isinstance(rows.loss, Squared):
+            return np.zeros(1)
+        return np.concatenate([factor.row_distances(A, delta) for _, A in rows.blocks])
+
+    def _feasible_scale(self, largest: FloatArray, distance: FloatArray) -> float:
+        """The largest s <= 1 with s |a_k'theta| <= l1_k where l2_k = 0, and within the domain of a regression."""
+        rows, l1 = self.program.rows, self.program.l1
+        over = (self.program.l2 == 0) & (largest > l1)
+        scale = float(np.min(l1[over] / largest[over], initial=1.0))
+        if rows.loss.task == "classification" or isinstance(rows.loss, Squared):
+            return scale
+        low, high = rows.loss.domain(rows.y)
+        t = self.theta / rows.q
+        for end, limit in ((t + distance, high), (distance - t, -low)):
+            over = end > limit
+            scale = min(scale, float(np.min(limit[over] / end[over], initial=1.0)))
+        return scale
+
+    def _lost(self, theta: FloatArray, delta: float, distance: FloatArray) -> float:
+        """What the sum of the conjugates at the exactly feasible point is above the computed one, at most."""
+        rows, g = self.program.rows, self.program.rows.rounding
+        if rows.loss.task == "classification":
+            if not distance.max(initial=0.0) <= 0.5:
+                return np.inf
+            t = np.where(theta == 0, 0.5, np.abs(theta) / rows.q)
+            slope = np.abs(logit(t)) + np.log(3.0)
+            return delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g) + 2.0 * g * rows.weight
+        in_J = np.zeros_like(self.program.w)
+        in_J[self.J] = self.program.w[self.J]
+        c, error_r = rows.loss.conjugate_curvature, self._error_of(self.r, in_J)
+        size, dual = rows.norm(self.r), rows.dual_norm(theta)
+        step = (
+            delta * (rows.norm(self.r + c * theta / rows.q) + 4.0 * g * (size + c * dual) + error_r)
+            + c * delta**2 / 2.0
+        )
+        return float((step + dual * error_r + 4.0 * g * (dual * size + c * dual**2)) * (1.0 + 4.0 * g))
+
+
+def _residuals(A: Matrix, y: FloatArray, w: FloatArray) -> FloatArray:
+    used = np.flatnonzero(w)
+    return np.asarray(y - (A @ w if 2 * len(used) > len(w) else A[:, used] @ w[used]))
+
+
+def _penalty_part(l1: FloatArray, l2: FloatArray, u: FloatArray) -> float:
+    """sum_k (u_k - l1_k)_+^2 / (2 l2_k); infinite if it is beyond the range of floating-point numbers."""
+    soft = l2 > 0
+    with np.errstate(over="ignore"):
+        return float(0.5 * np.sum((np.maximum(u - l1, 0.0)[soft] / np.sqrt(l2[soft])) ** 2))

@@ -28,8 +28,7 @@ import scipy.linalg
 from formulations.arrays import FloatArray, IntArray
 from formulations.best_constant import best_constant
 from formulations.cone_solver import WITH_VALUES, run
-from formulations.erm.dual_bound import Rows, prove
-from formulations.erm.dual_value import Proof
+from formulations.erm.dual_bound import Proof, Rows, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.erm.rounding import exact_sum
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
@@ -106,7 +105,7 @@ class _Leaf:
     def rows(self) -> Rows:
         """The shifted rows as a dual bound needs them, the intercept first."""
         C = np.column_stack([np.ones(len(self.s)), self.columns])
-        return Rows.of(EmpiricalRisk(C, self.target, self.s, self.loss))
+        return Rows.of(EmpiricalRisk(C, self.target, self.s, self.loss), is_exact=False)
 
     def rounding(self, v: FloatArray, intercept: float) -> float:
         """What an intercept, v_0 moved back to the rows as they are and rounded, adds to the value of v."""

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admiss.verification.boxes import BoxSums, best_tree_cost
-from admiss.verification.covers import no_cover_below
+from admiss.verification.boxes import BoxSums, best_tree_cost, no_cover_below
 from admiss.verification.groups import best_groups_cost
 from admiss.verification.integers import integers_of, power_of_two
 from admiss.verification.leaf_costs import independent_columns

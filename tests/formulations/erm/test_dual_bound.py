@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
-from formulations.erm.dual_bound import Rows, dual_bound, gap_tolerance, prove
-from formulations.erm.dual_value import _penalty_part
+from formulations.erm.dual_bound import Rows, _penalty_part, dual_bound, gap_tolerance, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 
@@ -81,9 +80,35 @@ def test_rows_that_are_fitted_exactly_do_not_matter():
 
 
 def test_the_smallest_penalties_give_a_bound_without_overflow():
-    """The penalty part is infinite for a feasible point up to rounding, and finite for one that is close enough."""
+    """The penalty part is finite for a point that is close enough, and the column can be met exactly."""
     risk = EmpiricalRisk(np.ones((3, 1)), np.array([1.0, 2.0, 4.0]), np.full(3, 1 / 3), Quantile(0.9))
     none, least = np.zeros(1), np.full(1, 5e-324)
     with np.errstate(all="raise", under="ignore"):
-        assert dual_bound(risk, none, least, risk.q * [0.3, 0.2, -0.4]) == 0.0
+        assert 0.5 / 3 * (1 - 1e-9) <= dual_bound(risk, none, least, risk.q * [0.3, 0.2, -0.4]) <= 0.5 / 3
         assert _penalty_part(none, least, np.array([1e-170])) == pytest.approx(1e-17, rel=0.05, abs=0.0)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-20])
+def test_weak_penalties_are_proven(l2):
+    """The rounding of a_k'theta is of the order of the penalties: a lasso, and one with a trace of ridge."""
+    rng = np.random.default_rng(0)
+    A = np.column_stack([np.ones(2000), rng.normal(size=(2000, 3))])
+    y, q = A @ [3.0, 1.0, -2.0, 0.5] + rng.normal(size=2000), np.full(2000, 1 / 2000)
+    l1, l2 = np.array([0.0, 1e-11, 1e-11, 1e-11]), np.array([0.0, l2, l2, l2])
+    w = np.linalg.lstsq(A, y, rcond=None)[0]
+    proof = prove(Rows.of(EmpiricalRisk(A, y, q, Squared())), l1, l2, w)
+    assert proof.objective - proof.bound <= gap_tolerance(proof.objective, 0.0)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=str)
+def test_a_gap_that_is_left_is_that_of_the_coefficients(loss):
+    """A point that is not optimal is not called so, and its estimate is not above the optimum."""
+    rng = np.random.default_rng(0)
+    A = np.column_stack([np.ones(200), rng.normal(size=(200, 3))])
+    y = A @ [0.1, 1.0, -2.0, 0.5] + rng.normal(size=200)
+    y = np.sign(y) if isinstance(loss, Logistic) else y
+    rows, l1, l2 = Rows.of(EmpiricalRisk(A, y, np.full(200, 1 / 200), loss)), np.array([0, 0.1, 0.1, 0]), np.zeros(4)
+    proofs = [prove(rows, l1, l2, np.array([0.1, a, -1.0, b])) for a in (0.0, 0.5, 1.0) for b in (0.0, 0.4)]
+    best = min(proof.objective for proof in proofs)
+    assert all(proof.bound <= proof.estimate <= best for proof in proofs)
+    assert all(proof.objective - proof.bound > gap_tolerance(proof.objective, 0.0) for proof in proofs)

