@@ -6,6 +6,7 @@ import sys
 from itertools import combinations
 
 import matplotlib
+import matplotlib.pyplot
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
