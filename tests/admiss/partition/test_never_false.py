@@ -10,9 +10,13 @@ from tests.admiss.partition.nasty import Table, nasty, nasty_and_small, one_bad_
 from tests.admiss.partition.proof_checks import fitted, violations
 
 TREES, EXACT = ("tree", "both", "mio"), ("tree", "both", "mio", "boxes", "groups")
-# Smallest share of tables with one bad box that are solved to optimality, and largest share of tables with other losses
-# whose leaves a solver refuses.
-OPTIMAL, REFUSED = 0.95, 0.5
+# Smallest shares of tables that must be proven, since a bound of minus infinity is never false: measured on 200 tables
+# with one bad box 100%, on nasty ones 94% (mixed-integer 81%), on 40 with other losses 47%, on 20 split-assign trees 30%.
+BAD_BOX, NASTY, OTHER_LOSS, SPLIT_ASSIGN = 0.95, 0.75, 0.4, 0.2
+# Few tables of other losses may all be hard: their share is required of more than this number.
+FEW = 10
+# Largest share of tables with other losses whose leaves a solver refuses.
+REFUSED = 0.5
 
 
 def nasty_for(kind, seed):
@@ -20,8 +24,8 @@ def nasty_for(kind, seed):
     return nasty(seed) if kind in TREES else nasty(seed, most_features=5, most_patterns=14)
 
 
-def assert_true(kind, tables):
-    """Fit and check all tables; the share of each status."""
+def assert_true(kind, tables, proven):
+    """Fit and check all tables, and require the share of proven ones; the share of each status."""
     false, statuses = [], Counter()
     for seed, table in enumerate(tables):
         try:
@@ -37,6 +41,8 @@ def assert_true(kind, tables):
     total = statuses.total()
     print(f"{kind}, {total} tables:", ", ".join(f"{status} {n / total:.1%}" for status, n in statuses.most_common()))
     assert not false, f"{len(false)} false certificates of {total}:\n" + "\n".join(false[:20])
+    status = "solver's bound" if kind == "mio" else "optimal"
+    assert statuses[status] >= proven * total
     return {status: n / total for status, n in statuses.items()}
 
 
@@ -73,15 +79,15 @@ def test_groups_where_the_bounds_of_pricing_say_nothing(table):
 @pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
 @tiers(20, 200, 2000)
 def test_one_bad_box(kind, number):
-    shares = assert_true(kind, map(one_bad_box, range(number)))
-    assert shares.get("optimal", 0.0) >= OPTIMAL
+    assert_true(kind, map(one_bad_box, range(number)), BAD_BOX)
 
 
 @pytest.mark.parametrize("kind", EXACT)
 @tiers(20, 200, 1000)
 def test_nasty_tables(kind, number):
-    shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)))
-    assert kind != "mio" or "optimal" not in shares
+    shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), NASTY)
+    if kind == "mio":  # a mixed-integer solver has tolerances of its own
+        assert "optimal" not in shares
 
 
 @pytest.mark.parametrize("seed", [173, 267, 339, 371])
@@ -98,11 +104,13 @@ def test_both_programs_agree_on_loose_intervals(seed):
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "logistic"])
 @tiers(3, 40, 200)
 def test_other_losses(kind, loss, number):
-    shares = assert_true(kind, (nasty_and_small(seed, loss) for seed in range(number)))
+    tables = (nasty_and_small(seed, loss) for seed in range(number))
+    shares = assert_true(kind, tables, OTHER_LOSS if number > FEW else 0.0)
     assert shares.get("refused", 0.0) <= REFUSED
 
 
 @tiers(4, 20, 100)
 def test_split_and_assign(number):
-    shares = assert_true("split-assign", (nasty_and_small(seed, "absolute", ridge=0.0) for seed in range(number)))
+    tables = (nasty_and_small(seed, "absolute", ridge=0.0) for seed in range(number))
+    shares = assert_true("split-assign", tables, SPLIT_ASSIGN if number > FEW else 0.0)
     assert shares.get("refused", 0.0) <= REFUSED
