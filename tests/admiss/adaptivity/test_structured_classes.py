@@ -360,13 +360,6 @@ def test_fused_refuses_too_many_patterns(make_rows):
 
 
 @pytest.mark.parametrize("adaptivity", STRUCTURED, ids=str)
-def test_strength_is_checked(make_rows, adaptivity):
-    for bad in (-1.0, "much", np.nan, np.inf, None):
-        with pytest.raises(ValueError, match=f"strength of {type(adaptivity).__name__} must be a non-negative number"):
-            AdaptiveRegressor(clone(adaptivity).set_params(strength=bad)).fit(*make_rows())
-
-
-@pytest.mark.parametrize("adaptivity", STRUCTURED, ids=str)
 def test_named_weighted_and_described(make_rows, adaptivity):
     X, y = make_rows(n=100)
     frame = pd.DataFrame(X, columns=["age", "sex", "income"])
