@@ -138,10 +138,14 @@ def slow(model, grid, not_promised=NOTHING):
     return Entry(model, grid, not_promised, slow=True)
 
 
+PARTIAL_FIT = ("fit_score_takes_y", "n_features_in_after_fitting", "estimators_partial_fit_n_features")
+OTHER_SOLVER = {
+    f"check_{name}": "partial_fit solves the program from sums, with its own solver" for name in PARTIAL_FIT
+}
 CENSORED = PROPAGATION | NOT_LINEAR | {"origin_and_units_of_features": IN_TURN}
 VARIANTS = [
     slow(AdaptiveRegressor("affine", 0.5, penalty_weights="authors"), LAM),
-    slow(AdaptiveRegressor("affine", 0.5, solver="CLARABEL"), LAM),
+    slow(AdaptiveRegressor("affine", 0.5, solver="CLARABEL"), LAM, OTHER_SOLVER),
     slow(AdaptiveRegressor("affine", 0.5, l1_ratio=1.0, center=False, adaptive_penalty=0.25), LAM, L1),
     slow(AdaptiveRegressor("affine", 0.5, fit_intercept=False), LAM),
     slow(AdaptiveRegressor("affine_intercept", 0.5, loss=Huber(0.1)), LAM, L1),
@@ -151,7 +155,7 @@ VARIANTS = [
     slow(AdaptiveClassifierCV(["static", "affine"], class_weight="balanced", **PATHS), ADAPTIVITY),
     slow(FiniteRegressor(Greedy(**SMALL), loss="huber"), RIDGE, L1),
     slow(FiniteRegressor(OptimalTree(**SMALL), center=False, leaf_model="static"), RIDGE),
-    slow(FiniteRegressor(OptimalTree(**SMALL, method="both"), ridge_scale="sample"), RIDGE),
+    slow(FiniteRegressor(OptimalTree(**SMALL, method="both"), 0.01, ridge_scale="sample"), RIDGE),
     slow(FiniteClassifier(OptimalTree(**SMALL), class_weight="balanced"), RIDGE),
     slow(FiniteRegressorCV(OptimalTree(min_rows=1), **{**CELLS, "leaf_models": ["static"]}), RIDGES),
     slow(JointImputeRegressor(random_state=0), {"algorithm": ["auto", "paper"]}, OWN_FOLDS),
