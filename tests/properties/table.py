@@ -49,6 +49,7 @@ from tests.properties.entry import Entry
 # Parameters for a grid search, and cheap settings.
 LAM, RIDGE, C = {"lam": [0.1, 10.0]}, {"ridge": [0.1, 10.0]}, {"estimator__C": [0.1, 10.0]}
 LAMBDAS, ADAPTIVITY = {"n_lambdas": [1, 8]}, {"adaptivity": ["static", "finite"]}
+STRENGTH = {"adaptivity__strength": [0.0, 100.0]}
 FREQUENT = {"adaptivity": [FrequentPatterns(5), FrequentPatterns(20)]}
 RIDGES, RANDOM = {"ridges": [[0.1], [10.0]]}, {"n_random": [0, 8]}
 PRIOR, SHRINKAGE, LEAF = {"prior": [0.1, 100.0]}, {"shrinkage": [0.0, 100.0]}, {"leaf_model": LEAF_MODELS}
@@ -174,8 +175,8 @@ TABLE = [
     Entry(AdaptiveRegressor(FrequentPatterns(), lam=0.5), FREQUENT, slow=True),
     Entry(AdaptiveRegressor(MissingnessAvoiding(), lam=0.5, l1_ratio=1.0), LAM, L1, slow=True),
     Entry(AdaptiveRegressor("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR | L1),
-    Entry(AdaptiveRegressor(LowRankAffine(), lam=0.5), LAM, STRUCTURE, slow=True),
-    Entry(AdaptiveRegressor(FusedPatterns(), lam=0.5), LAM, STRUCTURE, slow=True),
+    Entry(AdaptiveRegressor(LowRankAffine(), lam=0.5), STRENGTH, STRUCTURE, slow=True),
+    Entry(AdaptiveRegressor(FusedPatterns(), lam=0.5), STRENGTH, STRUCTURE, slow=True),
     Entry(AdaptiveClassifier("static", lam=0.5), LAM),
     Entry(AdaptiveClassifier("affine_intercept", lam=0.5), LAM),
     Entry(AdaptiveClassifier("affine", lam=0.5), LAM),
