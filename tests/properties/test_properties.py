@@ -37,14 +37,14 @@ def properties_of(entry):
     return [name for name, (_, applies) in PROPERTIES.items() if applies(entry.model)]
 
 
-def promised(names, slow=lambda entry: entry.slow):
+def promised(names):
     """A parameter set for each entry and promised property."""
-    return [
-        pytest.param(entry, name, id=f"{entry}-{name}", marks=[pytest.mark.slow] * slow(entry))
-        for entry in TABLE
-        for name in names(entry)
-        if name not in entry.not_promised
-    ]
+    found = []
+    for entry in TABLE:
+        text, marks = str(entry), [pytest.mark.slow] * entry.slow
+        wanted = [name for name in names(entry) if name not in entry.not_promised]
+        found += [pytest.param(entry, name, id=f"{text}-{name}", marks=marks) for name in wanted]
+    return found
 
 
 def checks_of_scikit_learn():
@@ -53,9 +53,10 @@ def checks_of_scikit_learn():
     for entry in TABLE:
         first = type(entry.model) not in seen and not entry.slow
         seen |= {type(entry.model)} if first else set()
+        text, marks = str(entry), [] if first else [pytest.mark.slow]
         for name, options, check in scikit_learn_checks(entry):
             if name not in entry.not_promised:
-                yield pytest.param(check, id=f"{entry}-{name}{options}", marks=[pytest.mark.slow] * (not first))
+                yield pytest.param(check, id=f"{text}-{name}{options}", marks=marks)
 
 
 @pytest.mark.parametrize("check", list(checks_of_scikit_learn()))
