@@ -125,7 +125,7 @@ def names_and_number_of_features(entry):
         model = entry.fit(rows, y)
         assert model.feature_names_in_.tolist() == NAMES
         for wrong in (rows[NAMES[::-1]], rows[NAMES[:3]]):
-            with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+            with pytest.raises(ValueError, match="feature names"):
                 outputs(model, wrong)
 
 

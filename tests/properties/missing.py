@@ -81,7 +81,7 @@ def nothing_observed(entry):
 def never_observed_is_reported(entry):
     X, y = make_rows(entry.model)
     X[:, [0, 2]] = np.nan
-    with pytest.warns(UserWarning, match="Never observed in training, and .*: a, c"):
+    with pytest.warns(UserWarning, match="Never observed.*: a, c"):
         entry.fit(pd.DataFrame(X, columns=NAMES), y)
 
 
@@ -102,7 +102,7 @@ def missing_only_in_predict(entry):
         fitted = entry.fit(pd.DataFrame(rows, columns=NAMES), y)
         hole, filled = rows.copy(), rows.copy()
         hole[::2, 1], filled[::2, 1] = np.nan, rows[:, 1].mean()
-        with pytest.warns(UserWarning, match="set to the training mean here: b"):
+        with pytest.warns(UserWarning, match="training mean.*: b"):
             found = outputs(fitted, pd.DataFrame(hole, columns=NAMES))
         assert_close(found, outputs(fitted, pd.DataFrame(filled, columns=NAMES)))
 
@@ -167,7 +167,7 @@ def infinities_refused(entry):
     bad[5, 2] = -np.inf
     fitted = entry.fit(X, y)
     for call in (lambda: entry.fit(bad, y), lambda: outputs(fitted, bad)):
-        with pytest.raises(ValueError, match="infinity in column 2:.* NaN if"):
+        with pytest.raises(ValueError, match="infinity in column 2"):
             call()
-    with pytest.raises(ValueError, match="infinity in column c:"):
+    with pytest.raises(ValueError, match="infinity in column c"):
         entry.fit(pd.DataFrame(bad, columns=NAMES), y)
