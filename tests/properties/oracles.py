@@ -118,8 +118,11 @@ def check_outputs(model: Any, X: Any) -> Any:
 
 
 @contextmanager
-def time_limit(seconds: float = 120.0) -> Iterator[None]:
-    """End the process with its stack after some seconds: compiled code may ignore any other signal."""
+def time_limit(seconds: float = 600.0) -> Iterator[None]:
+    """End the process with its stack after some seconds: compiled code may ignore any other signal.
+
+    The first fit may compile loops for a minute, and longer on a busy machine.
+    """
     faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
     try:
         yield
