@@ -160,6 +160,8 @@ def kinds_of_target(entry):
         "polars": pl.Series(y.tolist()),
         "objects": y.astype(object),
         "arrow": pa.array(y.tolist()),
+        "pandas type": pd.Series(y, dtype="category" if is_classifier(entry.model) else "Float64"),
+        "masked": np.ma.MaskedArray(y, mask=False),
     }
     for kind, target in kinds.items():
         assert_close(outputs(entry.fit(X, target), X), expected, kind)
@@ -176,7 +178,7 @@ def labels_of_any_type(entry):
         assert expected.min() >= 0
         np.testing.assert_allclose(expected.sum(axis=1), 1.0)
         assert np.mean(model.predict(X) == codes) > 0.5
-        for names in ([-1, 7, 30], ["a", "x", "yy"], [False, True]):
+        for names in ([-1, 7, 30], ["a", "x", "yy"], [False, True], [0.0, 1.0, 2.0], [0, 2**60, 2**61]):
             if len(names) < n_classes:
                 continue
             labels = np.array(names[:n_classes], dtype=object if isinstance(names[0], str) else None)
