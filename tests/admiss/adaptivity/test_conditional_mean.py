@@ -71,6 +71,7 @@ def test_reaches_the_best_predictor():
     assert r2[1] > 0.5
 
 
+@pytest.mark.slow
 def test_dependent_features_of_the_paper():
     """Features of rank 5 in 10 dimensions."""
     data = paper_instance(800, "mcar", "linear", 0.6, 1)

@@ -213,15 +213,3 @@ def test_steps_have_no_weights_at_a_pattern():
     with pytest.raises(AttributeError, match="are not linear in x at a pattern"):
         model.coef_at([0, 0, 0, 0])
     assert "[x0 > " in model.to_text()
-
-
-@pytest.mark.parametrize(("adaptivity", "message"), [
-    (FrequentPatterns(-1), "min_rows of FrequentPatterns must be non-negative or None"),
-    (MissingnessAvoiding(None), "The strength of MissingnessAvoiding must be non-negative"),
-    (MissingnessAvoiding(indicators=1), "indicators of MissingnessAvoiding must be True or False"),
-    (BinnedAffine(0), "n_bins of BinnedAffine must be a positive whole number"),
-    (BinnedAffine(2.5), "n_bins of BinnedAffine must be a positive whole number"),
-])  # fmt: skip
-def test_parameters_are_checked(adaptivity, message):
-    with pytest.raises(ValueError, match=message):
-        AdaptiveRegressor(adaptivity).fit([[1.0], [np.nan]], [0.0, 1.0])

@@ -1,13 +1,9 @@
 """Classes with a structure under penalties and strengths of any size: a fit, or one sentence."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
-from admiss.adaptivity import FusedPatterns, LowRankAffine
-from formulations.certificate import SolverError
 
 
 @pytest.mark.parametrize("name", ["low_rank_affine", "fused_patterns"])
@@ -35,25 +31,3 @@ def test_a_large_penalty_on_few_columns_leaves_the_others(make_rows):
     low_rank = AdaptiveRegressor("low_rank_affine", **settings).fit(X, y)
     static = AdaptiveRegressor("static", **settings).fit(X, y)
     assert low_rank.predict(X) == pytest.approx(static.predict(X), abs=1e-3)
-
-
-@pytest.mark.parametrize("adaptivity", [LowRankAffine, FusedPatterns])
-@pytest.mark.parametrize("strength", [1e-300, 1e-9, 1e5, 1e12, 1e300])
-def test_any_strength_is_a_fit_or_one_sentence(make_rows, adaptivity, strength):
-    X, y = make_rows()
-    model = AdaptiveRegressor(adaptivity(strength), lam=0.1)
-    if strength < 1e6:
-        assert np.isfinite(model.fit(X, y).predict(X)).all()
-    else:
-        with suppress_if(SolverError, "try a more moderate lam or strength"):
-            assert np.isfinite(model.fit(X, y).predict(X)).all()
-
-
-@contextmanager
-def suppress_if(kind, sentence):
-    """Pass over an error of this kind if it contains a sentence and is short."""
-    try:
-        yield
-    except kind as error:
-        if sentence not in str(error) or len(str(error)) > 200:
-            raise

@@ -103,9 +103,3 @@ def test_the_rarest_patterns_go_first():
 @pytest.mark.parametrize("adaptivity", [SharedPatterns(9, 20), FrequentPatterns(3), BinnedAffine(3)], ids=repr)
 def test_contract_with_other_parameters(adaptivity):
     check_adaptivity(adaptivity)
-
-
-@pytest.mark.parametrize("parameters", [{"min_rows": -1}, {"max_columns": "few"}])
-def test_parameters_are_checked(parameters):
-    with pytest.raises(ValueError, match=f"{next(iter(parameters))} of SharedPatterns must be non-negative"):
-        AdaptiveRegressor(SharedPatterns(**parameters)).fit([[1.0], [np.nan]], [0.0, 1.0])

@@ -20,12 +20,6 @@ def test_bad_rates(rate):
         Deletions.of(rate, 0.5)
 
 
-@pytest.mark.parametrize("keep", [1.0, -0.1, "all", None, np.nan])
-def test_bad_shares(keep):
-    with pytest.raises(ValueError, match="keep must be a share"):
-        Deletions.of(0.5, keep)
-
-
 @pytest.mark.parametrize("law", [Deletions(0.0, 0.7, 0.5), Deletions(0.1, 0.4, 0.0), Deletions(0.3, 0.3, 0.2)], ids=str)
 def test_copies_have_the_rates_of_the_law(law):
     n, copies = 4000, 3

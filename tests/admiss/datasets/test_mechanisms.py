@@ -225,7 +225,15 @@ def test_blocks_are_rectangles(X, p):
     for columns in ([0, 1, 2], [3, 4, 5], [6, 7]):
         assert (M[:, columns] == M[:, columns[:1]]).all()
         assert M[:, columns].mean() == pytest.approx(p, abs=five_errors(p, ROWS / 10))
-    assert p in (0.0, 1.0) or abs(np.corrcoef(M[::10, 0], M[::10, 3])[0, 1]) < 5 / np.sqrt(ROWS / 10)
+
+
+def test_blocks_are_independent():
+    """Of those beside them, of those below them and, with the seed alone changed, of an earlier draw."""
+    blocks, again = (draw(Blocks(0.3, rows=10, columns=3), np.zeros((ROWS, 8)), seed)[::10, ::3] for seed in (1, 2))
+    pairs = [(blocks[:, 0], blocks[:, 1]), (blocks[:, 1], blocks[:, 2]), (blocks[1:, 0], blocks[:-1, 0])]
+    for first, second in [*pairs, (blocks[:, 0], again[:, 0])]:
+        together = np.mean(first & second)
+        assert together == pytest.approx(0.09, abs=five_errors(0.09, ROWS / 10))
 
 
 def test_quantiles_of_given_columns_decide():

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 from admiss import AdaptiveClassifier, AdaptiveRegressor, PatternConformalClassifier, PatternConformalRegressor
 from formulations.conformal.parametric import conservative_thresholds, thresholds_at
 from formulations.conformal.program import ThresholdProblem
-from tests.contract.contract import make_rows
+from tests.properties.entry import make_rows
 
 matplotlib.use("agg")
 

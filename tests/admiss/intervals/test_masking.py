@@ -7,7 +7,7 @@ import pytest
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, PatternConformalClassifier, PatternConformalRegressor
 from admiss.intervals import masking
-from tests.contract.contract import make_rows
+from tests.properties.entry import make_rows
 
 LEVEL = 0.75
 

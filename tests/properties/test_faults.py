@@ -1,6 +1,7 @@
-"""Every check can fail: estimators with one fault each, and the check that must find it."""
+"""Every property can fail: estimators with one fault each, and the property that must find it."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +11,14 @@ from admiss import (
     AdaptiveClassifier,
     AdaptiveRegressor,
     AdaptiveRegressorCV,
+    FiniteRegressor,
     JointImputeRegressor,
     PatternConformalRegressor,
 )
 from admiss.baselines import CompleteFeatures
-from tests.contract import estimator, families, missing  # noqa: F401
-from tests.contract.contract import CHECKS, Case
+from admiss.partition import Greedy, OptimalTree
+from tests.properties import estimator, families, missing, relations  # noqa: F401
+from tests.properties.entry import PROPERTIES, Entry
 
 
 def predicts(term):
@@ -126,6 +129,24 @@ class NeverScales(AdaptiveRegressor):
         return self
 
 
+class CountsRows(AdaptiveRegressor):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, y + np.arange(len(y)), sample_weight)
+
+
+class WantsArrays(AdaptiveRegressor):
+    def fit(self, X, y, sample_weight=None):
+        return super().fit(X, np.asarray(y) + isinstance(y, list), sample_weight)
+
+
+class WorseThanGreedy(FiniteRegressor):
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        if not isinstance(self.partitioner, Greedy):
+            self.certificate_ = replace(self.certificate_, objective=2 * self.certificate_.objective)
+        return self
+
+
 class ShiftedPredictor(JointImputeRegressor):
     def predict(self, X):
         return super().predict(X) + 1.0
@@ -163,6 +184,10 @@ BROKEN = [
     ("unseen_patterns", predicts(lambda X: np.where(n_missing(X) > 1, np.nan, 0))),
     ("kinds_of_input", predicts(lambda X: float(isinstance(X, list)))),
     ("permuted_columns", predicts(lambda X: np.nan_to_num(np.asarray(X)[:, 0]))),
+    ("kinds_of_target", WantsArrays()),
+    ("permuted_rows", CountsRows()),
+    ("units_of_the_target", predicts(lambda X: 1.0)),
+    ("no_dearer_than_greedy", WorseThanGreedy(OptimalTree(max_depth=1, min_rows=1))),
     ("infinities_refused", ClipsInfinities()),
     ("weights_are_copies", fits(root)),
     ("rows_of_weight_zero", fits(not_below)),
@@ -179,7 +204,7 @@ BROKEN = [
     ("labels_of_any_type", Unnormalised()),
     ("columns_are_named", TooManyColumns()),
     ("coefficients_give_the_prediction", DoubledCoefficients()),
-    ("units_of_features", NeverScales()),
+    ("origin_and_units_of_features", NeverScales()),
     ("unseen_patterns_are_reported", SilentPredict()),
     ("predictions_at_imputed_values", ShiftedPredictor(Ridge())),
     ("permuted_columns_with_one_missable", ImputesPosition(Ridge())),
@@ -190,11 +215,11 @@ BROKEN = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("name", "model"), BROKEN)
 def test_the_fault_is_found(name, model):
-    check, applies = CHECKS[name]
+    holds, applies = PROPERTIES[name]
     assert applies(model)
     with pytest.raises((AssertionError, pytest.fail.Exception)):
-        check(Case(model, {"lam": [0.1, 10.0]}))
+        holds(Entry(model, {"lam": [0.1, 10.0]}))
 
 
-def test_there_is_a_fault_for_every_check():
-    assert {name for name, _ in BROKEN} == set(CHECKS)
+def test_there_is_a_fault_for_every_property():
+    assert {name for name, _ in BROKEN} == set(PROPERTIES)

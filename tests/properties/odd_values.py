@@ -1,8 +1,4 @@
-"""Containers of an odd table: types of arrays, nested lists and data frames, and things that are no table.
-
-Each kind makes an object from a float array with NaN; faithful kinds hold the same numbers, some of them only if the
-numbers suit the type.
-"""
+"""Odd tables, targets, weights and values of parameters; all but the last are made from ordinary ones."""
 
 import datetime
 from collections.abc import Callable
@@ -15,6 +11,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
+
+from admiss.partition import Greedy
 
 Container = Callable[[Any], Any]
 
@@ -56,34 +54,8 @@ def _replaced(value: Any) -> Container:
     return container
 
 
-# Containers with the same numbers: name -> (container, the numbers that it holds).
-FAITHFUL: dict[str, tuple[Container, Container]] = {
-    "array": (np.array, np.array),
-    "fortran": (np.asfortranarray, np.array),
-    "strided": (lambda X: np.repeat(X, 2, axis=0)[::2], np.array),
-    "single": (lambda X: X.astype(np.float32), lambda X: X.astype(np.float32).astype(float)),
-    "big_endian": (lambda X: X.astype(">f8"), np.array),
-    "long_double": (lambda X: X.astype(np.longdouble), np.array),
-    "integers": (lambda X: _whole(X).astype(np.int64), _whole),
-    "small_integers": (lambda X: np.clip(_whole(X), -99, 99).astype(np.int8), lambda X: np.clip(_whole(X), -99, 99)),
-    "booleans": (lambda X: X > 0, lambda X: (X > 0).astype(float)),
-    "lists": (lambda X: X.tolist() if X.size else X, np.array),
-    "tuples": (lambda X: tuple(map(tuple, X.tolist())) if X.size else X, np.array),
-    "none": (_objects(None), np.array),
-    "na": (_objects(pd.NA), np.array),
-    "masked": (lambda X: np.ma.masked_invalid(X), lambda X: np.where(np.isinf(X), np.nan, X)),
-    "pandas": (lambda X: pd.DataFrame(X, columns=_names(X)), np.array),
-    "integer_names": (lambda X: pd.DataFrame(X), np.array),
-    "shuffled_index": (lambda X: pd.DataFrame(X, columns=_names(X), index=[7] * len(X)), np.array),
-    "nullable": (lambda X: pd.DataFrame(X, columns=_names(X)).astype("Float64"), np.array),
-    "nullable_integers": (lambda X: pd.DataFrame(_whole(X), columns=_names(X)).astype("Int64"), _whole),
-    "pandas_objects": (lambda X: pd.DataFrame(_objects(pd.NA)(X), columns=_names(X)), np.array),
-    "polars": (_polars, np.array),
-    "arrow": (_arrow, np.array),
-}
-
-# Things that hold other numbers, or none.
-STRANGE: dict[str, Container] = {
+# Things that are no table, or an unusual one.
+TABLES: dict[str, Container] = {
     "row": lambda X: X[0] if len(X) else X.ravel(),
     "cube": lambda X: X[:, :, None],
     "scalar": lambda X: 3.0,
@@ -143,20 +115,8 @@ STRANGE: dict[str, Container] = {
     "arrow_array": lambda X: pa.array([1.0] * len(X)),
 }
 
-# Targets of a regression: a list, a column, a frame; numbers as texts; and what is no target.
-NUMBER_TARGETS: dict[str, Container] = {
-    "list": lambda y: y.tolist(),
-    "single": lambda y: y.astype(np.float32),
-    "column": lambda y: y[:, None],
-    "series": lambda y: pd.Series(y, index=np.arange(len(y))[::-1]),
-    "nullable": lambda y: pd.Series(y, dtype="Float64"),
-    "polars": lambda y: pl.Series(y),
-    "arrow": lambda y: pa.array(y),
-    "frame": lambda y: pd.DataFrame({"y": y}),
-    "objects": lambda y: y.astype(object),
-    "masked": lambda y: np.ma.masked_invalid(y),
-}
-STRANGE_TARGETS: dict[str, Container] = {
+# What is no target, or an unusual one.
+TARGETS: dict[str, Container] = {
     "two_columns": lambda y: np.column_stack([y, y]),
     "nothing": lambda y: None,
     "scalar": lambda y: 1.0,
@@ -176,18 +136,27 @@ STRANGE_TARGETS: dict[str, Container] = {
     "objects": lambda y: np.array([object] * len(y), dtype=object),
     "bytes": lambda y: np.array([b"a" if v else b"b" for v in y], dtype=object),
 }
-# Labels of classes from their codes.
-LABELS: dict[str, Container] = {
-    "codes": np.array,
-    "texts": lambda y: np.array([f"class {v}" for v in y]),
-    "list": lambda y: [f"c{v}" for v in y],
-    "objects": lambda y: np.array([f"class {v}" for v in y], dtype=object),
-    "booleans": lambda y: y > 0,
-    "negative": lambda y: -3 * y,
-    "floats": lambda y: y.astype(float),
-    "large": lambda y: y * 2**60,
-    "categories": lambda y: pd.Series([f"c{v}" for v in y], dtype="category"),
-    "series": lambda y: pd.Series(y),
-    "polars": lambda y: pl.Series([f"c{v}" for v in y], dtype=pl.String),
-    "column": lambda y: y[:, None],
+
+# Weights, from those of ordinary rows.
+WEIGHTS: dict[str, Container] = {
+    "zeros": np.zeros_like,
+    "one_positive": lambda s: np.eye(len(s))[0],
+    "tiny": lambda s: s * 1e-155,
+    "huge": lambda s: s * 1e155,
+    "denormal": lambda s: s * 1e-320,
+    "many_decades": lambda s: s * 10.0 ** (np.arange(len(s)) % 25 - 12),
+    "negative": lambda s: s - 1.0,
+    "nan": lambda s: np.where(np.arange(len(s)) % 3, s, np.nan),
+    "infinite": lambda s: np.where(np.arange(len(s)) % 3, s, np.inf),
+    "short": lambda s: s[:-1],
+    "matrix": lambda s: np.ones((len(s), 2)),
+    "text": lambda s: ["a"] * len(s),
 }
+
+# Values of any parameter: most make no sense, others are extreme.
+PARAMETERS: tuple[Any, ...] = (
+    None, -1, -1.5, 0, np.nan, np.inf, -np.inf, True, "nonsense", "", b"auto", [], [1.0], (), {}, object, 1j, 10**400,
+    np.array([1.0, 2.0]), np.array("auto"), 0.5, 3, 1e300, 1e-300, [None], ["nonsense"], [-1.0], [np.nan], lambda x: x,
+    Greedy(), "auto", "squared", "logistic", 2.5, 10**9, 5e-324, 1e-14, 1e14, 1e155, np.float32(0.5), 2**70,
+    {0: -1.0, 1: 1.0}, {0: 1e300, 1: 1.0}, {"none": 1.0},
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Registry of the contract's checks, and the rows and outputs that they share."""
+"""An estimator of the table, the registry of properties, and the rows and outputs that they share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,17 +14,16 @@ NAMES = ["a", "b", "c", "d"]
 
 
 @dataclass(frozen=True)
-class Case:
-    """An estimator under contract.
+class Entry:
+    """An estimator of the table.
 
-    ``grid`` maps a parameter to two values that give different models. ``not_promised`` and ``defects`` map checks to
-    the reason why the estimator may fail, or fails though it should pass; scikit-learn's checks may be among them.
+    ``grid`` maps a parameter to two values that give different models. ``not_promised`` maps properties, those of
+    scikit-learn included, to the reason why the estimator need not have them. The slow tier has the slow entries.
     """
 
     model: Any
     grid: dict[str, list[Any]]
     not_promised: dict[str, str] = field(default_factory=dict)
-    defects: dict[str, str] = field(default_factory=dict)
     slow: bool = False
 
     def __str__(self) -> str:
@@ -32,20 +31,28 @@ class Case:
         return shorten(" ".join([type(self.model).__name__, *map(str, parameters)]), 60, placeholder=" ..")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **parameters: Any) -> Any:
-        """A fitted copy; transformers are not given y."""
-        model = clone(self.model).set_params(**parameters)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return model.fit(X, **weights) if is_transformer(model) else model.fit(X, y, **weights)
+        """A fitted copy."""
+        return fit(clone(self.model).set_params(**parameters), X, y, sample_weight)
 
 
-CHECKS: dict[str, tuple[Callable[[Case], None], Callable[[Any], bool]]] = {}
+def fit(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """Fit a model; transformers are not given y."""
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return model.fit(X, **weights) if is_transformer(model) else model.fit(X, y, **weights)
 
 
-def check(applies: Callable[[Any], bool] = lambda model: True) -> Callable[[Callable[[Case], None]], Any]:
-    """Register a check for the estimators to which it applies."""
+PROPERTIES: dict[str, tuple[Callable[..., None], Callable[[Any], bool]]] = {}
+# Properties that compare two fits, and are asked of several tables in the slow tier.
+RELATIONS: list[str] = []
 
-    def register(function: Callable[[Case], None]) -> Callable[[Case], None]:
-        CHECKS[function.__name__] = function, applies
+
+def prop(applies: Callable[[Any], bool] = lambda model: True, relation: bool = False) -> Callable[..., Any]:
+    """Register a property of the estimators to which it applies; relations also take the seed of the rows."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        PROPERTIES[function.__name__] = function, applies
+        if relation:
+            RELATIONS.append(function.__name__)
         return function
 
     return register
@@ -56,7 +63,7 @@ def is_transformer(model: Any) -> bool:
 
 
 def takes_weights(model: Any) -> bool:
-    return has_fit_parameter(model, "sample_weight")
+    return bool(has_fit_parameter(model, "sample_weight"))
 
 
 def has(*names: str) -> Callable[[Any], bool]:
