@@ -127,6 +127,7 @@ def count_columns(degree: int, d: int) -> int:
 
     Examples
     --------
+    >>> from admiss.adaptivity import Affine
     >>> count_columns(0, 20), count_columns(1, 20), product_columns(Affine(), 20).n_columns
     (42, 612, 612)
     """

@@ -162,39 +162,61 @@ def lowest_pivot(G, ridge, share, used):  # type: ignore[no-untyped-def]
 def triangular_factor(G, error, origin, mean, factor, lost):  # type: ignore[no-untyped-def]
     """Mean minus origin, and rows of R with R'R = G minus the part of the means, for G of the rows (1, z).
 
-    A column whose pivot is at most its ``error`` depends on those before it: it has no row, and the root of what that
-    leaves out is written to ``lost``. Returns the number of rows.
+    A column whose pivot is at most its ``error`` depends on the others up to rounding. It comes after all of them, so
+    that R has its part along each of these, and no row of its own: the root of what is left is written to ``lost``. Its
+    sign does not matter: next to a nearly dependent column the rounding of a pivot is far above ``error``. Returns the
+    number of rows.
     """
     size = len(error)
     UH, UL = np.zeros((size, size)), np.zeros((size, size))
     LH, LL = np.zeros((size, size)), np.zeros((size, size))
     kept = np.zeros(size, dtype=np.bool_)
-    n_rows = 0
+    order = np.zeros(size, dtype=np.int64)
+    n_kept = 0
     for i in range(size):
-        for j in range(i + 1):
-            if j < i and not kept[j]:
-                continue
-            h, l = G[0, i * (i + 1) // 2 + j], G[1, i * (i + 1) // 2 + j]
-            for c in range(j):
-                if kept[c]:
-                    ph, pl = multiply(LH[i, c], LL[i, c], UH[j, c], UL[j, c])
-                    h, l = add(h, l, -ph, -pl)
-            UH[i, j], UL[i, j] = h, l
-            if j < i:
-                LH[i, j], LL[i, j] = divide(h, l, UH[j, j], UL[j, j])
+        _eliminate(G, UH, UL, LH, LL, i, order[:n_kept])
         if i > 0:
             h, l = add(LH[i, 0], LL[i, 0], -origin[i - 1], 0.0)
             mean[i - 1] = h
         kept[i] = UH[i, i] > max(error[i], TINY)
-        if i > 0 and not kept[i]:
-            lost[i - 1] = np.sqrt(max(UH[i, i], 0.0) + error[i])
-    for c in range(1, size):
-        if kept[c]:
-            factor[n_rows, c - 1] = np.sqrt(UH[c, c])
-            for i in range(c + 1, size):
+        if kept[i]:
+            order[n_kept] = i
+            n_kept += 1
+    for i in range(1, size):
+        if not kept[i]:
+            _eliminate(G, UH, UL, LH, LL, i, order[:n_kept])
+            lost[i - 1] = np.sqrt(abs(UH[i, i]) + error[i])
+            for k in range(1, i):
+                if not kept[k]:  # what is left of their product is not in R either
+                    h, l = G[0, i * (i + 1) // 2 + k], G[1, i * (i + 1) // 2 + k]
+                    for c in order[:n_kept]:
+                        ph, pl = multiply(LH[i, c], LL[i, c], UH[k, c], UL[k, c])
+                        h, l = add(h, l, -ph, -pl)
+                    lost[i - 1] += np.sqrt(abs(h))
+                    lost[k - 1] += np.sqrt(abs(h))
+    n_rows = 0
+    for c in order[1:n_kept]:
+        factor[n_rows, c - 1] = np.sqrt(UH[c, c])
+        for i in range(1, size):
+            if i > c or not kept[i]:
                 factor[n_rows, i - 1] = np.sqrt(UH[c, c]) * LH[i, c]
-            n_rows += 1
+        n_rows += 1
     return n_rows
+
+
+@exactly
+def _eliminate(G, UH, UL, LH, LL, i, order):  # type: ignore[no-untyped-def]
+    """Row i of L and U against the columns in ``order``, and its pivot."""
+    for n in range(len(order) + 1):
+        j = i if n == len(order) else order[n]
+        place = max(i, j) * (max(i, j) + 1) // 2 + min(i, j)
+        h, l = G[0, place], G[1, place]
+        for c in order[:n]:
+            ph, pl = multiply(LH[i, c], LL[i, c], UH[j, c], UL[j, c])
+            h, l = add(h, l, -ph, -pl)
+        UH[i, j], UL[i, j] = h, l
+        if j != i:
+            LH[i, j], LL[i, j] = divide(h, l, UH[j, j], UL[j, j])
 
 
 @exactly

@@ -101,6 +101,12 @@ def test_statistics_of_nasty_tables(kind, number):
     assert_true(kind, map(one_bad_box, range(number)), FROM_STATISTICS, fitted_from_statistics)
 
 
+def test_statistics_of_a_column_whose_pivot_is_rounding():
+    """Next to a column of mean 3 and deviation 4e-8, the pivot of another one is rounding, far above its last digits."""
+    table = nasty_for("tree", 700794)
+    assert violations("tree", table, fitted_from_statistics("tree", table)) == []
+
+
 @pytest.mark.parametrize("nearness", [1e-4, 1e-5, 1e-6, 1e-7, 1e-8])
 def test_statistics_of_collinear_columns(nearness):
     """Rows of large patterns, none of which is kept as it is."""
