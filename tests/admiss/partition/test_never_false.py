@@ -102,7 +102,7 @@ def test_statistics_of_nasty_tables(kind, number):
 
 
 def test_statistics_of_a_column_whose_pivot_is_rounding():
-    """Next to a column of mean 3 and deviation 4e-8, the pivot of another one is rounding, far above its last digits."""
+    """Next to a column of mean 3 and deviation 4e-8, the pivot of another one is far from its last digits."""
     table = nasty_for("tree", 700794)
     assert violations("tree", table, fitted_from_statistics("tree", table)) == []
 
