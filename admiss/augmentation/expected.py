@@ -51,20 +51,12 @@ from admiss.estimator.validation import (
     refuse_extremes,
 )
 from admiss.linear.cv import AUTO_CLASSES, AdaptiveRegressorCV, few_affine_columns
-from admiss.linear.design import Design
+from admiss.linear.design import MAX_COLUMNS, Design, far_from_origin
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.linear.fit import STEPS
 from admiss.linear.folds import class_folds, of_rows, squared_fold
 from admiss.linear.grid_paths import ClassFolds, GridOptions
-from admiss.linear.moments import (
-    MAX_COLUMNS,
-    Moments,
-    Shift,
-    eliminate,
-    error_by_moments,
-    far_from_origin,
-    squared_path,
-)
+from admiss.linear.moments import Moments, Shift, eliminate, error_by_moments, squared_path
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
 from admiss.linear.stated_program import ACCEPTED, Fit, solve_stated
 from admiss.patterns import PatternTable

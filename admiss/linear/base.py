@@ -104,8 +104,9 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         return {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
 
     def _warn_never_observed(self, design: Design) -> None:
-        names = feature_names(self)
-        warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
+        if len(design.features) < self.n_features_in_:
+            never = np.setdiff1d(np.arange(self.n_features_in_), design.features)
+            warn_never_observed(feature_names(self), never)
 
     def _penalty(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Penalty:
         """The penalty of the columns; rows matter only for the authors' weights."""

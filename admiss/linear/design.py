@@ -29,6 +29,10 @@ BLOCK_ENTRIES = 2**18
 BLOCK_ROWS = 1024
 # Number of patterns on which the basis is evaluated at once.
 PATTERN_BLOCK = 2**14
+# Columns beyond which the matrix of cross products is not formed.
+MAX_COLUMNS = 5000
+# Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
+MAX_OFFSET = 1e4
 # Entries beyond which a whole design is held sparse.
 DENSE_ENTRIES = 2**26
 
@@ -172,6 +176,17 @@ class Design:
         entries = self.pairs[columns, 0] * self.n_basis + self.pairs[columns, 1]
         shape = ((len(self.features) + 1) * self.n_basis, len(self.pairs))
         return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
+
+
+def is_applicable(design: Design) -> bool:
+    """Whether cross products of the columns are small enough and accurate enough."""
+    return len(design.pairs) <= MAX_COLUMNS and not len(far_from_origin(design))
+
+
+def far_from_origin(design: Design) -> IntArray:
+    """Features, by number among those of the design, whose values are too far from 0 after centring."""
+    far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
+    return np.flatnonzero(far & design.adaptivity.linear_in_x)
 
 
 @compiled

@@ -28,8 +28,8 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
+from admiss.linear.design import is_applicable
 from admiss.linear.fit import solve_moments
-from admiss.linear.moments import is_applicable
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
 from admiss.linear.training_rows import Training, TrainingRows

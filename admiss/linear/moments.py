@@ -17,18 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.linear.design import Design
 from admiss.linear.penalty import Penalty
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.quadratic_path import Path, quadratic_path
-from formulations.erm.ridge_path import RidgeProblem
+from formulations.erm.quadratic_path import Path, RidgeProblem, quadratic_path
 from formulations.erm.rounding import exact_sum
 from formulations.jit import compiled
 
-# Columns beyond which the matrix of cross products is not formed.
-MAX_COLUMNS = 5000
-# Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
-MAX_OFFSET = 1e4
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
 # Up to this many free columns are eliminated in one pass over the matrix.
@@ -114,17 +108,6 @@ class Quadratic:
         full = np.empty(len(self.free))
         full[~self.free], full[self.free] = w, self.free_coefficients(w)
         return full
-
-
-def is_applicable(design: Design) -> bool:
-    """Whether cross products of the columns are small enough and accurate enough."""
-    return len(design.pairs) <= MAX_COLUMNS and not len(far_from_origin(design))
-
-
-def far_from_origin(design: Design) -> IntArray:
-    """Features, by number among those of the design, whose values are too far from 0 after centring."""
-    far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
-    return np.flatnonzero(far & design.adaptivity.linear_in_x)
 
 
 def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:

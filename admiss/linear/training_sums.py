@@ -21,7 +21,7 @@ from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
 from admiss.patterns import PatternTable
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
-from admiss.statistics.product_columns import MAX_COLUMNS, count_columns, degree_of
+from admiss.statistics.product_columns import MAX_COLUMNS, count_columns
 from admiss.statistics.product_moments import MOST_FEATURES, ProductMoments
 from admiss.statistics.row_statistics import RowStatistics, refuse_extreme_summary
 from formulations.arrays import BoolArray, FloatArray, IntArray
@@ -40,10 +40,12 @@ def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
 
     The sums are those of monomials; they pay if the columns of the design are more than one block of them.
     """
-    degree, (n, d) = degree_of(adaptivity), X.shape
-    if degree is None or (degree == 1 and d > MOST_FEATURES):
+    degrees, (n, d) = adaptivity.degrees(), X.shape
+    if degrees is None or (degrees[0] == 1 and d > MOST_FEATURES):
         return False
-    n_columns = count_columns(degree, d)
+    if n * 2 * (d + 1) ** (degrees[0] + 1) <= BLOCK_ENTRIES:  # there are at most as many columns
+        return False
+    n_columns = count_columns(degrees[0], d)
     return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from formulations.erm.quadratic_path import quadratic_path
-from formulations.erm.ridge_path import RidgeProblem, ridge_path
+from formulations.erm.quadratic_path import RidgeProblem, quadratic_path, ridge_path
 
 KINDS = ("plain", "duplicated", "collinear", "constant", "units", "weights", "free", "dependent free", "heavy row")
 
