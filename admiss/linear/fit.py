@@ -37,7 +37,7 @@ from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design, is_applicable
-from admiss.linear.logistic_fit import solve_logistic
+from admiss.linear.logistic import solve_logistic
 from admiss.linear.moments import Moments, Shift, eliminate, squared_path
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, risk_of, solve_stated

@@ -17,7 +17,7 @@ from admiss.estimator.cv import FoldedRows
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import MAX_COLUMNS, MAX_OFFSET, Design, far_from_origin
 from admiss.linear.grid_paths import ClassFolds, FoldPath, GridOptions, Weights
-from admiss.linear.logistic_problem import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
+from admiss.linear.logistic import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
 from admiss.linear.moments import Quadratic, curvature, eliminate, linear_term, squared_path
 from admiss.linear.penalty import Penalty
 from admiss.linear.training_rows import Training, TrainingRows
