@@ -28,11 +28,10 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
-from admiss.linear.design import is_applicable
 from admiss.linear.fit import solve_moments
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
-from admiss.linear.training_rows import Training, TrainingRows
+from admiss.linear.training_rows import Training
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
 from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
@@ -253,13 +252,12 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         return vars(self)[name]
 
     def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
-        """Fit rows of positive weight: by moments of the columns if these prove the fit, else by the rows."""
-        by_moments = isinstance(loss, Squared) and self.solver == "auto" and self.lam > 0
-        if by_moments and not adaptivity.has_structure():
-            by_sums = self.penalty_weights == "count" and sums_are_faster(X, adaptivity)
-            rows: Training = TrainingSums.of_rows(X, y, s, None, adaptivity) if by_sums else TrainingRows(X, y, s)
-            rows.refuse_extremes(feature_names(self))
-            fit = self._solved(rows, adaptivity)
+        """Fit rows of positive weight: by sums over them if that is faster and proves the fit, else by the rows."""
+        by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
+        if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
+            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
+            sums.refuse_extremes(feature_names(self))
+            fit = self._solved(sums, adaptivity)
             if fit is not None and fit[1].status == "optimal":
                 dual = 2.0 * (s / s.sum()) * (self.design_.predictor(X, fit[0] * self.design_.column_scale) - y)
                 self.certificate_ = replace(self.certificate_, dual=dual, evidence=evidence_of(self))
@@ -277,10 +275,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
         """The fit by moments, which the model takes over; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
-        penalty = self._penalty(design, *rows.features_and_weights)
-        # rows are more accurate than moments
-        by_rows = isinstance(rows, TrainingRows) and not (penalty.is_positive and is_applicable(design))
-        fit = None if by_rows else solve_moments(rows, design, penalty)
+        fit = solve_moments(rows, design, self._penalty(design, *rows.features_and_weights))
         if fit is not None:
             self._warn_never_observed(design)
             self.design_ = design
