@@ -46,6 +46,8 @@ from formulations.losses import LOSSES
 # Binary digits of balls, tried in turn until a bound is accurate to ACCURATE of them.
 PRECISIONS = (320, 1280)
 ACCURATE = 80
+# Share of an l1 penalty next to which a value is sought: far above the rounding of the point, below all tolerances.
+WEAK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -133,10 +135,10 @@ class PenalisedRisk:
 
     def _columns(self, chosen: IntArray, weights: list[int] | None = None) -> fmpz_mat:
         """Some columns as integers, times a number per row."""
-        if len(chosen) == self.A.shape[1] and (weights is None or set(weights) == {1}):
+        if np.array_equal(chosen, np.arange(self.A.shape[1])) and (weights is None or set(weights) == {1}):
             return self._matrix
         (n, width), indices, numbers = self._integers.shape, chosen.tolist(), self._integers.numbers
-        if len(indices) < width:
+        if indices != list(range(width)):
             numbers = [numbers[first + j] for first in range(0, n * width, width) for j in indices]
         if weights is not None:
             repeated = (weight for weight in weights for _ in indices)
@@ -171,6 +173,25 @@ class PenalisedRisk:
             except RejectedError:
                 pass
         return self._bound(t, unpenalised)
+
+    def bound_of_weak(self, t: FloatArray, w: FloatArray) -> Fraction:
+        """A lower bound on min P as :mod:`formulations.erm.dual_bound` has it, for columns whose penalty is weak.
+
+        Sought are the values that these columns have, clipped to those of an optimum: with a small l2_k, or next to
+        l1_k, their last digits would cost most of the bound.
+        """
+        v = self.A.T @ (self.s / self.s.sum() * t)
+        limits = self.l1 + self.l2 * np.abs(w)
+        clipped = np.clip(v, -limits, limits)
+        is_free = limits == 0
+        is_weak = ~is_free & (np.abs(v) > np.where(self.l2 == 0, self.l1 * (1.0 - WEAK), limits))
+        # free columns come first: one that is left out depends on free ones, and has the value 0 as they have
+        chosen = np.concatenate([np.flatnonzero(is_free), np.flatnonzero(is_weak)])
+        N = self._columns(chosen)
+        independent = chosen[independent_columns(N.transpose() * N)]
+        sought = np.full(len(v), np.nan)
+        sought[independent] = clipped[independent]
+        return self._bound(t, sought)
 
     def _bound(self, t: FloatArray, sought: FloatArray) -> Fraction:
         """The bound from the point moved to given values v_k; NaN for those that are not given."""
