@@ -47,7 +47,8 @@ from admiss.estimator.scaling import standardised
 from admiss.estimator.validation import seeded
 from admiss.joint.predictor import class_weights_by_code
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.linear.grid_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
+from admiss.linear.folds import SMALLEST_ALPHA
+from admiss.linear.grid_paths import PATH_TOLERANCE, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path

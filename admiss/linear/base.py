@@ -1,7 +1,7 @@
 """Parameters, fit and scores that adaptive regression and classification share."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -31,39 +31,27 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     """Parameters, fit and predictions, for both tasks."""
 
     _task: str
+    # Parameters that are non-negative numbers, and what else they may be.
+    _numbers: ClassVar[tuple[str, ...]] = ("lam", "l1_ratio", "adaptive_penalty")
+    _other_values: ClassVar[dict[str, Any]] = {"adaptive_penalty": AUTO, "max_extrapolation": np.inf}
 
-    def __init__(
-        self,
-        adaptivity: str | Adaptivity = "affine_intercept",
-        lam: float = 1.0,
-        l1_ratio: float = 0.0,
-        adaptive_penalty: float | str = AUTO,
-        penalty_weights: str = "count",
-        center: bool = True,
-        scale: bool = True,
-        fit_intercept: bool = True,
-        loss: str | Loss = "squared",
-        on_unseen_pattern: str = "nearest",
-        solver: str = "auto",
-    ) -> None:
-        self.adaptivity = adaptivity
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.adaptive_penalty = adaptive_penalty
-        self.penalty_weights = penalty_weights
-        self.center = center
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.on_unseen_pattern = on_unseen_pattern
-        self.solver = solver
+    adaptivity: str | Adaptivity
+    lam: float
+    l1_ratio: float
+    adaptive_penalty: float | str
+    penalty_weights: str
+    center: bool
+    scale: bool
+    fit_intercept: bool
+    loss: str | Loss
+    on_unseen_pattern: str
+    solver: str
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:
-        for name, largest in (("lam", np.inf), ("l1_ratio", 1.0), ("adaptive_penalty", np.inf)):
-            value = getattr(self, name)
-            if name == "adaptive_penalty" and isinstance(value, str) and value == AUTO:
-                continue
-            if not is_number(value, largest):
+        for name in self._numbers:
+            value, largest = getattr(self, name), 1.0 if name == "l1_ratio" else np.inf
+            other = self._other_values.get(name)
+            if not is_number(value, largest) and not (type(value) is type(other) and value == other):
                 kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
         for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):

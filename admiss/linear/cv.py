@@ -18,8 +18,8 @@ from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, S
 from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics
-from admiss.linear.folds import folds_of_sums, logistic_folds, squared_folds
-from admiss.linear.grid_paths import EPS_RULES, ClassFolds, GridOptions, best_cell, joined, path_cells
+from admiss.linear.folds import EPS_RULES, ClassFolds, GridOptions, folds_of_sums, logistic_folds, squared_folds
+from admiss.linear.grid_paths import best_cell, joined, path_cells
 from admiss.linear.training_sums import TrainingSums
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.terminal.table import Table

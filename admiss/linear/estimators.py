@@ -21,17 +21,16 @@ from admiss.estimator.labels import class_probabilities, most_likely, read_class
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
     feature_names,
-    is_number,
     read_features,
     read_regression_target,
     read_weights,
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
-from admiss.linear.fit import solve_moments
+from admiss.linear.fit import with_dual
 from admiss.linear.penalty import AUTO
+from admiss.linear.squared import Training, solve_squared
 from admiss.linear.stated_program import Fit
-from admiss.linear.training_rows import Training
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
 from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
@@ -139,6 +138,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
 
     target_range_: tuple[float, float]
     _task = "regression"
+    _numbers = (*AdaptiveModel._numbers, "max_extrapolation")
 
     def __init__(
         self,
@@ -155,11 +155,18 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
     ) -> None:
-        super().__init__(
-            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
-            on_unseen_pattern, solver,
-        )  # fmt: skip
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.center = center
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
         self.max_extrapolation = max_extrapolation
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -183,12 +190,6 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             self._forget()
             self._fit_rows(X, y, s, adaptivity, loss)
         return self
-
-    def _check_parameters(self) -> tuple[Adaptivity, Loss]:
-        unlimited = isinstance(self.max_extrapolation, float) and self.max_extrapolation == np.inf
-        if not unlimited and not is_number(self.max_extrapolation):
-            raise ValueError(f"max_extrapolation must be a non-negative number, not {self.max_extrapolation!r}.")
-        return super()._check_parameters()
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``."""
@@ -259,8 +260,8 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             sums.refuse_extremes(feature_names(self))
             fit = self._solved(sums, adaptivity)
             if fit is not None and fit[1].status == "optimal":
-                dual = 2.0 * (s / s.sum()) * (self.design_.predictor(X, fit[0] * self.design_.column_scale) - y)
-                self.certificate_ = replace(self.certificate_, dual=dual, evidence=evidence_of(self))
+                _, certificate = with_dual(fit, self.design_, X, y, s)
+                self.certificate_ = replace(certificate, evidence=evidence_of(self))
                 return
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())
@@ -275,7 +276,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
         """The fit by moments, which the model takes over; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
-        fit = solve_moments(rows, design, self._penalty(design, *rows.features_and_weights))
+        fit = solve_squared(rows, design, self._penalty(design, *rows.features_and_weights))
         if fit is not None:
             self._warn_never_observed(design)
             self.design_ = design
@@ -333,11 +334,18 @@ on_unseen_pattern, solver
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
     ) -> None:
-        super().__init__(
-            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
-            on_unseen_pattern, solver,
-        )  # fmt: skip
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.center = center
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
         self.class_weight = class_weight
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels as y."""

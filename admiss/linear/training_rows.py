@@ -2,21 +2,19 @@
 
     b_i = sqrt(s_i) (a_i - shift),    t_i = sqrt(s_i) (y_i - mu_y),         risk = (1/S) sum_i (t_i - b_i'v)^2
 
-with the shift of :mod:`admiss.linear.moments`.
+with the shift of :mod:`admiss.linear.squared`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.validation import refuse_extremes
 from admiss.linear.design import Design, fit_design
-from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
-from formulations.arrays import FloatArray, Matrix
+from admiss.linear.squared import Moments, Quadratic, Shift, error_by_moments
+from formulations.arrays import FloatArray, IntArray, Matrix
 from formulations.erm.dual_bound import Rows
 from formulations.erm.rounding import gamma
 from formulations.losses import Squared
@@ -34,7 +32,7 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
     if len(free) == 0:
         return Shift(sp.csr_array(shape), 0.0)
     rows = slice(0, SHIFT_ROWS)
-    A = design.matrix(X[rows])
+    A = design.whole(X[rows])
     q = s[rows] / s[rows].sum()
     k = np.flatnonzero(~design.free)
     if design.adaptivity.cells:
@@ -162,37 +160,10 @@ def moments_of(rows: WeightedRows) -> Moments:
         c += A.T @ rows.t[part]
         a += A.T @ rows.root[part]
     assert G is not None
-    return Moments(float(rows.s.sum()), G, c, float(rows.t @ rows.t), a)
-
-
-class Training(Protocol):
-    """What a fit of the squared loss takes from its rows, or from sums over them."""
-
-    @property
-    def target_range(self) -> tuple[float, float]:
-        """Least and largest target."""
-
-    @property
-    def features_and_weights(self) -> tuple[FloatArray | None, FloatArray | None]:
-        """X and s, on which the authors' penalty weights depend, if they are known."""
-
-    def refuse_extremes(self, names: Sequence[str]) -> None:
-        """Raise an error if squares would leave the range of floating-point numbers."""
-
-    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
-        """The design of a class on these rows."""
-
-    def columns(self, design: Design, unit: float) -> Any:
-        """The columns of a design and y / unit, with a ``shift`` that suits these rows."""
-
-    def moments(self, columns: Any) -> Moments:
-        """The moments of columns on these rows."""
-
-    def sizes_and_accuracy(self, columns: Any, moments: Moments) -> tuple[FloatArray, float]:
-        """Sizes of columns and y to which the moments are accurate, see :mod:`formulations.erm.moment_bound`."""
-
-    def squared_error(self, columns: Any, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
-        """The summed squared error on these rows as a function of rows of penalised coefficients."""
+    r = float(rows.t @ rows.t)
+    accuracy = gamma(len(rows.t) + 100)  # sums over the rows, in blocks, of entries with a few roundings each
+    sizes = np.sqrt(np.append(np.diag(G), r)) * (1.0 + accuracy)
+    return Moments(float(rows.s.sum()), G, c, r, a, sizes, accuracy)
 
 
 @dataclass(frozen=True)
@@ -215,6 +186,18 @@ class TrainingRows:
     y: FloatArray
     s: FloatArray
 
+    def part(self, rows: IntArray) -> "TrainingRows":
+        """Some of the rows."""
+        return TrainingRows(self.X[rows], self.y[rows], self.s[rows])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def weight(self) -> float:
+        return float(self.s.sum())
+
     @property
     def target_range(self) -> tuple[float, float]:
         return float(self.y.min()), float(self.y.max())
@@ -222,9 +205,6 @@ class TrainingRows:
     @property
     def features_and_weights(self) -> tuple[FloatArray, FloatArray]:
         return self.X, self.s
-
-    def refuse_extremes(self, names: Sequence[str]) -> None:
-        refuse_extremes(self.y, self.s, self.X, names)
 
     def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
         return fit_design(self.X, self.s, adaptivity, center=center, scale=scale, fit_intercept=fit_intercept)
@@ -234,11 +214,6 @@ class TrainingRows:
 
     def moments(self, columns: RowColumns) -> Moments:
         return moments_of(WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift))
-
-    def sizes_and_accuracy(self, columns: RowColumns, moments: Moments) -> tuple[FloatArray, float]:
-        accuracy = gamma(len(self.y) + 100)  # sums over the rows, in blocks, of entries with a few roundings each
-        squares = np.append(np.diag(moments.G), moments.r)
-        return np.sqrt(squares) * (1.0 + accuracy), accuracy
 
     def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
         design, y = columns.design, self.y / columns.unit

@@ -12,7 +12,8 @@ from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, 
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
 from admiss.datasets import make_synthetic
 from admiss.estimator.cv import make_folds, pattern_strata
-from admiss.linear.grid_paths import ClassFolds, GridOptions, best_cell, joined, path_cells
+from admiss.linear.folds import ClassFolds, GridOptions
+from admiss.linear.grid_paths import best_cell, joined, path_cells
 from admiss.terminal.table import Table
 
 SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}

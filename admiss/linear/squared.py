@@ -1,4 +1,4 @@
-"""Sufficient statistics of the squared loss.
+"""The squared loss: its sufficient statistics, and the fit and the proof that they allow.
 
     G = sum_i s_i a_i a_i',   c = sum_i s_i a_i y_i,   r = sum_i s_i y_i^2,   a = sum_i s_i a_i,   S = sum_i s_i
 
@@ -9,16 +9,28 @@ With f the free columns and k the others, the risk as a function of w_k alone, a
 
     w'H w / 2 - b'w + rho,     H = 2 (G_kk - G_kf G_ff^+ G_fk) / S,   b = 2 (c_k - G_kf G_ff^+ c_f) / S,
                                rho = (r - c_f' G_ff^+ c_f) / S.
+
+A fit follows a short path of this quadratic to its own penalty. It is proven from the same moments
+(:mod:`formulations.erm.moment_bound`), whether rows are in memory or only sums over them are known.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from admiss.linear.penalty import Penalty
+from admiss._version import __version__
+from admiss.adaptivity import Adaptivity
+from admiss.estimator.scaling import power_of_two
+from admiss.linear.design import Design
+from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
+from admiss.linear.stated_program import ACCEPTED, Fit
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.certificate import certify, clock
+from formulations.erm.dual_bound import gap_tolerance
+from formulations.erm.moment_bound import moment_bound
 from formulations.erm.quadratic_path import Path, RidgeProblem, quadratic_path
 from formulations.erm.rounding import exact_sum
 from formulations.jit import compiled
@@ -27,6 +39,12 @@ from formulations.jit import compiled
 CONSTANT = 1e-13
 # Up to this many free columns are eliminated in one pass over the matrix.
 FEW = 4
+# Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
+STEPS = 6
+# Status of a fit whose moments are too inaccurate for a proof.
+NOT_FROM_MOMENTS = "not proven: the moments of the columns are too close to dependent"
+# Least eigenvalue of the correlations of the columns for a fit without penalty.
+DEPENDENT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -51,16 +69,19 @@ class Shift:
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over rows of shifted columns."""
+    """Sums over rows of shifted columns.
+
+    The second moments of the columns and y are known up to ``accuracy`` times the product of the two ``sizes``, see
+    :mod:`formulations.erm.moment_bound`.
+    """
 
     S: float
     G: FloatArray
     c: FloatArray
     r: float
     a: FloatArray
-
-    def __add__(self, other: "Moments") -> "Moments":
-        return Moments(self.S + other.S, self.G + other.G, self.c + other.c, self.r + other.r, self.a + other.a)
+    sizes: FloatArray
+    accuracy: float
 
     @property
     def matrix(self) -> FloatArray:
@@ -71,7 +92,8 @@ class Moments:
         """The moments of some of the columns."""
         if len(columns) == len(self.c):
             return self
-        return Moments(self.S, self.G[np.ix_(columns, columns)], self.c[columns], self.r, self.a[columns])
+        G, sizes = self.G[np.ix_(columns, columns)], self.sizes[np.append(columns, -1)]
+        return Moments(self.S, G, self.c[columns], self.r, self.a[columns], sizes, self.accuracy)
 
     def squared_errors(self, W: FloatArray) -> FloatArray:
         """sum_i s_i (y_i - a_i'w)^2 for each row w of W."""
@@ -192,3 +214,78 @@ def squared_path(
         return ridge.path(lambdas), ridge
     path = quadratic_path(H, b, l1, l2, lambdas, state if isinstance(state, np.ndarray) else None)
     return path, path.w[-1]
+
+
+class Training(Protocol):
+    """What a fit of the squared loss takes from its rows, or from sums over them."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows."""
+
+    @property
+    def target_range(self) -> tuple[float, float]:
+        """Least and largest target."""
+
+    @property
+    def features_and_weights(self) -> tuple[FloatArray | None, FloatArray | None]:
+        """X and s, on which the authors' penalty weights depend, if they are known."""
+
+    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+        """The design of a class on these rows."""
+
+    def columns(self, design: Design, unit: float) -> Any:
+        """The columns of a design and y / unit, with a ``shift`` that suits these rows."""
+
+    def moments(self, columns: Any) -> Moments:
+        """The moments of columns on these rows."""
+
+    def squared_error(self, columns: Any, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        """The summed squared error on these rows as a function of rows of penalised coefficients."""
+
+
+def solve_squared(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
+    """The fit of the squared loss from moments of the columns, as :func:`admiss.linear.fit.solve_program` returns it.
+
+    It is certified from the moments, without a dual point. None if the optimality conditions are not met, or if columns
+    without penalty are dependent up to the accuracy of the moments.
+    """
+    start = clock()
+    unit = float(power_of_two(np.abs(rows.target_range).max()))
+    scaled, change = design.in_powers_of_two()
+    stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
+    columns = rows.columns(scaled, unit)
+    moments, shift = rows.moments(columns), columns.shift
+    if not stated.is_positive and _are_dependent(eliminate(moments, scaled.free, shift).H):
+        return None
+    found = fit_moments(moments, scaled.free, shift, stated)
+    if found is None:
+        return None
+    w, null = stated.without_overwhelmed(found[0]), found[1]
+    v = shift.applied(w, scaled.free)
+    accuracy = moments.sizes, moments.accuracy
+    objective, bound = moment_bound(moments.matrix, *accuracy, moments.S, stated.l1, stated.l2, v)
+    tolerance = gap_tolerance(objective, null)
+    certificate = certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, start)
+    return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
+
+
+def _are_dependent(H: FloatArray) -> bool:
+    """Whether columns of these second moments are dependent up to rounding."""
+    size = np.sqrt(np.diag(H))
+    used = size > 0
+    R = H[np.ix_(used, used)] / size[used][:, None] / size[used]
+    return len(R) > 0 and bool(np.linalg.eigvalsh(R)[0] < DEPENDENT)
+
+
+def fit_moments(moments: Moments, free: BoolArray, shift: Shift, penalty: Penalty) -> tuple[FloatArray, float] | None:
+    """Coefficients and risk of the null model from moments; None if the conditions are not met."""
+    quadratic = eliminate(moments, free, shift)
+    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), penalty.l1[~free], STEPS))
+    if not path.violation[-1] <= ACCEPTED:
+        return None
+    return quadratic.restore(path.w[-1]), quadratic.rho
