@@ -29,8 +29,9 @@ from admiss.estimator.validation import (
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.fit import with_dual
 from admiss.linear.penalty import AUTO
-from admiss.linear.squared import Training, solve_squared
+from admiss.linear.squared import solve_squared
 from admiss.linear.stated_program import Fit
+from admiss.linear.training_patterns import TrainingPatterns, solve_patterns
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
 from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
@@ -51,6 +52,14 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
         )
     if estimator.solver != "auto":
         raise ValueError(f"solver={estimator.solver!r} needs the rows, not only their statistics: use solver='auto'.")
+
+
+def training_of(statistics: RowStatistics, adaptivity: Adaptivity) -> TrainingSums | TrainingPatterns:
+    """The rows of statistics for a class: by its moments if they are there, else by patterns."""
+    by_patterns = statistics.patterns and adaptivity.linear_at_patterns() and not statistics.serves(adaptivity)
+    if by_patterns:
+        return TrainingPatterns(statistics, np.arange(statistics.n_folds))
+    return TrainingSums.of_statistics(statistics, adaptivity)
 
 
 def _adds_rows(model: "AdaptiveRegressor") -> bool:
@@ -206,14 +215,15 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         Parameters
         ----------
         statistics : RowStatistics
-            With the moments of this adaptivity class. The certificate is proven from them alone, and has no dual point.
+            With the moments of this adaptivity class, or, for any class that is linear in x at every pattern, of each
+            pattern. The certificate is proven from them alone, and has no dual point.
         """
         adaptivity, loss = self._check_parameters()
         require_squared(loss)
         with unchanged_on_error(self):
             self._forget()
             read_statistics(self, statistics)
-            self._fit_sums(TrainingSums.of_statistics(statistics, adaptivity), adaptivity)
+            self._fit_sums(training_of(statistics, adaptivity), adaptivity)
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
@@ -266,17 +276,21 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())
 
-    def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
-        if self._solved(sums, adaptivity) is None:
+    def _fit_sums(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> None:
+        if self._solved(rows, adaptivity) is None:
             raise ValueError(
                 "The columns are dependent up to the accuracy of their moments: use a larger lam, or fit in memory."
             )
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
 
-    def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
-        """The fit by moments, which the model takes over; None if there is none."""
+    def _solved(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> Fit | None:
+        """The fit by sums, which the model takes over; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
-        fit = solve_squared(rows, design, self._penalty(design, *rows.features_and_weights))
+        penalty = self._penalty(design)
+        if isinstance(rows, TrainingPatterns):
+            fit = solve_patterns(rows, design, penalty)
+        else:
+            fit = solve_squared(rows, design, penalty)
         if fit is not None:
             self._warn_never_observed(design)
             self.design_ = design

@@ -23,6 +23,7 @@ from admiss.linear.design import MAX_COLUMNS, MAX_OFFSET, Design, far_from_origi
 from admiss.linear.logistic import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
 from admiss.linear.penalty import Penalty, penalty_weights
 from admiss.linear.squared import Quadratic, Training, curvature, eliminate, linear_term, squared_path
+from admiss.linear.training_patterns import TrainingPatterns
 from admiss.linear.training_rows import TrainingRows
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from formulations.arrays import FloatArray, IntArray
@@ -167,10 +168,10 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
     return training_folds(whole, folds, adaptivity, options)
 
 
-def folds_of_sums(sums: TrainingSums, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
+def folds_of_sums(sums: TrainingSums | TrainingPatterns, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the squared loss; ``sums`` are those of all folds."""
     folds = []
-    for f in sums.folds:
+    for f in sums.folds.tolist():
         held = sums.within(np.array([f]))
         if not held.n_rows:
             raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
