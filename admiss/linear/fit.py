@@ -175,7 +175,7 @@ def _squared_by_rows(
 ) -> Fit:
     """The fit of the squared loss, certified from its rows."""
     start = clock()
-    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s), keep=True)
+    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s))
     if fast:
         found = _fit_squared(rows, penalty, change)
         if found is not None:

@@ -33,12 +33,9 @@ from formulations.erm.dual_bound import gap_tolerance
 from formulations.erm.moment_bound import moment_bound
 from formulations.erm.quadratic_path import Path, RidgeProblem, quadratic_path
 from formulations.erm.rounding import exact_sum
-from formulations.jit import compiled
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
-# Up to this many free columns are eliminated in one pass over the matrix.
-FEW = 4
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 STEPS = 6
 # Status of a fit whose moments are too inaccurate for a proof.
@@ -140,31 +137,13 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     inverse = _pseudo_inverse(G[np.ix_(f, f)])
     response, at_zero = inverse @ G_fk, inverse @ c[f]
     squares = np.diag(G)[k]
-    if len(f) <= FEW:
-        H = _schur_complement(G, k, np.ascontiguousarray(G_fk), np.ascontiguousarray(response), 2.0 / S)
-    else:
-        H = (G[k][:, k] - G_fk.T @ response) * (2.0 / S)
+    H = (G[np.ix_(k, k)] - G_fk.T @ response) * (2.0 / S)
     b = linear_term(moments, free)
     # a column that is constant on these rows has no coefficient; rounding must not give it one
     gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)
     H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
     rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
     return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift)
-
-
-@compiled
-def _schur_complement(G, k, G_fk, response, factor):  # type: ignore[no-untyped-def]
-    """factor (G_kk - G_kf response), in one pass."""
-    p, n_free = len(k), len(G_fk)
-    H = np.empty((p, p))
-    for i in range(p):
-        row = k[i]
-        for j in range(p):
-            value = G[row, k[j]]
-            for f in range(n_free):
-                value -= G_fk[f, i] * response[f, j]
-            H[i, j] = factor * value
-    return H
 
 
 def linear_term(moments: Moments, free: BoolArray) -> FloatArray:

@@ -6,7 +6,7 @@ with the shift of :mod:`admiss.linear.squared`.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,6 @@ from formulations.erm.dual_bound import Rows
 from formulations.erm.rounding import gamma
 from formulations.losses import Squared
 
-# Entries up to which blocks are kept for another pass, if that is asked for.
-KEPT_ENTRIES = 2**21
 # Rows whose means are the shift: it need not be precise, only near the data.
 SHIFT_ROWS = 256
 
@@ -49,15 +47,13 @@ def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shi
 
 @dataclass
 class WeightedRows:
-    """The rows b_i, block by block, and the targets t_i; few blocks are kept if ``keep``."""
+    """The rows b_i, block by block, and the targets t_i."""
 
     design: Design
     X: FloatArray
     y: FloatArray
     s: FloatArray
     shift: Shift
-    keep: bool = False
-    _kept: list[tuple[slice, Matrix]] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.root = np.sqrt(self.s)
@@ -66,10 +62,6 @@ class WeightedRows:
         self.is_exact = True
 
     def __iter__(self) -> Iterator[tuple[slice, Matrix]]:
-        if self._kept:
-            yield from self._kept
-            return
-        keep, made = self.keep and len(self.X) * len(self.design.pairs) <= KEPT_ENTRIES, []
         for rows, A in self.design.blocks(self.X):
             root = self.root[rows]
             if sp.issparse(A):
@@ -78,10 +70,7 @@ class WeightedRows:
                 A -= A[:, self.design.free] @ self.shift.C.toarray()
                 A *= root[:, None]
             self.is_exact &= self._has_unit_constants(A[:, self.design.free], root)
-            if keep:
-                made.append((rows, A))
             yield rows, A
-        self._kept = made
 
     def restore(self, v: FloatArray) -> FloatArray:
         """The coefficients w of the columns as they are."""
