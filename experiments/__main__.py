@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, adelie, scikit-learn and cvxpy",
-    "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
+    "partitions": "exact partitions against pystreed, batched Cholesky and a dynamic program",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
-    "groups": "groups of patterns: time to a proof, gap after a minute, and compilation",
+    "groups": "groups of patterns: time to a proof against a dynamic program, gap after a minute, and compilation",
     "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",
