@@ -20,7 +20,7 @@ from admiss.estimator.validation import (
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import solve_program
-from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, Penalty, penalty_weights
+from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import total
@@ -66,6 +66,8 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             if not is_number(value, largest):
                 kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
+            if name != "l1_ratio" and 0 < value < SMALLEST_PENALTY:
+                raise ValueError(f"{name} must be 0, or at least {SMALLEST_PENALTY:g}, not {value!r}.")
         for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
             value = getattr(self, name)
             if not isinstance(value, str) or value not in known:

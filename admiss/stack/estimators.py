@@ -146,7 +146,10 @@ def fit_members(
             try:
                 members.models[name] = clone(model).fit(prepared, target, **arguments)
             except (ValueError, TypeError) as error:
-                raise ValueError(f"The candidate {name!r} could not be fitted: {error}") from error
+                reason = next(iter(str(error).splitlines()), type(error).__name__)  # XGBoost adds its stack
+                if max(-low, high) > np.finfo(np.float32).max:
+                    reason = "y is too large for single precision, use other units."
+                raise ValueError(f"The candidate {name!r} could not be fitted: {reason}") from error
             seconds.append(time.thread_time() - start)
         held_out = members.predict(X_test) if len(X_test) else np.empty((0, Y.shape[1], len(models)))
     return members, held_out, np.array(seconds)
