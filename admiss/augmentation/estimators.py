@@ -39,6 +39,7 @@ from admiss.estimator.validation import (
     read_weights,
     refuse_arguments,
     require_integer,
+    require_two_classes,
     seeded,
     unchanged_on_error,
 )
@@ -206,8 +207,7 @@ class DeletionAugmentedClassifier(ClassifierMixin, DeletionAugmented):
 
     def _read_target(self, y: Any, n: int) -> tuple[Any, IntArray]:
         self.classes_, codes = read_classes(self, y, n)
-        if len(self.classes_) < 2:
-            raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+        require_two_classes(self, self.classes_)
         return self.classes_[codes], codes
 
     def _fit(self, X: Any, rows: FloatArray, y: Any, labels: IntArray | None, sample_weight: Any) -> None:

@@ -200,6 +200,12 @@ def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
     return np.unique(y, return_inverse=True)
 
 
+def require_two_classes(estimator: Any, codes: Any) -> None:
+    """Refuse rows of a single class."""
+    if len(np.unique(codes)) < 2:
+        raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")
+
+
 def _require_target(estimator: Any, y: Any) -> None:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")

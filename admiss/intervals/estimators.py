@@ -29,7 +29,14 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import silence
-from admiss.estimator.validation import read_classes, read_features, read_regression_target, require_choice, seeded
+from admiss.estimator.validation import (
+    read_classes,
+    read_features,
+    read_regression_target,
+    require_choice,
+    require_two_classes,
+    seeded,
+)
 from admiss.intervals.base import PatternConformal
 from admiss.intervals.masking import nested_comparisons, nested_intervals, nested_sets
 from formulations.arrays import BoolArray, FloatArray, IntArray
@@ -369,8 +376,7 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
             self.classes_ = np.asarray(self.estimator.classes_)
         elif reset:
             self.classes_ = classes
-            if len(classes) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, classes)
         unknown = classes[~np.isin(classes, self.classes_)]
         if len(unknown):
             raise ValueError(f"y has classes that the estimator does not know: {', '.join(map(str, unknown))}.")

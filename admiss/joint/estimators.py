@@ -27,6 +27,7 @@ from admiss.estimator.validation import (
     read_weights,
     refuse_extremes,
     require_choice,
+    require_two_classes,
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
@@ -269,8 +270,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
             s = read_weights(sample_weight, X)
             refuse_extremes(np.ones(len(X)), s, X, feature_names(self))
             present = np.unique(codes[s > 0])
-            if len(present) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, present)
             self.classes_, codes = classes[present], np.searchsorted(present, codes)
             rng = read_random_state(self.random_state)
             f = prepared(self._predictor(), rng, self.classes_)

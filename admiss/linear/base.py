@@ -16,6 +16,8 @@ from admiss.estimator.validation import (
     is_number,
     read_features,
     refuse_extremes,
+    require_choice,
+    require_flags,
 )
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, fit_design
@@ -68,13 +70,9 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
             if name != "l1_ratio" and 0 < value < SMALLEST_PENALTY:
                 raise ValueError(f"{name} must be 0, or at least {SMALLEST_PENALTY:g}, not {value!r}.")
-        for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
-        for name in ("center", "scale", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+        require_choice(self, "penalty_weights", PENALTY_WEIGHTS)
+        require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
+        require_flags(self, "center", "scale", "fit_intercept")
         if not isinstance(self.solver, str):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
         loss = resolve_loss(self.loss)

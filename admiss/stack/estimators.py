@@ -46,6 +46,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_extremes,
+    require_two_classes,
     seeded,
     unchanged_on_error,
 )
@@ -361,8 +362,7 @@ class AdaptiveStackClassifier(ClassifierMixin, _AdaptiveStack):
         with unchanged_on_error(self):
             rows, s = self._read_rows(X, sample_weight)
             self.classes_, labels = read_classes(self, y, len(rows))
-            if len(np.unique(labels[s > 0])) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, labels[s > 0])
             self._fit_rows(rows, np.eye(len(self.classes_))[labels], labels, s, weighted)
         return self
 

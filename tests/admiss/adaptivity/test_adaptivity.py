@@ -11,25 +11,12 @@ from admiss.adaptivity import (
     Static,
     resolve_adaptivity,
 )
-from admiss.patterns import PatternTable
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), Polynomial(3), FullyAdaptive()]
 
 
 def dense(matrix):
     return matrix.toarray() if sp.issparse(matrix) else matrix
-
-
-@pytest.mark.parametrize("adaptivity", CLASSES, ids=str)
-def test_counts_are_weights_of_rows(adaptivity, make_rows):
-    X, _ = make_rows(n=80, d=4)
-    X[:10, 0] = 0.0  # an observed zero counts
-    M, s = np.isnan(X), np.random.default_rng(1).uniform(size=80)
-    fitted = adaptivity.fit(X, M)
-    table = PatternTable.of(M, s)
-    phi, observed = dense(fitted.basis(M.astype(float))), np.column_stack([np.ones(80), ~M])
-    brute = [[s[(observed[:, j] == 1) & (phi[:, k] != 0)].sum() for k in range(phi.shape[1])] for j in range(5)]
-    np.testing.assert_allclose(fitted.counts(table.patterns, table.weights), brute, atol=1e-12)
 
 
 def test_only_missable_features_have_indicators():

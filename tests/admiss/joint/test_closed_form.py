@@ -18,6 +18,7 @@ from admiss.joint import JointImputeClassifier, JointImputeRegressor
 from admiss.joint.closed_form import ClosedForm, RowRidge
 from admiss.joint.indicator_ridge import LogisticRidge, SquaredRidge
 from admiss.joint.problem import JointProblem, imputed
+from formulations.erm.logistic_path import logistic_path
 
 PLAIN = ClosedForm(penalties=[0.0], feature_penalties=[0.0], limit=np.inf, gate=False)
 
@@ -115,6 +116,16 @@ def test_logistic_ridge_is_that_of_scikit_learn():
     scores = A[held_out[0]] @ coef + plain.intercept_
     loss = s[held_out[0]] @ np.logaddexp(0.0, -(2 * y[held_out[0]] - 1) * scores)
     assert ridge.errors(frozenset([1, 2, 3]), 0)[1] == pytest.approx(loss, rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_logistic_steps_from_a_start_far_away_lead_back(seed):
+    """The intercept of a fit with indicators, without them: a step to the other side may have smaller slopes."""
+    rng = np.random.default_rng(seed)
+    A, y, q = rng.normal(size=(13, 4)), np.where(np.arange(13) % 2, 1.0, -1.0), np.full(13, 1 / 13)
+    start = np.zeros(4), np.array([rng.choice([-1, 1]) * rng.uniform(5, 25)])
+    path = logistic_path(A, np.ones((13, 1)), y, q, np.zeros(4), np.full(4, 0.01), np.ones(1), 1e-5, start)
+    assert path.violation[0] < 1e-5
 
 
 def test_penalties_of_the_logistic_loss_come_from_some_rows_and_mu_from_all(monkeypatch):

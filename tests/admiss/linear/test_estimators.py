@@ -108,14 +108,6 @@ def test_zero_and_constant_columns_are_dropped_and_repeated_ones_kept(make_rows)
     assert without.coef_at([0])[0] == pytest.approx(y.mean() / 7.0)
 
 
-def test_every_cell_has_its_own_free_intercept(make_rows):
-    X, y = make_rows(n=300)
-    model = AdaptiveRegressor("fully_adaptive", lam=1e6, l1_ratio=1.0).fit(X, y)
-    M = np.isnan(X)
-    for pattern in np.unique(M, axis=0):
-        assert model.intercept_at(pattern) == pytest.approx(y[(M == pattern).all(axis=1)].mean(), rel=1e-6)
-
-
 def test_solvers_agree(make_rows):
     X, y = make_rows()
     models = {name: AdaptiveRegressor("affine", solver=name).fit(X, y) for name in ("auto", "cvxpy", "osqp")}
