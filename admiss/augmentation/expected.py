@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from admiss._version import __version__
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static, resolve_adaptivity
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
 from admiss.estimator.cv import FoldedRows
 from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
@@ -64,7 +64,7 @@ from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.erm.rounding import gamma
-from formulations.losses import Squared, resolve_loss
+from formulations.losses import Squared
 
 # Rows whose atoms are held at once.
 BLOCK = 4096
@@ -214,7 +214,8 @@ MONOMIALS = (Static, AffineIntercept, Affine, Polynomial)
 def is_exact(estimator: Any) -> bool:
     """Whether the expectation over deletions is computed exactly for an estimator."""
     if type(estimator) is AdaptiveRegressor:
-        classes, loss = [resolve_adaptivity(estimator.adaptivity)], resolve_loss(estimator.loss)
+        adaptivity, loss = estimator._check_parameters()
+        classes = [adaptivity]
     elif type(estimator) is AdaptiveRegressorCV:
         classes, finite, _ = estimator._read_grid()
         if finite:

@@ -29,6 +29,8 @@ from admiss.estimator.validation import (
     read_features,
     read_random_state,
     refuse_arguments,
+    require_choice,
+    require_flags,
     unchanged_on_error,
 )
 from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
@@ -158,8 +160,8 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
         if levels.ndim != 1 or not len(levels) or not all(is_number(level) and 0 < level < 1 for level in levels):
             raise ValueError(f"confidence_level must be a number between 0 and 1, or several, not {levels.tolist()}.")
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}.")
+        require_choice(self, "method", METHODS)
+        require_flags(self, "prefit", "randomize")
         if not is_number(self.calibration_size) or not self.calibration_size < 1:
             raise ValueError(f"calibration_size must be a share from 0 to below 1, not {self.calibration_size!r}.")
         if self.randomize and self.method != "class":

@@ -16,11 +16,13 @@ from admiss.estimator.validation import (
     is_number,
     read_features,
     refuse_extremes,
+    require_choice,
+    require_flags,
 )
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import solve_program
-from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, Penalty, penalty_weights
+from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import total
@@ -54,13 +56,11 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             if not is_number(value, largest) and not (type(value) is type(other) and value == other):
                 kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
-        for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
-        for name in ("center", "scale", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+            if name != "l1_ratio" and 0 < value < SMALLEST_PENALTY:
+                raise ValueError(f"{name} must be 0, or at least {SMALLEST_PENALTY:g}, not {value!r}.")
+        require_choice(self, "penalty_weights", PENALTY_WEIGHTS)
+        require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
+        require_flags(self, "center", "scale", "fit_intercept")
         if not isinstance(self.solver, str):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
         loss = resolve_loss(self.loss)

@@ -203,10 +203,10 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``."""
         scores = self._scores(X)
-        if np.isinf(self.max_extrapolation):
+        if float(self.max_extrapolation) == np.inf:
             return scores
         low, high = self.target_range_
-        margin = self.max_extrapolation * (high - low)
+        margin = float(self.max_extrapolation) * (high - low)
         return np.clip(scores, low - margin, high + margin)
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:

@@ -230,7 +230,6 @@ def test_classes_and_methods_of_the_estimator():
         (DeletionAugmentedRegressor(AdaptiveClassifier()), "estimator must be a regressor that accepts NaN"),
         (DeletionAugmentedClassifier(AdaptiveRegressor()), "estimator must be a classifier"),
         (DeletionAugmentedRegressor(AdaptiveRegressor), "estimator must be a regressor"),
-        (DeletionAugmentedRegressor(AdaptiveRegressor(), rate=(0.5, 0.2)), "rate must be"),
     ],
 )
 def test_bad_parameters(model, words):
