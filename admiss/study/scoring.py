@@ -16,7 +16,8 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from admiss.study.plan import Method, Scores, StudyError, instance_recipe
+from admiss.study.plan import Method, Scores, instance_recipe
+from admiss.study.recipe import StudyError
 from admiss.study.rows import is_rows, rows_of, size_facts
 
 REPLICATE = "replicate"

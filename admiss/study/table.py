@@ -22,7 +22,7 @@ from typing import Any
 import polars as pl
 
 from admiss.study.plan import Best, Plan
-from admiss.study.run import grid_keys
+from admiss.study.run import run_grid
 from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS, shared_tables
 from admiss.study.store import Store
 
@@ -54,7 +54,7 @@ def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
         path = Path(store)
         with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
             return read_table(opened, study)
-    keys = grid_keys(store, study)
+    keys = {cell.key for cell in run_grid(store, study)}
     rows = [row for row in store.rows() if row["key"] in keys]
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
     tables = _tables(store, {_text(row["instance"]) for row in rows})
