@@ -34,8 +34,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from admiss.study.recipe import text_hash
-
 # Rooms of admiss that compare, print or carry numbers, and modules of the engine that make or score rows.
 NO_NUMBERS = {
     "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "errors", "estimates",
@@ -48,6 +46,12 @@ INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-
 PYTHON = [os.path.join(root, name, "") for root in (sys.prefix, sys.base_prefix) for name in ("lib", "Lib", "share")]
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", *PYTHON)
 ABSENT = "absent"
+
+
+def text_hash(content: str | bytes) -> str:
+    """SHA-256 in 12 digits."""
+    content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def python_version() -> str:

@@ -185,6 +185,7 @@ def check_products(products: Iterable[Product]) -> None:
         recipe_of(method.run, f"method {method.name!r}")
         check_sent(method, f"method {method.name!r}")
     for instance in instances.values():
+        instance_recipe(instance)
         check_sent(instance, f"instance {instance!r:.60}")
 
 

@@ -39,12 +39,6 @@ class StudyError(EngineError, ValueError):
     """Objects that make no study, in one sentence."""
 
 
-def text_hash(content: str | bytes) -> str:
-    """SHA-256 in 12 digits."""
-    content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.sha256(content).hexdigest()[:12]
-
-
 def recipe_of(value: Any, where: str) -> Any:
     """Describe a value; ``where`` is its place in the sentence of a refusal.
 

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,12 @@ from typing import Any
 
 from admiss._version import __version__
 from admiss.atomic_write import NamedFile
-from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, origin
+from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, encodable, origin
 from admiss.study.pool import Arrived, Finished, run_locally
 from admiss.study.stale import ADVICE, Present, stale_cells, stale_lines
 from admiss.study.store import FILE, Store
 from admiss.terminal.progress import command_progress, counter
+from admiss.terminal.table import wrapped
 from admiss.versions import versions
 
 Runner = Callable[[Sequence[Cell], Finished], None]
@@ -98,9 +99,18 @@ class RunOptions:
         return partial(run_on_dask, **limits, scheduler=self.scheduler), where
 
 
-def run_plan(study: Plan, options: RunOptions, command: str) -> str:
-    """Compute the pending cells of a study, and return a summary; the store records the command."""
-    study.check_scale(options.scale)
+def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[Store], Iterable[str]]) -> None:
+    """Compute the pending cells of a study, and print a summary and what it says.
+
+    Parameters
+    ----------
+    study : Plan
+    options : RunOptions
+    command : str
+        The command or call, which the store records.
+    answer : callable
+        From the store to further lines.
+    """
     scale = options.scale or study.scales[0]
     selected = [cell for cell in grid(study, scale) if options.only is None or options.only in json.dumps(cell.recipe)]
     if not selected:
@@ -112,13 +122,16 @@ def run_plan(study: Plan, options: RunOptions, command: str) -> str:
     with _stopped_by_terminate(), Store(path, study.name, write=True) as store:
         print(f"{study.name} at scale {scale} in {path}, {where}", file=sys.stderr)
         try:
-            return run_cells(store, selected, runner, scale, command, retry=options.retry, stale=options.stale)
+            text = run_cells(store, selected, runner, scale, command, retry=options.retry, stale=options.stale)
         except KeyboardInterrupt:
             states = store.states()
             done = sum(cell.key in states for cell in selected)
             raise Interrupted(
                 f"stopped with {done:,} of {len(selected):,} cells finished; the same command continues"
             ) from None
+        print(encodable(wrapped(text)), flush=True)
+        for line in answer(store):
+            print(encodable(line), flush=True)
 
 
 @contextlib.contextmanager
@@ -223,7 +236,8 @@ def run_cells(
     if pending:
         run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
-        with command_progress(f"{store.study} cells"), counter(f"{store.study} cells") as report:
+        label = f"{store.study} cells"
+        with command_progress(label), counter(label) as report:
             runner(pending, _Writer(store, len(pending), report))
     return summary(cells, store.states(), len(pending))
 

@@ -22,9 +22,9 @@ from admiss.study.dependencies import (
     found_file,
     own_hashes,
     python_version,
+    text_hash,
 )
 from admiss.study.plan import Cell
-from admiss.study.recipe import text_hash
 
 MAIN, NOTEBOOK = "__main__", "notebook"
 # Lines that say what has changed: as many as a terminal shows with the counts above them.

@@ -21,6 +21,7 @@ machine.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
@@ -30,9 +31,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move
+from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move, refuse_remains
 from admiss.study.plan import Cell, EngineError, Outcome, encodable
-from admiss.study.recipe import text_hash
 
 LAYOUT = 1
 FILE = "cells.sqlite"
@@ -71,7 +71,8 @@ ADDED = (
 
 def digest(dependencies: Mapping[str, str]) -> str:
     """The key of what a cell depends on."""
-    return text_hash("\n".join(f"{name}\t{value}" for name, value in sorted(dependencies.items())))
+    text = "\n".join(f"{name}\t{value}" for name, value in sorted(dependencies.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Store:
@@ -97,7 +98,7 @@ class Store:
             if write:
                 opened.enter_context(contextlib.closing(locked(self.folder)))
             if not self.path.exists():
-                self._refuse_remains()
+                refuse_remains(self.path)
                 if not write:
                     raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
                 self._count_path.unlink(missing_ok=True)
@@ -125,15 +126,6 @@ class Store:
     def files(self) -> list[Path]:
         """The files of the store, whether they exist or not."""
         return [self.path, self.folder / LOCK, self._count_path, *companions(self.path)]
-
-    def _refuse_remains(self) -> None:
-        """Refuse files left over from a lost store: SQLite would write their content into a new one."""
-        remains = [str(other) for other in companions(self.path) if other.exists()]
-        if remains:
-            raise EngineError(
-                f"{self.path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
-                f"{'them' if len(remains) > 1 else 'that'} away and run again."
-            )
 
     def _check(self, study: str | None) -> dict[str, str]:
         """Refuse what is not a store of the study in this layout; returns what it says of itself."""

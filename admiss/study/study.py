@@ -7,7 +7,6 @@ and methods, settings, metrics and scales. Objects that cannot be hashed or sent
 study is made.
 """
 
-import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,10 +18,11 @@ from typing import Any
 
 from admiss.extras import MissingPackageError, optional_import
 from admiss.study.instances import instance_of
-from admiss.study.plan import ONE_SCALE, Method, Plan, Product, check_products, instance_recipe
+from admiss.study.plan import ONE_SCALE, Plan, Product, check_products, instance_recipe
 from admiss.study.recipe import StudyError
 from admiss.study.run import RunOptions, opened_store, run_plan, status_text
 from admiss.study.scoring import REPLICATE, method_of, metrics_of, varying_fields
+from admiss.study.store import Store
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,16 +95,19 @@ class Study(Plan):
             raise StudyError(f"replicates must be a positive integer, not {self.replicates!r}.")
         if not 0 < self.test_share < 1:
             raise StudyError(f"test_share must be between 0 and 1, not {self.test_share!r}.")
-        metrics = metrics_of(self.metrics, self.methods)
-        methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
         by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
         instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
-        self._check(methods, instances, metrics)
+        metrics = metrics_of(self.metrics, self.methods)
+        methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
+        products = {scale: [Product(listed, methods)] for scale, listed in instances.items()}
+        check_products(chain(*products.values()))
+        recipes = {scale: list(map(instance_recipe, listed)) for scale, listed in instances.items()}
+        self._check([method.name for method in methods], recipes, metrics)
         self._set("metrics", tuple(metrics))
         self._set("scales", tuple(instances))
         self._set("reference", self.reference or methods[0].name)
-        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*instances.values()))))
-        self._set("products", lambda scale: [Product(instances[scale], methods)])
+        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*recipes.values()))))
+        self._set("products", products.__getitem__)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -125,26 +128,23 @@ class Study(Plan):
                 raise StudyError("Leave out replicates, or the field 'replicate' of the instances: both number them.")
         return [replace(instance, replicate=number) for instance in instances for number in range(self.replicates)]
 
-    def _check(self, methods: Sequence[Method], instances: Mapping[str, Sequence[Any]], metrics: Iterable[str]) -> None:
-        """Refuse what cannot be run, before anything is."""
+    def _check(self, methods: Sequence[str], recipes: Mapping[str, Sequence[Any]], metrics: Iterable[str]) -> None:
+        """Refuse what cannot be compared, before anything is run."""
         if not methods:
             raise StudyError(f"The study {self.name!r} has no methods.")
-        names = [method.name for method in methods]
-        taken = {field for listed in instances.values() for each in listed for field in instance_recipe(each)}
-        for name in taken.intersection(metrics) - {"score"}:
-            raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one of them.")
-        if self.reference and self.reference not in names:
-            raise StudyError(f"The reference {self.reference!r} is not a method: choose one of {', '.join(names)}.")
-        check_products(Product(listed, methods) for listed in instances.values())
-        for scale, listed in instances.items():
+        if self.reference and self.reference not in methods:
+            raise StudyError(f"The reference {self.reference!r} is not a method: choose one of {', '.join(methods)}.")
+        for scale, listed in recipes.items():
             seen: set[str] = set()
-            for instance in listed:
-                recipe = repr(instance_recipe(instance))
-                if recipe in seen:
+            for recipe in listed:
+                for name in set(recipe).intersection(metrics) - {"score"}:
+                    raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one.")
+                text = repr(recipe)
+                if text in seen:
                     raise StudyError(
-                        f"Two instances at scale {scale!r} are the same ({recipe}): give them other names or fields."
+                        f"Two instances at scale {scale!r} are the same ({text}): give them other names or fields."
                     )
-                seen.add(recipe)
+                seen.add(text)
 
     def run(
         self,
@@ -185,14 +185,16 @@ class Study(Plan):
             **options,
         }
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, False))
-        print(run_plan(self, RunOptions(**given), command=f"{self.name}.run({words})"))
-        with contextlib.suppress(MissingPackageError):  # cells are computed without the packages that compare them
-            presentation = self._presentation()
-            from admiss.study.answer import answer
+        run_plan(self, RunOptions(**given), f"{self.name}.run({words})", self._answer)
 
-            with opened_store(self, scale or self.scales[0], folder) as store:
-                for line in answer(store, presentation):
-                    print(line)
+    def _answer(self, store: Store) -> list[str]:
+        try:
+            presentation = self._presentation()
+        except MissingPackageError:  # cells are computed without the packages that compare them
+            return []
+        from admiss.study.table import answer
+
+        return answer(store, presentation)
 
     def table(self, frame: str = "polars", *, scale: str | None = None, folder: str | Path | None = None) -> Any:
         """One row per cell that has ended, as a data frame of polars or pandas.

@@ -224,19 +224,16 @@ def list_studies(options: argparse.Namespace) -> str:
 
 
 def run_study(options: argparse.Namespace) -> str:
-    """Compute pending cells, print the summary, and return the answer and the command for the report."""
+    """Compute pending cells, print the summary and the answer, and return the command for the report."""
+    from admiss.study.table import answer
+
     presentation = named_study(options)
     names = ("scale", "workers", "seconds", "gigabytes", "retry", "stale", "only", "dask", "scheduler")
     chosen = RunOptions(folder=options.out, **{name: getattr(options, name) for name in names})
-    summary = run_plan(presentation.study, chosen, options.command_line)
-    print(wrapped(summary), flush=True)
-    from admiss.study.answer import answer
-
+    run_plan(presentation.study, chosen, options.command_line, lambda store: answer(store, presentation))
     place = {"--scale": options.scale, "--out": options.out}
     words = [options.study, *(str(word) for item in place.items() if item[1] is not None for word in item)]
-    command = f"{options.command_line.partition(' run ')[0]} report {shlex.join(words)}"
-    with opened_store(presentation.study, options.scale or presentation.study.scales[0], options.out) as store:
-        return "\n".join([*answer(store, presentation), f"report: {command}"])
+    return f"report: {options.command_line.partition(' run ')[0]} report {shlex.join(words)}"
 
 
 def status(options: argparse.Namespace) -> str:
