@@ -75,6 +75,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with unfinished.open("xb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # otherwise a power failure may leave an empty file under the name
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from admiss.cli.study.choices import catalogued  # noqa: E402
-from admiss.cli.study.commands import add_reader, add_study_commands, run_command  # noqa: E402
+from admiss.cli.study.commands import add_reader, add_study_commands, catalogued, run_command  # noqa: E402
 
 if TYPE_CHECKING:
     from admiss.study.report.presentation import Catalogue

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE
-from admiss.study.comparisons import estimate
+from admiss.estimates import estimate
 from admiss.study.report.dots import method_axis
 from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
 from admiss.study.report.labels import Labels

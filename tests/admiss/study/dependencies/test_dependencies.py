@@ -14,10 +14,11 @@ import admiss
 import formulations
 from admiss import AdaptiveRegressor
 from admiss.study import dependencies
-from admiss.study.dependencies import declared_files, digest, own_hashes
+from admiss.study.dependencies import declared_files, own_hashes
 from admiss.study.plan import Cell, Method
 from admiss.study.pool import CellProcess
 from admiss.study.stale import Present
+from admiss.study.store import digest
 
 PACKAGES = [Path(package.__file__).parent for package in (admiss, formulations)]
 

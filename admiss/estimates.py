@@ -1,4 +1,4 @@
-"""The mean of one value per unit, with its interval.
+"""The mean of one value per unit, with its interval, and p values adjusted for their number.
 
 For values d_1, .., d_J of units, with mean d and variance v (divisor J - 1):
 
@@ -8,8 +8,13 @@ For values d_1, .., d_J of units, with mean d and variance v (divisor J - 1):
 
 Units that are independent have r = 0. Random splits of one data set, and the folds of a cross-validation, share its
 rows: these have r = n_test / n_train (Nadeau and Bengio, 2003, Inference for the generalization error).
+
+Several p values are adjusted together (Holm, 1979): in the order p_1 <= .. <= p_m the adjusted p_k is the maximum of
+min(1, (m - j + 1) p_j) over j <= k. Rejections at 5 % are then all right with probability 95 % or more, however the
+tests depend on each other.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,3 +67,18 @@ def estimate(values: Numbers, overlap: float = 0.0) -> Estimate:
     error = deviation * float(np.sqrt(1 / units + overlap))
     half = float(student.ppf((1 + LEVEL) / 2, units - 1)) * error
     return Estimate(mean, mean - half, mean + half, 2 * float(student.sf(abs(mean) / error, units - 1)), units)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p values for their number.
+
+    Examples
+    --------
+    >>> holm([0.03, 0.01, 0.4])
+    [0.06, 0.03, 0.4]
+    """
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = largest
+    return adjusted
