@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from admiss.study.report.summary import make_filters
 
 import experiments.paper
 from admiss.study.report.page import write_report
-from admiss.study.report.summary import make_filters
 from experiments.catalogue import CATALOGUE
 from experiments.paper.labels import LABELS
 from tests.admiss.study.report.report_tables import FACTS, partitions, real_design, synthetic

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from admiss.study.report.drawing import figure_files
 
 from admiss import AdaptiveRegressor
 from admiss.bounds import BoundSetting, generalization_bound
 from admiss.bounds.counts import all_patterns, class_name, read_class
 from admiss.study.plan import instance_recipe
-from admiss.study.report.drawing import figure_files
 from experiments.studies.bounds import measures as measured
 from experiments.studies.bounds import population as populations
 from experiments.studies.bounds import tables

@@ -8,15 +8,15 @@ from html.parser import HTMLParser
 import numpy as np
 import polars as pl
 import pytest
+from admiss.study.report.curves import value_curves
+from admiss.study.report.summary import make_filters, summarise
 from scipy.stats import ttest_1samp
 
 from admiss.study import EngineError
 from admiss.study.comparisons import holm
-from admiss.study.report.curves import value_curves
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation, ReferenceTable
 from admiss.study.report.rows import scored_rows, scoreless
-from admiss.study.report.summary import make_filters, summarise
 from admiss.study.report.verdicts import COMPARISON_HEADER, comparison_numbers, comparison_section
 from admiss.study.results import write_results
 from tests.admiss.study.report.report_tables import FACTS, LABELS, SPITEFUL, plain, presented, real_design, synthetic
