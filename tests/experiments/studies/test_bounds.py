@@ -5,7 +5,6 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from admiss.study.report.drawing import figure_files
 
 from admiss import AdaptiveRegressor
 from admiss.bounds import BoundSetting, generalization_bound
@@ -228,7 +227,7 @@ def test_tables_and_figure():
     assert c == pytest.approx(max(choose), rel=0.01)
     assert "above 8 x printed" in biases.header
     drawing = bounds_drawing(table)
-    assert len(figure_files(drawing)["bounds.png"]) > 20_000
+    assert len(drawing.files()["bounds.png"]) > 20_000
     assert f"c = {c:.3g}" in drawing.caption
     # one half alone chooses nothing
     only = table.filter((pl.col("half") == "choose") | pl.col("half").is_null())
@@ -263,5 +262,5 @@ def test_bounds_on_paper_data():
     assert np.abs(means["corrected"] - means["moments"])[:2] == pytest.approx([0, 0], abs=4 * means["error"][:2].max())
     (section,) = tables.bounds_sections(table)
     assert len(section.rows) == 3
-    assert len(figure_files(paper_data_drawing(table))["paper-data.png"]) > 20_000
+    assert len(paper_data_drawing(table).files()["paper-data.png"]) > 20_000
     assert bounds_drawing(table) is None
