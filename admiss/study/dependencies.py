@@ -37,7 +37,7 @@ from typing import Any
 # Rooms of admiss that compare, print or carry numbers, and modules of the engine that make or score rows.
 NO_NUMBERS = {
     "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "errors", "estimates",
-    "extras", "folder_lock", "plots", "study", "terminal", "testing", "versions", "web_page",
+    "extras", "folder_lock", "plots", "report", "study", "terminal", "testing", "versions",
 }  # fmt: skip
 ENGINE = {"instances", "plan", "recipe", "rows", "scoring"}
 PRESENTATION = {"figures"}

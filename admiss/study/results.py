@@ -14,8 +14,9 @@ from typing import Any
 import polars as pl
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs, write_atomically
+from admiss.report.figures import Drawing
 from admiss.study.export import escape_formula, provenance
-from admiss.study.report.drawing import Drawing, figure_files
+from admiss.study.report.latex import latex
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation
 from admiss.study.report.verdicts import COMPARISON_HEADER, MEANS_HEADER, comparison_numbers, mean_numbers
@@ -60,7 +61,7 @@ def write_results(
     """
     study, rows = presentation.study, presentation.rows(table)
     sections = [section for section in presentation.sections(table) if section.rows]
-    drawings = presentation.figures(rows) + presentation.further_figures(table, rows)
+    drawings = presentation.figures(rows) + presentation.further_figures(rows)
     if rows.height:
         means = mean_numbers(rows, study, presentation.labels)
         sections.append(Section("means", MEANS, MEANS_HEADER, _precise(means)))
@@ -68,8 +69,9 @@ def write_results(
         compared = comparison_numbers(rows, study, presentation.labels)
         sections.append(Section("comparisons", COMPARISONS, COMPARISON_HEADER, _precise(compared)))
     files = {f"{section.name}.csv": _csv(section) for section in sections}
+    files |= {f"{section.name}.tex": latex(section).encode() for section in sections}
     for drawing in drawings:
-        files |= figure_files(drawing)
+        files |= drawing.files()
     files["README.md"] = _readme(table, study.title, sections, drawings, command, facts or {}).encode()
     check_outputs([("FOLDER", folder / name) for name in files], inputs)
     try:
@@ -116,7 +118,7 @@ def _readme(
     ]
     lines += [f"* {name}: {fact}" for name, fact in facts.items()]
     if sections:
-        lines += ["", "An empty cell was not measured.", ""]
+        lines += ["", "Tables as CSV, and as LaTeX (.tex) with booktabs. An empty cell was not measured.", ""]
         lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
     if drawings:
         lines += ["", "Figures as SVG, PDF and PNG, and in one column as SVG and PDF.", ""]

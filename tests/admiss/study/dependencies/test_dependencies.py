@@ -91,7 +91,7 @@ def test_admiss_counts_once_a_cell_uses_it():
         ("admiss/study/store.py", None),
         ("admiss/study/report/rows.py", None),
         ("admiss/plots.py", None),
-        ("admiss/web_page/markup.py", None),
+        ("admiss/report/page.py", None),
     ],
 )
 def test_edits_of_admiss_that_count(tmp_path, monkeypatch, path, part):
