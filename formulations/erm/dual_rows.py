@@ -142,6 +142,10 @@ class Rows:
         """sqrt(sum_i theta_i^2 / q_i)."""
         return float(np.linalg.norm(theta / np.sqrt(self.q)))
 
+    def product_error(self, theta: FloatArray) -> FloatArray:
+        """Largest errors of A'theta as computed."""
+        return np.asarray(2.0 * self.rounding * self.dual_norm(theta) * self.sizes)
+
     def factor(self, columns: IntArray, m: FloatArray) -> Factor | None:
         """The factor of some columns for rows of weights m, or None if they are dependent up to rounding.
 
