@@ -42,11 +42,11 @@ from scipy.special import logit
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.dual_rows import Factor, Rows
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.risk import CentredRisk, EmpiricalRisk
 from formulations.erm.rounding import gamma, precise_residuals
 from formulations.losses import Squared
 
-__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove"]
+__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove", "prove_centred"]
 
 # A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
@@ -104,6 +104,21 @@ def prove(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: Floa
     best = max(proofs, key=lambda proof: proof.bound)
     objective, estimate = min(proof.objective for proof in proofs), max(proof.estimate for proof in proofs)
     return best._replace(objective=objective, estimate=estimate)
+
+
+def prove_centred(
+    risk: EmpiricalRisk,
+    projected: CentredRisk,
+    l1: FloatArray,
+    l2: FloatArray,
+    w: FloatArray,
+    theta: FloatArray | None = None,
+) -> Proof:
+    """:func:`prove` in columns with the free ones projected out, where offsets do not matter, if these are accurate."""
+    rows = Rows.centred(risk, projected)
+    if rows is None:
+        return prove(Rows.of(risk), l1, l2, w, theta)
+    return prove(rows, l1, l2, projected.reduce(w), theta)
 
 
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:

@@ -16,14 +16,14 @@ dependent only up to rounding, nothing is proven.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, cells_of
 from formulations.erm.rounding import gamma
 from formulations.losses import Loss
 
@@ -123,6 +123,18 @@ class Rows:
         sizes = np.sqrt(risk.column_squares())
         blocks = [(slice(0, len(risk.y)), risk.A)]
         return cls(blocks, risk.y, risk.q, risk.loss, sizes, risk.offset, is_exact=is_exact)
+
+    @classmethod
+    def centred(cls, risk: EmpiricalRisk, projected: CentredRisk) -> "Rows | None":
+        """The rows with the free columns projected out, if that is accurate in every entry, else None.
+
+        It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
+        """
+        free = np.flatnonzero(projected.free)
+        if cells_of(risk.A[:, free]) is None:
+            return None
+        stated = [(slice(0, len(risk.y)), risk.A)]
+        return replace(cls.of(projected.risk, is_exact=False), stated=stated, constants=free)
 
     @property
     def weight(self) -> float:
