@@ -1,4 +1,4 @@
-"""Costs of all boxes, the best tree, and the best cover by disjoint boxes.
+"""Costs of all boxes; the best tree, the best cover by disjoint boxes, and the best groups of a few patterns.
 
 A box (S, v) fixes the features of S to be missing or observed, |S| <= D; bit i of v says whether the i-th smallest of
 them is missing. Sums over boxes come from sums over fewer:
@@ -6,7 +6,7 @@ them is missing. Sums over boxes come from sums over fewer:
     all of S missing         the sum over the patterns in which they are
     some j of S observed     sum of (S - j, v without j)  minus  sum of (S, v with j missing)
 
-Costs are lower ends, in the integer units of :mod:`admiss.verification.leaf_costs`; a box with too few rows is not
+Costs are lower ends, in the integer units of :mod:`admiss.verification.exact`; a box with too few rows is not
 allowed, and absent. The root may be a leaf with any number of rows.
 
     best(S, v; q) = min{ cost(S, v),  min over j not in S, q_0 + q_1 = q of  best(S + j, v + observed; q_0)
@@ -21,6 +21,10 @@ The prices are those of the linear relaxation. They come from a solver in floati
 rounded to integers, t is raised until no r_B is negative, and r_B is exact. If the first two terms reach the bound, it
 is proven. Otherwise a cover below the bound consists of boxes with r_B less than the difference, and a search through
 these decides.
+
+*Groups* are arbitrary sets of patterns. With the costs of all subsets as lower ends,
+
+    best(U; q) = min over T, the group of the first pattern of U, of  cost(T) + best(U - T; q - 1).
 """
 
 import time
@@ -35,8 +39,8 @@ from flint import fmpz_mat
 from scipy.optimize import linprog
 
 from admiss.terminal.progress import counter
+from admiss.verification.claim import NotCoveredError
 from admiss.verification.pattern_sums import PatternSums
-from admiss.verification.result import NotCoveredError
 from formulations.arrays import BoolArray, IntArray
 
 Box = tuple[tuple[int, ...], int]
@@ -47,6 +51,10 @@ MOST_MEMORY = 4 * 10**9
 INTEGER_BYTES = 48
 # Nodes of the search.
 MOST_NODES = 200_000
+# Patterns of groups: 2^14 subsets take seconds.
+MOST_PATTERNS = 14
+# More than any cost.
+NEVER = 1 << 20_000
 
 
 @dataclass(frozen=True)
@@ -277,3 +285,47 @@ def _search(
         return None
 
     return extend(0, 0, 0, 0)
+
+
+def best_groups_cost(sums: PatternSums, most_groups: int, min_rows: int) -> int:
+    """Lower end of the cost of the best groups, at most ``most_groups``."""
+    P = len(sums.grams)
+    if P > MOST_PATTERNS:
+        raise NotCoveredError(f"groups of at most {MOST_PATTERNS} patterns are verified, not of {P}")
+    costs, everything = _subset_costs(sums, min_rows), (1 << P) - 1
+    best = costs.copy()
+    for q in range(2, min(most_groups, P) + 1):
+        last, fewer = q == min(most_groups, P), best
+        best = fewer.copy()
+        for U in [everything] if last else range(1, everything + 1):
+            groups = _with_first(U)
+            best[U] = min(best[U], (costs[groups] + fewer[U ^ groups]).min())
+    return int(best[everything])
+
+
+def _subset_costs(sums: PatternSums, min_rows: int) -> np.ndarray:
+    """Lower ends of the costs of all subsets; that of the empty set is 0."""
+    P = len(sums.grams)
+    costs = np.full(1 << P, NEVER, dtype=object)
+    costs[0] = 0
+    total, rows, subset = fmpz_mat(sums.reduced[0].nrows(), sums.reduced[0].ncols()), 0, 0
+    with counter(f"verifying {1 << P:,} groups") as report:
+        for step in range(1, 1 << P):  # in the order of a Gray code, one pattern comes or goes
+            p = (step & -step).bit_length() - 1
+            subset ^= 1 << p
+            sign = 1 if subset >> p & 1 else -1
+            total, rows = total + sign * sums.reduced[p], rows + sign * int(sums.rows[p])
+            if rows >= max(1, min_rows) or subset == (1 << P) - 1:
+                costs[subset] = sums.enclose(total)[0]
+            report(step, 1 << P)
+    return costs
+
+
+def _with_first(U: int) -> IntArray:
+    """The subsets of U that contain its smallest element."""
+    first, rest = U & -U, U & (U - 1)
+    subsets = np.array([first], dtype=np.int64)
+    while rest:
+        subsets = np.concatenate([subsets, subsets | (rest & -rest)])
+        rest &= rest - 1
+    return subsets
