@@ -38,9 +38,9 @@ from admiss.intervals.masking import exact_thresholds
 from admiss.patterns import PatternTable, pattern_name
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
-from formulations.conformal.parametric import conservative_thresholds, thresholds_at
 from formulations.conformal.program import ThresholdProblem
 from formulations.conformal.ranks import miscoverage
+from formulations.conformal.thresholds import conservative_thresholds, thresholds_at
 
 METHODS = ("class", "mda_exact", "mda_nested")
 MDA_PROMISES = {
@@ -269,9 +269,9 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         known, phi = self.basis_(self.calibration_patterns_), self.basis_(patterns)
         problems = [ThresholdProblem(self.scores_, known, miscoverage(level)) for level in levels]
         if not self.randomize:
-            return np.column_stack([conservative_thresholds(problem, phi).values for problem in problems])
+            return np.column_stack([conservative_thresholds(problem, phi) for problem in problems])
         draws = np.array([np.random.default_rng([self.seed_, *np.packbits(m)]).uniform() for m in patterns])
-        return np.column_stack([thresholds_at(p, phi, draws - p.miscoverage).values for p in problems])
+        return np.column_stack([thresholds_at(p, phi, draws - p.miscoverage) for p in problems])
 
     def _warn_infinite(self, table: PatternTable, infinite: BoolArray) -> None:
         """One warning for all infinite sets, with the features that have too few calibration rows."""

@@ -1,8 +1,8 @@
 """The cost of intervals: 1,000 test rows with 400 patterns, in CPU seconds of one thread.
 
 ``predict_interval`` of a calibrated model with the basis (1, m): predictions, patterns and thresholds. Of the last, the
-parametric method is compared with the stated program in HiGHS on some of the patterns (scaled to all, ~), and with the
-largest difference of their thresholds.
+solver that starts from one basis is compared with the stated program on some of the patterns (scaled to all, ~), and
+with the largest difference of their thresholds.
 """
 
 from functools import partial
