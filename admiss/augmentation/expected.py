@@ -55,9 +55,17 @@ from admiss.linear.design import MAX_COLUMNS, Design
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.linear.folds import ClassFolds, GridOptions, check_narrow, training_folds
 from admiss.linear.penalty import OVERWHELMING, Penalty
-from admiss.linear.squared import Moments, Quadratic, Shift, eliminate, error_by_moments, solve_squared
+from admiss.linear.squared import (
+    Moments,
+    Quadratic,
+    RowColumns,
+    Shift,
+    TrainingRows,
+    eliminate,
+    error_by_moments,
+    solve_squared,
+)
 from admiss.linear.stated_program import Fit, solve_stated
-from admiss.linear.training_rows import RowColumns, TrainingRows
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import ROUNDING, certify, clock

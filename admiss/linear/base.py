@@ -53,10 +53,12 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         for name in self._numbers:
             value, largest = getattr(self, name), 1.0 if name == "l1_ratio" else np.inf
             other = self._other_values.get(name)
-            if not is_number(value, largest) and not (type(value) is type(other) and value == other):
+            if type(value) is type(other) and value == other:
+                continue
+            if not is_number(value, largest):
                 kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
-            if name != "l1_ratio" and 0 < value < SMALLEST_PENALTY:
+            if name in ("lam", "adaptive_penalty") and 0 < value < SMALLEST_PENALTY:
                 raise ValueError(f"{name} must be 0, or at least {SMALLEST_PENALTY:g}, not {value!r}.")
         require_choice(self, "penalty_weights", PENALTY_WEIGHTS)
         require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)

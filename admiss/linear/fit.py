@@ -32,19 +32,18 @@ from typing import Any
 
 import numpy as np
 
-from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design, is_applicable
 from admiss.linear.logistic import solve_logistic
 from admiss.linear.penalty import OVERWHELMING, Penalty
-from admiss.linear.squared import fit_moments, solve_squared
+from admiss.linear.squared import TrainingRows, solve_squared
+from admiss.linear.squared_by_rows import solve_by_rows
 from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
-from admiss.linear.training_rows import TrainingRows, WeightedRows, moments_of, shift_of
 from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
-from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
-from formulations.erm.risk import EmpiricalRisk, centred, compressed_squared_risk, risk_of_rounding
+from formulations.erm.dual_bound import gap_tolerance
+from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
 
 # Penalties, in units of columns and y of size 1, that an interior-point method may not take.
@@ -156,79 +155,8 @@ def _solve(
     if isinstance(loss, Logistic):
         return solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast, structure)
     if isinstance(loss, Squared) and not structured:
-        return _squared_by_rows(design, X, y, s, penalty, solver, fast, change)
+        return solve_by_rows(design, X, y, s, penalty, solver, fast, change)
     w, certificate = solve_stated(design, risk_of(design, X, y, q, loss), penalty, solver, structure)
     if isinstance(loss, Squared):  # its rows may have been compressed
         certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
     return w, certificate
-
-
-def _squared_by_rows(
-    design: Design,
-    X: FloatArray,
-    y: FloatArray,
-    s: FloatArray,
-    penalty: Penalty,
-    solver: str,
-    fast: bool,
-    change: FloatArray,
-) -> Fit:
-    """The fit of the squared loss, certified from its rows."""
-    start = clock()
-    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s))
-    if fast:
-        found = _fit_squared(rows, penalty, change)
-        if found is not None:
-            w, null, statistics = found
-            engine = ("admiss engine", __version__)
-            fit, accepted = _certified_squared(rows, statistics, penalty, w, null, engine, start)
-            if accepted:
-                return fit
-    w, certificate = solve_stated(design, risk_of(design, X, y, s / s.sum(), Squared()), penalty, solver)
-    null = certificate.tolerance / GAP_TOLERANCE
-    return _certified_squared(rows, {}, penalty, w, null, (certificate.solver, certificate.version), start)[0]
-
-
-def _fit_squared(
-    rows: WeightedRows, penalty: Penalty, change: FloatArray
-) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
-    """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
-    if not penalty.is_positive:
-        return _minimum_norm(rows, change)
-    moments = moments_of(rows)
-    found = fit_moments(moments, rows.design.free, rows.shift, penalty)
-    return None if found is None else (*found, {"squares": np.diag(moments.G)})
-
-
-def _certified_squared(
-    rows: WeightedRows,
-    statistics: dict[str, FloatArray],
-    penalty: Penalty,
-    w: FloatArray,
-    null: float,
-    solver: tuple[str, str],
-    start: float,
-) -> tuple[Fit, bool]:
-    """The fit with its certificate, and whether its gap is closed at least up to rounding."""
-    w = penalty.without_overwhelmed(w)
-    proof_rows, own = rows.for_proof(**statistics)
-    proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
-    tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
-    dual = rows.root * proof.theta
-    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, start, dual=dual)
-    return (w, certificate), proof.objective - proof.estimate <= tolerance
-
-
-def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float, dict[str, FloatArray]]:
-    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; otherwise as above."""
-    q = np.full(len(rows.t), 1.0 / rows.s.sum())
-    compressed = compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows)
-    projected = centred(compressed, rows.design.free)
-    k, risk = ~rows.design.free, projected.risk
-    v = np.zeros(len(k))
-    U, singular, V = np.linalg.svd(risk.A[:, k], full_matrices=True)
-    rank = int(np.sum(singular > np.finfo(float).eps * max(U.shape[0], V.shape[0]) * singular.max(initial=0.0)))
-    v[k] = V[:rank].T @ ((U[:, :rank].T @ risk.y) / singular[:rank])
-    if rank < len(V):
-        v[k] += V[rank:].T @ np.linalg.lstsq(V[rank:].T / change[k][:, None], -v[k] / change[k], rcond=None)[0]
-    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k))), {"triangle": compressed.A}

@@ -22,9 +22,8 @@ from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import MAX_COLUMNS, MAX_OFFSET, Design, far_from_origin, fit_design
 from admiss.linear.logistic import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
 from admiss.linear.penalty import Penalty, penalty_weights
-from admiss.linear.squared import Quadratic, Training, curvature, eliminate, linear_term, squared_path
+from admiss.linear.squared import Quadratic, Training, TrainingRows, curvature, eliminate, linear_term, squared_path
 from admiss.linear.training_patterns import TrainingPatterns
-from admiss.linear.training_rows import TrainingRows
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred

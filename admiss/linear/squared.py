@@ -10,11 +10,13 @@ With f the free columns and k the others, the risk as a function of w_k alone, a
     w'H w / 2 - b'w + rho,     H = 2 (G_kk - G_kf G_ff^+ G_fk) / S,   b = 2 (c_k - G_kf G_ff^+ c_f) / S,
                                rho = (r - c_f' G_ff^+ c_f) / S.
 
+Rows in memory are summed block by block as  b_i = sqrt(s_i) (a_i - shift),  t_i = sqrt(s_i) (y_i - mu_y).
+
 A fit follows a short path of this quadratic to its own penalty. It is proven from the same moments
 (:mod:`formulations.erm.moment_bound`), whether rows are in memory or only sums over them are known.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,18 +26,22 @@ import scipy.sparse as sp
 from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
-from admiss.linear.design import Design
+from admiss.linear.design import Design, fit_design
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit
-from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.certificate import certify, clock
 from formulations.erm.dual_bound import gap_tolerance
 from formulations.erm.moment_bound import moment_bound
 from formulations.erm.quadratic_path import Path, RidgeProblem, quadratic_path
-from formulations.erm.rounding import exact_sum
+from formulations.erm.rounding import exact_sum, gamma
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13
+# Rows whose means are the shift: it need not be precise, only near the data.
+SHIFT_ROWS = 256
+
+
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 STEPS = 6
 # Status of a fit whose moments are too inaccurate for a proof.
@@ -225,6 +231,139 @@ class Training(Protocol):
 
     def squared_error(self, columns: Any, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
         """The summed squared error on these rows as a function of rows of penalised coefficients."""
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """The columns of a design and y / unit, shifted."""
+
+    design: Design
+    unit: float
+    shift: Shift
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows in memory, of positive weight: what a fit of the squared loss takes from its rows.
+
+    :class:`admiss.linear.training_sums.TrainingSums` is the same for rows of which only sums are known.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    s: FloatArray
+
+    def part(self, rows: IntArray) -> "TrainingRows":
+        """Some of the rows."""
+        return TrainingRows(self.X[rows], self.y[rows], self.s[rows])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def weight(self) -> float:
+        return float(self.s.sum())
+
+    @property
+    def target_range(self) -> tuple[float, float]:
+        return float(self.y.min()), float(self.y.max())
+
+    @property
+    def features_and_weights(self) -> tuple[FloatArray, FloatArray]:
+        return self.X, self.s
+
+    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+        return fit_design(self.X, self.s, adaptivity, center=center, scale=scale, fit_intercept=fit_intercept)
+
+    def columns(self, design: Design, unit: float) -> RowColumns:
+        return RowColumns(design, unit, shift_of(design, self.X, self.y / unit, self.s))
+
+    def moments(self, columns: RowColumns) -> Moments:
+        return moments_of(WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift))
+
+    def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        design, y = columns.design, self.y / columns.unit
+        if len(self.X) > len(design.pairs):
+            return error_by_moments(self.moments(columns), quadratic)
+        f, k = np.flatnonzero(design.free), np.flatnonzero(~design.free)
+        A = design.whole(self.X)
+        A = sp.csc_array(A) if sp.issparse(A) else np.asfortranarray(A)
+
+        def by_rows(W: FloatArray) -> FloatArray:
+            used = np.flatnonzero(W.any(axis=0))
+            full = np.hstack([W[:, used], quadratic.free_coefficients(W[:, used], used)])
+            residuals = y[:, None] - A[:, np.concatenate([k[used], f])] @ full.T
+            return np.asarray(self.s @ residuals**2)
+
+        return by_rows
+
+
+def shift_of(design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Shift:
+    """Means on the first rows for a single intercept, means of the features if cells have their own."""
+    free = np.flatnonzero(design.free)
+    shape = (len(free), len(design.pairs))
+    if len(free) == 0:
+        return Shift(sp.csr_array(shape), 0.0)
+    rows = slice(0, SHIFT_ROWS)
+    A = design.whole(X[rows])
+    q = s[rows] / s[rows].sum()
+    k = np.flatnonzero(~design.free)
+    if design.adaptivity.cells:
+        cell = np.full(design.n_basis, -1)
+        cell[design.pairs[free, 1]] = np.arange(len(free))
+        owner = cell[design.pairs[k, 1]]
+        values = ((design.mean - design.centre) / design.scale)[design.pairs[k, 0] - 1]
+    else:
+        owner = np.zeros(len(k), dtype=int)
+        values = np.zeros(len(k)) if sp.issparse(A) else (q @ A)[k] / (q @ A)[free[0]]
+    middle = float(y[0]) if np.ptp(y) == 0 else float(q @ y[rows])  # exactly 0 is left of a constant y
+    return Shift(sp.csr_array((values, (owner, k)), shape=shape), middle)
+
+
+@dataclass
+class WeightedRows:
+    """The rows b_i and the targets t_i, block by block."""
+
+    design: Design
+    X: FloatArray
+    y: FloatArray
+    s: FloatArray
+    shift: Shift
+
+    def __post_init__(self) -> None:
+        self.root = np.sqrt(self.s)
+        self.t = self.root * (self.y - self.shift.y)
+
+    def __iter__(self) -> Iterator[tuple[slice, Matrix]]:
+        for rows, A in self.design.blocks(self.X):
+            root = self.root[rows]
+            if sp.issparse(A):
+                A = sp.diags_array(root) @ (A - A[:, self.design.free] @ self.shift.C)
+            else:
+                A -= A[:, self.design.free] @ self.shift.C.toarray()
+                A *= root[:, None]
+            yield rows, A
+
+
+def moments_of(rows: WeightedRows) -> Moments:
+    """The moments of the rows, block by block."""
+    p = len(rows.design.pairs)
+    G: FloatArray | None = None
+    c, a = np.zeros(p), np.zeros(p)
+    for part, A in rows:
+        square = (A.T @ A).toarray() if sp.issparse(A) else A.T @ A
+        if G is None:
+            G = square
+        else:
+            G += square
+        c += A.T @ rows.t[part]
+        a += A.T @ rows.root[part]
+    assert G is not None
+    r = float(rows.t @ rows.t)
+    accuracy = gamma(len(rows.t) + 100)  # sums over the rows, in blocks, of entries with a few roundings each
+    sizes = np.sqrt(np.append(np.diag(G), r)) * (1.0 + accuracy)
+    return Moments(float(rows.s.sum()), G, c, r, a, sizes, accuracy)
 
 
 def solve_squared(rows: Training, design: Design, penalty: Penalty) -> Fit | None:

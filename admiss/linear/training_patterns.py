@@ -24,9 +24,17 @@ from admiss.estimator.scaling import centre_of
 from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import solve_program
 from admiss.linear.penalty import Penalty
-from admiss.linear.squared import Moments, Quadratic, Shift, error_by_moments, solve_squared
+from admiss.linear.squared import (
+    Moments,
+    Quadratic,
+    Shift,
+    WeightedRows,
+    error_by_moments,
+    moments_of,
+    shift_of,
+    solve_squared,
+)
 from admiss.linear.stated_program import Fit
-from admiss.linear.training_rows import WeightedRows, moments_of, shift_of
 from admiss.statistics.feature_sums import FeatureSummary
 from admiss.statistics.pattern_factors import ROUNDING, PseudoRows, relative_error
 from admiss.statistics.row_statistics import RowStatistics

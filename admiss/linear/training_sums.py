@@ -200,7 +200,7 @@ class TrainingSums:
         return ColumnMap(L, Shift(C, float(middle) / unit))
 
     def moments(self, columns: "ColumnMap") -> Moments:
-        """The moments of columns on these rows, as :class:`admiss.linear.training_rows.TrainingRows` has them."""
+        """The moments of columns on these rows, as :class:`admiss.linear.squared.TrainingRows` has them."""
         G = self.products.moments(self.folds)
         M = np.asarray(columns.L @ (columns.L @ G).T)
         M = 0.5 * (M + M.T)

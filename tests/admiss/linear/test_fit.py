@@ -7,8 +7,7 @@ from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
 from admiss.linear.design import fit_design
-from admiss.linear.squared import eliminate
-from admiss.linear.training_rows import WeightedRows, moments_of, shift_of
+from admiss.linear.squared import WeightedRows, eliminate, moments_of, shift_of
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive()]
 
