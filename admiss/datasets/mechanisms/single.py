@@ -177,13 +177,6 @@ def check_fraction(fraction: float) -> None:
         raise ValueError(f"The missing fraction must be between 0 and 1, not {fraction!r}.")
 
 
-def positive_integer(name: str, value: object) -> int:
-    """The value of a parameter; anything but a positive integer is an error."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, not {value!r}.")
-    return int(value)
-
-
 def column_numbers(columns: ArrayLike, d: int) -> IntArray:
     """Indices of columns that are given as integers or as a mask."""
     given = np.atleast_1d(np.asarray(columns))

@@ -28,10 +28,10 @@ from admiss.datasets.mechanisms.single import (
     column_numbers,
     given_columns,
     order_of_values,
-    positive_integer,
     probabilities,
     standardise,
 )
+from admiss.estimator.validation import positive_integer
 from formulations.arrays import BoolArray, FloatArray
 
 

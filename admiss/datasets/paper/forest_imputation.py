@@ -30,11 +30,10 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
-from admiss.datasets.mechanisms.single import positive_integer
 from admiss.datasets.paper.dataset import Dataset
 from admiss.datasets.paper.storage import cached
 from admiss.estimator.scaling import observed_moments, observed_scale
-from admiss.estimator.validation import read_features
+from admiss.estimator.validation import positive_integer, read_features
 from admiss.terminal.progress import counter
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
