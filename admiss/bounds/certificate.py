@@ -38,7 +38,7 @@ from admiss.bounds.held_out_losses import (
     read_models,
     relative_losses,
 )
-from admiss.bounds.setting import is_number
+from admiss.bounds.setting import read_share
 from admiss.estimator.validation import feature_names, read_features, read_random_state
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
@@ -226,8 +226,7 @@ def risk_certificate(
     capped: larger losses count as the cap, and what they add to the risk is not bounded
     assumes i.i.d. rows of the law of new rows, used neither to fit or choose the models nor to set the cap
     """
-    if not is_number(delta) or not 0 < float(delta) < 1:
-        raise ValueError(f"delta must be a number between 0 and 1, not {delta!r}.")
+    delta = read_share("delta", delta)
     named = read_models(models)
     loss = read_loss(loss, named)
     B = read_cap(cap, loss, named)
@@ -236,7 +235,7 @@ def risk_certificate(
     features, missing = _read_groups(X_held_out, by_missing)
     losses = relative_losses(named, X_held_out, y_held_out, n, loss, B)
     K, groups = len(named), 2 * len(features)
-    alpha = float(delta) / (2 if groups else 1) / K
+    alpha = delta / (2 if groups else 1) / K
     risks = [_certify(name, ALL_ROWS, losses[name][order], B, alpha) for name in named]
     for feature, mask in zip(features, missing.T, strict=True):
         for state, rows in (("missing", mask), ("observed", ~mask)):
@@ -248,7 +247,7 @@ def risk_certificate(
         risks=tuple(risks),
         loss=loss,
         cap=B,
-        delta=float(delta),
+        delta=delta,
         n=n,
         n_statements=K * (1 + groups),
         capped=B < largest_loss(loss, most_classes(named)),

@@ -45,6 +45,7 @@ from admiss.adaptivity import (
     Static,
     resolve_adaptivity,
 )
+from admiss.estimator.validation import positive_integer
 from admiss.partition import Partition, Partitioner
 from formulations.arrays import BoolArray, FloatArray
 
@@ -121,7 +122,7 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
     >>> read_class(("polynomial", 3), 5)
     Polynomial(degree=3)
     """
-    d = read_dimension(d)
+    d = positive_integer("d", d)
     found_from_data = isinstance(adaptivity, Partition | Partitioner) or hasattr(adaptivity, "partitioner")
     if found_from_data or (isinstance(adaptivity, str) and adaptivity == "finite"):
         raise ValueError(
@@ -140,13 +141,6 @@ def read_class(adaptivity: ClassLike, d: int) -> Adaptivity:
                 f"The order t of a polynomial must be a whole number from 0 to the number of features {d}, not {t!r}."
             )
     return adaptivity
-
-
-def read_dimension(d: object) -> int:
-    """A number of features, as a Python integer."""
-    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
-        raise ValueError(f"d must be a positive whole number of features, not {d!r}.")
-    return int(d)
 
 
 def hierarchy(d: int, largest_order: int) -> list[Adaptivity]:

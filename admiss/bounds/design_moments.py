@@ -40,10 +40,9 @@ from scipy.sparse.linalg import cg
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import class_name, dense, polynomial_degrees
 from admiss.bounds.setting import MissingLaw
+from admiss.laws.law import PIVOT_TOLERANCE as DEPENDENT
 from formulations.arrays import FloatArray, IntArray
 
-# What rounding may leave of the variance of a column that depends linearly on others: 45,000 eps.
-DEPENDENT = 1e-11
 # Number of columns up to which the moments are factorised, in 200 MB; more are a system for conjugate gradients.
 FACTORISED = 5000
 # Number of patterns at a time.

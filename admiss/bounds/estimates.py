@@ -31,6 +31,7 @@ standard error is not an interval for b(F); the difference can also be negative.
 import math
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,10 @@ from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
-from admiss.bounds.setting import is_number
+from admiss.bounds.setting import read_share
 from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.scaling import observed_moments, observed_scale
-from admiss.estimator.validation import read_features, read_regression_target
+from admiss.estimator.validation import is_number, positive_integer, read_features, read_regression_target
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
@@ -218,9 +219,8 @@ def estimate_range(y: Any, *, share: float = 0.01, centre: float = 0.0) -> Estim
     >>> level.note
     '|f*| is larger in at most 2% of rows if the noise has median 0; sup |f*| itself cannot be determined from data'
     """
-    if not is_number(share) or not 0 < share < 1:
-        raise ValueError(f"share must be a number between 0 and 1, not {share!r}.")
-    if not is_number(centre) or not -math.inf < centre < math.inf:
+    read_share("share", share)
+    if isinstance(centre, bool) or not isinstance(centre, Real) or not math.isfinite(centre):
         raise ValueError(f"centre must be a finite number, not {centre!r}.")
     y = read_regression_target(BaseEstimator(), y, len(y))
     n, above = len(y), share / 2
@@ -289,11 +289,9 @@ def estimate_bias(
     >>> [round(estimate_bias(X, y, F, random_state=0).value, 1) for F in ("static", "affine")]
     [1.0, 0.0]
     """
-    if L is not None and not (is_number(L) and L > 0):
+    if L is not None and not (is_number(L) and L > 0 and L is not True):
         raise ValueError(f"L must be a positive number, or None for the largest |y|, not {L!r}.")
-    whole = isinstance(rows_per_coefficient, int | np.integer) and not isinstance(rows_per_coefficient, bool)
-    if not whole or rows_per_coefficient < 1:
-        raise ValueError(f"rows_per_coefficient must be a positive whole number, not {rows_per_coefficient!r}.")
+    positive_integer("rows_per_coefficient", rows_per_coefficient)
     rng = check_random_state(random_state)
     X, y = _read(X, y)
     adaptivity = read_class(adaptivity, X.shape[1])

@@ -28,9 +28,10 @@ from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, FullyAdaptive
 from admiss.bounds.counts import ClassLike, read_class
-from admiss.bounds.design_moments import BATCH, DEPENDENT, design_of
+from admiss.bounds.design_moments import BATCH, design_of
 from admiss.bounds.setting import MissingLaw, read_missing
 from admiss.laws import Law
+from admiss.laws.law import PIVOT_TOLERANCE as DEPENDENT
 from formulations.arrays import FloatArray
 
 # Largest number of features with missing values whose patterns are all summed: 2^15 of them take .3 s.

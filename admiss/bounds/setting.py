@@ -1,18 +1,17 @@
 """What is known of the truth, the noise and the missing values: the setting of Theorem 1, and the law of M in it."""
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, wraps
 from inspect import Parameter, Signature
-from numbers import Real
-from typing import Any, ParamSpec, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from admiss.bounds.counts import COUNTS, all_patterns, check_choice, read_dimension
+from admiss.bounds.counts import COUNTS, all_patterns, check_choice
 from admiss.datasets.mechanisms.single import CompletelyAtRandom
+from admiss.estimator.validation import is_number, positive_integer
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray
 
@@ -126,7 +125,7 @@ class BoundSetting:
 
     def __post_init__(self) -> None:
         numbers = {
-            "d": read_dimension(self.d),
+            "d": positive_integer("d", self.d),
             "sigma2": not_negative("sigma2", self.sigma2),
             "L": positive("L", self.L),
             "c": positive("c", self.c),
@@ -243,30 +242,22 @@ def read_missing(missing: Any, d: int) -> MissingLaw:
     return MissingLaw(text, patterns=patterns, probabilities=table.weights / len(values))
 
 
-def positive(name: str, value: object) -> float:
+def positive(name: str, value: Any) -> float:
     """A positive number whose square neither vanishes nor overflows."""
-    number = _number(value)
-    if not 1e-150 <= number <= 1e150:
+    if isinstance(value, bool) or not is_number(value, 1e150) or value < 1e-150:
         raise ValueError(f"{name} must be a positive number (between 1e-150 and 1e150), not {value!r}.")
-    return number
+    return float(value)
 
 
-def not_negative(name: str, value: object) -> float:
+def not_negative(name: str, value: Any) -> float:
     """A finite non-negative number."""
-    number = _number(value)
-    if not 0 <= number < math.inf:
+    if isinstance(value, bool) or not is_number(value):
         raise ValueError(f"{name} must be a finite non-negative number, not {value!r}.")
-    return number
+    return float(value)
 
 
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number and not a bool."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _number(value: object) -> float:
-    """A value as a float, NaN if it is not a number or too large."""
-    try:
-        return float(value) if is_number(value) else math.nan
-    except OverflowError:
-        return math.nan
+def read_share(name: str, value: Any) -> float:
+    """A number between 0 and 1."""
+    if isinstance(value, bool) or not is_number(value, 1.0) or value in (0, 1):
+        raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}.")
+    return float(value)

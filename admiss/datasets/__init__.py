@@ -26,20 +26,15 @@ if TYPE_CHECKING:
     from admiss.datasets.paper.storage import DataUnavailableError
 
 _OF_PAPER = {
-    "DataUnavailableError": "storage",
-    "Dataset": "dataset",
-    "Origin": "dataset",
-    "SemiSyntheticData": "semi_synthetic",
-    "full_matrix": "forest_imputation",
-    "impute_forest": "forest_imputation",
-    "list_datasets": "load",
-    "load_dataset": "load",
-    "paper_instance": "instances",
-    "paper_instances": "instances",
-    "real_target_rows": "encodings",
-    "semi_synthetic": "semi_synthetic",
-    "summary": "encodings",
+    "dataset": ("Dataset", "Origin"),
+    "encodings": ("real_target_rows", "summary"),
+    "forest_imputation": ("full_matrix", "impute_forest"),
+    "instances": ("paper_instance", "paper_instances"),
+    "load": ("list_datasets", "load_dataset"),
+    "semi_synthetic": ("SemiSyntheticData", "semi_synthetic"),
+    "storage": ("DataUnavailableError",),
 }
+_HOMES = {name: f"admiss.datasets.paper.{module}" for module, names in _OF_PAPER.items() for name in names}
 
 __all__ = [
     "Adversarial",
@@ -82,7 +77,7 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # type checkers would take every unknown name for an attribute
 
     def __getattr__(name: str) -> Any:
-        if name not in _OF_PAPER:
+        if name not in _HOMES:
             raise AttributeError(f"module 'admiss.datasets' has no attribute {name!r}")
-        globals()[name] = getattr(import_module(f"admiss.datasets.paper.{_OF_PAPER[name]}"), name)
+        globals()[name] = getattr(import_module(_HOMES[name]), name)
         return globals()[name]

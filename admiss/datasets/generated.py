@@ -139,7 +139,8 @@ def make_synthetic(
     >>> data.X_train.shape, round(data.ceiling, 3)
     ((100, 10), 0.667)
     """
-    check_protocol(protocol)
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"Unknown protocol {protocol!r}: choose one of {', '.join(map(repr, PROTOCOLS))}.")
     check_signal(signal, snr)
     for name, value in (("n", n), ("n_test", n_test), ("d", d), ("rank", rank)):
         if value < 1:
@@ -217,12 +218,6 @@ def check_signal(signal: str, snr: float) -> None:
         raise ValueError(f"Unknown signal {signal!r}: choose one of {', '.join(map(repr, SIGNALS))}.")
     if not 0 < snr < np.inf:
         raise ValueError(f"snr must be a positive number, not {snr!r}.")
-
-
-def check_protocol(protocol: str) -> None:
-    """Raise an error if the protocol is unknown."""
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"Unknown protocol {protocol!r}: choose one of {', '.join(map(repr, PROTOCOLS))}.")
 
 
 def draw_signal(signal: str, X: FloatArray, rng: np.random.RandomState) -> FloatArray:

@@ -323,6 +323,13 @@ def require_integer(owner: Any, name: str, least: int, largest: int = MOST_INTEG
         raise ValueError(f"{name} of {type(owner).__name__} must be an integer {limits}, not {value!r}.")
 
 
+def positive_integer(name: str, value: object) -> int:
+    """The value of a parameter; anything but a positive integer is an error."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, not {value!r}.")
+    return int(value)
+
+
 def feature_names(estimator: Any) -> list[str]:
     """Names of the columns of X as seen in fit; x0, x1, .. if it had none."""
     names = getattr(estimator, "feature_names_in_", None)

@@ -31,6 +31,7 @@ from admiss.datasets.mechanisms.single import (
     probabilities,
     standardise,
 )
+from admiss.estimator.validation import positive_integer
 from formulations.arrays import BoolArray, FloatArray
 
 
@@ -58,7 +59,7 @@ class Blocks(Rule):
 
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
-        sizes = _whole_number(self.rows, "rows"), _whole_number(self.columns, "columns")
+        sizes = positive_integer("rows", self.rows), positive_integer("columns", self.columns)
         block = [np.arange(n) // size for n, size in zip(X.shape, sizes, strict=True)]
         shape = [part[-1] + 1 if len(part) else 0 for part in block]
         return np.asarray((rng.uniform(size=shape) < self.fraction)[np.ix_(*block)])
@@ -128,7 +129,7 @@ class PanelAttrition(Rule):
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
         rows = np.arange(len(X))
-        unit, wave = np.divmod(rows, _whole_number(self.waves, "waves"))
+        unit, wave = np.divmod(rows, positive_integer("waves", self.waves))
         largest = float(np.mean(wave > 0))
         if self.fraction > largest:
             raise ValueError(f"At most the share {largest:.3g} of {len(X)} rows can leave in {self.waves} waves.")
@@ -208,7 +209,8 @@ class LatentFactor(Rule):
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
         Z = np.nan_to_num(standardise(X))
-        factors = standardise(np.linalg.svd(Z, full_matrices=False)[0][:, : _whole_number(self.rank, "rank")])
+        rank = positive_integer("rank", self.rank)
+        factors = standardise(np.linalg.svd(Z, full_matrices=False)[0][:, :rank])
         loadings = rng.normal(size=(factors.shape[1], X.shape[1]))
         loadings /= np.maximum(np.linalg.norm(loadings, axis=0), np.finfo(float).tiny)
         # the sign of a principal component is arbitrary
@@ -227,9 +229,3 @@ def _solution(share: Callable[[float], float], fraction: float, low: float, high
     if fraction in (0.0, share(high)):
         return low if fraction == 0.0 else high
     return float(brentq(lambda a: share(a) - fraction, low, high))
-
-
-def _whole_number(value: int, name: str) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive whole number, not {value!r}.")
-    return int(value)

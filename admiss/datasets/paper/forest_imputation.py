@@ -30,10 +30,10 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.utils import check_random_state
 
-from admiss.datasets.paper.cached import cached
 from admiss.datasets.paper.dataset import Dataset
+from admiss.datasets.paper.storage import cached
 from admiss.estimator.scaling import observed_moments, observed_scale
-from admiss.estimator.validation import read_features
+from admiss.estimator.validation import positive_integer, read_features
 from admiss.terminal.progress import counter
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
@@ -64,11 +64,10 @@ def forest_size(
     ForestSize(n_trees=25, max_iterations=2, max_rows=10000)
     """
     defaults = ForestSize(100, 10, n) if n * d <= 10**6 else ForestSize(max(10, 10**8 // (n * d)), 5, min(n, 10_000))
-    given = ForestSize._fields, (n_trees, max_iterations, max_rows), defaults
-    for name, value, _ in zip(*given, strict=True):
-        if value is not None and (not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name} must be a positive whole number or None, not {value!r}.")
-    return ForestSize(*(default if value is None else int(value) for _, value, default in zip(*given, strict=True)))
+    sizes = {"n_trees": n_trees, "max_iterations": max_iterations, "max_rows": max_rows}
+    return defaults._replace(
+        **{name: positive_integer(name, value) for name, value in sizes.items() if value is not None}
+    )
 
 
 def impute_forest(

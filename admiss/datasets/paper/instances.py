@@ -45,11 +45,10 @@ from admiss.datasets.generated import SyntheticData, split_rows
 from admiss.datasets.paper.julia_random import JuliaRandom
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
-# The numbers of the description above.
+# The authors' numbers, as in the description above.
 ROWS, TEST_ROWS, FEATURES, ACTIVE_FEATURES = 10_000, 5_000, 10, 5
-MISSING_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-REPLICATES = 10
-SEED = 565
+MISSING_FRACTIONS = [k / 10 for k in range(1, 9)]
+REPLICATES, SEED = 10, 565
 
 
 def paper_instance(

@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
-STRIPS = 256
-LANES = 8
+# Of Julia: strips of its ziggurat, and generators that fill long arrays.
+STRIPS, LANES = 256, 8
 TAIL = Decimal("3.6541528853610087963519472518")
 TAIL_START, TAIL_SCALE = float(TAIL), float(1 / TAIL)
 LANE_FACTORS = np.array([0x02011CE34BCE797F, 0x5A94851FB48A6E05, 0x3688CF5D48899FA7, 0x867B4BB4C42E5661], np.uint64)

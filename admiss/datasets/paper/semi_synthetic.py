@@ -26,12 +26,12 @@ from sklearn.utils import check_random_state
 
 from admiss.datasets.generated import SyntheticData, add_noise, check_signal, draw_signal, split_rows
 from admiss.datasets.mechanisms.composed import reallocated
-from admiss.datasets.paper.cached import cached
 from admiss.datasets.paper.dataset import Dataset, Origin
 from admiss.datasets.paper.forest_imputation import check_matrix, full_matrix
 from admiss.datasets.paper.load import load_dataset
+from admiss.datasets.paper.storage import cached
 from admiss.estimator.scaling import observed_moments, observed_scale, standardised
-from admiss.estimator.validation import feature_names, read_features
+from admiss.estimator.validation import feature_names, positive_integer, read_features
 from formulations.arrays import FloatArray, IntArray
 from formulations.linear_solver import highs_version
 
@@ -154,15 +154,14 @@ def _draw_features(
     X: FloatArray, k: int, k_missing: int | None, rng: np.random.RandomState
 ) -> tuple[IntArray, IntArray]:
     """Features of the signal: those missing in some rows, and those never missing."""
-    if not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k must be a positive whole number, not {k!r}.")
+    k = positive_integer("k", k)
     can_be_missing = np.isnan(X).any(axis=0)
     _, deviation, magnitude, _ = observed_moments(X, np.ones(len(X)))
     varies = ~observed_scale(deviation, magnitude)[1]
     if not varies.any():
         raise ValueError("Every feature is constant over its observed values: a signal needs one that varies.")
     candidates = np.flatnonzero(varies & can_be_missing), np.flatnonzero(varies & ~can_be_missing)
-    k = min(int(k), int(varies.sum()))
+    k = min(k, int(varies.sum()))
     low, high = max(0, k - len(candidates[1])), min(k, len(candidates[0]))
     if k_missing is None:
         k_missing = high

@@ -1,6 +1,6 @@
-"""Raw files of data sets: from a folder of the user, the cache or the network.
+"""Files: raw data from a folder of the user, the cache or the network, and results of long computations in the cache.
 
-A file is looked up in this order, and is accepted only if it has the expected SHA-256.
+A raw file is looked up in this order, and is accepted only if it has the expected SHA-256.
 
 1. The folder named by ``ADMISS_DATA``. A file with another SHA-256 is an error.
 2. The cache folder (``ADMISS_CACHE``). A file with another SHA-256 is damaged and is replaced.
@@ -15,16 +15,40 @@ permanent errors.
 import hashlib
 import io
 import os
+import sys
 import time
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from admiss.atomic_write import write_atomically
-from admiss.datasets.paper.cached import cache_folder
+
+Array = np.ndarray[Any, Any]
 
 # Seconds to wait for a connection, and between two chunks of a response: the largest file has 1.6 megabytes.
 TIMEOUT = (10.0, 30.0)
+
+
+def cache_folder() -> Path:
+    """The folder named by ``ADMISS_CACHE``, or ``admiss`` among the user's caches; it need not exist.
+
+    Examples
+    --------
+    >>> cache_folder().is_absolute()
+    True
+    """
+    named = os.environ.get("ADMISS_CACHE")
+    if named:
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "admiss" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "admiss"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "admiss"
 
 
 class DataUnavailableError(OSError):
@@ -158,3 +182,64 @@ def _unavailable(file: DataFile, reason: str) -> DataUnavailableError:
         f"{file.path} is needed from {file.url}{damaged}, and {reason} put that file {folder} "
         f"{'(ADMISS_DATA)' if named else 'named by ADMISS_DATA'}, or as {file.cache_path}."
     )
+
+
+def cached(
+    kind: str, depends_on: Sequence[object], arrays: Sequence[Array], like: Array, compute: Callable[[], Array]
+) -> Array:
+    """The array returned by ``compute``, read from the cache folder if it is stored there.
+
+    A damaged file, or one with unexpected content, is replaced. A warning is issued if the result cannot be stored.
+
+    Parameters
+    ----------
+    kind : str
+        A subfolder of the cache.
+    depends_on : sequence
+        Everything else that the result depends on, distinguished by ``repr``; includes versions of libraries.
+    arrays : sequence of arrays
+        The arrays that the result depends on.
+    like : array
+        An array with the shape and dtype of the result.
+    compute : callable
+
+    Examples
+    --------
+    >>> from unittest import mock
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, mock.patch.dict("os.environ", ADMISS_CACHE=folder):
+    ...     first = cached("squares", ["version 1"], [np.arange(3)], np.zeros(3), lambda: np.arange(3.0) ** 2)
+    ...     second = cached("squares", ["version 1"], [np.arange(3)], np.zeros(3), lambda: 1 / 0)
+    >>> second
+    array([0., 1., 4.])
+    """
+    file = cache_folder() / kind / f"{_result_key(depends_on, arrays)}.npz"
+    values = _read_result(file, like)
+    if values is None:
+        values = compute()
+        buffer = io.BytesIO()
+        np.savez(buffer, values=values)
+        try:
+            write_atomically(file, buffer.getvalue())
+        except OSError as error:
+            warnings.warn(f"The result could not be stored in {file.parent}: {error}.", stacklevel=3)
+    return values
+
+
+def _result_key(depends_on: Sequence[object], arrays: Sequence[Array]) -> str:
+    digest = hashlib.sha256(repr((list(depends_on), [(array.shape, array.dtype.str) for array in arrays])).encode())
+    for array in arrays:
+        same_nan = np.where(np.isnan(array), np.nan, array) if array.dtype.kind == "f" else array
+        digest.update(np.ascontiguousarray(same_nan).tobytes())
+    return digest.hexdigest()
+
+
+def _read_result(file: Path, like: Array) -> Array | None:
+    """The stored array, or None if it is absent or not what was written."""
+    try:
+        with np.load(file, allow_pickle=False) as stored:  # compares the checksum of the archive
+            values = stored["values"]
+    except Exception:  # a damaged archive can raise nearly anything
+        return None
+    is_sound = values.dtype == like.dtype and values.shape == like.shape and bool(np.isfinite(values).all())
+    return values if is_sound else None

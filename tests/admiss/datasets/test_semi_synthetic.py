@@ -213,7 +213,7 @@ def test_few_features_and_constant_ones():
         ({"design": "mcar"}, "Unknown design 'mcar': choose one of 'mar', 'nmar', 'am'"),
         ({"signal": "cubic"}, "Unknown signal"),
         ({"snr": 0.0}, "snr must be"),
-        ({"k": 0}, "k must be a positive whole number, not 0"),
+        ({"k": 0}, "k must be a positive integer, not 0"),
         ({"k": 6, "k_missing": 6}, "k_missing must be a whole number from 0 to 5, not 6"),
         ({"k": 10, "k_missing": 2}, "from 3 to 5, not 2"),
         ({"k": 10, "k_missing": 3.5}, "from 3 to 5, not 3.5"),

@@ -14,8 +14,7 @@ import pooch
 import pytest
 
 from admiss.datasets.paper import storage
-from admiss.datasets.paper.cached import cache_folder
-from admiss.datasets.paper.storage import DataFile, DataUnavailableError, read_file
+from admiss.datasets.paper.storage import DataFile, DataUnavailableError, cache_folder, read_file
 
 CONTENT = b"1.0,?,e\r\n" * 5000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
