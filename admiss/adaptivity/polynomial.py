@@ -141,7 +141,7 @@ class Polynomial(_Monomials):
     Parameters
     ----------
     degree : int
-        Order t of the polynomial.
+        Order t of the polynomial, up to 100.
     max_columns : int
         A larger number of columns is an error, raised before any is built.
 

@@ -143,7 +143,7 @@ class DeletionAugmentedRegressor(RegressorMixin, DeletionAugmented):
     rate : (float, float) or float
         The rate of deletions is uniform between these numbers, drawn for each copy.
     copies : "auto" or int
-        Copies of each row with deletions. "auto" computes the expectation over all deletions instead, for
+        Copies of each row with deletions, up to 1,000. "auto" computes the expectation over all deletions instead, for
         :class:`AdaptiveRegressor` and :class:`AdaptiveRegressorCV` with squared loss, penalties by counts and static,
         affine-intercept, affine or polynomial classes; for all others it means 4.
     keep : float

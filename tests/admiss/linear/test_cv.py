@@ -224,6 +224,11 @@ def test_a_class_with_structure_is_sent_to_grid_search(make_rows):
         AdaptiveRegressorCV(Structured()).fit(X, y)
 
 
+def test_imputed_values_are_those_of_the_selected_model(make_rows):
+    model = AdaptiveRegressorCV("affine_intercept", **SMALL_GRID).fit(*make_rows())
+    np.testing.assert_array_equal(model.imputation_, model.best_estimator_.imputation_)
+
+
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_what_is_solved_again_begins_with_its_path(stop_early, monkeypatch):
     """Losses with two minima: solved exactly, a lambda behind a peak is the best."""
