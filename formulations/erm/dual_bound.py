@@ -132,13 +132,6 @@ def lacks_room(u: FloatArray, error: FloatArray, l1: FloatArray, l2: FloatArray,
     return np.where(l2 == 0, at_limit | (l1 == 0), error**2 > 2.0 * l2 * (NEGLIGIBLE * objective))
 
 
-def values_to_meet(u: FloatArray, error: FloatArray, limits: FloatArray, w: FloatArray) -> FloatArray:
-    """The v_k of columns of J: u_k within its limits, or what it is at the optimum if u_k is that up to its error."""
-    at_optimum = -np.sign(w) * limits
-    is_near = (w != 0) & (np.abs(u - at_optimum) <= error)
-    return np.where(is_near, at_optimum, np.clip(u, -limits, limits))
-
-
 @dataclass(frozen=True)
 class _Program:
     """Rows, penalties, and a nearly optimal w."""
@@ -238,7 +231,7 @@ class _Point:
     @cached_property
     def v(self) -> FloatArray:
         """The values of a_k'theta that are to be met if k is in J."""
-        return values_to_meet(self.u, self.error, self.program.limits, self.program.w)
+        return np.clip(self.u, -self.program.limits, self.program.limits)
 
     @cached_property
     def factor(self) -> Factor | None:

@@ -23,7 +23,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.erm.risk import CentredRisk, EmpiricalRisk, cells_of
+from formulations.erm.risk import CentredRisk, EmpiricalRisk
 from formulations.erm.rounding import gamma
 from formulations.losses import Loss
 
@@ -131,7 +131,9 @@ class Rows:
         It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
         """
         free = np.flatnonzero(projected.free)
-        if cells_of(risk.A[:, free]) is None:
+        A = risk.A[:, free]
+        values = A.data if sp.issparse(A) else A
+        if not np.all((values == 0.0) | (values == 1.0)) or np.max(A.sum(axis=1), initial=0.0) > 1.0:
             return None
         stated = [(slice(0, len(risk.y)), risk.A)]
         return replace(cls.of(projected.risk, is_exact=False), stated=stated, constants=free)
