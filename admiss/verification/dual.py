@@ -11,8 +11,9 @@ and so is the feasible point: tau (t - d (A_J c)), where  (A_J' Q D A_J) c = A_J
 values v_J, and tau <= 1 is as large as the conditions of the others and the domain allow. The weights d_i are 1, or
 u (1 - u) for the logistic loss, and 0 where t_i = 0. First J has the columns without penalty, then also those whose
 penalty is too weak for the rounding of t. There Delta = d (A_J c) is bounded; here c is solved for in balls, which hold
-the exact solution, so that the equations hold exactly for a point in the balls. Columns of J that depend on those
-before them in the rows with t_i != 0, over the integers, are left out: one without penalty has the value 0 as they do.
+the exact solution, so that the equations hold exactly for a point in the balls. A v_k that is that of an optimum up to
+the rounding of t is sought as such. Columns of J that depend on those before them in the rows with t_i != 0, over the
+integers, are left out: one without penalty has the value 0 as they do.
 
 Integers: A = N 2^-e by columns, t = T 2^-e_t, d = D 2^-e_d, s = R 2^-e_s. With C the solution of
 N_J' diag(R D) N_J C = N_J' diag(R) T - (the values v_J), the point is 2^-e_t (T - D (N_J C)).
@@ -41,7 +42,7 @@ from flint import arb, arb_mat, fmpz_mat
 from admiss.verification.claim import NotCoveredError
 from admiss.verification.exact import PRECISION, Integers, ends_of, independent_columns, integers_of
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.dual_bound import lacks_room, values_to_meet
+from formulations.erm.dual_bound import lacks_room
 from formulations.erm.dual_rows import Rows
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import LOSSES, Absolute, Huber, Logistic, Loss, Quantile, Squared
@@ -111,7 +112,7 @@ class PenalisedRisk:
         met = self.is_free
         if objective is not None:
             met = met | lacks_room(u, error, self.l1, self.l2, objective)
-        values = values_to_meet(u, error, self.l1 + self.l2 * np.abs(w), w)
+        values = _values_to_meet(u, error, self.l1 + self.l2 * np.abs(w), w)
         with flint.ctx.workprec(PRECISION):
             try:
                 bound = self._dual_value(t, np.where(met, values, np.nan), least_scale)
@@ -171,6 +172,13 @@ class PenalisedRisk:
         difference = arb_mat(rows.transpose() * right) - arb_mat(len(values), 1, values)
         moves = (arb_mat(rows) * arb_mat(left.transpose() * rows).solve(difference)).entries()
         return [(arb(a) - b * m) * unit for a, b, m in zip(T.numbers, D.numbers, moves, strict=True)]
+
+
+def _values_to_meet(u: FloatArray, error: FloatArray, limits: FloatArray, w: FloatArray) -> FloatArray:
+    """The v_k of columns of J: u_k within its limits, or what it is at the optimum if u_k is that up to its error."""
+    at_optimum = -np.sign(w) * limits
+    is_near = (w != 0) & (np.abs(u - at_optimum) <= error)
+    return np.where(is_near, at_optimum, np.clip(u, -limits, limits))
 
 
 def _value(loss: Loss, y: float, z: arb) -> arb:

@@ -1,8 +1,8 @@
 """The penalised empirical risk of a linear model: the cvxpy program, its certificates, and fast paths of its solutions.
 
 Read ``risk`` first (the empirical risk, its compression and centring), then ``program`` (the cvxpy program) and
-``dual_bound`` (on top of ``rows``, ``rounding`` and ``dual_value``: a bound that holds in exact arithmetic, independent
-of the solver) and ``optimality`` (conditions and Newton steps). The fast algorithms for the same program are
-``quadratic_path``, on top of ``active_set``, and ``logistic_path``; without l1 penalties ``ridge_path`` and
-``logistic_ridge``.
+``dual_bound`` (on top of ``dual_rows`` and ``rounding``: a bound that holds in exact arithmetic, independent of the
+solver; ``moment_bound`` is the same from second moments) and ``optimality`` (conditions and Newton steps). The fast
+algorithms for the same program are ``quadratic_path``, on top of ``active_set``, and ``logistic_path``; without l1
+penalties ``logistic_ridge``.
 """

@@ -43,7 +43,7 @@ from scipy.special import logit
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.dual_rows import Factor, Rows
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
-from formulations.erm.rounding import gamma, precise_residuals
+from formulations.erm.rounding import gamma
 from formulations.losses import Squared
 
 __all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove", "prove_centred"]
@@ -94,7 +94,7 @@ def prove(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: Floa
         theta = rows.q * np.clip(theta / rows.q, *rows.loss.domain(rows.y))
     J, proofs = np.flatnonzero((l1 == 0) & (l2 == 0)), []
     for attempt in range(ATTEMPTS):
-        point = _Point.of(program, theta, J, precise=rows.is_exact and attempt > 0)
+        point = _Point.of(program, theta, J)
         proofs.append(point.proof())
         objective, bound = proofs[-1].objective, proofs[-1].bound
         if objective - bound <= GAP_TOLERANCE / 10.0 * objective and not (is_found and attempt == 0):
@@ -132,13 +132,6 @@ def lacks_room(u: FloatArray, error: FloatArray, l1: FloatArray, l2: FloatArray,
     return np.where(l2 == 0, at_limit | (l1 == 0), error**2 > 2.0 * l2 * (NEGLIGIBLE * objective))
 
 
-def values_to_meet(u: FloatArray, error: FloatArray, limits: FloatArray, w: FloatArray) -> FloatArray:
-    """The v_k of columns of J: u_k within its limits, or what it is at the optimum if u_k is that up to its error."""
-    at_optimum = -np.sign(w) * limits
-    is_near = (w != 0) & (np.abs(u - at_optimum) <= error)
-    return np.where(is_near, at_optimum, np.clip(u, -limits, limits))
-
-
 @dataclass(frozen=True)
 class _Program:
     """Rows, penalties, and a nearly optimal w."""
@@ -162,8 +155,6 @@ class _Point:
     ----------
     program : _Program
     J : int array
-    precise : bool
-        Whether residuals were computed in twice the working precision.
     y, z : arrays of shape (n,)
         Target and prediction A w; y - A w and 0 in regression.
     theta : array of shape (n,)
@@ -175,7 +166,6 @@ class _Point:
 
     program: _Program
     J: IntArray
-    precise: bool
     y: FloatArray
     z: FloatArray
     theta: FloatArray
@@ -183,29 +173,28 @@ class _Point:
     r: FloatArray
 
     @classmethod
-    def of(cls, program: _Program, theta: FloatArray | None, J: IntArray, precise: bool) -> "_Point":
+    def of(cls, program: _Program, theta: FloatArray | None, J: IntArray) -> "_Point":
         """The point from theta, or from the derivatives of the losses, in one pass over the rows."""
         rows, w, regression = program.rows, program.w, program.rows.loss.task == "regression"
         in_J = np.zeros_like(w)
         in_J[J] = w[J]
         n = len(rows.y)
         y, z, r, point, u = rows.y.copy(), np.zeros(n), rows.y.copy(), np.empty(n), np.zeros(len(w))
-        residuals = precise_residuals if precise else _residuals
         for part, A in rows.blocks:
             if regression:
-                y[part] = residuals(A, rows.y[part], w)
-                r[part] = y[part] if np.array_equal(in_J, w) else residuals(A, rows.y[part], in_J)
+                y[part] = _residuals(A, rows.y[part], w)
+                r[part] = y[part] if np.array_equal(in_J, w) else _residuals(A, rows.y[part], in_J)
             else:
                 z[part] = A @ w
             own = rows.q[part] * rows.loss.derivative(y[part], z[part]) if theta is None else theta[part]
             point[part] = np.where(np.abs(own) < UNDERFLOW, 0.0, own)
             u += A.T @ point[part]
-        return cls(program, J, precise, y, z, point, u, r)
+        return cls(program, J, y, z, point, u, r)
 
     def objective(self) -> float:
         """P(w), rounded up: an error of z of e in root mean square raises the risk by |l'| e + max l'' e^2 / 2."""
         rows, w, loss = self.program.rows, self.program.w, self.program.rows.loss
-        error = self._error_of(self.y, w)
+        error = self._error_of(w)
         if loss.smooth:
             rise = rows.norm(loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
         else:
@@ -214,13 +203,10 @@ class _Point:
         value = float(rows.q @ loss.value(self.y, self.z)) + rows.offset
         return float((value + rise + penalty) * (1.0 + 2.0 * rows.rounding))
 
-    def _error_of(self, r: FloatArray, w: FloatArray) -> float:
-        """Root mean square error of r = y - A w as computed, or of A w in classification, at most."""
+    def _error_of(self, w: FloatArray) -> float:
+        """Root mean square error of y - A w as computed, or of A w in classification, at most."""
         rows, m = self.program.rows, int(np.count_nonzero(w)) + 20
-        size = rows.norm(rows.y) + float(rows.sizes @ np.abs(w))
-        if self.precise:
-            return 4.0 * gamma(1) * rows.norm(r) + gamma(2 * m) ** 2 * size
-        return gamma(m) * size
+        return gamma(m) * (rows.norm(rows.y) + float(rows.sizes @ np.abs(w)))
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -238,7 +224,7 @@ class _Point:
     @cached_property
     def v(self) -> FloatArray:
         """The values of a_k'theta that are to be met if k is in J."""
-        return values_to_meet(self.u, self.error, self.program.limits, self.program.w)
+        return np.clip(self.u, -self.program.limits, self.program.limits)
 
     @cached_property
     def factor(self) -> Factor | None:
@@ -334,7 +320,7 @@ class _Point:
             return delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g) + 2.0 * g * rows.weight
         in_J = np.zeros_like(self.program.w)
         in_J[self.J] = self.program.w[self.J]
-        c, error_r = rows.loss.conjugate_curvature, self._error_of(self.r, in_J)
+        c, error_r = rows.loss.conjugate_curvature, self._error_of(in_J)
         size, dual = rows.norm(self.r), rows.dual_norm(theta)
         step = (
             delta * (rows.norm(self.r + c * theta / rows.q) + 4.0 * g * (size + c * dual) + error_r)

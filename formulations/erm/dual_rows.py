@@ -23,7 +23,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.erm.risk import CentredRisk, EmpiricalRisk, cells_of
+from formulations.erm.risk import CentredRisk, EmpiricalRisk
 from formulations.erm.rounding import gamma
 from formulations.losses import Loss
 
@@ -102,8 +102,6 @@ class Rows:
         The columns of which multiples were subtracted: 1 on disjoint sets of rows, else 0.
     triangle : array of shape (m, p), optional
         A triangular factor of the columns weighted by sqrt(q), up to rounding.
-    is_exact : bool
-        Whether columns and target have no rounding errors.
     """
 
     blocks: Blocks
@@ -115,14 +113,13 @@ class Rows:
     stated: Blocks | None = None
     constants: IntArray | None = None
     triangle: FloatArray | None = None
-    is_exact: bool = False
 
     @classmethod
-    def of(cls, risk: EmpiricalRisk, is_exact: bool = True) -> "Rows":
+    def of(cls, risk: EmpiricalRisk) -> "Rows":
         """The rows of a risk in one block."""
         sizes = np.sqrt(risk.column_squares())
         blocks = [(slice(0, len(risk.y)), risk.A)]
-        return cls(blocks, risk.y, risk.q, risk.loss, sizes, risk.offset, is_exact=is_exact)
+        return cls(blocks, risk.y, risk.q, risk.loss, sizes, risk.offset)
 
     @classmethod
     def centred(cls, risk: EmpiricalRisk, projected: CentredRisk) -> "Rows | None":
@@ -131,10 +128,12 @@ class Rows:
         It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
         """
         free = np.flatnonzero(projected.free)
-        if cells_of(risk.A[:, free]) is None:
+        A = risk.A[:, free]
+        values = A.data if sp.issparse(A) else A
+        if not np.all((values == 0.0) | (values == 1.0)) or np.max(A.sum(axis=1), initial=0.0) > 1.0:
             return None
         stated = [(slice(0, len(risk.y)), risk.A)]
-        return replace(cls.of(projected.risk, is_exact=False), stated=stated, constants=free)
+        return replace(cls.of(projected.risk), stated=stated, constants=free)
 
     @property
     def weight(self) -> float:

@@ -109,10 +109,11 @@ class CentredRisk:
 
     def reduce(self, w: FloatArray) -> FloatArray:
         """The coefficients v of the centred columns, each rounded once."""
-        v, C = w.copy(), sp.csr_array(self.C)
+        v = w.copy()
         for i, f in enumerate(np.flatnonzero(self.free)):
-            part = slice(C.indptr[i], C.indptr[i + 1])
-            v[f] = exact_sum(np.array([w[f], -self.w0[i]]), C.data[part], w[C.indices[part]])
+            row = self.C[[i]].toarray()[0] if sp.issparse(self.C) else self.C[i]
+            k = np.flatnonzero(row)
+            v[f] = exact_sum(np.array([w[f], -self.w0[i]]), row[k], w[k])
         return v
 
     def restoring_matrix(self) -> sp.csr_array:
@@ -191,7 +192,7 @@ def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
     """
     columns = risk.A[:, free]
     rounding = risk_of_rounding(risk.loss, risk.y, risk.q)
-    cell = cells_of(columns)
+    cell = _cells(columns)
     if cell is None or isinstance(risk.loss, Squared):
         left = centred(replace(risk, A=columns), np.ones(columns.shape[1], dtype=bool)).risk
         return left.value(np.zeros(columns.shape[1])) + rounding
@@ -203,7 +204,7 @@ def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
     return float(risk.q @ risk.loss.value(risk.y, z)) + risk.offset + rounding
 
 
-def cells_of(columns: Matrix) -> IntArray | None:
+def _cells(columns: Matrix) -> IntArray | None:
     """The column that is 1 in each row, -1 if there is none; None if columns are not indicators of disjoint cells."""
     entries = sp.coo_array(columns)
     rows, cell = entries.coords

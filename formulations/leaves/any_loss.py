@@ -105,7 +105,7 @@ class _Leaf:
     def rows(self) -> Rows:
         """The shifted rows as a dual bound needs them, the intercept first."""
         C = np.column_stack([np.ones(len(self.s)), self.columns])
-        return Rows.of(EmpiricalRisk(C, self.target, self.s, self.loss), is_exact=False)
+        return Rows.of(EmpiricalRisk(C, self.target, self.s, self.loss))
 
     def rounding(self, v: FloatArray, intercept: float) -> float:
         """What an intercept, v_0 moved back to the rows as they are and rounded, adds to the value of v."""
