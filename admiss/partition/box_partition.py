@@ -5,7 +5,6 @@ from dataclasses import replace
 from math import comb
 
 from admiss.partition.base import Features, Limits, Partition, Partitioner, box_partition
-from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
 from admiss.patterns import PatternTable
@@ -59,7 +58,6 @@ class BoxPartition(Partitioner):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Solve the program, starting from the best tree."""
-        compile_loops()
         start = clock()
         limits = self.limits(statistics, feature_names)
         most = min(len(statistics.patterns), max(1, statistics.n_rows // limits.rows))

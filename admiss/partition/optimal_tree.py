@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from admiss._version import __version__
 from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
-from admiss.partition.compilation import compile_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.proof import (
     DISAGREE,
@@ -93,7 +92,6 @@ class OptimalTree(Partitioner):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Find the tree."""
-        compile_loops()
         start = clock()
         limits = self.limits(statistics, feature_names)
         if limits.leaves < 2:

@@ -6,13 +6,12 @@ from numbers import Integral
 import numpy as np
 
 from admiss.partition.base import Partition, Partitioner, box_labels, group_partition
-from admiss.partition.compilation import compile_group_loops
 from admiss.partition.greedy import grow_greedily
 from admiss.partition.proof import certified, deadline, one_leaf, unproven
 from admiss.terminal.progress import gap_counter
 from formulations.certificate import clock
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
-from formulations.groups.proven_groups import is_provable, proven_groups
+from formulations.groups.subsets import is_provable, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.dynamic_program import leaves_of
@@ -33,7 +32,7 @@ class PatternGroups(Partitioner):
     min_rows : int, optional
         Smallest number of rows of a group; 10 (d + 1) by default.
     time_limit : float, optional
-        Seconds, after compilation, after which the best groups found are returned with their gap.
+        Seconds after which the best groups found are returned with their gap.
     random_state : int
         Seed of the restarts of the exchange heuristic.
 
@@ -71,8 +70,6 @@ class PatternGroups(Partitioner):
         if not isinstance(leaf_cost, SquaredLeafCost):
             raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
         limits = self.limits(statistics, feature_names)
-        if limits.leaves > 1 and self.time_limit != 0:
-            compile_group_loops()
         start = clock()
         if limits.leaves < 2:
             labels = np.zeros(len(statistics.patterns), dtype=np.int64)

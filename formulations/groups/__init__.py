@@ -1,7 +1,6 @@
-"""The best partition of missingness patterns into arbitrary groups, by branch and price.
+"""The best partition of missingness patterns into arbitrary groups, by column generation and enumeration.
 
 Read ``problem`` first (statement and entry point), then ``search``, which runs the steps: ``exchange`` (good partitions
-by local search), ``blocks`` (a bound for many patterns), ``relaxation`` (column generation), ``pricing``
-(the pricing problem) and ``joining`` (closing the gap). ``compilation`` comes before the clock. For few patterns,
-``subsets`` is an independent dynamic program, and ``proven_groups`` has the proof in exact arithmetic.
+by local search), ``blocks`` (a bound for many patterns), ``relaxation`` (column generation) and ``pricing`` (the
+pricing problem). For few patterns, ``subsets`` is an independent dynamic program with a proof in exact arithmetic.
 """

@@ -38,7 +38,7 @@ import numpy as np
 from formulations.arrays import IntArray
 from formulations.certificate import clock
 from formulations.groups.exchange import improved_partition
-from formulations.groups.pricing.choice import GroupChoice
+from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.groups.search import GroupSearch
 
 # Swaps in a row without success, per pattern, after which another random order is tried; most such orders at a time.
@@ -71,8 +71,8 @@ class Layout:
 
 def block_choice(c: GroupChoice, members: IntArray, layout: Layout) -> GroupChoice:
     """The groups of the patterns of a block, of any number of rows."""
-    quadratics, forbidden = np.ascontiguousarray(c.quadratics[members]), np.zeros((len(members),) * 2, dtype=bool)
-    return GroupChoice(quadratics, c.base * (layout.times / layout.blocks), c.rows[members], 1, forbidden)
+    quadratics = np.ascontiguousarray(c.quadratics[members])
+    return GroupChoice(quadratics, c.base * (layout.times / layout.blocks), c.rows[members], 1)
 
 
 class OrderSearch:

@@ -14,8 +14,8 @@ good columns too.
 
     c_G - sum_{p in G} pi_p
 
-the most is added or dropped, until no change lowers it. Groups keep enough rows and contain no forbidden pairs; a start
-with too few rows takes patterns in until it has enough. The starts are the groups of the relaxation's basis, whose
+the most is added or dropped, until no change lowers it. Groups keep enough rows; a start with too few
+rows takes patterns in until it has enough. The starts are the groups of the relaxation's basis, whose
 reduced cost is 0, and if these lead to nothing, random groups. This proves nothing, but finds most of the columns that
 :mod:`formulations.groups.pricing.branch_and_bound` would.
 """
@@ -25,8 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.groups.pricing.choice import GroupChoice
-from formulations.groups.pricing.quadratics import add_quadratic, least_value, set_quadratic
+from formulations.groups.pricing.quadratics import GroupChoice, add_quadratic, least_value, set_quadratic
 from formulations.jit import compiled
 
 # Partitions: starts at least, and at most so many patterns in all starts.
@@ -158,7 +157,7 @@ def price_by_exchange(
     for k, member in enumerate(starts):
         if k == len(basis) and found:
             break
-        if improve_group(c.quadratics, c.base, prices, c.rows, c.least_rows, c.forbidden, member) < threshold:
+        if improve_group(c.quadratics, c.base, prices, c.rows, c.least_rows, member) < threshold:
             found.append(member)
         if stop():
             break
@@ -166,20 +165,16 @@ def price_by_exchange(
 
 
 @compiled
-def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member):  # type: ignore[no-untyped-def]
+def improve_group(quadratics, base, prices, rows, least_rows, member):  # type: ignore[no-untyped-def]
     """Add or drop one pattern at a time, the best first, in place, as long as the reduced cost falls; returns it."""
     P, order = quadratics.shape[0], quadratics.shape[1]
     matrix, trial, L = base.copy(), np.empty((order, order)), np.zeros((order, order))
     paid, count = 0.0, 0
-    against = np.zeros(P, np.int64)  # how many members a pattern must not be with
     for p in range(P):
-        member[p] = member[p] and against[p] == 0
         if member[p]:
             add_quadratic(matrix, quadratics[p], 1.0)
             paid += prices[p]
             count += rows[p]
-            for q in range(P):
-                against[q] += forbidden[p, q]
     value = least_value(matrix, L) - paid if count >= least_rows else np.inf
     while True:
         selected, best = -1, value - LOWER_REDUCED * abs(value) if value < np.inf else np.inf
@@ -187,7 +182,7 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
             sign = -1 if member[p] else 1
             # With too few rows, patterns may only be added.
             enough = count + sign * rows[p] >= least_rows or (value == np.inf and not member[p])
-            if enough and (member[p] or against[p] == 0):
+            if enough:
                 set_quadratic(trial, matrix)
                 add_quadratic(trial, quadratics[p], float(sign))
                 changed = least_value(trial, L) - paid - sign * prices[p]
@@ -200,6 +195,4 @@ def improve_group(quadratics, base, prices, rows, least_rows, forbidden, member)
         paid += sign * prices[selected]
         count += sign * rows[selected]
         add_quadratic(matrix, quadratics[selected], float(sign))
-        for q in range(P):
-            against[q] += sign * forbidden[selected, q]
         value = best if count >= least_rows else np.inf

@@ -15,13 +15,12 @@ Constraints
     budget   sum_G z_G <= Q                                    (price sigma <= 0)
 
 There are too many groups to enumerate: :mod:`formulations.groups.search` starts from partitions that no move of a
-single pattern improves, generates groups as the relaxation needs them, and closes the remaining gap by enumeration or
-by branching on pairs of patterns. For few patterns, :mod:`formulations.groups.subsets` computes the same optimum
-independently.
+single pattern improves, generates groups as the relaxation needs them, and closes the remaining gap by enumeration of
+the few that matter. For few patterns, :mod:`formulations.groups.subsets` computes the same optimum independently.
 
 The bound is computed in floating point, and lowered by 1e-10 of the objective. It counts as proven only if the ridge
 keeps every pivot of every group above 1e-6 of its diagonal entry, far above those that are treated as 0; otherwise the
-status is "solver's bound". :mod:`formulations.groups.proven_groups` has the proof in exact arithmetic for few patterns.
+status is "solver's bound". :mod:`formulations.groups.subsets` has the proof in exact arithmetic for few patterns.
 """
 
 import math
@@ -33,8 +32,7 @@ import numpy as np
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import Certificate, certify
 from formulations.groups.blocks import bound_by_blocks
-from formulations.groups.compilation import compile_loops
-from formulations.groups.pricing.choice import GroupChoice
+from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
 from formulations.leaves.cost import RIDGE_SCALES
 from formulations.linear_solver import highs_version
@@ -117,7 +115,7 @@ class PatternGroupsProblem:
         else:
             base[penalised, penalised] = self.ridge
         rows = np.asarray(self.rows, dtype=np.int64)
-        return GroupChoice(quadratics, base, rows, self.least_rows, np.zeros((0, 0), dtype=bool))
+        return GroupChoice(quadratics, base, rows, self.least_rows)
 
 
 def group_cost(problem: PatternGroupsProblem, members: Any) -> float:
@@ -142,7 +140,7 @@ def solve_pattern_groups(
     start : array of shape (P,), optional
         Labels of a partition to start from.
     time_limit : float, optional
-        Seconds, after compilation. With 0, the start or a single group is returned with a bound that needs no search.
+        Seconds, without compilation. With 0, the start or a single group is returned with a bound that needs no search.
     random_state : int
         Seed of the restarts; unless stopped by the time limit, the same seed gives the same result.
     on_progress : callable, optional
@@ -159,8 +157,6 @@ def solve_pattern_groups(
     (array([0, 1, 0]), 'optimal')
     """
     first = None if start is None else _checked_start(problem, start)
-    if time_limit != 0:
-        compile_loops()
     search = GroupSearch(
         problem.choice(), problem.max_groups, first, time_limit, random_state, on_progress, bound_by_blocks
     )

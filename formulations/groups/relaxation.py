@@ -18,18 +18,14 @@ Sets and data
     p in P, G in C   patterns, known groups with costs c_G;  Q  most groups;  big  the cost of leaving a pattern out
 Variables
     z_G >= 0         1 if G is one of the groups
-    missing_p >= 0   1 if p is left out; only in the relaxation, to keep it feasible for any groups
+    missing_p >= 0   1 if p is left out, which keeps the program feasible for any groups
 Objective
     min  sum_G c_G z_G + big * sum_p missing_p
 Constraints
     cover    sum_{G with p in G} z_G + missing_p = 1     for every p       (prices pi_p)
     budget   sum_G z_G <= Q                                                (price sigma <= 0)
 
-*Relaxation.* Pyomo's matrices go into HiGHS once; after that, columns are added one at a time and HiGHS continues from
-its basis.
-
-*Integer program.* With z_G binary it gives a good partition into known groups. Reduced costs c_G - pi(G) instead of c_G
-preserve the order of the partitions, and are small.
+Pyomo's matrices go into HiGHS once; after that, columns are added one at a time and HiGHS continues from its basis.
 """
 
 import math
@@ -42,34 +38,34 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray
 from formulations.groups.exchange import price_by_exchange
 from formulations.groups.pricing.branch_and_bound import price_groups
-from formulations.groups.pricing.choice import GroupChoice
-from formulations.linear_solver import highs_lp, solve_linear
+from formulations.groups.pricing.quadratics import GroupChoice
+from formulations.linear_solver import highs_lp
 
-# Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
+# Tolerance of the solver, the tightest that HiGHS takes, and thus of reduced costs, in units of the cost of a good
+# partition.
 TOLERANCE = 1e-10
-# Cost of leaving a pattern out, in the same units.
+# Cost of leaving a pattern out, in the same units: any number above the cost of a partition will do.
 LEFT_OUT = 1e3
-# Most nodes of an integer program.
-INTEGER_NODES = 100
+# Most groups that exact pricing returns at a time.
+MOST_PRICED = 50
 
 
-def master_program(groups: BoolArray, costs: FloatArray, max_groups: int, integer: bool, left_out: float = 0.0) -> Any:
-    """The program of the module over the given groups, in Pyomo; ``left_out`` is the cost of leaving a pattern out."""
+def master_program(groups: BoolArray, costs: FloatArray, max_groups: int) -> Any:
+    """The program of the module over the given groups, in Pyomo."""
     import pyomo.environ as pyo
 
     model = pyo.ConcreteModel()
     model.P = pyo.RangeSet(0, groups.shape[1] - 1)
     model.G = pyo.RangeSet(0, len(groups) - 1)
-    model.z = pyo.Var(model.G, domain=pyo.Binary if integer else pyo.NonNegativeReals)
-    model.missing = pyo.Var(model.P if left_out > 0 else [], domain=pyo.NonNegativeReals)
+    model.z = pyo.Var(model.G, domain=pyo.NonNegativeReals)
+    model.missing = pyo.Var(model.P, domain=pyo.NonNegativeReals)
     model.cost = pyo.Objective(
         expr=pyo.quicksum(float(costs[g]) * model.z[g] for g in model.G)
-        + pyo.quicksum(left_out * model.missing[p] for p in model.missing)
+        + pyo.quicksum(LEFT_OUT * model.missing[p] for p in model.P)
     )
 
     def covered_once(model: Any, p: int) -> Any:
-        covering = pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p]))
-        return (covering + model.missing[p] if left_out > 0 else covering) == 1
+        return pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p])) + model.missing[p] == 1
 
     model.cover = pyo.Constraint(model.P, rule=covered_once)
     model.budget = pyo.Constraint(expr=pyo.quicksum(model.z[g] for g in model.G) <= max_groups)
@@ -83,7 +79,7 @@ class Master:
         import highspy
         from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-        model = master_program(groups, costs, max_groups, integer=False, left_out=LEFT_OUT)
+        model = master_program(groups, costs, max_groups)
         columns = [*model.missing.values(), *model.z.values()]
         form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=columns)
         row_of = {id(row.constraint): i for i, row in enumerate(form.rows)}
@@ -116,21 +112,6 @@ class Master:
         self.seen.add(member.tobytes())
 
 
-def choose_groups(groups: BoolArray, costs: FloatArray, max_groups: int, time_limit: float | None) -> BoolArray | None:
-    """A good partition into some of the groups, by the integer program; None if it finds none in time."""
-    model = master_program(groups, costs, max_groups, integer=True)
-    solution = solve_linear(
-        model, list(model.z.values()), time_limit=time_limit, options={"mip_max_nodes": INTEGER_NODES}
-    )
-    if solution.status == "interrupted":
-        raise KeyboardInterrupt
-    return None if solution.values is None else groups[np.asarray(solution.values) > 0.5]
-
-
-# Most groups that exact pricing returns at a time.
-MOST_PRICED = 50
-
-
 @dataclass
 class Relaxation:
     """State in which column generation ended.
@@ -141,8 +122,6 @@ class Relaxation:
         The bound, and the pi and t that it rests on.
     groups, z
         The columns, and the fractional solution.
-    known : int
-        Number of groups that were given.
     finished : bool
         Whether no column is missing; if not, the bound is valid nevertheless.
     """
@@ -152,7 +131,6 @@ class Relaxation:
     lowest: float
     groups: BoolArray
     z: FloatArray
-    known: int
     finished: bool
 
 
@@ -167,12 +145,6 @@ def relax(
     report: Callable[[], None],
 ) -> Relaxation:
     """Solve the relaxation from the given groups; partitions that cost ``useful`` or more need not be distinguished."""
-    if len(groups) == 0:
-        anything = price_groups(c, np.zeros(c.patterns), math.inf, stop, 1)
-        groups, costs = anything.groups, anything.values
-        if len(groups) == 0:
-            nothing = math.inf if anything.finished else -math.inf
-            return Relaxation(nothing, costs, nothing, groups, costs, 0, finished=False)
     master = Master(max_groups, groups, costs)
     bound, lowest, finished = -math.inf, -math.inf, False
     while True:
@@ -187,6 +159,6 @@ def relax(
             finished = priced.finished and len(new) == 0
             report()
         if len(new) == 0 or stop():
-            return Relaxation(bound, prices, lowest, master.groups, z, len(groups), finished)
+            return Relaxation(bound, prices, lowest, master.groups, z, finished)
         for member in new:
             master.add(member, c.cost(member))

@@ -7,7 +7,7 @@ loops in ``tiles``, that of single leaves at twice the precision in ``double_dou
 cost for a loss.
 
 Without the rows, ``pseudo_rows`` has the costs from a few weighted rows of each pattern, and ``set_costs`` those from
-sums over sets of missing features (``set_sums``, with its loops in ``set_kernel``, and ``set_moments``).
+sums over sets of missing features (``set_sums`` and ``set_moments``).
 """
 
 from formulations.leaves.cost import LeafCost, PatternRows

@@ -351,8 +351,7 @@ def costs_with_largest(
     """
     length, size, width = A.shape[1], options[0], 2 ** (k - 1)
     n_boxes = max(1, BOXES // (2 * width)) * 2 * width
-    # a further row, since transposition reads beyond the last one
-    boxes = np.empty((width, length)), np.empty((n_boxes + 1, length)), np.empty(width, dtype=np.int64)
+    boxes = np.empty((width, length)), np.empty((n_boxes, length)), np.empty(width, dtype=np.int64)
     buffers = (
         np.empty((n_boxes, size), dtype=np.int64), np.zeros(size, dtype=np.bool_), np.empty(n_boxes, dtype=np.int64),
         np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES, dtype=np.int64),

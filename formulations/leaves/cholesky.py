@@ -164,7 +164,7 @@ def leaf_costs(
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
     rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
     columns[:] = np.arange(size)
-    held = np.empty((LANES, G.shape[1] + LANES))  # wider, since transposition reads beyond the last entry
+    held = np.empty((LANES, G.shape[1]))
     buffers = held, rows, columns, np.full(LANES, float(n_patterns)), np.empty(LANES), workspace(size)
     out = np.empty(len(G))
     write_leaf_costs(G, ridge, by_weight, end, share, buffers, out)

@@ -8,8 +8,9 @@ J <= I, in this order,
 
 The sum is accumulated in TILE x TILE registers: one step loads 2 TILE vectors for TILE^2 multiplications and additions.
 Compilers do not vectorise such a loop from scalar code (its lanes would be the outermost loop), so it is written in
-LLVM's vector instructions, which are translated for any processor. So is the transposition that lays out matrices side
-by side.
+LLVM's vector instructions, which are translated for any processor. Measured on matrices of order 12 to 42, the same
+loops in plain numba take 5 to 13 times as long side by side, and 14 to 18 times one by one; a tree of depth 5 over 20
+features factors 583,366 of them, and would take about four times as long.
 """
 
 from typing import Any
@@ -19,6 +20,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from formulations.jit import compiled
 
 # Matrices side by side: the doubles of a vector register.
 LANES = 8 if llvmlite.binding.get_host_cpu_features().get("avx512f") else 4
@@ -173,49 +176,10 @@ def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # 
     return signature, generate
 
 
-def _transposed(builder, vectors):  # type: ignore[no-untyped-def]
-    """Transpose LANES vectors: halves, quarters and so on are exchanged between pairs of them."""
-    distance = 1
-    while distance < LANES:
-        low = [lane if not lane & distance else LANES + lane - distance for lane in range(LANES)]
-        high = [lane + distance if not lane & distance else LANES + lane for lane in range(LANES)]
-        low, high = (ir.Constant(ir.VectorType(ir.IntType(32), LANES), mask) for mask in (low, high))
-        for a in range(LANES):
-            if not a & distance:
-                x, y = vectors[a], vectors[a + distance]
-                vectors[a] = builder.shuffle_vector(x, y, low)
-                vectors[a + distance] = builder.shuffle_vector(x, y, high)
-        distance *= 2
-    return vectors
-
-
-@_intrinsic
-def transpose(typing_context, G, rows, first, count, T, target):  # type: ignore[no-untyped-def]
-    """Write ``count`` entries of LANES rows of G, from ``first``, side by side to the vectors of T, from ``target``.
-
-    Up to LANES - 1 further entries are read, and as many vectors written.
-    """
-    matrix, vectors, numbers = (
-        types.Array(types.float64, 2, "C"), types.Array(types.float64, 1, "C"), types.Array(types.int64, 1, "C"),
-    )  # fmt: skip
-    signature = types.void(matrix, numbers, types.int64, types.int64, vectors, types.int64)
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        G, rows, T = (
-            context.make_array(kind)(context, builder, arguments[at])
-            for kind, at in ((matrix, 0), (numbers, 1), (vectors, 4))
-        )
-        first, count, target = arguments[2], arguments[3], arguments[5]
-        length = cgutils.unpack_tuple(builder, G.shape, 2)[1]
-        sources = []
-        for lane in range(LANES):
-            row = builder.load(builder.gep(rows.data, [INDEX(lane)]))
-            sources.append(builder.gep(G.data, [builder.add(builder.mul(row, length), first)]))
-        with cgutils.for_range_slice(builder, INDEX(0), count, INDEX(LANES)) as (entry, _):
-            loaded = [_load(builder, builder.gep(source, [entry])) for source in sources]
-            begin = builder.mul(builder.add(target, entry), INDEX(LANES))
-            for step, vector in enumerate(_transposed(builder, loaded)):
-                _store(builder, vector, builder.gep(T.data, [builder.add(begin, INDEX(LANES * step))]))
-        return context.get_dummy_value()
-
-    return signature, generate
+@compiled
+def transpose(G, rows, first, count, T, target):  # type: ignore[no-untyped-def]
+    """Write ``count`` entries of LANES rows of G, from ``first``, side by side to the vectors of T, from ``target``."""
+    for lane in range(LANES):
+        row = rows[lane]
+        for t in range(count):
+            T[LANES * (target + t) + lane] = G[row, first + t]

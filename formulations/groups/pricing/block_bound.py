@@ -1,9 +1,13 @@
 """A lower bound on the reduced costs of the groups of a node, by Lagrangian decomposition into blocks.
 
 At a node of :mod:`formulations.groups.pricing.branch_and_bound` the patterns F are in, some are out, and R are free.
-In the coordinates v of :mod:`formulations.groups.pricing.node`, Q_F = Q_0 + sum_{p in F} Q_p is c_F + |v|^2. Cut R
-into small blocks B. For shares theta_p >= 0 with sum 1 and shifts s_p with sum 0, over p in R and in every direction i,
-every completion of F costs at least
+With
+
+    Q_F(u)  =  Q_0(u) + sum_{p in F} Q_p(u),      minimiser u_F, least value c_F, matrix H = L L'
+
+and v = L'(u - u_F), Q_F is c_F + |v|^2, and  Q_p - pi_p  =  v'A_p v - 2 b_p'v + offset_p  for every p in R. Cut R into
+small blocks B, in order. For shares theta_p >= 0 with sum 1 and shifts s_p with sum 0, over p in R and in every
+direction i, every completion of F costs at least
 
     c_F - sum_{p in F} pi_p  +  sum_B  min over S subset of B, v of  sum_{p in B} sum_i (theta_pi v_i^2 - 2 s_pi v_i)
                                                                      + sum_{p in S} (Q_p(v) - pi_p)
@@ -20,17 +24,131 @@ the subsets with it, and without it, are known.
 
 *Children* inherit: if p leaves R, its shares and shifts are given to the others in proportion to their own shares. Any
 shares are valid, so those of the parent's directions are used in the child's, which differ little.
+
+*Subsets.* For each subset S of a block, the sums of A_p, b_p and offset_p over S are stored: each is the sum of the
+subset without its last pattern plus that pattern. Shifts pass from node to node as nu_p = -2 L s_p, the slope in u.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from formulations.groups.pricing.node import BLOCK, FREE, IN, LEAST_SHARE, OUT
-from formulations.groups.pricing.side_by_side import least_values, minimiser
+from formulations.arrays import FloatArray, IntArray
+from formulations.groups.pricing.quadratics import add_quadratic, forward, minimise, set_quadratic
+from formulations.groups.pricing.side_by_side import least_values, minimiser, whiten
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES
 
+FREE, IN, OUT = 0, 1, 2
+# Most patterns per block, and the least share, tuned on 20 to 40 patterns.
+BLOCK, LEAST_SHARE = 6, 1e-6
 # Steps along the supergradient per node, tuned on 20 to 40 patterns.
 STEPS = 2
+
+
+class Workspace(NamedTuple):
+    """Arrays of one node; ``packed``: free patterns in coordinates v; ``sub``: sums over subsets of a block."""
+
+    packed: FloatArray
+    sub: FloatArray
+    X: FloatArray
+    Y: FloatArray
+    T: FloatArray
+    lanes: IntArray
+    subsets: IntArray
+    values: FloatArray
+    theta: FloatArray
+    s: FloatArray
+    best_theta: FloatArray
+    best_s: FloatArray
+    v: FloatArray
+    low: FloatArray
+    matrix: FloatArray
+    L: FloatArray
+    factor: FloatArray
+    curved: FloatArray
+    center: FloatArray
+    mean: FloatArray
+    share: FloatArray
+    spread: FloatArray
+    trial: FloatArray
+    block_s: FloatArray
+    free: IntArray
+
+
+def new_workspace(P: int, K: int) -> Workspace:
+    """The arrays for P patterns and K coefficients."""
+    blocks, subsets, length = -(-P // BLOCK), 2**BLOCK, (K + 1) * (K + 2) // 2
+    # Vectors begin with a cache line.
+    sub, T = np.zeros((blocks * subsets, length)), np.empty(LANES * (length + K + 1) + 8)
+    return Workspace(
+        packed=np.empty((P, length)), sub=sub,
+        X=np.empty((K, LANES * (K + 1))), Y=np.empty((K, LANES * K)), T=T[-(T.ctypes.data // 8) % 8 :],
+        lanes=np.empty(LANES, dtype=np.int64), subsets=np.empty(subsets, dtype=np.int64), values=np.empty(LANES),
+        theta=np.empty((P, K)), s=np.empty((P, K)), best_theta=np.empty((P, K)), best_s=np.empty((P, K)),
+        v=np.empty((blocks, K)), low=np.empty((P, 2)),
+        matrix=np.empty((K + 1, K + 1)), L=np.zeros((K, K)), factor=np.zeros((K, K)), curved=np.empty(K),
+        center=np.empty(K), mean=np.empty(K), share=np.empty(K), spread=np.empty(K), trial=np.empty(K),
+        block_s=np.empty(K), free=np.empty(P, dtype=np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def enter_node(quadratics, base, prices, status, theta, nu, work):  # type: ignore[no-untyped-def]
+    """Set up the workspace of a node, in coordinates v; returns c_F - pi(F) and the number of free patterns."""
+    P, K = quadratics.shape[0], quadratics.shape[1] - 1
+    matrix, L, curved, center = work.matrix, work.L, work.curved, work.center
+    mean, share, s = work.mean, work.share, work.s
+    set_quadratic(matrix, base)
+    paid, count = 0.0, 0
+    for i in range(K):
+        mean[i], share[i] = 0.0, 0.0
+    for p in range(P):
+        if status[p] == IN:
+            add_quadratic(matrix, quadratics[p], 1.0)
+            paid += prices[p]
+        elif status[p] == FREE:
+            work.free[count] = p
+            count += 1
+            for i in range(K):
+                work.theta[p, i] = max(theta[p, i], LEAST_SHARE)
+                share[i] += work.theta[p, i]
+    cost = minimise(matrix, L, curved, center, K)
+    for first in range(0, count, LANES):
+        for lane in range(LANES):
+            work.lanes[lane] = work.free[min(first + lane, count - 1)]
+        whiten(quadratics, work.lanes, L, center, K, work.X, work.Y, work.packed)
+    for f in range(count):
+        p = work.free[f]
+        work.packed[p, work.packed.shape[1] - 1] -= prices[p]
+        for i in range(K):
+            work.theta[p, i] /= share[i]
+            s[p, i] = nu[p, i]
+        forward(L, s[p], K)
+        for i in range(K):
+            s[p, i] *= -0.5 * curved[i]
+            mean[i] += s[p, i]
+    # Shifts were stored with rounding, or without directions that had no curvature: make them sum to 0 again.
+    for f in range(count):
+        p = work.free[f]
+        for i in range(K):
+            s[p, i] -= work.theta[p, i] * mean[i]
+    _prepare_subsets(count, work)
+    return cost - paid, count
+
+
+@compiled
+def _prepare_subsets(count, work):  # type: ignore[no-untyped-def]
+    """Quadratics of the subsets of each block; the empty subset stays 0."""
+    length = work.sub.shape[1]
+    for first in range(0, count, BLOCK):
+        for f in range(min(BLOCK, count - first)):
+            p = work.free[first + f]
+            bit = 1 << f
+            for rest in range(bit):
+                without = (first // BLOCK << BLOCK) + rest
+                for entry in range(length):
+                    work.sub[without + bit, entry] = work.sub[without, entry] + work.packed[p, entry]
 
 
 @compiled
@@ -101,14 +219,14 @@ def _block_minimum(first, size, status, work):  # type: ignore[no-untyped-def]
             must |= 1 << f
         elif status[p] == OUT:
             must_not |= 1 << f
-    count, rows, lowest = 0, work.sub_allowed.shape[1], np.inf
+    count, lowest = 0, np.inf
     for subset in range(1 << size):
-        if subset & must == must and not subset & must_not and work.sub_allowed[block, subset]:
+        if subset & must == must and not subset & must_not:
             work.subsets[count] = subset
             count += 1
     for begin in range(0, count, LANES):
         for lane in range(LANES):
-            work.lanes[lane] = rows * block + work.subsets[min(begin + lane, count - 1)]
+            work.lanes[lane] = (block << BLOCK) + work.subsets[min(begin + lane, count - 1)]
         least_values(work.sub, work.lanes, share, block_s, work.curved, K, work.T, work.factor, work.values, trial)
         best = -1
         for lane in range(min(LANES, count - begin)):

@@ -5,16 +5,15 @@ Sets and data
     Q_0(u)      a quadratic that every group pays once (the ridge per leaf, or 0)
     pi_p        the price of pattern p
     r_p, r      rows of pattern p, and the rows that a group needs
-    E           pairs of patterns that must not be together
 Variables
     G subset of P,  u
 Objective
     min  Q_0(u) + sum_{p in G} (Q_p(u) - pi_p)
 Constraints
-    sum_{p in G} r_p >= r,     not both p and q in G  for {p, q} in E
+    sum_{p in G} r_p >= r
 
 *Branch and bound.* A node has patterns in, patterns out, and free ones. Its bound, and the patterns that this fixes,
-come from :mod:`formulations.groups.pricing.block_bound`; rows and forbidden pairs fix more. The node with the lowest
+come from :mod:`formulations.groups.pricing.block_bound`; the rows that a group needs fix more. The node with the lowest
 bound is next, and is split on the free pattern with the largest difference between the bounds of in and out. A node
 without free patterns is a single group, which is reported if it is below the threshold. All groups below the threshold
 are found; if the search stops early, no group is below the lowest of the threshold, the bounds of open nodes and the
@@ -29,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.groups.pricing.block_bound import inherit, raise_bound
-from formulations.groups.pricing.choice import GroupChoice
-from formulations.groups.pricing.node import FREE, IN, OUT, enter_node, new_workspace
+from formulations.groups.pricing.block_bound import FREE, IN, OUT, enter_node, inherit, new_workspace, raise_bound
+from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.jit import compiled
 
 # Memory for the open nodes of a tree; a search that needs more stops, with a valid bound.
@@ -76,7 +74,7 @@ def price_groups(
             pool = _grown(pool, min(2 * len(pool.bounds), most_slots))
         budget = int(min(slice_nodes, most_nodes - counters[2]))
         _search(
-            choice.quadratics, choice.base, prices, choice.rows, choice.least_rows, choice.forbidden,
+            choice.quadratics, choice.base, prices, choice.rows, choice.least_rows,
             threshold, budget, pool, work, counters, found, values,
         )  # fmt: skip
     groups, values = found[: counters[1]], values[: counters[1]]
@@ -115,7 +113,7 @@ def _grown(pool: _Pool, slots: int) -> _Pool:
 
 
 @compiled
-def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, budget, pool, work, tally, found, values):  # type: ignore[no-untyped-def]
+def _search(quadratics, base, prices, rows, least_rows, threshold, budget, pool, work, tally, found, values):  # type: ignore[no-untyped-def]
     """Process up to ``budget`` nodes, lowest bound first; ``tally``: open nodes, groups found, nodes processed."""
     status = np.empty(len(rows), np.int8)
     for _ in range(budget):
@@ -127,16 +125,16 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
         bound = pool.bounds[slot]
         for p in range(len(status)):
             status[p] = pool.status[slot, p]
-        if not _propagate(status, rows, least_rows, forbidden):
+        if not _propagate(status, rows, least_rows):
             continue
-        paid, count = enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
+        paid, count = enter_node(quadratics, base, prices, status, pool.theta[slot], pool.nu[slot], work)
         bound = max(bound, raise_bound(paid, threshold, status, count, work))
-        if bound >= threshold or not _propagate(status, rows, least_rows, forbidden):
+        if bound >= threshold or not _propagate(status, rows, least_rows):
             continue
         selected = _branching_pattern(status, work.low)
         if selected < 0:
             # Everything is fixed, and the bound of a node without free patterns is its reduced cost.
-            cost, _ = enter_node(quadratics, base, prices, forbidden, status, pool.theta[slot], pool.nu[slot], work)
+            cost, _ = enter_node(quadratics, base, prices, status, pool.theta[slot], pool.nu[slot], work)
             if cost < threshold:
                 for p in range(len(status)):
                     found[tally[1], p] = status[p] == IN
@@ -155,29 +153,17 @@ def _search(quadratics, base, prices, rows, least_rows, forbidden, threshold, bu
 
 
 @compiled
-def _propagate(status, rows, least_rows, forbidden):  # type: ignore[no-untyped-def]
-    """Fix the patterns that rows and forbidden pairs determine; False if no group is left."""
-    P = len(status)
-    settled = False
-    while not settled:
-        settled = True
-        for p in range(P):
-            if status[p] == IN:
-                for q in range(P):
-                    if forbidden[p, q]:
-                        if status[q] == IN:
-                            return False
-                        status[q] = OUT
-        possible = 0
-        for p in range(P):
-            if status[p] != OUT:
-                possible += rows[p]
-        if possible < least_rows:
-            return False
-        for p in range(P):
-            if status[p] == FREE and possible - rows[p] < least_rows:
-                status[p] = IN
-                settled = False
+def _propagate(status, rows, least_rows):  # type: ignore[no-untyped-def]
+    """Fix the patterns without which a group has too few rows; False if no group is left."""
+    possible = 0
+    for p in range(len(status)):
+        if status[p] != OUT:
+            possible += rows[p]
+    if possible < least_rows:
+        return False
+    for p in range(len(status)):
+        if status[p] == FREE and possible - rows[p] < least_rows:
+            status[p] = IN
     return True
 
 

@@ -1,4 +1,10 @@
-"""Small linear algebra on the quadratics of patterns.
+"""The possible groups of patterns and their costs: small linear algebra on the quadratics of patterns.
+
+Each pattern p has a quadratic Q_p and r_p rows. A group G is possible if it has at least r rows; it costs
+
+    c_G  =  min over u of  Q_0(u) + sum_{p in G} Q_p(u)
+
+with Q_0 the quadratic that every group pays once (the ridge per leaf, or 0).
 
 A convex quadratic Q(u) >= 0 of K coefficients u is a symmetric matrix M of order K + 1, with blocks H, g and m:
 
@@ -19,12 +25,33 @@ not curved have no shift, and if their pivot vanishes, no slope: these are left 
 The diagonals of factors hold reciprocals. Loops are written out, because array expressions take seconds to compile.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
 # A pivot below this share of its diagonal entry counts as 0: the direction has no curvature.
 PIVOT_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True)
+class GroupChoice:
+    """The quadratics Q_p and Q_0, and the rows r_p and r."""
+
+    quadratics: FloatArray
+    base: FloatArray
+    rows: IntArray
+    least_rows: int
+
+    @property
+    def patterns(self) -> int:
+        return len(self.rows)
+
+    def cost(self, member: BoolArray) -> float:
+        """c_G of the members."""
+        return float(least_value(self.base + self.quadratics[member].sum(axis=0), np.zeros_like(self.base)))
 
 
 @compiled

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from formulations.groups.pricing.node import new_workspace
+from formulations.groups.pricing.block_bound import new_workspace
 from formulations.groups.pricing.quadratics import minimise
 from formulations.groups.pricing.side_by_side import least_values, minimiser, whiten
 from formulations.leaves.tiles import LANES

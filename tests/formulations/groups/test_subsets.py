@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from formulations.groups import proven_groups as module
+from formulations.groups import subsets as module
 from formulations.groups.problem import PatternGroupsProblem
-from formulations.groups.proven_groups import is_provable, proven_groups
-from formulations.groups.subsets import best_groups_by_subsets
+from formulations.groups.subsets import best_groups_by_subsets, is_provable, proven_groups
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.dynamic_program import tolerance_of
 from tests.formulations.rows import random_rows
