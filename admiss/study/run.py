@@ -237,30 +237,22 @@ def run_cells(
         run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
         label = f"{store.study} cells"
+        present = Present()
+        done = failed = 0
+
+        def finished(arrived: Sequence[Arrived]) -> None:
+            nonlocal done, failed
+            with store.transaction():
+                for cell, outcome in arrived:
+                    dependencies = outcome.dependencies | present.main_dependencies(cell)
+                    store.add(cell, replace(outcome, dependencies=dependencies))
+                    done += 1
+                    failed += outcome.status == "failed"
+            report(done, len(pending), f", {failed:,} failed")
+
         with command_progress(label), counter(label) as report:
-            runner(pending, _Writer(store, len(pending), report))
+            runner(pending, finished)
     return summary(cells, store.states(), len(pending))
-
-
-class _Writer:
-    """Writes the cells that have ended, and reports how many there are."""
-
-    def __init__(self, store: Store, total: int, report: Callable[[int, int, str], None]) -> None:
-        self.store = store
-        self.total = total
-        self.report = report
-        self.present = Present()
-        self.done = 0
-        self.failed = 0
-
-    def __call__(self, arrived: Sequence[Arrived]) -> None:
-        with self.store.transaction():
-            for cell, outcome in arrived:
-                dependencies = outcome.dependencies | self.present.main_dependencies(cell)
-                self.store.add(cell, replace(outcome, dependencies=dependencies))
-        self.done += len(arrived)
-        self.failed += sum(outcome.status == "failed" for _, outcome in arrived)
-        self.report(self.done, self.total, f", {self.failed:,} failed")
 
 
 def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], computed: int) -> str:

@@ -86,8 +86,8 @@ def answer(store: Store, presentation: Any, count: int = 3) -> list[str]:
     if len(methods) < 2 or not presentation.compared:
         return []
     reference = labels.reference_among(methods)
-    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
     differences = group_estimates(paired_differences(rows, reference), ["method"], "difference")
+    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
     best = sorted(means, key=lambda name: -means[name])[:count]
     width = max(map(len, best))
     lines = [f"best mean {presentation.study.metrics[0]}, and the difference to {reference} with its 95 % interval:"]
