@@ -20,7 +20,7 @@ from typing import Any
 
 from admiss._version import __version__
 from admiss.atomic_write import NamedFile
-from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, encodable, origin
+from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, check_scale, encodable, origin
 from admiss.study.pool import Arrived, Finished, run_locally
 from admiss.study.stale import ADVICE, Present, stale_cells, stale_lines
 from admiss.study.store import FILE, Store
@@ -164,7 +164,7 @@ def folders_of_runs(study: Plan, scale: str | None = None) -> list[Path]:
 
 def opened_store(study: Plan, scale: str | None = None, folder: str | Path | None = None) -> Store:
     """The store in the folder that is named, or in the only one that exists, to be read."""
-    study.check_scale(scale)
+    check_scale(study, scale)
     if folder is not None:
         return Store(folder, study.name)
     if scale is not None:
