@@ -99,7 +99,10 @@ def _registered(processes: "CellProcesses", client: Any) -> Iterator[str]:
 
 
 class Slots:
-    """The threads of all Dask workers, which come and go.
+    """As many slots as the Dask workers have threads; more are added when workers join.
+
+    With one task per thread, the worker that has just finished a cell of a slot is the idle one that gets the next,
+    mostly of the same instance.
 
     Parameters
     ----------
@@ -111,28 +114,24 @@ class Slots:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self._slots: dict[tuple[str, int], Slot] = {}
+        self._slots: list[Slot] = []
         self._looked = -LOOK_AGAIN
         self._waiting = False
 
     def __call__(self) -> "list[Slot]":
-        """The slots that there are now; a message is printed when none is left."""
+        """The slots that there are now; a message is printed when no worker is left."""
         if time.monotonic() - self._looked < LOOK_AGAIN and self._slots:
-            return list(self._slots.values())
+            return self._slots
         try:
-            threads = self.client.nthreads()
+            threads = sum(self.client.nthreads().values())
         except OSError:
             raise self.lost() from None
         self._looked = time.monotonic()
-        there = [(address, number) for address, count in threads.items() for number in range(count)]
-        for key in set(self._slots).difference(there):
-            self._slots.pop(key).closed = True
-        for key in there:
-            self._slots.setdefault(key, Slot(self, key[0]))
-        if not self._slots and not self._waiting:
+        self._slots += [Slot(self) for _ in range(threads - len(self._slots))]
+        if not threads and not self._waiting:
             print("waiting for Dask workers: there are none", file=sys.stderr, flush=True)
-        self._waiting = not self._slots
-        return list(self._slots.values())
+        self._waiting = not threads
+        return self._slots
 
     def lost(self) -> EngineError:
         """The error of a scheduler that does not answer."""
@@ -143,13 +142,11 @@ class Slots:
 
 
 class Slot:
-    """A thread of a Dask worker, or of any other if that has died."""
+    """Submits one cell at a time."""
 
-    def __init__(self, slots: Slots, address: str) -> None:
+    def __init__(self, slots: Slots) -> None:
         self.slots = slots
-        self.address = address
-        self.closed = False  # takes no more cells
-        self._cancelled = False
+        self.closed = False
         self._future: Any = None
 
     def run(self, cell: Cell) -> Outcome:
@@ -158,16 +155,15 @@ class Slot:
             pickled = sent(cell)  # as bytes, which only the child unpickles: the Dask worker need not import the study
         except Exception as error:
             return cannot_be_sent(error)
-        task: dict[str, Any] = {"key": f"{self.slots.name}-{uuid.uuid4().hex}", "pure": False}
-        place = {"workers": [self.address], "allow_other_workers": True}
-        self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, **task, **place)
+        key = f"{self.slots.name}-{uuid.uuid4().hex}"
+        self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, key=key, pure=False)
         try:
             return cast(Outcome, self._future.result())
         except KilledWorker as error:
             reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
             return Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid())
         except (OSError, distributed.CancelledError):
-            if self._cancelled:
+            if self.closed:
                 raise ClosedError from None
             raise self.slots.lost() from None
         except EngineError:
@@ -183,7 +179,6 @@ class Slot:
     def close(self) -> None:
         """Cancel the task."""
         self.closed = True
-        self._cancelled = True
         if self._future is not None and self.slots.client.status == "running":
             with contextlib.suppress(OSError):
                 self._future.cancel()

@@ -208,7 +208,7 @@ class Plan:
 
     def cells(self, scale: str) -> Iterator[Cell]:
         """Iterate over the distinct cells of a scale; cells of one instance are consecutive."""
-        self.check_scale(scale)
+        check_scale(self, scale)
         seen: set[str] = set()
         for part in self.products(scale):
             for instance in part.instances:
@@ -222,10 +222,11 @@ class Plan:
                         seen.add(cell.key)
                         yield cell
 
-    def check_scale(self, scale: str | None) -> None:
-        """Refuse an unknown scale; None is any."""
-        if scale not in (None, *self.scales):
-            raise StudyError(f"Unknown scale {scale!r} of {self.name}: choose one of {', '.join(self.scales)}.")
+
+def check_scale(plan: Plan, scale: str | None) -> None:
+    """Refuse an unknown scale; None is any."""
+    if scale not in (None, *plan.scales):
+        raise StudyError(f"Unknown scale {scale!r} of {plan.name}: choose one of {', '.join(plan.scales)}.")
 
 
 def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from admiss._version import __version__
 from admiss.atomic_write import NamedFile
-from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, encodable, origin
+from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, check_scale, encodable, origin
 from admiss.study.pool import Arrived, Finished, run_locally
 from admiss.study.stale import ADVICE, Present, stale_cells, stale_lines
 from admiss.study.store import FILE, Store
@@ -164,7 +164,7 @@ def folders_of_runs(study: Plan, scale: str | None = None) -> list[Path]:
 
 def opened_store(study: Plan, scale: str | None = None, folder: str | Path | None = None) -> Store:
     """The store in the folder that is named, or in the only one that exists, to be read."""
-    study.check_scale(scale)
+    check_scale(study, scale)
     if folder is not None:
         return Store(folder, study.name)
     if scale is not None:
@@ -237,30 +237,22 @@ def run_cells(
         run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
         label = f"{store.study} cells"
+        present = Present()
+        done = failed = 0
+
+        def finished(arrived: Sequence[Arrived]) -> None:
+            nonlocal done, failed
+            with store.transaction():
+                for cell, outcome in arrived:
+                    dependencies = outcome.dependencies | present.main_dependencies(cell)
+                    store.add(cell, replace(outcome, dependencies=dependencies))
+                    done += 1
+                    failed += outcome.status == "failed"
+            report(done, len(pending), f", {failed:,} failed")
+
         with command_progress(label), counter(label) as report:
-            runner(pending, _Writer(store, len(pending), report))
+            runner(pending, finished)
     return summary(cells, store.states(), len(pending))
-
-
-class _Writer:
-    """Writes the cells that have ended, and reports how many there are."""
-
-    def __init__(self, store: Store, total: int, report: Callable[[int, int, str], None]) -> None:
-        self.store = store
-        self.total = total
-        self.report = report
-        self.present = Present()
-        self.done = 0
-        self.failed = 0
-
-    def __call__(self, arrived: Sequence[Arrived]) -> None:
-        with self.store.transaction():
-            for cell, outcome in arrived:
-                dependencies = outcome.dependencies | self.present.main_dependencies(cell)
-                self.store.add(cell, replace(outcome, dependencies=dependencies))
-        self.done += len(arrived)
-        self.failed += sum(outcome.status == "failed" for _, outcome in arrived)
-        self.report(self.done, self.total, f", {self.failed:,} failed")
 
 
 def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], computed: int) -> str:

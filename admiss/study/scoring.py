@@ -154,8 +154,12 @@ def _fits(method: Any) -> bool:
     return hasattr(method, "fit") and not isinstance(method, type)
 
 
-def method_of(name: str, given: Any, metrics: Mapping[str, Any], test_share: float) -> Method:
-    """A method that scores an estimator or calls a function."""
+def methods_of(given: Mapping[str, Any], metrics: Metrics, test_share: float) -> list[Method]:
+    """Methods that score estimators or call functions."""
+    return [_method(name, each, metrics, test_share) for name, each in given.items()]
+
+
+def _method(name: str, given: Any, metrics: Mapping[str, Any], test_share: float) -> Method:
     if isinstance(given, Method):
         return replace(given, name=name)
     shared = {"metrics": dict(metrics), "test_share": test_share}

@@ -5,7 +5,7 @@ import os
 import pickle
 import sys
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
@@ -168,23 +168,11 @@ def stale_lines(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], 
     if not stale:
         return []
     known = sum(cell.key in states for cell in cells)
-    methods: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for cell in cells:
-        for change in stale.get(cell.key) or ():
-            methods[change][cell.method.name] = None
-    everyone = {cell.method.name for cell in cells}
-    lines = [f"  {_holders(list(names), everyone)}{change}" for change, names in methods.items()]
+    counts = Counter(change for changes in stale.values() for change in changes or ())
+    lines = [f"  {change}" + f" ({count:,} cells)" * (count < len(stale)) for change, count in counts.items()]
     if len(lines) > MOST_LINES:
         lines = [*lines[: MOST_LINES - 1], f"  and {len(lines) - MOST_LINES + 1:,} further changes"]
     if unknown := sum(changes is None for changes in stale.values()):
         lines.append(f"  {unknown:,} computed by a version that kept another record: what has changed is not known")
     verb = "cell is" if len(stale) == 1 else "cells are"
     return [f"{len(stale):,} of {known:,} {verb} stale: {ADVICE}", *lines]
-
-
-def _holders(names: Sequence[str], everyone: set[str]) -> str:
-    if set(names) == everyone and len(everyone) > 1:
-        return ""
-    if len(names) > 3:
-        return f"{len(names)} methods: "
-    return f"method{'s' * (len(names) > 1)} {', '.join(names)}: "

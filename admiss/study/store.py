@@ -165,8 +165,8 @@ class Store:
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
-        instance = json.dumps(cell.recipe["instance"])
         parts = digest(outcome.dependencies)
+        instance = json.dumps(cell.recipe["instance"])
         row = {
             "key": cell.key,
             "instance": instance,

@@ -21,7 +21,7 @@ from admiss.study.instances import instance_of
 from admiss.study.plan import ONE_SCALE, Plan, Product, check_products, instance_recipe
 from admiss.study.recipe import StudyError
 from admiss.study.run import RunOptions, opened_store, run_plan, status_text
-from admiss.study.scoring import REPLICATE, method_of, metrics_of, varying_fields
+from admiss.study.scoring import REPLICATE, methods_of, metrics_of, varying_fields
 from admiss.study.store import Store
 
 
@@ -98,7 +98,7 @@ class Study(Plan):
         by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
         instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
         metrics = metrics_of(self.metrics, self.methods)
-        methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
+        methods = methods_of(self.methods, metrics, self.test_share)
         products = {scale: [Product(listed, methods)] for scale, listed in instances.items()}
         check_products(chain(*products.values()))
         recipes = {scale: list(map(instance_recipe, listed)) for scale, listed in instances.items()}

@@ -60,7 +60,8 @@ def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
     keys = {cell.key for cell in grid}
     rows = [row for row in stored if row["key"] in keys]
     instances = {_text(row["instance"]) for row in rows}
-    recorded = {text: sketches[text] for text in instances.intersection(sketches)}
+    recorded = {_text(json.loads(instance)): sketch for instance, sketch in sketches.items()}
+    recorded = {text: sketch for text, sketch in recorded.items() if text in instances}
     tables = dict.fromkeys(recorded, NO_TABLE) | shared_tables(recorded)
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
     rows += best_rows(rows, study.best)
@@ -86,8 +87,8 @@ def answer(store: Store, presentation: Any, count: int = 3) -> list[str]:
     if len(methods) < 2 or not presentation.compared:
         return []
     reference = labels.reference_among(methods)
-    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
     differences = group_estimates(paired_differences(rows, reference), ["method"], "difference")
+    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
     best = sorted(means, key=lambda name: -means[name])[:count]
     width = max(map(len, best))
     lines = [f"best mean {presentation.study.metrics[0]}, and the difference to {reference} with its 95 % interval:"]
@@ -106,8 +107,7 @@ def answer(store: Store, presentation: Any, count: int = 3) -> list[str]:
 
 
 def _text(instance: Mapping[str, Any]) -> str:
-    """An instance as in the store."""
-    return json.dumps(instance)
+    return json.dumps(instance, sort_keys=True)
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:

@@ -7,13 +7,15 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from admiss.atomic_write import OverwriteError
 from admiss.cli.study.files import load_study, write_study
 from admiss.extras import MissingPackageError, optional_import
-from admiss.study.plan import EngineError, encodable
+from admiss.study.plan import EngineError
 from admiss.study.run import RunOptions, grid, opened_store, run_plan, status_text
 from admiss.terminal.table import for_standard_error, wrapped
 from admiss.versions import how_to_report
@@ -174,7 +176,8 @@ def run_handler(options: argparse.Namespace, program: str, arguments: Sequence[s
     given = list(sys.argv[1:] if arguments is None else arguments)
     options.command_line = shlex.join([*program.split(), *given])
     try:
-        print(encodable(options.handler(options)), flush=True)
+        text: str = options.handler(options)
+        print(text.encode("utf-8", "backslashreplace").decode(), flush=True)  # names of files may have any bytes
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (EngineError, OverwriteError, MissingPackageError, OSError) as error:
@@ -229,10 +232,11 @@ def run_study(options: argparse.Namespace) -> str:
 
     presentation = named_study(options)
     names = ("scale", "workers", "seconds", "gigabytes", "retry", "stale", "only", "dask", "scheduler")
-    chosen = RunOptions(folder=options.out, **{name: getattr(options, name) for name in names})
-    run_plan(presentation.study, chosen, options.command_line, lambda store: answer(store, presentation))
-    place = {"--scale": options.scale, "--out": options.out}
-    words = [options.study, *(str(word) for item in place.items() if item[1] is not None for word in item)]
+    chosen = RunOptions(folder=options.out, **dict(zip(names, attrgetter(*names)(options), strict=True)))
+    run_plan(presentation.study, chosen, options.command_line, partial(answer, presentation=presentation))
+    words = [options.study]
+    for name, value in (("--scale", options.scale), ("--out", options.out)):
+        words += [] if value is None else [name, str(value)]
     return f"report: {options.command_line.partition(' run ')[0]} report {shlex.join(words)}"
 
 

@@ -10,15 +10,18 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 from toy_command import main
-from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, wrong
+from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, noisy, wrong
 
 from admiss.study import run
 from admiss.study.plan import Cell, EngineError, Method, Product
 from admiss.study.pool import Schedule
 from admiss.study.report.presentation import Presentation
 from admiss.study.store import Store
+from admiss.study.table import answer
 
 # Seconds that a busy machine may need.
 PATIENCE = 240.0
@@ -187,6 +190,47 @@ def test_cells_of_an_earlier_version_are_reported_and_computed_again_on_request(
     assert {row["digest"] for row in second.values()} == {row["digest"] for row in first.values()}
 
 
+def test_a_run_ends_with_the_best_methods_and_the_command_for_the_report(capsys, tmp_path):
+    """The means and intervals are those of scipy; the toy study has no reference, its first method is one."""
+    assert main(["run", "toy", "--out", tmp_path, "--only", '"kind": "Numbers"']) == 0
+    _, head, *lines, last = capsys.readouterr().out.splitlines()
+    assert head == "best mean score, and the difference to mean with its 95 % interval:"
+    assert last == f"report: toy report toy --out {tmp_path}"
+    scores = {}
+    for row in stored(tmp_path).values():
+        instance = (row["instance"]["n"], row["instance"]["replicate"])
+        scores.setdefault(row["method"]["name"], {})[instance] = row["scores"]["score"]
+    # the choices among methods are rows too, with the score of the member that has the largest cv_score
+    assert [line.split()[0] for line in lines] == ["up", "best", "mean"]
+    for line in lines:
+        name, mean, *words = line.split(maxsplit=2)
+        values = scores["up" if name == "best" else name]
+        assert mean == f"{np.mean(list(values.values())):.4g}"
+        if name == "mean":
+            assert words == ["the reference"]
+            continue
+        gaps = [value - scores["mean"][instance] for instance, value in values.items()]
+        assert words[0].startswith(f"{np.mean(gaps):+.2g} (")
+
+
+def test_the_interval_of_the_answer_is_that_of_a_paired_t_test(compute, tmp_path, capsys):
+    cells = cells_of([MEANS[0], Method("noisy", noisy)], replicates=6)
+    rows = compute(tmp_path, cells).values()
+    study = replace(
+        TOY,
+        products=lambda scale: [Product([cell.instance for cell in cells[::2]], [cells[0].method, cells[1].method])],
+        best=(),
+    )
+    with Store(tmp_path, "toy") as store:
+        lines = answer(store, Presentation(study))
+    by_method = {
+        name: [row["scores"]["score"] for row in rows if row["method"]["name"] == name] for name in ("mean", "noisy")
+    }
+    interval = ttest_rel(by_method["noisy"], by_method["mean"]).confidence_interval()
+    shown = f"({interval.low:+.2g} to {interval.high:+.2g})"
+    assert sum(shown in line for line in lines) == 1
+
+
 def test_only_some_cells(capsys, tmp_path):
     assert main(["run", "toy", "--out", tmp_path, "--only", '"kind": "Words"']) == 0
     lines = capsys.readouterr().out.splitlines()  # one method has no rival
@@ -279,7 +323,7 @@ def test_a_disk_that_is_full_ends_in_one_sentence(runs, tmp_path):
         code, _, err = runs.finish("run", "toy", "--scale", "laptop", "--out", tmp_path, "--workers", 2)
         assert code == 2
         assert err.splitlines()[-1].startswith(f"error: The disk of {tmp_path} is full, or the quota on it used up: ")
-        assert len(err.splitlines()) == 2
+        assert len([line for line in err.splitlines() if not line.startswith("toy cells ")]) == 2
         assert not runs.living()
         assert 0 < len(stored(tmp_path)) < TOTAL
         subprocess.run(["mount", "-o", "remount,size=10m", tmp_path], check=True)

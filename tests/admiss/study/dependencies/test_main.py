@@ -76,8 +76,8 @@ def stale(request, write, tmp_path):
 
 def test_edits_of_scripts_and_notebooks(stale):
     assert stale(run=True) == []
-    assert stale(run=False) == ([] if stale.place == "notebook" else [f"method half: {stale.place} changed"])
-    changed = [f"method half: {stale.place} changed"]
+    assert stale(run=False) == ([] if stale.place == "notebook" else [f"{stale.place} changed"])
+    changed = [f"{stale.place} changed"]
     for edit in (
         ("0.5", "0.25"),
         ("FACTOR *", "FACTOR +"),
@@ -89,7 +89,7 @@ def test_edits_of_scripts_and_notebooks(stale):
         assert stale(edit) == changed, edit
     if stale.place == "notebook":  # definitions that the cell does not use
         assert stale(("A title", "Another"), ('"drawn"', '"painted"')) == []
-    assert "method half: helper_of_mine.py changed" in stale(helper=HELPER.replace("+ 1", "+ 2"))
+    assert "helper_of_mine.py changed" in stale(helper=HELPER.replace("+ 1", "+ 2"))
 
 
 SAVED = """

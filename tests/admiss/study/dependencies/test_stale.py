@@ -128,8 +128,9 @@ def test_long_lists_of_changes_are_shortened(monkeypatch):
     assert lines[1] == "  f00 changed"
     assert lines[-1] == "  and 19 further changes"
     assert len(lines) == 13
-    several = stale_lines(cells[:5], {cell.key: {"digest": "old"} for cell in cells[:4]}, {"old": {"f": "1"}})
-    assert several[1] == "  4 methods: f changed"
+    records = {"old": {"f": "1"}, "older": {"f": "1", "g": "1"}}
+    states = {cell.key: {"digest": "old" if index else "older"} for index, cell in enumerate(cells)}
+    assert stale_lines(cells, states, records)[1:] == ["  f changed", "  g changed (1 cells)"]
     assert stale_cells(cells, {}, {}) == {}
 
 
