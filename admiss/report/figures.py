@@ -88,7 +88,9 @@ class Drawing:
         files = {f"{self.name}.{form}": _saved(self.figure, self.name, form, **FORMS[form]) for form in FORMS}
         if self.narrow is not None:
             name = f"{self.name}-one-column"
-            files |= {f"{name}.{form}": _saved(self.narrow, name, form, **FORMS[form]) for form in FORMS if form != "png"}
+            files |= {
+                f"{name}.{form}": _saved(self.narrow, name, form, **FORMS[form]) for form in FORMS if form != "png"
+            }
         return files
 
 
