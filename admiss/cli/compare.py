@@ -54,9 +54,9 @@ and trees, and without test rows: scores are those of cross-validation.
 TIME = """\
 --time-limit is for everything that is done with one data set: fits, cross-validation, references, curves, trees close
 to the optimum, proofs. Every step gets a share of what is left, references first. Exact methods return the best
-partition found in their share, with its gap; a step that does not finish is named, and its numbers are "-". A single fit
-of a reference or a greedy tree is not cut short. Reading data and writing files are not included, nor the compilation of
-numerical code by the very first run on a machine.
+partition found in their share, with its gap; a step that does not finish is named, and its numbers are "-". A single
+fit of a reference or of a greedy tree is not cut short. Reading data and writing files are not included, nor the
+compilation of numerical code by the very first run on a machine.
 """
 
 
