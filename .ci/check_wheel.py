@@ -14,8 +14,8 @@ names = zipfile.ZipFile(sys.argv[1]).namelist()
 top_level = {name.split("/")[0] for name in names}
 expected = {"admiss", "formulations", f"admiss-{admiss.__version__}.dist-info"}
 assert top_level == expected, f"the wheel has {sorted(top_level)} at top level"
-for page in ("page.html", "script.js", "style.css"):
-    assert f"admiss/study/report/{page}" in names, f"the wheel lacks {page} of reports"
+for page in ("page.html", "parts.html", "comparison.html", "study.html", "script.js", "style.css"):
+    assert f"admiss/report/templates/{page}" in names, f"the wheel lacks {page} of reports"
 for package in (admiss, formulations):
     folder = Path(package.__file__).parent
     assert "site-packages" in folder.parts, f"{package.__name__} was imported from {folder}"

@@ -53,9 +53,10 @@ and trees, and without test rows: scores are those of cross-validation.
 """
 TIME = """\
 --time-limit is for everything that is done with one data set: fits, cross-validation, references, curves, trees close
-to the optimum, proofs. Every step gets a share of what is left. Exact methods return the best partition found in their
-share, with its gap; a step that does not finish is named, and its numbers are "-". Reading data and writing files are
-not included, nor the compilation of numerical code by the very first run on a machine.
+to the optimum, proofs. Every step gets a share of what is left, references first. Exact methods return the best
+partition found in their share, with its gap; a step that does not finish is named, and its numbers are "-". A single
+fit of a reference or of a greedy tree is not cut short. Reading data and writing files are not included, nor the
+compilation of numerical code by the very first run on a machine.
 """
 
 
@@ -289,8 +290,11 @@ def _written(comparisons: list[Comparison], files: dict[str, Path]) -> Iterator[
     if "html" in files:
         from admiss.compare.page import write_page
 
-        write_page(comparisons, files["html"])
-        yield f"written: {files['html']}"
+        try:
+            write_page(comparisons, files["html"])
+            yield f"written: {files['html']}"
+        except ImportError as error:
+            yield f"no page: {error}"
     picture = files["png"]
     unfinished = picture.with_name(f".{uuid.uuid4().hex}.png")
     try:

@@ -4,14 +4,21 @@ For each method: leaves, training cost, the bound proven for its class of partit
 for that class, seconds, and scores in cross-validation and on test rows. References of scikit-learn have the scores, on
 the same folds and test rows.
 
-Methods without a proof are fitted and cross-validated first, then the references, then exact methods; the curves of
-costs against leaves with the trees close to the optimum follow, and proofs of certificates. Each of these steps has a
-share of the time. A step that takes longer is ended and reported as not finished; what was finished stays.
+References are fitted and cross-validated first, then methods without a proof, then exact methods; the curves of costs
+against leaves with the trees close to the optimum follow, and proofs of certificates. Each of these steps has a share
+of the time:
+
+    share of a step = seconds left * its weight / weight of the steps that are still to come, itself included,
+                      but at least a quarter of the seconds left
+
+What a step does not use is left to those after it. Exact methods stop by themselves within their share, and a
+cross-validation stops between folds. A single fit of a reference or of a heuristic is not ended: if it takes longer,
+less is left to the steps after it. What is not finished is reported so; what was finished stays.
 """
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,7 +32,6 @@ from admiss.compare.references import reference, reference_names
 from admiss.compare.rows import ComparedRows
 from admiss.compare.scores import SCORES, fitted, fold_scores, predicted, scores_of, task_of
 from admiss.compare.setting import DEFAULT_METHODS, HEURISTICS, Methods, Setting
-from admiss.compare.time_budget import TimeBudget, TimeIsUpError, TimeLimit
 from admiss.datasets import make_interacting
 from admiss.estimator.notices import silence
 from admiss.terminal.progress import counter, progress
@@ -35,13 +41,36 @@ from formulations.certificate import SolverError, clock
 from formulations.leaves.cost import LeafCost
 
 LATE, FAILED = "time limit", "failed"
-# A step is repeated if it gets this multiple of the seconds that it had, and folds are begun if they need less than
-# this multiple of theirs at the pace of the fit to all rows.
+# Folds are begun if they need less than this multiple of their seconds at the pace of the fit to all rows.
 PATIENCE = 1.5
 # Share of its time after which an exact method returns what it has found.
 STOPPED = 0.8
 
 Step = Callable[[float | None], None]
+
+
+class TimeIsUpError(Exception):
+    """A step has used its share of the time."""
+
+
+class TimeBudget:
+    """Seconds to divide among steps of given weights, unlimited if None.
+
+    Examples
+    --------
+    >>> TimeBudget(None, [1, 2]).share(1) is None
+    True
+    """
+
+    def __init__(self, seconds: float | None, weights: Iterable[float]) -> None:
+        self.end = None if seconds is None else time.monotonic() + seconds
+        self.weight = float(sum(weights))
+
+    def share(self, weight: float) -> float | None:
+        """Seconds for the next step, None if time is unlimited."""
+        part = max(0.25, weight / self.weight)
+        self.weight -= weight
+        return None if self.end is None else part * max(0.0, self.end - time.monotonic())
 
 
 def compare_partitions(
@@ -144,33 +173,26 @@ class Run:
         return self.comparison(title, interrupted)
 
     def take_steps(self, title: str, verify: bool) -> None:
-        """Take every step within its share of the time, and those that were ended once more with what is left."""
+        """Take every step within its share of the time."""
         steps = self._steps(verify)
         threads = 1 if self.data.X.size < 10**6 else None  # on fewer values, threads wait for each other
-        everything, ended = list(steps), dict[tuple[str, str], float]()
         budget = TimeBudget(self.setting.time_limit, [weight for weight, _ in steps.values()])
-        for _ in range(2):
-            for index, (what, (weight, step)) in enumerate(steps.items(), start=1):
-                seconds = budget.share(weight)
-                would_end_again = seconds is not None and what in ended and seconds <= PATIENCE * ended[what]
-                if would_end_again:
-                    continue
-                ended.pop(what, None)
-                start, label = time.monotonic(), f"{title}: {' of '.join(what)}, step {index} of {len(steps)}"
-                try:
-                    with counter(label), threadpool_limits(threads), TimeLimit(seconds):
-                        step(seconds)
-                except TimeIsUpError:
-                    ended[what] = time.monotonic() - start
-            steps = {what: steps[what] for what in steps if what in ended}
-            budget.weight = sum(weight for weight, _ in steps.values())
-        self.unfinished = [what for what in everything if what in ended]
+        for index, (what, (weight, step)) in enumerate(steps.items(), start=1):
+            seconds = budget.share(weight)
+            if seconds == 0:
+                self.unfinished.append(what)
+                continue
+            try:
+                with counter(f"{title}: {' of '.join(what)}, step {index} of {len(steps)}"), threadpool_limits(threads):
+                    step(seconds)
+            except TimeIsUpError:
+                self.unfinished.append(what)
 
     def _steps(self, verify: bool) -> dict[tuple[str, str], tuple[float, Step]]:
         """Every step by its kind and method, with its weight: fits and exact methods weigh twice as much."""
         steps: dict[tuple[str, str], tuple[float, Step]] = {}
         heuristics = [method for method in self.methods if method in HEURISTICS]
-        for name in dict.fromkeys([*heuristics, *self.references, *self.methods]):
+        for name in dict.fromkeys([*self.references, *heuristics, *self.methods]):
             quick = name in HEURISTICS or name in self.references
             weight = 1.0 if quick else 2.0
             steps["fit", name] = 2 * weight, partial(self._fit, name)
@@ -240,6 +262,8 @@ class Run:
         with silence():  # the fit to all rows has issued them
             for done, (train, held) in enumerate(progress(folds, len(folds), f"cross-validation of {name}: folds")):
                 left = None if seconds is None else (seconds + start - time.perf_counter()) / (len(folds) - done)
+                if left is not None and left <= 0:
+                    raise TimeIsUpError
                 try:
                     model = fitted(self._estimator(name, y[train], left), X[train], y[train])
                 except Exception as error:

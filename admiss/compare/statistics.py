@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from admiss.compare.comparison import Comparison
-from admiss.compare.partitions import LATE, Run, compile_kernels
+from admiss.compare.partitions import LATE, Run, TimeIsUpError, compile_kernels
 from admiss.compare.references import LINEAR, PENALTIES
 from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
-from admiss.compare.time_budget import TimeIsUpError
 from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor
 from admiss.finite.from_statistics import Chunks, fold_losses, leaf_sums

@@ -48,6 +48,10 @@ MDA_PROMISES = {
     "mda_nested": "Coverage at least {} over all rows together, at the level 1 - 2 a of the jackknife+.",
 }
 
+# Panels of a figure, by the kinds of their groups; smaller groups have intervals too long to read.
+FACETS = (("all", "missing", "observed"), ("n_missing",), ("pattern",))
+SMALLEST_GROUP, MOST_PATTERNS = 30, 12
+
 
 @dataclass(frozen=True)
 class CoverageReport:
@@ -69,31 +73,59 @@ class CoverageReport:
     def plot(self, level: float | None = None, ax: Any = None) -> Any:
         """Draw the coverage of each group at one level, by default the first: dots with their intervals.
 
+        There is a panel for all rows and features, one for numbers of missing values, and one for patterns; axes that
+        are given hold all groups. Groups of fewer than 30 rows are left out, and patterns after the 12 most frequent.
+
         Returns
         -------
         matplotlib axes
+            The first panel.
         """
         level = float(self.table["level"][0] if level is None else level)
-        rows = np.flatnonzero(self.table["level"] == level)
-        if not len(rows):
+        at_level = self.table["level"] == level
+        if not at_level.any():
             known = ", ".join(f"{value:g}" for value in np.unique(self.table["level"]))
             raise ValueError(f"There are no sets of level {level:g}: choose one of {known}.")
+        kinds = self.table["kind"]
+        shown = at_level & ((self.table["rows"] >= SMALLEST_GROUP) | (kinds == "all"))
+        shown[np.flatnonzero(shown & (kinds == "pattern"))[MOST_PATTERNS:]] = False
+        parts = [np.flatnonzero(shown & np.isin(kinds, facet)) for facet in FACETS]
+        parts = [part for part in parts if len(part)]
+        if ax is not None:
+            self._draw(ax, np.concatenate(parts), level)
+            return ax
+        labels = [max(len(self.table["group"][row]) for row in part) for part in parts]
+        widths = [3.6 + 0.065 * letters for letters in labels]  # inches, with the width of a letter
+        size = (sum(widths), 1.4 + 0.22 * max(map(len, parts)))
+        figure = pyplot().figure(figsize=size, layout="constrained")
+        axes = figure.subplots(1, len(parts), squeeze=False, sharex=True, width_ratios=widths)[0]
+        for panel, part in zip(axes, parts, strict=True):
+            self._draw(panel, part, level)
+        entries = {
+            label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=len(entries), frameon=False)
+        return axes[0]
+
+    def _draw(self, ax: Any, rows: Any, level: float) -> None:
+        """Draw some groups below each other."""
         part = {name: values[rows] for name, values in self.table.items()}
-        labels = [f"{group}  ({n:,})" for group, n in zip(part["group"], part["rows"], strict=True)]
-        if ax is None:
-            width = 4.2 + 0.065 * max(map(len, labels))  # inches, with the width of a letter
-            ax = pyplot().figure(figsize=(width, 1.2 + 0.22 * len(rows)), layout="constrained").gca()
         place = -np.arange(len(rows), dtype=float)
         below = part["high"] < level
-        for colour, chosen, marker in ((BLUE, ~below, "o"), (ORANGE, below, "s")):
-            ends = [part["coverage"] - part["low"], part["high"] - part["coverage"]]
-            ax.errorbar(part["coverage"][chosen], place[chosen], xerr=[end[chosen] for end in ends], fmt=marker,
-                        color=colour, markersize=4, linewidth=1, capsize=2)  # fmt: skip
-        ax.axvline(level, color=GREY, linewidth=1, linestyle="--")
-        ax.set_yticks(place, labels, fontsize=8)
+        for colour, chosen, marker, words in (
+            (BLUE, ~below, "o", "95% interval"),
+            (ORANGE, below, "s", "interval below the level"),
+        ):
+            if chosen.any():
+                ends = [part["coverage"] - part["low"], part["high"] - part["coverage"]]
+                bars = [end[chosen] for end in ends]
+                style = {"fmt": marker, "color": colour, "markersize": 4, "linewidth": 1, "capsize": 2}
+                ax.errorbar(part["coverage"][chosen], place[chosen], xerr=bars, label=words, **style)
+        ax.axvline(level, color=GREY, linewidth=1, linestyle="--", label="level")
+        labels = [f"{group}  ({n:,})" for group, n in zip(part["group"], part["rows"], strict=True)]
+        ax.set_yticks(place, labels, fontsize=8, parse_math=False)
         ax.set_ylim(place[-1] - 0.7, 0.7)
-        ax.set_xlabel(f"coverage at level {level:g}, with 95% intervals\n(squares: below the level)")
-        return ax
+        ax.set_xlabel(f"coverage at level {level:g}")
 
 
 def coverage_report(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from admiss.drawing import BLUE, GREY, LINE_STYLES, ORANGE, REFERENCE, WHITE, Style
+from admiss.drawing import BLUE, GREY, ORANGE, REFERENCE, WHITE, Style
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.comparisons import Estimate, group_estimates, overlap, paired_differences
 from admiss.study.plan import Plan
@@ -104,7 +104,8 @@ def _draw(
     shown = [name for name in settings if 2 <= rows[name].drop_nulls().n_unique() and _fits(rows[name])]
     if not methods:
         return None
-    by_setting = bool(shown) and len(methods) <= len(LINE_STYLES)
+    # more methods than styles would share some
+    by_setting = bool(shown) and len({style[:2] for style in styles.values()}) == len(styles)
     if by_setting:
         parts = {name: _estimates(rows, name, quantity, labels) for name in shown[:MOST_SETTINGS]}
         numbers = [

@@ -1,6 +1,7 @@
 """The page of a comparison: everything of the comparison is in it, once escaped; figures agree with the numbers."""
 
 import re
+import sys
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -18,6 +19,7 @@ from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import Setting
 from admiss.datasets import make_interacting
 from admiss.drawing import EXACT, GREEDY, GREY
+from admiss.extras import MissingPackageError
 from admiss.report.figures import print_style
 from admiss.terminal.table import Table
 from admiss.versions import versions
@@ -226,3 +228,10 @@ def test_long_formulas_are_folded_and_complete(tmp_path):
     formulas = [" ".join(unescape(re.sub("<[^>]*>", "", part)).split()) for part in whole]
     lines = [line.strip() for model in comparison.models.values() for line in model.to_text().splitlines()]
     assert sorted(formulas) == sorted(line for line in lines if line.startswith("y ="))
+
+
+def test_without_jinja_a_sentence_says_what_to_install(regression, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingPackageError, match=re.escape("pip install 'admiss[plots]'")):
+        write_page([regression], tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()

@@ -1,6 +1,7 @@
 """Comparisons in Python: classes, references, curves, time limits, interrupts, and the sentences about them."""
 
 import json
+import signal
 import time
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ import admiss.partition.proof
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.compare.comparison import INTERVALS
 from admiss.compare.page import write_page
-from admiss.compare.partitions import compare_partitions
+from admiss.compare.partitions import Run, TimeBudget, compare_partitions
 from admiss.compare.references import LINEAR, reference, reference_names
 from admiss.compare.scores import SCORES
 from admiss.compare.setting import METHODS, Setting
@@ -29,12 +30,6 @@ FAST = Setting(max_depth=2, folds=3)
 
 def labels(y, n_classes):
     return np.array([f"class {c}" for c in np.digitize(y, np.linspace(-2, 2, n_classes - 1))])
-
-
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(0.01)
 
 
 def by_method(comparison):
@@ -223,7 +218,7 @@ def test_without_time_all_rows_say_so():
     assert np.isnan(stopped.table["cost"]).all()
     assert stopped.models == stopped.references == stopped.curves == {}
     assert stopped.verdict() == ""
-    assert stopped.notes[-1].startswith("Not finished within the time limit of 0 s: fit of none, greedy, ")
+    assert stopped.notes[-1].startswith("Not finished within the time limit of 0 s: fit of mean + indicators + ridge, ")
     json.dumps(stopped.to_dict(), allow_nan=False)
 
 
@@ -246,35 +241,45 @@ def test_the_time_limit_covers_everything(limit):
 
 
 def test_a_fold_out_of_time_leaves_no_score(monkeypatch):
-    import admiss.compare.partitions as run
+    estimator = Run._estimator
 
     def slow(self, name, y, seconds):
-        work(10)
-
-    monkeypatch.setattr(run.Run, "_estimator", slow)
-    setting = Setting(max_depth=1, folds=2, references=False, time_limit=2.0)
-    compared = compare_partitions(DATA.X_train, DATA.y_train, setting=setting)
-    assert np.isnan(compared.table["cv_R2"]).all()
-    assert np.isfinite(compared.table["cost"]).all()
-    assert compared.notes == ["Not finished within the time limit of 2 s: cross-validation of none, greedy, tree."]
-
-
-def test_a_step_is_taken_again_with_the_time_that_is_left(monkeypatch):
-    import admiss.compare.partitions as run
-
-    calls, estimator = [], run.Run._estimator
-
-    def slow_at_first(self, name, y, seconds):
-        calls.append(name)
-        if len(calls) == 1:
-            work(10)
+        time.sleep(1.5)
         return estimator(self, name, y, seconds)
 
-    monkeypatch.setattr(run.Run, "_estimator", slow_at_first)
-    setting = Setting(max_depth=1, folds=2, references=False, time_limit=4.0)
+    monkeypatch.setattr(Run, "_estimator", slow)
+    setting = Setting(max_depth=1, folds=2, references=False, time_limit=1.0)
     compared = compare_partitions(DATA.X_train, DATA.y_train, methods=("none",), setting=setting)
-    assert np.isfinite(compared.table["cv_R2"][0])
-    assert compared.notes == []
+    assert np.isnan(compared.table["cv_R2"]).all()
+    assert np.isfinite(compared.table["cost"]).all()
+    (note,) = compared.notes
+    assert note.startswith("Not finished within the time limit of 1 s: cross-validation of none; costs of ")
+
+
+def test_references_are_first_and_no_signal_is_touched(monkeypatch):
+    handlers, taken = [], []
+    fit = Run._fit
+
+    def watched(self, name, seconds):
+        taken.append(name)
+        handlers.append(signal.getsignal(signal.SIGINT))
+        fit(self, name, seconds)
+
+    monkeypatch.setattr(Run, "_fit", watched)
+    setting = Setting(max_depth=1, folds=0, time_limit=60.0)
+    compare_partitions(DATA.X_train, DATA.y_train, setting=setting)
+    assert taken == [*reference_names("regression"), "none", "greedy", "tree"]
+    assert set(handlers) == {signal.getsignal(signal.SIGINT)}
+
+
+def test_a_step_gets_its_share_of_what_is_left():
+    budget = TimeBudget(100.0, [1, 1, 2])
+    assert budget.share(1) == pytest.approx(25, abs=1)
+    assert budget.share(1) == pytest.approx(100 / 3, abs=1)  # nothing was used
+    assert budget.share(2) == pytest.approx(100, abs=1)
+    assert TimeBudget(100.0, [1] * 50).share(1) == pytest.approx(25, abs=1)
+    assert TimeBudget(0.0, [1]).share(1) == 0
+    assert TimeBudget(None, [1]).share(1) is None
 
 
 def test_an_interrupt_keeps_what_is_there(monkeypatch):

@@ -1,5 +1,7 @@
 """Coverage: the report against counts by hand, its figure, and the guarantee in simulations."""
 
+from itertools import combinations
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -57,14 +59,27 @@ def test_labels_of_the_figure_are_not_clipped():
     X, y = make_rows(AdaptiveRegressor(), 400)
     names = [f"household_income_before_tax_in_year_{j}" for j in range(X.shape[1])]
     model = PatternConformalRegressor(AdaptiveRegressor(), random_state=0).fit(pd.DataFrame(X, columns=names), y)
-    ax = model.coverage_report(pd.DataFrame(X, columns=names), y).plot()
+    report = model.coverage_report(pd.DataFrame(X, columns=names), y)
+    ax = report.plot()
     ax.figure.canvas.draw()
     width, height = ax.figure.canvas.get_width_height()
-    for text in (ax.xaxis.label, *ax.get_yticklabels()):
-        box = text.get_window_extent()
+    panels = ax.figure.axes
+    assert len(panels) == 3
+    texts = [text for panel in panels for text in (panel.xaxis.label, *panel.get_yticklabels())]
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    for box in boxes:
         assert min(box.x0, box.y0) >= 0
         assert (box.x1 <= width, box.y1 <= height) == (True, True)
-    assert ax.get_window_extent().width >= 2.5 * ax.figure.dpi
+    assert min(panel.get_window_extent().width for panel in panels) >= 2 * ax.figure.dpi
+    table = report.table
+    large = {f"{g}  ({n:,})" for g, n in zip(table["group"], table["rows"], strict=True) if n >= 30}
+    labels = [text.get_text() for panel in panels for text in panel.get_yticklabels()]
+    assert set(labels) <= large
+    assert len(panels[2].get_yticklabels()) <= 12
+    alone = report.plot(ax=matplotlib.pyplot.figure().gca())
+    assert [text.get_text() for text in alone.get_yticklabels()] == labels
+    matplotlib.pyplot.close(alone.figure)
     matplotlib.pyplot.close(ax.figure)
 
 

@@ -240,7 +240,8 @@ def test_order_of_the_page(browser, page):
 def test_prose_has_two_lines_and_no_part_is_empty(browser, page, name):
     page(name)
     lines = browser.execute_script(
-        "return [...document.querySelectorAll('p:not(.warning, .verdict), figcaption')].filter(p => p.checkVisibility())"
+        "return [...document.querySelectorAll('p:not(.warning, .verdict), figcaption')]"
+        ".filter(p => p.checkVisibility())"
         ".map(p => [[...p.childNodes].filter(n => n.nodeName !== 'DETAILS').map(n => n.textContent).join(''),"
         " [...p.querySelectorAll('details')].reduce((h, d) => h - d.offsetHeight - 16, p.offsetHeight)"
         " / parseFloat(getComputedStyle(p).lineHeight), p.tagName])"

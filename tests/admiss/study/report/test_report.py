@@ -246,6 +246,22 @@ def test_figures_of_a_study_that_binds_nothing():
     assert "no reference" not in drawn["differences"].caption
 
 
+def test_no_two_methods_of_a_figure_look_the_same():
+    study, table = real_design(sets=4)
+    names = table["method"].unique(maintain_order=True).to_list()
+    for count in range(2, len(names) + 1):
+        presentation = Presentation(replace(study, reference=names[0]))
+        rows = presentation.rows(table.filter(pl.col("method").is_in(names[:count])))
+        for drawing in presentation.figures(rows)[:2]:
+            _, labels = drawing.figure.axes[0].get_legend_handles_labels()
+            if drawing.header[0] == "setting":
+                lines = [each.lines[0] for each in drawing.figure.axes[0].containers]
+                assert len({(line.get_color(), line.get_marker()) for line in lines}) == len(lines) >= count - 1
+                assert set(names[1:count]) <= set(labels)
+            else:
+                assert count > 7
+
+
 def test_figures_by_setting():
     study, table = synthetic(replicates=2)
     few = table.filter(pl.col("method").is_in(["Affine", "Finite", "CART MIA", "Mean - best"]))
