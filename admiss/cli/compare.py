@@ -202,15 +202,18 @@ def _compare_source(
     from admiss.compare.statistics import compare_statistics
     from admiss.streaming import HashFolds, RowStatistics, accumulate
 
-    if options.task == "classification" or options.keep or options.verify:
-        raise ValueError(
-            "--task classification, --keep and --verify need all rows: compare a part of them in one file."
-        )
+    if options.task == "classification" or options.verify:
+        raise ValueError("--task classification and --verify need all rows: compare a part of them in one file.")
     setting.check(methods)
     folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
     groups = not set(methods) <= {"none", "greedy", "tree"}
     empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
     source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), Path(options.out), outputs)
+    if source.schema.task == "classification":
+        raise ValueError(
+            f"{options.target} has class labels, whose comparison needs all rows: compare a part of them in one file, "
+            "or use --task regression if they are numbers."
+        )
     with checked_pass(options, Path(options.out)) as folder:
         passed = {"workers": options.workers, "scheduler": options.scheduler}
         statistics = accumulate(source, empty, checkpoint=folder, **passed)
@@ -220,7 +223,10 @@ def _compare_source(
             f"{options.data}: {found.n_rows:,} rows, {len(found.n_observed)} features, {1 - observed:.0%} missing; "
             "without test rows"
         )
-        yield compare_statistics(statistics, methods=methods, setting=setting, title=Path(options.data).name)
+        notes = (*source.notes, *source.schema.notes)
+        yield from notes
+        title = Path(options.data).name
+        yield compare_statistics(statistics, methods=methods, setting=setting, title=title, notes=notes)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -84,12 +84,17 @@ def predict_to_parquet(
 
 def _predicted(model: Any, source: Source, batch: Batch, keep: Sequence[str], method: str) -> Any:
     found = np.asarray(getattr(model, method)(named_frame(batch.X, source.schema.names)))
-    columns = {name: batch.table[name] for name in keep}
+    columns = {name: _arrow(batch.table[name]) for name in keep}
     if found.ndim == 1:
         columns[PREDICTION] = pa.array(found)
     else:
         columns |= {f"{PREDICTION}_{label}": pa.array(p) for label, p in zip(model.classes_, found.T, strict=True)}
     return pa.table(columns)
+
+
+def _arrow(values: Any) -> Any:
+    """A column to keep: cells of a CSV file as they are."""
+    return pa.array(values) if isinstance(values, list) else values.to_arrow()
 
 
 def pattern_report(model: Any, source: Source) -> Table:
