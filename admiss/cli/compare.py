@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from admiss.atomic_write import NamedFile, check_outputs, write_atomically
+from admiss.atomic_write import NamedFile, check_outputs, flush, write_atomically
 from admiss.cli.source_options import add_pass_options, checked_pass, opened
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
@@ -301,6 +301,8 @@ def _written(comparisons: list[Comparison], files: dict[str, Path]) -> Iterator[
     unfinished = picture.with_name(f".{uuid.uuid4().hex}.png")
     try:
         plot_comparison(comparisons, unfinished)
+        with unfinished.open("rb+") as file:
+            flush(file)
         unfinished.replace(picture)
         yield f"written: {picture}"
     except ImportError as error:

@@ -1,7 +1,6 @@
 """A column of a table, numbers or text: the rules that all readers share.
 
-Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01. Text becomes a
-0/1 column per value, one for two values.
+Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01.
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,13 +80,15 @@ def text_column(name: str, values: Iterable[Any]) -> Column:
     return Column(name, "text", texts=[None if len(t) <= _LONGEST and t.casefold() in _MISSING else t for t in texts])
 
 
-def raw_column(name: str, values: Any, where: str = "") -> Column:
-    """A column as it is stored: cells of a CSV file, or a series that narwhals has taken.
+def raw_column(name: str, values: Any) -> Column:
+    """A column as it is stored: cells of a CSV file, numbers of an array, or a series that narwhals has taken.
 
     Integers that a double rounds are codes, and what is neither a number, a date nor a truth value is text.
     """
     if isinstance(values, list):
         return text_column(name, values)
+    if isinstance(values, np.ndarray):
+        return Column(name, "truth" if values.dtype == bool else "numbers", values.astype(float))
     dtype = values.dtype
     if values.null_count() == len(values):
         return Column(name, "numbers", np.full(len(values), np.nan))

@@ -36,15 +36,15 @@ def is_csv(data: Any) -> bool:
 
 
 class Cells:
-    """Some rows of a CSV file: lists of texts by the names of the columns."""
+    """Some rows of a CSV file: lists of texts by the names of the columns. Those of arrays may be numbers."""
 
-    def __init__(self, columns: dict[str, list[str]], n_rows: int) -> None:
+    def __init__(self, columns: dict[str, Any], n_rows: int) -> None:
         self.columns, self.n_rows = columns, n_rows
 
     def __len__(self) -> int:
         return self.n_rows
 
-    def __getitem__(self, name: str) -> list[str]:
+    def __getitem__(self, name: str) -> Any:
         return self.columns[name]
 
 

@@ -47,7 +47,7 @@ ID_ROWS = 20
 DECIDING_ROWS = 2**17
 # Different values after which a column is not followed further: enough to know that few of them are frequent.
 MOST_FOLLOWED = 10_000
-_ID_NAME = re.compile(r"(?i:(.*[\W_])?(id|uuid|guid|key|idx|index|rowid|no|nr)|id[\W_].*)|.*[a-z]I[dD]")
+_ID_NAME = re.compile(r"(?i:(.*[\W_])?(id|[cgopsu]id|uuid|guid|key|idx|index|rowid|no|nr)|id[\W_].*)|.*[a-z]I[dD]")
 
 # Frames with their names for messages, of some columns or of all.
 Read = Callable[[Sequence[str] | None], Iterable[tuple[str, Any]]]

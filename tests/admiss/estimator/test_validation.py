@@ -71,7 +71,11 @@ def test_loss_of_a_classifier():
         ([["1", "2"]] * 4, y, "X holds strings"),
         (pd.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "The columns city of X are not numbers: encode"),
         (pd.DataFrame({"a": pd.Categorical(list("abca"))}), y, "columns a of X"),
-        (pd.DataFrame({"a": pd.date_range("2020", periods=4)}), y, "columns a of X"),
+        (
+            pd.DataFrame({"a": pd.date_range("2020", periods=4)}),
+            y,
+            "columns a of X are dates or times: turn them into days",
+        ),
         (pl.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "columns city of X"),
     ],
 )
