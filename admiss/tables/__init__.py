@@ -6,10 +6,10 @@ One reader for files, data frames, arrays and Dask: :func:`open_source` gives ro
 decided, which is saved with a model.
 """
 
-from admiss.tables.column import MISSING_WORDS
+from admiss.tables.column import MISSING_WORDS as MISSING_WORDS
 from admiss.tables.encoder import TableEncoder
 from admiss.tables.opening import open_source
 from admiss.tables.schema import Schema
 from admiss.tables.table import TableFile, read_table
 
-__all__ = ["MISSING_WORDS", "Schema", "TableEncoder", "TableFile", "open_source", "read_table"]
+__all__ = ["Schema", "TableEncoder", "TableFile", "open_source", "read_table"]

@@ -255,6 +255,8 @@ class _Tally:
             self.counts.update(text for text in column.texts if text is not None)
         else:
             values, counts = np.unique(column.numbers[np.isfinite(column.numbers)] + 0.0, return_counts=True)
+            if len(values) > MOST_FOLLOWED and (values != np.round(values)).any():
+                values, counts = values[:MOST_FOLLOWED], counts[:MOST_FOLLOWED]  # neither an ID nor dates in digits
             self.counts.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
             self.infinite += int(np.isinf(column.numbers).sum())
         if not self.kind or column.observed.any():

@@ -83,6 +83,13 @@ def read_table(
         Columns to leave out.
     keep : sequence of str
         Columns to use even if they look like an ID, are constant, missing or copies, or are text with many values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = read_table(pd.DataFrame({"plan": ["pro", "?", "free"], "y": [1.5, 2.0, 3.5]}), "y")
+    >>> table.names, table.X.tolist(), table.y.tolist()
+    (['plan=pro'], [[1.0], [nan], [0.0]], [1.5, 2.0, 3.5])
     """
     if isinstance(data, str | Path):
         _backend()
