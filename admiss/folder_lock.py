@@ -99,3 +99,13 @@ def _free(path: Path) -> float:
 def companions(path: Path) -> list[Path]:
     """The files that SQLite keeps next to a store: the write-ahead log, and memory shared by processes."""
     return [path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-shm")]
+
+
+def refuse_remains(path: Path) -> None:
+    """Refuse what a lost file of SQLite has left: it would be written into a new one."""
+    remains = [str(other) for other in companions(path) if other.exists()]
+    if remains:
+        raise EngineError(
+            f"{path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
+            f"{'them' if len(remains) > 1 else 'that'} away and run again."
+        )

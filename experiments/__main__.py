@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-from admiss.cli.study.choices import catalogued  # noqa: E402
-from admiss.cli.study.commands import add_reader, add_study_commands, run_command  # noqa: E402
+from admiss.cli.study.commands import add_reader, add_study_commands, catalogued, run_command  # noqa: E402
 
 if TYPE_CHECKING:
     from admiss.study.report.presentation import Catalogue
 
 TOPICS = {
     "elastic-net": "penalised paths against glmnet, adelie, scikit-learn and cvxpy",
-    "partitions": "exact partitions against pystreed, batched Cholesky and dynamic programs",
+    "partitions": "exact partitions against pystreed, batched Cholesky and a dynamic program",
     "joint": "joint impute-then-regress: speed of its search, what it gains, tuning of a forest",
-    "groups": "groups of patterns: time to a proof, gap after a minute, and compilation",
+    "groups": "groups of patterns: time to a proof against a dynamic program, gap after a minute, and compilation",
     "ridge": "searches with ridge branches beside those of scikit-learn",
     "stack": "fit of a stack against the cross-validation of affine weights",
     "adversary": "the reallocation of patterns against an assignment of rows",

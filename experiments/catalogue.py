@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
-from admiss.study.report.dots import time_drawing
-from admiss.study.report.drawing import Drawing
+from admiss.report.figures import Drawing
+from admiss.study.report.by_setting import time_drawing
 from admiss.study.report.presentation import Catalogue, Presentation
 from admiss.study.sections import Section
 from experiments.paper.figures import paper_drawings

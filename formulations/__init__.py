@@ -11,7 +11,7 @@ leaves/       cost of a leaf (a set of patterns with one model), for any loss an
 trees/        best tree of missingness patterns: flow model, dynamic program, textbook model, lower bound
 boxes/        best cover of the observed patterns by disjoint boxes: set partitioning
 groups/       best partition into arbitrary groups of patterns: branch and price
-conformal/    thresholds of scores that adapt to the pattern: stated program, parametric simplex method
+conformal/    thresholds of scores that adapt to the pattern: stated program, many patterns at once
 ============= ============================================================================================
 
 ``adversary`` (reallocation of patterns) and ``stacking`` (weights of several models) are programs in one module each.

@@ -13,7 +13,7 @@ CORE = {
     "patterns", "statistics", "adaptivity", "estimator", "linear", "partition", "finite", "joint", "laws", "stack",
     "intervals", "augmentation", "bounds", "baselines", "verification", "testing",
 }  # fmt: skip
-AROUND = {"streaming", "tables", "study", "compare", "cli", "web_page", "plots", "datasets"}
+AROUND = {"streaming", "tables", "study", "compare", "cli", "report", "plots", "datasets"}
 # Imports from the core that are allowed, with the reason.
 ALLOWED = {
     ("admiss.bounds.setting", "admiss.datasets.mechanisms.single"): "a bound takes a mechanism as the law of M",

@@ -78,4 +78,5 @@ def resolve_adaptivity(adaptivity: str | Adaptivity) -> Adaptivity:
     if isinstance(adaptivity, str) and adaptivity in ADAPTIVITY_CLASSES:
         return ADAPTIVITY_CLASSES[adaptivity]()
     known = ", ".join(repr(name) for name in ADAPTIVITY_CLASSES)
-    raise ValueError(f"Unknown adaptivity {adaptivity!r}: choose one of {known}, or an Adaptivity object.")
+    unknown = repr(adaptivity) if isinstance(adaptivity, str) else f"of type {type(adaptivity).__name__}"
+    raise ValueError(f"Unknown adaptivity {unknown}: choose one of {known}, or an Adaptivity object.")

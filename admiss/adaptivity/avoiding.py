@@ -35,7 +35,7 @@ import numpy as np
 
 from admiss.adaptivity.base import from_patterns
 from admiss.adaptivity.polynomial import AffineIntercept
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_flags, require_number
 from formulations.arrays import BoolArray, FloatArray
 
 
@@ -68,10 +68,8 @@ class MissingnessAvoiding(AffineIntercept):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
-        if not is_number(self.strength):
-            raise ValueError(f"The strength of MissingnessAvoiding must be non-negative, not {self.strength!r}.")
-        if not isinstance(self.indicators, bool | np.bool_):
-            raise ValueError(f"indicators of MissingnessAvoiding must be True or False, not {self.indicators!r}.")
+        require_number(self, "strength")
+        require_flags(self, "indicators")
         return super().fit(X, M)
 
     def _degree(self) -> int:

@@ -36,6 +36,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from admiss.adaptivity.polynomial import AffineIntercept
+from admiss.estimator.validation import require_integer
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 
@@ -70,8 +71,7 @@ class BinnedAffine(AffineIntercept):
         self.n_bins = n_bins
 
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
-        if not isinstance(self.n_bins, int | np.integer) or isinstance(self.n_bins, bool) or self.n_bins < 1:
-            raise ValueError(f"n_bins of BinnedAffine must be a positive whole number, not {self.n_bins!r}.")
+        require_integer(self, "n_bins", 1)
         fitted, s = super().fit(X, M), np.ones(len(X)) if sample_weight is None else sample_weight
         each = [_thresholds(x[~m], s[~m], int(self.n_bins)) for x, m in zip(X.T, M.T, strict=True)]
         fitted.thresholds_ = np.concatenate([np.empty(0), *each])
@@ -107,6 +107,6 @@ def _thresholds(x: FloatArray, s: FloatArray, n_bins: int) -> FloatArray:
     """Thresholds between the distinct values of x, near the quantiles q / n_bins of rows of weights s."""
     values, codes = np.unique(x, return_inverse=True)
     below = np.cumsum(np.bincount(codes, s, len(values)))
-    at = np.searchsorted(below[:-1] * n_bins, below[-1] * np.arange(1, n_bins))
-    lower = np.unique(at[at < len(values) - 1])
+    quantiles = np.floor_divide(below[:-1] * n_bins, below[-1:])  # how many q / n_bins are reached at each value
+    lower = np.flatnonzero(np.diff(np.minimum(quantiles, n_bins - 1), prepend=0.0))
     return np.unique(values[lower] + (values[lower + 1] - values[lower]) / 2)

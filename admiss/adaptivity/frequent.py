@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from admiss.adaptivity.base import from_patterns
 from admiss.adaptivity.fully_adaptive import FullyAdaptive, coefficients_at_patterns, n_frequent
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_number
 from admiss.patterns import lookup, nearest
 from formulations.arrays import BoolArray, FloatArray
 
@@ -59,8 +59,8 @@ class FrequentPatterns(FullyAdaptive):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
-        if self.min_rows is not None and not is_number(self.min_rows):
-            raise ValueError(f"min_rows of FrequentPatterns must be non-negative or None, not {self.min_rows!r}.")
+        if self.min_rows is not None:
+            require_number(self, "min_rows", "a non-negative number or None")
         fitted, least = super().fit(X, M, sample_weight), self._least(M.shape[1])
         frequent = fitted.weights_ >= least
         rare = fitted.weights_[~frequent]

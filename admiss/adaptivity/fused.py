@@ -56,7 +56,7 @@ from scipy.sparse.csgraph import connected_components
 
 from admiss.adaptivity.base import from_patterns, homogeneous
 from admiss.adaptivity.fully_adaptive import FullyAdaptive
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_number
 from admiss.patterns import nearest
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
@@ -94,10 +94,8 @@ class FusedPatterns(FullyAdaptive):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
-        if not is_number(self.strength):
-            raise ValueError(f"The strength of FusedPatterns must be a non-negative number, not {self.strength!r}.")
-        if not is_number(self.max_patterns):
-            raise ValueError(f"max_patterns of FusedPatterns must be a non-negative number, not {self.max_patterns!r}.")
+        require_number(self, "strength")
+        require_number(self, "max_patterns")
         fitted = super().fit(X, M, sample_weight)
         P = len(fitted.patterns_)
         if self.strength > 0 and P > self.max_patterns:

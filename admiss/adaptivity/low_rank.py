@@ -43,7 +43,7 @@ import scipy.sparse as sp
 
 from admiss.adaptivity.base import from_patterns, homogeneous
 from admiss.adaptivity.polynomial import Affine
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_number
 from formulations.arrays import BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ class LowRankAffine(Affine):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
-        if not is_number(self.strength):
-            raise ValueError(f"The strength of LowRankAffine must be a non-negative number, not {self.strength!r}.")
+        require_number(self, "strength")
         return super().fit(X, M)
 
     def has_structure(self) -> bool:

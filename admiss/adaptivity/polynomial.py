@@ -24,7 +24,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from admiss.adaptivity.base import Adaptivity, from_patterns
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_integer, require_number
 from formulations.arrays import BoolArray, FloatArray
 
 
@@ -160,20 +160,19 @@ class Polynomial(_Monomials):
         self.max_columns = max_columns
 
     def _degree(self) -> int:
+        require_integer(self, "degree", 0, 100)
         return self.degree
 
     def n_columns(self, d: int, missable: int) -> int:
         """Number of columns of the design for d features, of which ``missable`` are missing in some rows."""
-        sets = sum(math.comb(missable, s) for s in range(self.degree + 1))
-        sets_without_own = sum(math.comb(missable - 1, s) for s in range(self.degree + 1)) if missable else 0
+        degree = self._degree()
+        sets = sum(math.comb(missable, s) for s in range(degree + 1))
+        sets_without_own = sum(math.comb(missable - 1, s) for s in range(degree + 1)) if missable else 0
         return sets + (d - missable) * sets + missable * sets_without_own
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
-        if not isinstance(self.degree, int | np.integer) or self.degree < 0:
-            raise ValueError(f"The degree of Polynomial must be a non-negative whole number, not {self.degree!r}.")
-        if not is_number(self.max_columns):
-            raise ValueError(f"max_columns of Polynomial must be a non-negative number, not {self.max_columns!r}.")
+        require_number(self, "max_columns")
         d, missable = M.shape[1], int(M.any(axis=0).sum())
         columns = self.n_columns(d, missable)
         if columns > self.max_columns:

@@ -55,7 +55,7 @@ import scipy.sparse as sp
 
 from admiss.adaptivity.base import from_patterns
 from admiss.adaptivity.fully_adaptive import FullyAdaptive, coefficients_at_patterns, n_frequent
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import require_number
 from admiss.patterns import lookup
 from formulations.arrays import BoolArray, FloatArray
 
@@ -89,9 +89,8 @@ class SharedPatterns(FullyAdaptive):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray, sample_weight: FloatArray | None = None) -> Self:
-        for name in ("min_rows", "max_columns"):
-            if not is_number(getattr(self, name)):
-                raise ValueError(f"{name} of SharedPatterns must be non-negative, not {getattr(self, name)!r}.")
+        require_number(self, "min_rows")
+        require_number(self, "max_columns")
         fitted = super().fit(X, M, sample_weight)
         sizes, total = np.unique(fitted.weights_, return_inverse=True)
         coefficients = np.bincount(total, 1 + (~fitted.patterns_).sum(axis=1))[::-1].cumsum()[::-1]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.estimator.validation import is_number
+from admiss.estimator.validation import TRACE, is_number
 from formulations.arrays import FloatArray, IntArray
 
 
@@ -32,8 +32,8 @@ class Deletions:
         ends = [rate, rate] if is_number(rate) else list(rate) if np.ndim(rate) == 1 else []
         if len(ends) != 2 or not all(is_number(end, 1.0) for end in ends) or not 0 <= ends[0] <= ends[1] != 0:
             raise ValueError(f"rate must be a pair of rates 0 <= low <= high <= 1 with high > 0, not {rate!r}.")
-        if not is_number(keep) or not keep < 1:
-            raise ValueError(f"keep must be a share from 0 to below 1, not {keep!r}.")
+        if not is_number(keep) or not (keep == 0 or TRACE <= keep < 1):
+            raise ValueError(f"keep must be 0, or a share from {TRACE:g} to below 1, not {keep!r}.")
         return cls(float(ends[0]), float(ends[1]), float(keep))
 
     def kept(self, size: IntArray) -> FloatArray:

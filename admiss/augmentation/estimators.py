@@ -38,6 +38,8 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_arguments,
+    require_integer,
+    require_two_classes,
     seeded,
     unchanged_on_error,
 )
@@ -60,10 +62,8 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
         self.random_state = random_state
 
     def _check_parameters(self) -> Deletions:
-        is_auto = isinstance(self.copies, str) and self.copies == AUTO
-        is_whole = isinstance(self.copies, int | np.integer) and not isinstance(self.copies, bool) and self.copies >= 1
-        if not is_auto and not is_whole:
-            raise ValueError(f"copies must be 'auto' or a positive whole number, not {self.copies!r}.")
+        if not isinstance(self.copies, str) or self.copies != AUTO:
+            require_integer(self, "copies", 1, 1000)
         right = is_classifier if isinstance(self, ClassifierMixin) else is_regressor
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type) or not right(self.estimator):
             task = "classifier" if isinstance(self, ClassifierMixin) else "regressor"
@@ -207,8 +207,7 @@ class DeletionAugmentedClassifier(ClassifierMixin, DeletionAugmented):
 
     def _read_target(self, y: Any, n: int) -> tuple[Any, IntArray]:
         self.classes_, codes = read_classes(self, y, n)
-        if len(self.classes_) < 2:
-            raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+        require_two_classes(self, self.classes_)
         return self.classes_[codes], codes
 
     def _fit(self, X: Any, rows: FloatArray, y: Any, labels: IntArray | None, sample_weight: Any) -> None:

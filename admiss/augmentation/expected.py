@@ -4,8 +4,7 @@ The expected risk  (1/S) sum_i s_i [ keep (y_i - a_i'w)^2 + (1 - keep) E (y_i - 
 whose sums are below; the penalty has the expected counts n_k. Paths and selection are those of every other fit of the
 squared loss, and held-out rows have further deletions as well.
 
-The certificate is that of the expected program, from a factor R'R of its sums  (G, c; c', r) / S: p + 1 rows in place
-of all deletions of all rows. These sums are rounded, so its bound holds up to rounding only.
+The certificate is that of the expected program, proven from its sums as every fit of the squared loss is.
 
 **Columns and sufficient statistics of a class of monomials, in expectation.** A column of the class is z_j o_j prod_{k
 in J} m_k, with z = x - c, o = 1 - m, and z_0 o_0 = 1 for the intercept. With m_k = 1 - o_k it is a sum of *atoms*,
@@ -30,6 +29,8 @@ Every feature that is observed somewhere can be missing after deletions, so the 
 is 0 on all rows only if its feature is constant, and then left out.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,10 +39,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from admiss._version import __version__
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static, resolve_adaptivity
+from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
 from admiss.estimator.cv import FoldedRows
-from admiss.estimator.notices import warn_never_observed
 from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.estimator.validation import (
     feature_names,
@@ -51,20 +51,28 @@ from admiss.estimator.validation import (
     refuse_extremes,
 )
 from admiss.linear.cv import AUTO_CLASSES, AdaptiveRegressorCV, few_affine_columns
-from admiss.linear.design import MAX_COLUMNS, Design, far_from_origin
+from admiss.linear.design import MAX_COLUMNS, Design
 from admiss.linear.estimators import AdaptiveRegressor
-from admiss.linear.fit import STEPS
-from admiss.linear.folds import class_folds, of_rows, squared_fold
-from admiss.linear.grid_paths import ClassFolds, GridOptions
-from admiss.linear.moments import Moments, Shift, eliminate, error_by_moments, squared_path
-from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one, penalty_weights
-from admiss.linear.stated_program import ACCEPTED, Fit, solve_stated
+from admiss.linear.folds import ClassFolds, GridOptions, check_narrow, training_folds
+from admiss.linear.penalty import OVERWHELMING, Penalty
+from admiss.linear.squared import (
+    Moments,
+    Quadratic,
+    RowColumns,
+    Shift,
+    TrainingRows,
+    eliminate,
+    error_by_moments,
+    solve_squared,
+)
+from admiss.linear.stated_program import Fit, solve_stated
 from admiss.patterns import PatternTable
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import ROUNDING, certify, clock
 from formulations.erm.dual_bound import Rows, gap_tolerance, prove
 from formulations.erm.risk import EmpiricalRisk
-from formulations.losses import Squared, resolve_loss
+from formulations.erm.rounding import gamma
+from formulations.losses import Squared
 
 # Rows whose atoms are held at once.
 BLOCK = 4096
@@ -118,34 +126,53 @@ def expected_design(
     return Design(**{**vars(design), **kept, "counts": counts[keep]})
 
 
-def expected_moments(
-    design: Design, X: FloatArray, y: FloatArray, s: FloatArray, law: Deletions, shift: Shift
-) -> Moments:
-    """The expected moments of the columns of an expected design on rows of weights ``s``; only y is shifted."""
-    whole = _whole(design)
-    p = len(whole.pairs)
-    G, c, a = np.zeros((p, p)), np.zeros(p), np.zeros(p)
-    for start in range(0, len(X), BLOCK):
-        rows = slice(start, start + BLOCK)
-        Z, M = whole.split(X[rows])
-        B = _products(whole, np.where(M, 0.0, Z) / whole.scale, M)
-        weighted = s[rows, None] * B
-        G += B.T @ weighted
-        c += weighted.T @ (y[rows] - shift.y)
-        a += weighted.sum(axis=0)
-    sets = _atoms(whole).astype(float)
-    sizes = sets.sum(axis=1)
-    union = sizes[:, None] + sizes - sets @ sets.T
-    L, single = _expectation(whole)[design.position], law.kept(sizes)
-    expected = L @ (L @ (law.kept(union) * G)).T
-    t = y - shift.y
-    return Moments(float(s.sum()), expected, L @ (single * c), float(s @ t**2), L @ (single * a))
+@dataclass(frozen=True)
+class ExpectedRows(TrainingRows):
+    """Rows in memory with further deletions, as a fit of the squared loss takes them."""
 
+    law: Deletions
 
-def target_shift(design: Design, y: FloatArray, s: FloatArray) -> Shift:
-    """The mean of y is subtracted if there is an intercept; columns are centred already."""
-    shape = (int(design.free.sum()), len(design.pairs))
-    return Shift(sp.csr_array(shape), float(np.average(y, weights=s)) if shape[0] else 0.0)
+    def part(self, rows: IntArray) -> "ExpectedRows":
+        """Some of the rows."""
+        return ExpectedRows(self.X[rows], self.y[rows], self.s[rows], self.law)
+
+    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+        """The design of a class of monomials."""
+        options = {"center": center, "scale": scale, "fit_intercept": fit_intercept}
+        return expected_design(self.X, self.s, adaptivity, self.law, **options)
+
+    def columns(self, design: Design, unit: float) -> RowColumns:
+        """The columns, which are centred already; the mean of y is subtracted if there is an intercept."""
+        shape = (int(design.free.sum()), len(design.pairs))
+        middle = float(np.average(self.y / unit, weights=self.s)) if shape[0] else 0.0
+        return RowColumns(design, unit, Shift(sp.csr_array(shape), middle))
+
+    def moments(self, columns: RowColumns) -> Moments:
+        """The expected moments. With D the sizes of the atoms, those of the columns are accurate to sizes |L| D."""
+        whole, t = _whole(columns.design), self.y / columns.unit - columns.shift.y
+        p = len(whole.pairs)
+        G, c, a = np.zeros((p, p)), np.zeros(p), np.zeros(p)
+        for start in range(0, len(t), BLOCK):
+            rows = slice(start, start + BLOCK)
+            Z, M = whole.split(self.X[rows])
+            B = _products(whole, np.where(M, 0.0, Z) / whole.scale, M)
+            weighted = self.s[rows, None] * B
+            G += B.T @ weighted
+            c += weighted.T @ t[rows]
+            a += weighted.sum(axis=0)
+        sets = _atoms(whole).astype(float)
+        members = sets.sum(axis=1)
+        union = members[:, None] + members - sets @ sets.T
+        L, single = _expectation(whole)[columns.design.position], self.law.kept(members)
+        r = float(self.s @ t**2)
+        accuracy = gamma(len(t) + 4 * p + 100)
+        sizes = np.append(np.abs(L) @ np.sqrt(np.diag(G)), np.sqrt(r)) * (1.0 + accuracy)
+        expected = L @ (L @ (self.law.kept(union) * G)).T
+        return Moments(self.weight, expected, L @ (single * c), r, L @ (single * a), sizes, accuracy)
+
+    def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
+        """The summed squared error as a function of rows of penalised coefficients."""
+        return error_by_moments(self.moments(columns), quadratic)
 
 
 def _whole(design: Design) -> Design:
@@ -195,7 +222,8 @@ MONOMIALS = (Static, AffineIntercept, Affine, Polynomial)
 def is_exact(estimator: Any) -> bool:
     """Whether the expectation over deletions is computed exactly for an estimator."""
     if type(estimator) is AdaptiveRegressor:
-        classes, loss = [resolve_adaptivity(estimator.adaptivity)], resolve_loss(estimator.loss)
+        adaptivity, loss = estimator._check_parameters()
+        classes = [adaptivity]
     elif type(estimator) is AdaptiveRegressorCV:
         classes, finite, _ = estimator._read_grid()
         if finite:
@@ -226,102 +254,49 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     adaptivity, _ = model._check_parameters()
     X = read_features(model, X, reset=True)
     y, s = read_regression_target(model, y, len(X)), read_weights(sample_weight, X)
-    X, y, s, names = X[s > 0], y[s > 0], s[s > 0], feature_names(model)
-    refuse_extremes(y, s, X, names)
-    options = {name: bool(getattr(model, name)) for name in ("center", "scale", "fit_intercept")}
-    design = _checked(expected_design(X, s, adaptivity, law, **options))
-    warn_never_observed(names, sorted(set(range(len(names))) - set(design.features.tolist())))
-    u1, u2 = penalty_weights(
-        design, X, s, kind="count", adaptive_penalty=model.adaptive_penalty, standardise=model.scale
-    )
-    lam, alpha = float(model.lam), float(model.l1_ratio)
-    penalty = Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
-    w, model.certificate_ = _solve(design, X, y, s, law, penalty, model.solver)
-    model.design_, model.coefficients_ = design, w / design.column_scale
-    model.target_range_ = float(y.min()), float(y.max())
+    rows = ExpectedRows(X[s > 0], y[s > 0], s[s > 0], law)
+    refuse_extremes(rows.y, rows.s, rows.X, feature_names(model))
+    design = rows.design(adaptivity, **model._design_options())
+    check_narrow(design, adaptivity)
+    model._warn_never_observed(design)
+    penalty = model._penalty(design)
+    fit = solve_squared(rows, design, penalty) if model.solver == "auto" else None
+    w, model.certificate_ = fit or _solve_factor(rows, design, penalty, model.solver)
+    model.design_, model.coefficients_, model.target_range_ = design, w, rows.target_range
     return model
 
 
-def _checked(design: Design) -> Design:
-    """The design, if its cross products are accurate enough."""
-    far = far_from_origin(design)
-    if len(far):
-        listed = ", ".join(str(j) for j in design.features[far][:5])
-        raise ValueError(
-            f"The features in columns {listed} of X lie far from 0 for their spread: use center=True, or a number of "
-            "copies."
-        )
-    return design
+def _solve_factor(rows: ExpectedRows, design: Design, penalty: Penalty, solver: str) -> Fit:
+    """The fit from a factor R'R of the moments: by cvxpy, or the one of minimum norm if there is no penalty.
 
-
-def _solve(
-    design: Design, X: FloatArray, y: FloatArray, s: FloatArray, law: Deletions, penalty: Penalty, solver: str
-) -> Fit:
-    """The fit in columns and targets of unit size, as in :mod:`admiss.linear.fit`."""
-    start, unit = clock(), float(power_of_two(np.abs(y).max()))
-    y, s, (scaled, change) = y / unit, s / power_of_two(s.max()), design.in_powers_of_two()
-    shift = target_shift(scaled, y, s)
-    moments = expected_moments(scaled, X, y, s, law, shift)
+    The factor is rounded, so the bound holds up to rounding only.
+    """
+    start, unit = clock(), float(power_of_two(np.abs(rows.y).max()))
+    scaled, change = design.in_powers_of_two()
     stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
-    v, null = _shifted_coefficients(scaled, moments, shift, stated, solver)
-    rows = Rows.of(_compressed(moments))
-    proof = prove(rows, stated.l1, stated.l2, v)
-    tolerance = gap_tolerance(proof.objective, null)
+    columns = rows.columns(scaled, unit)
+    moments, shift = rows.moments(columns), columns.shift
+    quadratic, k = eliminate(moments, scaled.free, shift), ~scaled.free
+    values, vectors = np.linalg.eigh(moments.matrix / moments.S)
+    R = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    risk = EmpiricalRisk(np.ascontiguousarray(R[:, :-1]), R[:, -1].copy(), np.ones(len(R)), Squared())
+    if stated.is_positive:
+        v = stated.without_overwhelmed(solve_stated(scaled, risk, stated, solver)[0])
+    else:
+        v = np.zeros(len(k))
+        v[k] = np.linalg.pinv(quadratic.H, hermitian=True) @ quadratic.b
+        v[scaled.free] = quadratic.shifted_free_coefficients(v[k])
+    proof = prove(Rows.of(risk), stated.l1, stated.l2, v)
+    tolerance = gap_tolerance(proof.objective, quadratic.rho)
     engine = ("admiss engine", __version__, start)
     certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, rigorous=False)
     w = v.copy()
     w[scaled.free] += shift.y
-    return w / change * unit, certificate.in_units(unit**2, unit)
-
-
-def _shifted_coefficients(
-    design: Design, moments: Moments, shift: Shift, penalty: Penalty, solver: str
-) -> tuple[FloatArray, float]:
-    """Coefficients for the shifted target, and the risk of the free columns alone."""
-    quadratic, k = eliminate(moments, design.free, shift), ~design.free
-    v, l1 = np.zeros(len(design.pairs)), penalty.l1[k]
-    if not np.any(l1) and not np.any(penalty.l2[k]):
-        v[k] = np.linalg.pinv(quadratic.H, hermitian=True) @ quadratic.b
-    elif solver == "auto":
-        path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), l1, STEPS))
-        v[k] = path.w[-1]
-        if not path.violation[-1] <= ACCEPTED:
-            solver = "cvxpy"
-    if solver != "auto":
-        v = solve_stated(design, _compressed(moments), penalty, solver)[0]
-    else:
-        v[design.free] = quadratic.shifted_free_coefficients(v[k])
-    return penalty.without_overwhelmed(v), quadratic.rho
-
-
-def _compressed(moments: Moments) -> EmpiricalRisk:
-    """The squared risk with these moments, in p + 1 rows."""
-    sums = np.block([[moments.G, moments.c[:, None]], [moments.c, moments.r]]) / moments.S
-    values, vectors = np.linalg.eigh(sums)
-    R = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return EmpiricalRisk(np.ascontiguousarray(R[:, :-1]), R[:, -1].copy(), np.ones(len(R)), Squared())
+    return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
 
 
 def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law: Deletions) -> ClassFolds:
     """The folds of one class for the squared loss, with further deletions in training and in held-out rows."""
-    X, (y,), s = rows.X, rows.targets, rows.s
-    unit = float(power_of_two(np.abs(y).max()))
-    y = y / unit
-    design = _design(X, s, adaptivity, options, law)
-    paths = []
-    for train, test in rows.splits:
-        own = _design(X[train], s[train], adaptivity, options, law)
-        shift = target_shift(own, y[train], s[train])
-        quadratic = eliminate(expected_moments(own, X[train], y[train], s[train], law, shift), own.free, shift)
-        error = error_by_moments(expected_moments(own, X[test], y[test], s[test], law, shift), quadratic)
-        paths.append(squared_fold(quadratic, options.weights(own, X[train], s[train]), error, unit))
-    shift = target_shift(design, y, s)
-    whole = eliminate(expected_moments(design, X, y, s, law, shift), design.free, shift)
-    slope = unit * whole.b, np.diag(whole.H)
-    return class_folds(adaptivity, design, *of_rows(design, rows, options), *slope, paths, options, exact=True)
-
-
-def _design(X: FloatArray, s: FloatArray, adaptivity: Any, options: GridOptions, law: Deletions) -> Design:
-    parts = {name: getattr(options, name) for name in ("center", "scale", "fit_intercept")}
-    design = _checked(expected_design(X, s, adaptivity, law, **parts))
-    return design if options.scale else design.in_powers_of_two()[0]
+    whole = ExpectedRows(rows.X, rows.targets[0], rows.s, law)
+    folds = [(whole.part(train), whole.part(test)) for train, test in rows.splits]
+    return training_folds(whole, folds, adaptivity, options)

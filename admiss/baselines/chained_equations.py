@@ -106,14 +106,11 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Complete the training rows, and store regressions and donors of that completion; y is ignored."""
-        self._fit(X)
+        self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Fit, and return the completed training rows; y is ignored."""
-        return self._fit(X)
-
-    def _fit(self, X: Any) -> FloatArray:
         n_donors, n_sweeps = _check_counts(self.n_donors, self.n_sweeps)
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)

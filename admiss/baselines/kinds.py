@@ -47,7 +47,8 @@ from admiss.estimator.scaling import standardised
 from admiss.estimator.validation import seeded
 from admiss.joint.predictor import class_weights_by_code
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor
-from admiss.linear.grid_paths import PATH_TOLERANCE, SMALLEST_ALPHA, UNFINISHED
+from admiss.linear.folds import SMALLEST_ALPHA
+from admiss.linear.grid_paths import PATH_TOLERANCE, UNFINISHED
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
@@ -58,16 +59,17 @@ Outputs = Iterator[tuple[Parameters, FloatArray]]
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows: y are numbers, or codes 0 .. K - 1 of classes; K is 0 in regression.
-
-    ``classes`` are the labels of the codes; class weights are given by label.
-    """
+    """Rows: y are numbers, or codes 0 .. K - 1 of ``classes``, which are None in regression."""
 
     X: FloatArray
     y: FloatArray | IntArray
     s: FloatArray | None
-    n_classes: int
     classes: Any = None
+
+    @property
+    def n_classes(self) -> int:
+        """K, 0 in regression."""
+        return 0 if self.classes is None else len(self.classes)
 
     @property
     def weights(self) -> FloatArray:
@@ -175,9 +177,8 @@ class _Trees(Kind):
     def read(self, model: Any, X: FloatArray, nested: Grid) -> Outputs:
         trees = getattr(model, "estimators_", [model])
         depths = nested.get("max_depth", [None])
-        with np.errstate(
-            over="ignore"
-        ):  # scikit-learn compares in single precision; infinity is beyond every threshold
+        # scikit-learn compares in single precision; infinity is beyond every threshold
+        with np.errstate(over="ignore"):
             single = X.astype(np.float32)
         totals = np.zeros((len(depths), len(X), trees[0].tree_.value.shape[2]))
         for count, tree in enumerate(trees, start=1):
@@ -259,7 +260,7 @@ def path_lambdas(rows: TrainingRows, l1_ratio: float, n_lambdas: int = 100) -> l
 
     Examples
     --------
-    >>> rows = TrainingRows(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0]), None, 0)
+    >>> rows = TrainingRows(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.0]), None)
     >>> path_outputs(rows, 1.0, path_lambdas(rows, 1.0, 3), np.array([[4.0]])).round(2).ravel().tolist()
     [4.0, 8.95, 9.0]
     """

@@ -85,10 +85,37 @@ class Tuned(BaseEstimator):
             raise ValueError(f"imputer must be a transformer of scikit-learn or None, not {self.imputer!r}.")
         return grids
 
-    def _seed(self) -> int:
-        """The seed of folds and predictors."""
-        random, fixed = read_random_state(self.random_state), isinstance(self.random_state, int | np.integer)
-        return int(self.random_state if fixed else random.randint(2**31 - 1))
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Tune and fit.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) where missing.
+        y : array of shape (n,)
+            Target, numbers or class labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows, in fits and scores.
+        """
+        grids = self._read_parameters()
+        with unchanged_on_error(self):
+            X = read_features(self, X, reset=True)
+            s = read_weights(sample_weight, X)
+            target, labels = self._read_target(y, s, grids)
+            fixed = isinstance(self.random_state, int | np.integer)
+            random = read_random_state(self.random_state)
+            seed = int(self.random_state if fixed else random.randint(2**31 - 1))
+            splits = make_folds(X, target, labels, s, self.cv, seed)
+            used = s > 0
+            weights = None if sample_weight is None else s[used]
+            y = (target if labels is None else labels)[used]
+            classes = None if labels is None else self.classes_
+            self._tune(grids, TrainingRows(X[used], y, weights, classes), splits, seed)
+        return self
+
+    def _read_target(self, y: Any, s: FloatArray, grids: dict[str, Grid]) -> tuple[FloatArray, IntArray | None]:
+        """The target of splitters, and for classes indices into ``classes_``."""
+        raise NotImplementedError
 
     def _tune(self, grids: dict[str, Grid], rows: TrainingRows, splits: list[Split], seed: int) -> None:
         """Select and fit; ``rows`` have positive weights."""
@@ -223,30 +250,10 @@ class TunedRegressor(RegressorMixin, Tuned):
 
     _scores = REGRESSION
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Tune and fit.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-            Features, NaN (None, NA, null) where missing.
-        y : array of shape (n,)
-            Target.
-        sample_weight : array of shape (n,), optional
-            Weights of the rows, in fits and scores.
-        """
-        grids = self._read_parameters()
-        with unchanged_on_error(self):
-            X = read_features(self, X, reset=True)
-            y = read_regression_target(self, y, len(X))
-            s = read_weights(sample_weight, X)
-            refuse_extremes(y, s)
-            used, seed = s > 0, self._seed()
-            splits = make_folds(X, y, None, s, self.cv, seed)
-            self._tune(
-                grids, TrainingRows(X[used], y[used], None if sample_weight is None else s[used], 0), splits, seed
-            )
-        return self
+    def _read_target(self, y: Any, s: FloatArray, grids: dict[str, Grid]) -> tuple[FloatArray, IntArray | None]:
+        target = read_regression_target(self, y, len(s))
+        refuse_extremes(target, s)
+        return target, None
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row."""
@@ -297,26 +304,15 @@ class TunedClassifier(ClassifierMixin, Tuned):
     ) -> None:
         super().__init__(kind, imputer, grid, cv, scoring, random_state, n_jobs)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Tune and fit; parameters as in :meth:`TunedRegressor.fit`, with class labels in y."""
-        grids = self._read_parameters()
-        with unchanged_on_error(self):
-            X = read_features(self, X, reset=True)
-            classes, codes = read_classes(self, y, len(X))
-            check_class_weights(grids, classes.tolist())
-            s = read_weights(sample_weight, X)
-            refuse_extremes(np.ones(len(X)), s)
-            used, seed = s > 0, self._seed()
-            present = np.unique(codes[used])
-            if len(present) < 2:
-                raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
-            self.classes_ = classes[present]
-            labels = np.searchsorted(present, codes)  # of no meaning for rows of weight 0
-            splits = make_folds(X, codes, labels, s, self.cv, seed)
-            s_used = None if sample_weight is None else s[used]
-            rows = TrainingRows(X[used], labels[used], s_used, len(present), self.classes_)
-            self._tune(grids, rows, splits, seed)
-        return self
+    def _read_target(self, y: Any, s: FloatArray, grids: dict[str, Grid]) -> tuple[FloatArray, IntArray | None]:
+        classes, codes = read_classes(self, y, len(s))
+        check_class_weights(grids, classes.tolist())
+        refuse_extremes(np.ones(len(s)), s)
+        present = np.unique(codes[s > 0])
+        if len(present) < 2:
+            raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
+        self.classes_ = classes[present]
+        return codes, np.searchsorted(present, codes)  # labels of rows of weight 0 have no meaning
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class."""
@@ -350,7 +346,8 @@ def _prepared(imputer: Any, rows: TrainingRows, train: IntArray, test: IntArray,
         )
     with silence():  # the imputer warns when it is fitted to all rows
         fitted, learned = _imputed(imputer, learned, seed)
-        return learned, replace(held_out, X=_as_array(fitted.transform(held_out.X)))
+        completed = check_array(fitted.transform(held_out.X), dtype=np.float64, ensure_all_finite="allow-nan")
+        return learned, replace(held_out, X=completed)
 
 
 def _imputed(imputer: Any, rows: TrainingRows, seed: int) -> tuple[Any, TrainingRows]:
@@ -358,25 +355,17 @@ def _imputed(imputer: Any, rows: TrainingRows, seed: int) -> tuple[Any, Training
     if imputer is None:
         return None, rows
     imputer = seeded(imputer, seed)
-    _return_arrays(imputer)
+    last = imputer
+    while isinstance(last, Pipeline):  # the steps before the last may need the names
+        last = last[-1]
+    if hasattr(last, "set_output"):  # predictors are fitted to arrays, and would warn about data frames
+        last.set_output(transform="default")
     weights = {"sample_weight": rows.s} if rows.s is not None and has_fit_parameter(imputer, "sample_weight") else {}
     try:
         completed = imputer.fit_transform(rows.X, rows.y, **weights)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"{type(imputer).__name__} cannot be fitted with its parameters: {error}.") from error
-    return imputer, replace(rows, X=_as_array(completed))
-
-
-def _as_array(completed: Any) -> FloatArray:
-    return check_array(completed, dtype=np.float64, ensure_all_finite="allow-nan")
-
-
-def _return_arrays(imputer: Any) -> None:
-    """Undo ``set_output``: predictors are fitted to arrays, and would warn about data frames."""
-    while isinstance(imputer, Pipeline):  # the steps before the last may need the names
-        imputer = imputer[-1]
-    if hasattr(imputer, "set_output"):
-        imputer.set_output(transform="default")
+    return imputer, replace(rows, X=check_array(completed, dtype=np.float64, ensure_all_finite="allow-nan"))
 
 
 def _filled(X: FloatArray, missable: Any, mean: FloatArray) -> FloatArray:
@@ -398,7 +387,7 @@ def _scores(
     present = np.arange(n_classes)
     if n_classes:  # all rows of a rare class may be held out
         present, codes = np.unique(train.y, return_inverse=True)
-        train = replace(train, y=codes, n_classes=len(present), classes=train.classes[present])
+        train = replace(train, y=codes, classes=train.classes[present])
     scores = []
     for cell, outputs in KINDS[kind].held_out(parameters, nested, train, held_out.X, seed):
         if len(present) < n_classes:

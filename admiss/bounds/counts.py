@@ -49,6 +49,7 @@ from admiss.partition import Partition, Partitioner
 from formulations.arrays import BoolArray, FloatArray
 
 COUNTS = ("effective", "table")
+NAMES = {Static: "static", AffineIntercept: "affine intercept", Affine: "affine", FullyAdaptive: "fully adaptive"}
 
 # Largest number of features for which a class without a formula is evaluated at all 2^d patterns.
 ALL_PATTERNS = 8
@@ -102,13 +103,8 @@ def coefficient_count(adaptivity: ClassLike, d: int, count: str = "effective", n
 
 
 def polynomial_degrees(adaptivity: Adaptivity, d: int) -> tuple[int, int] | None:
-    """Degrees of the weights and of the intercept of a class of the paper, None for others.
-
-    A subclass is another class: it may have another basis.
-    """
-    if type(adaptivity) is Polynomial:
-        return int(adaptivity.degree), int(adaptivity.degree)
-    return {Static: (0, 0), AffineIntercept: (0, 1), Affine: (1, 1), FullyAdaptive: (d, d)}.get(type(adaptivity))
+    """Degrees of weights and intercept that are all polynomials of the pattern up to them, None for other classes."""
+    return (d, d) if type(adaptivity) is FullyAdaptive else adaptivity.degrees()
 
 
 def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
@@ -161,28 +157,21 @@ def hierarchy(d: int, largest_order: int) -> list[Adaptivity]:
 
 
 def class_name(adaptivity: Adaptivity) -> str:
-    """A class in words.
+    """A class as text.
 
     Examples
     --------
     >>> class_name(Polynomial(degree=3)), class_name(AffineIntercept())
     ('order 3', 'affine intercept')
     """
-    names = {Static: "static", AffineIntercept: "affine intercept", Affine: "affine", FullyAdaptive: "fully adaptive"}
     if type(adaptivity) is Polynomial:
         return f"order {adaptivity.degree}"
-    return names[type(adaptivity)] if type(adaptivity) in names else str(adaptivity)
+    return NAMES.get(type(adaptivity), str(adaptivity))
 
 
 def _subsets(d: int, t: int) -> int:
     """The number of subsets of d things with at most t elements."""
-    if t >= d:
-        return 2**d
-    total, term = 1, 1
-    for s in range(1, t + 1):
-        term = term * (d - s + 1) // s
-        total += term
-    return total
+    return 2**d if t >= d else sum(math.comb(d, s) for s in range(t + 1))
 
 
 def _count_of_basis(adaptivity: Adaptivity, d: int, table: bool) -> int:

@@ -30,7 +30,7 @@ COMMANDS = {
         "list the 63 real data sets of the paper, describe some, or write them as CSV files",
     ),
     "new-class": ("admiss.cli.new_class", "write the file of a new adaptivity class, and its test"),
-    "study": ("admiss.cli.study.parser", "run a study of your own: methods on instances, with a report"),
+    "study": ("admiss.cli.study.commands", "run a study of your own: methods on instances, with a report"),
     "demo": ("admiss.cli.demo", "fit every adaptivity class on generated data and print R2 by class"),
     "versions": ("admiss.cli.versions", "print the versions of admiss and of the packages that it uses"),
 }
@@ -93,9 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.command == "study":
-        from admiss.cli.study.parser import run_study_command
+        from admiss.cli.study.commands import run_handler
 
-        return run_study_command(options, arguments)
+        return run_handler(options, "admiss", arguments)
     try:
         with command_progress(options.parser.prog) as say:
             for page in options.handler(options):

@@ -3,7 +3,7 @@
 By how much a training cost is above another one, the optimum or a proven bound, is a percentage of the latter.
 
 One method predicts better than another if the interval of the difference of their scores over folds is on one side of
-0 (:mod:`admiss.study.estimate`, with the correction for training rows that folds share). Otherwise no difference is
+0 (:mod:`admiss.estimates`, with the correction for training rows that folds share). Otherwise no difference is
 seen. Without cross-validation the scores on test rows are said without a verdict.
 
 Classes of partitions are nested, trees in boxes in groups: a lower bound for a larger class holds for a smaller one,
@@ -20,8 +20,8 @@ from admiss.compare.near_optimal import NearOptimal
 from admiss.compare.references import reference_names
 from admiss.compare.scores import is_better
 from admiss.compare.setting import METHODS, Setting
+from admiss.estimates import LEVEL, Estimate, estimate
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
-from admiss.study.estimate import LEVEL, Estimate, estimate
 from admiss.terminal.table import Table
 
 LARGER = {"tree": ("tree", "boxes", "groups"), "boxes": ("boxes", "groups"), "groups": ("groups",)}

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import compute_sample_weight
 
-from admiss.estimator.validation import read_classes, read_weights
+from admiss.estimator.validation import read_classes, read_weights, require_two_classes
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Probabilities are at least this large, as in scikit-learn: one certain mistake does not make a loss infinite.
@@ -33,8 +33,7 @@ def read_class_targets(
         s = s * (balanced(codes, s, len(classes)) if isinstance(estimator.class_weight, str) else by_class)
     if not np.isfinite(s).all():
         raise ValueError("class_weight times sample_weight is beyond the range of floating point: use smaller weights.")
-    if len(np.unique(codes[s > 0])) < 2:
-        raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")
+    require_two_classes(estimator, codes[s > 0])
     wanted: Sequence[int] = range(len(classes)) if len(classes) > 2 else [1]
     return classes, codes, [np.where(codes == c, 1.0, -1.0) for c in wanted], s
 

@@ -26,10 +26,11 @@ from formulations.jit import compiled, is_interrupt
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
 SMALLEST, LARGEST = 1e-120, 1e120
-# Values below this share of the largest of their feature are traces, which count as 0 in folds.
+# Values below this share of the largest of their feature are traces, which count as 0 in folds; weights are refused.
 TRACE = 1e-60
-# The largest floating-point number.
+# The largest floating-point number, and the largest integer that arrays hold.
 MOST = float(np.finfo(float).max)
+MOST_INTEGER = int(np.iinfo(np.int64).max)
 ENCODE = "encode them as numbers first, for instance with admiss.TableEncoder, or OneHotEncoder of scikit-learn"
 DAYS = "turn them into days or hours first, for instance with admiss.TableEncoder in a pipeline"
 
@@ -203,6 +204,12 @@ def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
     return np.unique(y, return_inverse=True)
 
 
+def require_two_classes(estimator: Any, codes: Any) -> None:
+    """Refuse rows of a single class."""
+    if len(np.unique(codes)) < 2:
+        raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")
+
+
 def _require_target(estimator: Any, y: Any) -> None:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -224,6 +231,8 @@ def read_weights(sample_weight: Any, X: FloatArray, *, allow_zero: bool = False)
         raise ValueError("Negative values in data passed to sample_weight: weights must be 0 or larger.")
     if not weights.any() and not allow_zero:
         raise ValueError("sample_weight is 0 for every row: at least one weight must be larger than zero.")
+    if np.any((weights > 0) & (weights < TRACE * weights.max(initial=0.0))):
+        raise ValueError(f"sample_weight has positive entries below {TRACE:g} of the largest: set them to 0.")
     return np.asarray(weights)
 
 
@@ -285,6 +294,37 @@ def is_number(value: Any, largest: float = np.inf) -> bool:
         return isinstance(value, Real) and 0 <= float(value) <= min(largest, MOST)
     except OverflowError:
         return False
+
+
+def require_choice(estimator: Any, name: str, known: Iterable[str]) -> None:
+    """Refuse a parameter that is not one of the known strings."""
+    value = getattr(estimator, name)
+    known = tuple(known)
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
+
+
+def require_flags(estimator: Any, *names: str) -> None:
+    """Refuse parameters that are neither True nor False."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} must be True or False, not {value!r}.")
+
+
+def require_number(owner: Any, name: str, kind: str = "a non-negative number") -> None:
+    """Refuse a parameter of an adaptivity class or the like that is not a finite non-negative number."""
+    value = getattr(owner, name)
+    if not is_number(value):
+        raise ValueError(f"{name} of {type(owner).__name__} must be {kind}, not {value!r}.")
+
+
+def require_integer(owner: Any, name: str, least: int, largest: int = MOST_INTEGER) -> None:
+    """Refuse a parameter that is not an integer from ``least`` to ``largest``."""
+    value = getattr(owner, name)
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= largest:
+        limits = f"from {least} to below 2**63" if largest == MOST_INTEGER else f"from {least} to {largest:,}"
+        raise ValueError(f"{name} of {type(owner).__name__} must be an integer {limits}, not {value!r}.")
 
 
 def feature_names(estimator: Any) -> list[str]:

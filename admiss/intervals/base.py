@@ -29,6 +29,8 @@ from admiss.estimator.validation import (
     read_features,
     read_random_state,
     refuse_arguments,
+    require_choice,
+    require_flags,
     unchanged_on_error,
 )
 from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
@@ -36,9 +38,9 @@ from admiss.intervals.masking import exact_thresholds
 from admiss.patterns import PatternTable, pattern_name
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
-from formulations.conformal.parametric import conservative_thresholds, thresholds_at
 from formulations.conformal.program import ThresholdProblem
 from formulations.conformal.ranks import miscoverage
+from formulations.conformal.thresholds import conservative_thresholds, thresholds_at
 
 METHODS = ("class", "mda_exact", "mda_nested")
 MDA_PROMISES = {
@@ -158,8 +160,8 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
         if levels.ndim != 1 or not len(levels) or not all(is_number(level) and 0 < level < 1 for level in levels):
             raise ValueError(f"confidence_level must be a number between 0 and 1, or several, not {levels.tolist()}.")
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {self.method!r}.")
+        require_choice(self, "method", METHODS)
+        require_flags(self, "prefit", "randomize")
         if not is_number(self.calibration_size) or not self.calibration_size < 1:
             raise ValueError(f"calibration_size must be a share from 0 to below 1, not {self.calibration_size!r}.")
         if self.randomize and self.method != "class":
@@ -267,9 +269,9 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         known, phi = self.basis_(self.calibration_patterns_), self.basis_(patterns)
         problems = [ThresholdProblem(self.scores_, known, miscoverage(level)) for level in levels]
         if not self.randomize:
-            return np.column_stack([conservative_thresholds(problem, phi).values for problem in problems])
+            return np.column_stack([conservative_thresholds(problem, phi) for problem in problems])
         draws = np.array([np.random.default_rng([self.seed_, *np.packbits(m)]).uniform() for m in patterns])
-        return np.column_stack([thresholds_at(p, phi, draws - p.miscoverage).values for p in problems])
+        return np.column_stack([thresholds_at(p, phi, draws - p.miscoverage) for p in problems])
 
     def _warn_infinite(self, table: PatternTable, infinite: BoolArray) -> None:
         """One warning for all infinite sets, with the features that have too few calibration rows."""

@@ -29,7 +29,14 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.notices import silence
-from admiss.estimator.validation import read_classes, read_features, read_regression_target, seeded
+from admiss.estimator.validation import (
+    read_classes,
+    read_features,
+    read_regression_target,
+    require_choice,
+    require_two_classes,
+    seeded,
+)
 from admiss.intervals.base import PatternConformal
 from admiss.intervals.masking import nested_comparisons, nested_intervals, nested_sets
 from formulations.arrays import BoolArray, FloatArray, IntArray
@@ -128,7 +135,8 @@ def estimators_of(estimator: Any, score: str, level: float | None) -> list[Any]:
         ends = ((1 - level) / 2, (1 + level) / 2)
         if "quantile" in parameters:
             return [clone(estimator).set_params(quantile=q) for q in ends]
-        if parameters.get("loss") == "quantile":
+        loss = parameters.get("loss")
+        if isinstance(loss, str) and loss == "quantile":
             from formulations.losses import Quantile
 
             return [clone(estimator).set_params(loss=Quantile(q)) for q in ends]
@@ -140,8 +148,6 @@ def estimators_of(estimator: Any, score: str, level: float | None) -> list[Any]:
 
 def check_estimators(estimator: Any, score: str, scale_estimator: Any, prefit: bool) -> None:
     """Refuse parameters that do not belong together, before any work starts."""
-    if score not in SCORES:
-        raise ValueError(f"conformity_score must be one of {', '.join(map(repr, SCORES))}, not {score!r}.")
     for model in estimators_of(estimator, score, None if prefit else 0.5):
         if not hasattr(model, "fit") or not hasattr(model, "predict"):
             raise ValueError(f"estimator must be an estimator with fit and predict, not {model!r}.")
@@ -255,6 +261,7 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        require_choice(self, "conformity_score", SCORES)
         check_estimators(self.estimator, self.conformity_score, self.scale_estimator, self.prefit)
 
     def _read_target(self, y: Any, n: int, *, reset: bool) -> FloatArray:
@@ -369,8 +376,7 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
             self.classes_ = np.asarray(self.estimator.classes_)
         elif reset:
             self.classes_ = classes
-            if len(classes) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, classes)
         unknown = classes[~np.isin(classes, self.classes_)]
         if len(unknown):
             raise ValueError(f"y has classes that the estimator does not know: {', '.join(map(str, unknown))}.")

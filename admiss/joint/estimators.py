@@ -26,6 +26,8 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_extremes,
+    require_choice,
+    require_two_classes,
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
@@ -260,8 +262,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
-        if not isinstance(self.error, str) or self.error not in ERRORS:
-            raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
+        require_choice(self, "error", ERRORS)
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
@@ -269,8 +270,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
             s = read_weights(sample_weight, X)
             refuse_extremes(np.ones(len(X)), s, X, feature_names(self))
             present = np.unique(codes[s > 0])
-            if len(present) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, present)
             self.classes_, codes = classes[present], np.searchsorted(present, codes)
             rng = read_random_state(self.random_state)
             f = prepared(self._predictor(), rng, self.classes_)

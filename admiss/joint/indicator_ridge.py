@@ -226,8 +226,9 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
         return found
     if 2 * d > FEW_COLUMNS and min(map(min, cells)) > 0:
         return _newton_solutions(A, y, q, cells, tolerance)
-    start = np.zeros(2 * d + 1)
     for i, (alpha, beta) in enumerate(cells):
+        if i == 0 or alpha != cells[i - 1][0]:  # the last solution has weaker penalties, and can be far
+            start = np.zeros(2 * d + 1)
         width = d if math.isinf(beta) else 2 * d
         path = logistic_path(
             A[:, :width], np.ones((len(y), 1)), y, q, np.zeros(width), np.repeat([alpha, beta], d)[:width],

@@ -33,13 +33,14 @@ Lambda is given as a share of the mean over columns of their sums of squares.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cv import Split, make_folds
 from admiss.estimator.notices import silence
 from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import (
@@ -57,6 +58,12 @@ from formulations.arrays import FloatArray, IntArray
 
 # Candidate weights of the blocks x^, m and h.
 BLOCK_WEIGHTS = ((1.0,), (0.3, 1.0), (0.3, 1.0, 3.0))
+# Candidates of lambda as a share of the mean sum of squares of a column.
+SHARES = np.logspace(-7, 3, 31)
+
+Blocks = Sequence[FloatArray]
+# Summed squared errors for each share in SHARES, given the weights of the blocks.
+Errors = Callable[[Sequence[float]], FloatArray]
 
 
 class _ExpectedRidge(AllowsMissing, BaseEstimator):
@@ -89,25 +96,29 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
             folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
         self.transformer_ = self._transformer(seed).fit(X, sample_weight=s)
         used = s > 0
-        rows, Y, s, unit = rows[used], Y[used], s[used], power_of_two(s.max())
+        rows, Y, s = rows[used], Y[used], s[used]
         blocks = self.transformer_.blocks_of_rows(rows)
-        ridge = RidgeOnBlocks(blocks, Y, s / unit)
+        weights = s / power_of_two(s.max())
+        ridge = RidgeOnBlocks(blocks, Y, weights)
         errors: Errors = ridge.leave_one_out
         if folds is not None:
-            errors = held_out([self._fold(seed, rows, Y, s, train, test) for train, test in folds])
+            errors = self._held_out(seed, rows, Y, s, folds)
         options = [g if block.shape[1] else g[:1] for g, block in zip(BLOCK_WEIGHTS, blocks, strict=True)]
         g, share, error = select_penalty(options, errors)
         self.ridge_: Ridge = ridge.fit(g, share)
-        self.error_ = error / float((s / unit).sum())
+        self.error_ = error / float(weights.sum())
 
-    def _fold(
-        self, seed: int, X: FloatArray, Y: FloatArray, s: FloatArray, train: IntArray, test: IntArray
-    ) -> tuple[list[FloatArray], FloatArray, FloatArray, list[FloatArray], FloatArray, FloatArray]:
-        with silence():  # rare values may be absent from a fold
-            transformer = self._transformer(seed).fit(X[train], sample_weight=s[train])
-            blocks, test_blocks = transformer.blocks(X[train]), transformer.blocks(X[test])
-        s = s / power_of_two(s.max())
-        return blocks, Y[train], s[train], test_blocks, Y[test], s[test]
+    def _held_out(self, seed: int, X: FloatArray, Y: FloatArray, s: FloatArray, folds: list[Split]) -> Errors:
+        """Errors on the held-out rows of all folds, each with the law of its training rows."""
+        weights = s / power_of_two(s.max())
+        parts: list[Errors] = []
+        for train, test in folds:
+            with silence():  # rare values may be absent from a fold
+                transformer = self._transformer(seed).fit(X[train], sample_weight=s[train])
+                blocks, test_blocks = transformer.blocks(X[train]), transformer.blocks(X[test])
+            ridge = RidgeOnBlocks(blocks, Y[train], weights[train])
+            parts.append(partial(ridge.held_out, blocks=test_blocks, Y=Y[test], weights=weights[test]))
+        return lambda g: np.sum([part(g) for part in parts], axis=0)
 
     def _predictions(self, X: Any) -> FloatArray:
         check_is_fitted(self)
@@ -209,13 +220,6 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
         return self.classes_[best]
 
 
-SHARES = np.logspace(-7, 3, 31)
-
-Blocks = Sequence[FloatArray]
-# Summed squared errors for each share in SHARES, given the weights of the blocks.
-Errors = Callable[[Sequence[float]], FloatArray]
-
-
 @dataclass(frozen=True)
 class Ridge:
     """A fitted ridge regression.
@@ -261,131 +265,75 @@ def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tup
     return tuple(selected), float(SHARES[index]), best
 
 
-class RidgeOnBlocks:
-    """The ridge on some rows for any block weights: leave-one-out errors and fits."""
-
-    def __init__(self, blocks: Blocks, Y: FloatArray, weights: FloatArray) -> None:
-        F = np.hstack(blocks)
-        self.sizes, self.weights, self.centred = [block.shape[1] for block in blocks], weights, _centred(F, Y, weights)
-        self.mean, self.intercept = weights @ F / weights.sum(), weights @ Y / weights.sum()
-        self._known: dict[tuple[float, ...], _Spectrum] = {}
-
-    def leave_one_out(self, g: Sequence[float]) -> FloatArray:
-        """Summed leave-one-out errors for each share."""
-        parts = self.centred.decompose(np.repeat(g, self.sizes))
-        self._known[tuple(g)] = parts.spectrum()
-        return np.sum(_left_out(parts, parts.lambdas, self.weights) ** 2, axis=(1, 2))
-
-    def fit(self, g: Sequence[float], share: float) -> Ridge:
-        """The ridge for given block weights and share."""
-        factors = np.repeat(g, self.sizes)
-        known = self._known.get(tuple(g)) or self.centred.decompose(factors).spectrum()
-        return Ridge(tuple(g), share, self.mean, factors[:, None] * known.solve(share), self.intercept)
-
-
-def held_out(folds: Sequence[tuple[Blocks, FloatArray, FloatArray, Blocks, FloatArray, FloatArray]]) -> Errors:
-    """Summed held-out errors; a fold has blocks, targets and weights of training rows, then of held-out rows."""
-
-    def errors(g: Sequence[float]) -> FloatArray:
-        total = np.zeros(len(SHARES))
-        for blocks, Y, s, test_blocks, Y_test, s_test in folds:
-            F = _weighted(blocks, g)
-            parts = _decompose(F, Y, s)
-            F_test = _weighted(test_blocks, g) - s @ F / s.sum()
-            target, centre = parts.U.T @ parts.target, s @ Y / s.sum()
-            directions = F_test @ parts.Vt.T
-            for k, lam in enumerate(parts.lambdas):
-                shrunk = (parts.sigma / (parts.sigma**2 + lam))[:, None] * target
-                total[k] += float(s_test @ np.sum((Y_test - centre - directions @ shrunk) ** 2, axis=1))
-        return total
-
-    return errors
-
-
-def leave_one_out_residuals(F: FloatArray, Y: FloatArray, weights: FloatArray, lam: float) -> FloatArray:
-    """y_i minus its prediction from all other rows, of shape (n, q)."""
-    return _left_out(_decompose(F, Y, weights), np.array([lam]), weights)[0] / np.sqrt(weights)[:, None]
-
-
-def _weighted(blocks: Blocks, g: Sequence[float]) -> FloatArray:
-    return np.hstack([factor * block for factor, block in zip(g, blocks, strict=True)])
-
-
-@dataclass(frozen=True)
-class _Spectrum:
-    """Singular values, right singular vectors and U'y~, which are enough for a fit."""
-
-    sigma: FloatArray
-    Vt: FloatArray
-    projected: FloatArray
-    unit: float
-
-    def solve(self, share: float) -> FloatArray:
-        shrunk = (self.sigma / (self.sigma**2 + share * self.unit))[:, None] * self.projected
-        return self.Vt.T @ shrunk
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Singular value decomposition of the centred columns, and the centred targets, rows times the roots of weights."""
+class Spectrum(NamedTuple):
+    """F~ = U diag(sigma) V' without vanishing sigma, and the unit of lambda."""
 
     U: FloatArray
     sigma: FloatArray
-    Vt: FloatArray
-    target: FloatArray
+    V: FloatArray
     unit: float
 
-    @property
-    def lambdas(self) -> FloatArray:
-        return SHARES * self.unit
 
-    def spectrum(self) -> _Spectrum:
-        return _Spectrum(self.sigma, self.Vt, self.U.T @ self.target, self.unit)
+class RidgeOnBlocks:
+    """The ridge on some rows for any block weights: errors of all shares, and fits."""
 
+    def __init__(self, blocks: Blocks, Y: FloatArray, weights: FloatArray) -> None:
+        F = np.hstack(blocks)
+        root = np.sqrt(weights)[:, None]
+        self.sizes = [block.shape[1] for block in blocks]
+        self.weights = weights
+        self.mean = weights @ F / weights.sum()
+        self.intercept = weights @ Y / weights.sum()
+        self.columns = root * (F - self.mean)
+        self.target = root * (Y - self.intercept)
+        self.gram = self.columns.T @ self.columns if len(F) > F.shape[1] else None
 
-@dataclass(frozen=True)
-class _Centred:
-    """The centred columns and targets, rows times the roots of weights; and, with more rows than columns, A'A."""
-
-    A: FloatArray
-    target: FloatArray
-    gram: FloatArray | None
-
-    def decompose(self, g: FloatArray) -> _Parts:
-        """The parts of the columns times ``g``."""
-        p = max(self.A.shape[1], 1)
+    def spectrum(self, g: Sequence[float]) -> Spectrum:
+        """Of the columns times the block weights: from A'A if there are more rows than columns."""
+        factors = np.repeat(g, self.sizes)
+        p = max(len(factors), 1)
         if self.gram is None:
-            A = self.A * g
+            A = self.columns * factors
             U, sigma, Vt = np.linalg.svd(A, full_matrices=False)
             nonzero = sigma > 1e-10 * sigma.max(initial=0.0)  # others are rounding
-            unit = float(np.sum(A**2)) / p or 1.0
-            return _Parts(U[:, nonzero], sigma[nonzero], Vt[nonzero], self.target, unit)
-        G = self.gram * np.outer(g, g)  # small, and all shares exceed its rounding
+            return Spectrum(U[:, nonzero], sigma[nonzero], Vt[nonzero].T, float(np.sum(A**2)) / p or 1.0)
+        G = self.gram * np.outer(factors, factors)  # small, and all shares exceed its rounding
         values, V = np.linalg.eigh(G)
         nonzero = values > 1e-13 * values.max(initial=0.0)
         sigma, V = np.sqrt(values[nonzero]), V[:, nonzero]
-        U = self.A @ (g[:, None] * V / sigma)
-        return _Parts(U, sigma, V.T, self.target, float(np.trace(G)) / p or 1.0)
+        return Spectrum(self.columns @ (factors[:, None] * V / sigma), sigma, V, float(np.trace(G)) / p or 1.0)
 
+    def leave_one_out(self, g: Sequence[float]) -> FloatArray:
+        """Summed leave-one-out errors for each share."""
+        return np.sum(self.left_out(g, SHARES) ** 2, axis=(1, 2))
 
-def _centred(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Centred:
-    root = np.sqrt(weights)[:, None]
-    A = root * (F - weights @ F / weights.sum())
-    return _Centred(A, root * (Y - weights @ Y / weights.sum()), A.T @ A if len(A) > A.shape[1] else None)
+    def left_out(self, g: Sequence[float], shares: FloatArray) -> FloatArray:
+        """Leave-one-out residuals times the roots of the weights, of shape (shares, n, q)."""
+        U, sigma, _, unit = self.spectrum(g)
+        kept = shares * unit / (sigma[:, None] ** 2 + shares * unit)
+        projected = U.T @ self.target
+        squares = U**2
+        residuals = np.array([U @ (kept * column[:, None]) for column in projected.T]).transpose(2, 1, 0)
+        rest = squares @ kept
+        if len(sigma) < len(U) - 1:
+            residuals += self.target - U @ projected
+            rest += np.maximum(1.0 - self.weights / self.weights.sum() - squares.sum(axis=1), 0.0)[:, None]
+        return residuals / np.maximum(rest, 1e-140).T[:, :, None]  # whose square is a number
 
+    def held_out(self, g: Sequence[float], blocks: Blocks, Y: FloatArray, weights: FloatArray) -> FloatArray:
+        """Summed errors on other rows for each share."""
+        U, sigma, V, unit = self.spectrum(g)
+        directions = (np.hstack(blocks) - self.mean) @ (np.repeat(g, self.sizes)[:, None] * V)
+        projected = U.T @ self.target
+        errors = []
+        for share in SHARES:
+            shrunk = (sigma / (sigma**2 + share * unit))[:, None] * projected
+            errors.append(weights @ np.sum((Y - self.intercept - directions @ shrunk) ** 2, axis=1))
+        return np.array(errors)
 
-def _decompose(F: FloatArray, Y: FloatArray, weights: FloatArray) -> _Parts:
-    return _centred(F, Y, weights).decompose(np.ones(F.shape[1]))
-
-
-def _left_out(parts: _Parts, lambdas: FloatArray, weights: FloatArray) -> FloatArray:
-    """Leave-one-out residuals times the roots of the weights, of shape (lambdas, n, q)."""
-    shares = lambdas / (parts.sigma[:, None] ** 2 + lambdas)
-    projected = parts.U.T @ parts.target
-    squares = parts.U**2
-    residuals = np.array([parts.U @ (shares * column[:, None]) for column in projected.T]).transpose(2, 1, 0)
-    rest = squares @ shares
-    if len(parts.sigma) < len(parts.U) - 1:
-        residuals += parts.target - parts.U @ projected
-        rest += np.maximum(1.0 - weights / weights.sum() - squares.sum(axis=1), 0.0)[:, None]
-    return residuals / np.maximum(rest, 1e-140).T[:, :, None]  # whose square is a number
+    def fit(self, g: Sequence[float], share: float) -> Ridge:
+        """The ridge for given block weights and share."""
+        U, sigma, V, unit = self.spectrum(g)
+        shrunk = (sigma / (sigma**2 + share * unit))[:, None] * (U.T @ self.target)
+        coefficients = np.repeat(g, self.sizes)[:, None] * (V @ shrunk)
+        return Ridge(tuple(g), share, self.mean, coefficients, self.intercept)

@@ -1,7 +1,7 @@
 """Parameters, fit and scores that adaptive regression and classification share."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,11 +16,13 @@ from admiss.estimator.validation import (
     is_number,
     read_features,
     refuse_extremes,
+    require_choice,
+    require_flags,
 )
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, fit_design
 from admiss.linear.fit import solve_program
-from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, Penalty, penalty_weights
+from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import total
@@ -31,48 +33,36 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     """Parameters, fit and predictions, for both tasks."""
 
     _task: str
+    # Parameters that are non-negative numbers, and what else they may be.
+    _numbers: ClassVar[tuple[str, ...]] = ("lam", "l1_ratio", "adaptive_penalty")
+    _other_values: ClassVar[dict[str, Any]] = {"adaptive_penalty": AUTO, "max_extrapolation": np.inf}
 
-    def __init__(
-        self,
-        adaptivity: str | Adaptivity = "affine_intercept",
-        lam: float = 1.0,
-        l1_ratio: float = 0.0,
-        adaptive_penalty: float | str = AUTO,
-        penalty_weights: str = "count",
-        center: bool = True,
-        scale: bool = True,
-        fit_intercept: bool = True,
-        loss: str | Loss = "squared",
-        on_unseen_pattern: str = "nearest",
-        solver: str = "auto",
-    ) -> None:
-        self.adaptivity = adaptivity
-        self.lam = lam
-        self.l1_ratio = l1_ratio
-        self.adaptive_penalty = adaptive_penalty
-        self.penalty_weights = penalty_weights
-        self.center = center
-        self.scale = scale
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.on_unseen_pattern = on_unseen_pattern
-        self.solver = solver
+    adaptivity: str | Adaptivity
+    lam: float
+    l1_ratio: float
+    adaptive_penalty: float | str
+    penalty_weights: str
+    center: bool
+    scale: bool
+    fit_intercept: bool
+    loss: str | Loss
+    on_unseen_pattern: str
+    solver: str
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:
-        for name, largest in (("lam", np.inf), ("l1_ratio", 1.0), ("adaptive_penalty", np.inf)):
-            value = getattr(self, name)
-            if name == "adaptive_penalty" and isinstance(value, str) and value == AUTO:
+        for name in self._numbers:
+            value, largest = getattr(self, name), 1.0 if name == "l1_ratio" else np.inf
+            other = self._other_values.get(name)
+            if type(value) is type(other) and value == other:
                 continue
             if not is_number(value, largest):
                 kind = "number between 0 and 1" if largest == 1.0 else "non-negative number"
                 raise ValueError(f"{name} must be a {kind}, not {value!r}.")
-        for name, known in (("penalty_weights", PENALTY_WEIGHTS), ("on_unseen_pattern", ON_UNSEEN_PATTERN)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}.")
-        for name in ("center", "scale", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
+            if name in ("lam", "adaptive_penalty") and 0 < value < SMALLEST_PENALTY:
+                raise ValueError(f"{name} must be 0, or at least {SMALLEST_PENALTY:g}, not {value!r}.")
+        require_choice(self, "penalty_weights", PENALTY_WEIGHTS)
+        require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
+        require_flags(self, "center", "scale", "fit_intercept")
         if not isinstance(self.solver, str):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
         loss = resolve_loss(self.loss)

@@ -17,10 +17,9 @@ from admiss.adaptivity import Adaptivity, resolve_adaptivity
 from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
-from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics
-from admiss.linear.folds import folds_of_sums, logistic_folds, squared_folds
-from admiss.linear.grid_paths import EPS_RULES, ClassFolds, GridOptions, best_cell, joined, path_cells
-from admiss.linear.training_sums import TrainingSums
+from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics, training_of
+from admiss.linear.folds import EPS_RULES, ClassFolds, GridOptions, folds_of_sums, logistic_folds, squared_folds
+from admiss.linear.grid_paths import best_cell, joined, path_cells
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
@@ -290,8 +289,8 @@ class AdaptiveRegressorCV(SearchedRegressor, AdaptiveSearch):
         Parameters
         ----------
         statistics : RowStatistics
-            With moments of the classes and with folds, which take the place of ``cv``. Of the classes of "auto", those
-            whose moments are there are searched.
+            With moments of the classes, or of each pattern, and with folds, which take the place of ``cv``. Of the
+            classes of "auto", those whose moments are there are searched.
         """
         classes, finite, options = self._read_grid()
         if finite:
@@ -305,7 +304,7 @@ class AdaptiveRegressorCV(SearchedRegressor, AdaptiveSearch):
             if self._is_auto():
                 many = not few_affine_columns(len(found.n_observed), missable, found.n_rows)
                 classes = [c for c in (classes[:1] if many else classes) if statistics.serves(c)] or classes[:1]
-            folds = [folds_of_sums(TrainingSums.of_statistics(statistics, c), c, options) for c in classes]
+            folds = [folds_of_sums(training_of(statistics, c), c, options) for c in classes]
             rounding = ROUNDING * float(found.mean[-1] ** 2 + found.deviation[-1] ** 2)
             chosen = self._chosen(classes, *self._best(path_cells(folds, options, self.n_jobs), rounding))
             self.best_estimator_ = chosen.fit_statistics(statistics)

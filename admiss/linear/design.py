@@ -238,13 +238,13 @@ def fit_design(
         scale, spread = False, np.ones(len(features))
     elif center and fit_intercept:
         centre = centre_of(mean, deviation)
+    table = PatternTable.of_missing(part, sample_weight)
     has_zero = _attained(part, centre)
     weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
     reads_values = not hasattr(type(adaptivity).fit, "from_patterns")
     fitted = copy.copy(adaptivity).fit(_moved(part, centre) if reads_values else part, M, **weighted)
     missable = np.asarray(M.any(axis=0))
     del M  # an eighth of X
-    table = PatternTable.of_missing(part, sample_weight)
     constant, counts = _basis_on_patterns(fitted, table)
     n_columns = int(fitted.mask(len(features)).sum())
     low, high = -np.ones(n_columns), np.ones(n_columns)

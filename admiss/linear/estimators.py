@@ -21,17 +21,17 @@ from admiss.estimator.labels import class_probabilities, most_likely, read_class
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
     feature_names,
-    is_number,
     read_features,
     read_regression_target,
     read_weights,
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
-from admiss.linear.fit import solve_moments
+from admiss.linear.fit import with_dual
 from admiss.linear.penalty import AUTO
+from admiss.linear.squared import solve_squared
 from admiss.linear.stated_program import Fit
-from admiss.linear.training_rows import Training
+from admiss.linear.training_patterns import TrainingPatterns, solve_patterns
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
 from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
@@ -52,6 +52,14 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
         )
     if estimator.solver != "auto":
         raise ValueError(f"solver={estimator.solver!r} needs the rows, not only their statistics: use solver='auto'.")
+
+
+def training_of(statistics: RowStatistics, adaptivity: Adaptivity) -> TrainingSums | TrainingPatterns:
+    """The rows of statistics for a class: by its moments if they are there, else by patterns."""
+    by_patterns = statistics.patterns and adaptivity.linear_at_patterns() and not statistics.serves(adaptivity)
+    if by_patterns:
+        return TrainingPatterns(statistics, np.arange(statistics.n_folds))
+    return TrainingSums.of_statistics(statistics, adaptivity)
 
 
 def _adds_rows(model: "AdaptiveRegressor") -> bool:
@@ -139,6 +147,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
 
     target_range_: tuple[float, float]
     _task = "regression"
+    _numbers = (*AdaptiveModel._numbers, "max_extrapolation")
 
     def __init__(
         self,
@@ -155,11 +164,18 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
     ) -> None:
-        super().__init__(
-            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
-            on_unseen_pattern, solver,
-        )  # fmt: skip
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.center = center
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
         self.max_extrapolation = max_extrapolation
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -184,19 +200,13 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             self._fit_rows(X, y, s, adaptivity, loss)
         return self
 
-    def _check_parameters(self) -> tuple[Adaptivity, Loss]:
-        unlimited = isinstance(self.max_extrapolation, float) and self.max_extrapolation == np.inf
-        if not unlimited and not is_number(self.max_extrapolation):
-            raise ValueError(f"max_extrapolation must be a non-negative number, not {self.max_extrapolation!r}.")
-        return super()._check_parameters()
-
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``."""
         scores = self._scores(X)
-        if np.isinf(self.max_extrapolation):
+        if float(self.max_extrapolation) == np.inf:
             return scores
         low, high = self.target_range_
-        margin = self.max_extrapolation * (high - low)
+        margin = float(self.max_extrapolation) * (high - low)
         return np.clip(scores, low - margin, high + margin)
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:
@@ -205,14 +215,15 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         Parameters
         ----------
         statistics : RowStatistics
-            With the moments of this adaptivity class. The certificate is proven from them alone, and has no dual point.
+            With the moments of this adaptivity class, or, for any class that is linear in x at every pattern, of each
+            pattern. The certificate is proven from them alone, and has no dual point.
         """
         adaptivity, loss = self._check_parameters()
         require_squared(loss)
         with unchanged_on_error(self):
             self._forget()
             read_statistics(self, statistics)
-            self._fit_sums(TrainingSums.of_statistics(statistics, adaptivity), adaptivity)
+            self._fit_sums(training_of(statistics, adaptivity), adaptivity)
         return self
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
@@ -259,23 +270,27 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             sums.refuse_extremes(feature_names(self))
             fit = self._solved(sums, adaptivity)
             if fit is not None and fit[1].status == "optimal":
-                dual = 2.0 * (s / s.sum()) * (self.design_.predictor(X, fit[0] * self.design_.column_scale) - y)
-                self.certificate_ = replace(self.certificate_, dual=dual, evidence=evidence_of(self))
+                _, certificate = with_dual(fit, self.design_, X, y, s)
+                self.certificate_ = replace(certificate, evidence=evidence_of(self))
                 return
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())
 
-    def _fit_sums(self, sums: TrainingSums, adaptivity: Adaptivity) -> None:
-        if self._solved(sums, adaptivity) is None:
+    def _fit_sums(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> None:
+        if self._solved(rows, adaptivity) is None:
             raise ValueError(
                 "The columns are dependent up to the accuracy of their moments: use a larger lam, or fit in memory."
             )
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
 
-    def _solved(self, rows: Training, adaptivity: Adaptivity) -> Fit | None:
-        """The fit by moments, which the model takes over; None if there is none."""
+    def _solved(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> Fit | None:
+        """The fit by sums, which the model takes over; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
-        fit = solve_moments(rows, design, self._penalty(design, *rows.features_and_weights))
+        penalty = self._penalty(design)
+        if isinstance(rows, TrainingPatterns):
+            fit = solve_patterns(rows, design, penalty)
+        else:
+            fit = solve_squared(rows, design, penalty)
         if fit is not None:
             self._warn_never_observed(design)
             self.design_ = design
@@ -333,11 +348,18 @@ on_unseen_pattern, solver
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
     ) -> None:
-        super().__init__(
-            adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, loss,
-            on_unseen_pattern, solver,
-        )  # fmt: skip
+        self.adaptivity = adaptivity
+        self.lam = lam
+        self.l1_ratio = l1_ratio
+        self.adaptive_penalty = adaptive_penalty
+        self.penalty_weights = penalty_weights
+        self.center = center
+        self.scale = scale
+        self.fit_intercept = fit_intercept
+        self.loss = loss
         self.class_weight = class_weight
+        self.on_unseen_pattern = on_unseen_pattern
+        self.solver = solver
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels as y."""

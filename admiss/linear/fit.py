@@ -3,7 +3,7 @@
     minimise over w   risk(A w) + sum_k [ l1_k |w_k| + l2_k w_k^2 / 2 ]
 
 The squared and the logistic loss have fast paths if W has no structure. The squared loss becomes a quadratic in the
-penalised columns (:mod:`admiss.linear.moments`), the logistic loss a risk of centred columns; either path
+penalised columns (:mod:`admiss.linear.squared`), the logistic loss a risk of centred columns; either path
 (:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of every fold
 (:mod:`admiss.linear.folds`); a single fit follows a short path to its own penalty. Without penalty it is the
 solution of minimum norm: of all w with the same predictions on the training rows, the one with the least sum of w_k^2
@@ -32,30 +32,22 @@ from typing import Any
 
 import numpy as np
 
-from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design, is_applicable
 from admiss.linear.logistic import solve_logistic
-from admiss.linear.moments import Moments, Shift, eliminate, squared_path
-from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
-from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, risk_of, solve_stated
-from admiss.linear.training_rows import Training, WeightedRows, moments_of, shift_of
-from formulations.arrays import BoolArray, FloatArray
+from admiss.linear.penalty import OVERWHELMING, Penalty
+from admiss.linear.squared import TrainingRows, solve_squared
+from admiss.linear.squared_by_rows import solve_by_rows
+from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
+from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
-from formulations.erm.dual_bound import GAP_TOLERANCE, gap_tolerance, prove
-from formulations.erm.moment_bound import moment_bound
-from formulations.erm.risk import EmpiricalRisk, centred, compressed_squared_risk, risk_of_rounding
+from formulations.erm.dual_bound import gap_tolerance
+from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
 
 # Penalties, in units of columns and y of size 1, that an interior-point method may not take.
 TOO_LARGE = 1e8
-# Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
-STEPS = 6
-# Status of a fit whose moments are too inaccurate for a proof.
-NOT_FROM_MOMENTS = "not proven: the moments of the columns are too close to dependent"
-# Least eigenvalue of the correlations of the columns for a fit without penalty.
-DEPENDENT = 1e-10
 
 
 def solve_program(
@@ -65,6 +57,12 @@ def solve_program(
 
     Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit.
     """
+    structured = design.adaptivity.has_structure()
+    fast = solver == "auto" and not structured and is_applicable(design)
+    if fast and isinstance(loss, Squared) and penalty.is_positive:
+        fit = solve_squared(TrainingRows(X, y, s), design, penalty)
+        if fit is not None and fit[1].status == "optimal":
+            return with_dual(fit, design, X, y, s)
     unit = float(power_of_two(np.abs(y).max())) if loss.task == "regression" else 1.0
     own_loss, factor = loss.in_units(unit)
     s = s / power_of_two(s.max())
@@ -72,7 +70,7 @@ def solve_program(
         return np.zeros(0), _nothing(y / unit, s, own_loss).in_units(factor, unit)
     rows, (scaled, change) = (X, y / unit, s), design.in_powers_of_two()
     stated, structure = penalty.for_target(unit, factor).in_units(change), None
-    if not design.adaptivity.has_structure():
+    if not structured:
         stated = stated.at_most(OVERWHELMING)
     else:
         of_rows = unit * np.concatenate([[1.0], design.scale / scaled.scale])
@@ -84,6 +82,13 @@ def solve_program(
             raise
         w, certificate = _solve_without_large_penalties(scaled, rows, own_loss, stated, solver, change)
     return w / scaled.column_scale * unit, certificate.in_units(factor, unit)
+
+
+def with_dual(fit: Fit, design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Fit:
+    """A fit of the squared loss from moments, with the dual point that its proof is about."""
+    w, certificate = fit
+    theta = 2.0 * (s / s.sum()) * (design.predictor(X, w * design.column_scale) - y)
+    return w, replace(certificate, dual=theta)
 
 
 def _nothing(y: FloatArray, s: FloatArray, loss: Loss) -> Certificate:
@@ -150,122 +155,8 @@ def _solve(
     if isinstance(loss, Logistic):
         return solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast, structure)
     if isinstance(loss, Squared) and not structured:
-        return solve_squared(design, X, y, s, penalty, solver, fast, change)
+        return solve_by_rows(design, X, y, s, penalty, solver, fast, change)
     w, certificate = solve_stated(design, risk_of(design, X, y, q, loss), penalty, solver, structure)
     if isinstance(loss, Squared):  # its rows may have been compressed
         certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
     return w, certificate
-
-
-def solve_squared(
-    design: Design,
-    X: FloatArray,
-    y: FloatArray,
-    s: FloatArray,
-    penalty: Penalty,
-    solver: str,
-    fast: bool,
-    change: FloatArray,
-) -> Fit:
-    """The fit of the squared loss, certified from its rows."""
-    start = clock()
-    rows = WeightedRows(design, X, y, s, shift_of(design, X, y, s), keep=True)
-    if fast:
-        found = _fit_squared(rows, penalty, change)
-        if found is not None:
-            w, null, statistics = found
-            engine = ("admiss engine", __version__)
-            fit, accepted = _certified_squared(rows, statistics, penalty, w, null, engine, start)
-            if accepted:
-                return fit
-    w, certificate = solve_stated(design, risk_of(design, X, y, s / s.sum(), Squared()), penalty, solver)
-    null = certificate.tolerance / GAP_TOLERANCE
-    return _certified_squared(rows, {}, penalty, w, null, (certificate.solver, certificate.version), start)[0]
-
-
-def _fit_squared(
-    rows: WeightedRows, penalty: Penalty, change: FloatArray
-) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
-    """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
-    if not penalty.is_positive:
-        return _minimum_norm(rows, change)
-    moments = moments_of(rows)
-    found = fit_moments(moments, rows.design.free, rows.shift, penalty)
-    return None if found is None else (*found, {"squares": np.diag(moments.G)})
-
-
-def fit_moments(moments: Moments, free: BoolArray, shift: Shift, penalty: Penalty) -> tuple[FloatArray, float] | None:
-    """Coefficients and risk of the null model from moments; None if the conditions are not met."""
-    quadratic = eliminate(moments, free, shift)
-    path, _ = squared_path(quadratic, penalty, lambdas_to_one(np.abs(quadratic.b), penalty.l1[~free], STEPS))
-    if not path.violation[-1] <= ACCEPTED:
-        return None
-    return quadratic.restore(path.w[-1]), quadratic.rho
-
-
-def _certified_squared(
-    rows: WeightedRows,
-    statistics: dict[str, FloatArray],
-    penalty: Penalty,
-    w: FloatArray,
-    null: float,
-    solver: tuple[str, str],
-    start: float,
-) -> tuple[Fit, bool]:
-    """The fit with its certificate, and whether its gap is closed at least up to rounding."""
-    w = penalty.without_overwhelmed(w)
-    proof_rows, own = rows.for_proof(**statistics)
-    proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
-    tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
-    dual = rows.root * proof.theta
-    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, start, dual=dual)
-    return (w, certificate), proof.objective - proof.estimate <= tolerance
-
-
-def _minimum_norm(rows: WeightedRows, change: FloatArray) -> tuple[FloatArray, float, dict[str, FloatArray]]:
-    """Least squares with the least |w_k / change_k|, from the rows and not from their squares; otherwise as above."""
-    q = np.full(len(rows.t), 1.0 / rows.s.sum())
-    compressed = compressed_squared_risk((A, rows.t[part], q[part]) for part, A in rows)
-    projected = centred(compressed, rows.design.free)
-    k, risk = ~rows.design.free, projected.risk
-    v = np.zeros(len(k))
-    U, singular, V = np.linalg.svd(risk.A[:, k], full_matrices=True)
-    rank = int(np.sum(singular > np.finfo(float).eps * max(U.shape[0], V.shape[0]) * singular.max(initial=0.0)))
-    v[k] = V[:rank].T @ ((U[:, :rank].T @ risk.y) / singular[:rank])
-    if rank < len(V):
-        v[k] += V[rank:].T @ np.linalg.lstsq(V[rank:].T / change[k][:, None], -v[k] / change[k], rcond=None)[0]
-    return rows.restore(projected.restore(v)), risk.value(np.zeros(len(k))), {"triangle": compressed.A}
-
-
-def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
-    """The fit of the squared loss from moments of the columns, as :func:`solve_program` returns it.
-
-    It is certified from the moments, without a dual point. None if the optimality conditions are not met, or if columns
-    without penalty are dependent up to the accuracy of the moments.
-    """
-    start = clock()
-    unit = float(power_of_two(np.abs(rows.target_range).max()))
-    scaled, change = design.in_powers_of_two()
-    stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
-    columns = rows.columns(scaled, unit)
-    moments, shift = rows.moments(columns), columns.shift
-    if not stated.is_positive and _are_dependent(eliminate(moments, scaled.free, shift).H):
-        return None
-    found = fit_moments(moments, scaled.free, shift, stated)
-    if found is None:
-        return None
-    w, null = stated.without_overwhelmed(found[0]), found[1]
-    sizes, accuracy = rows.sizes_and_accuracy(columns, moments)
-    v = shift.applied(w, scaled.free)
-    objective, bound = moment_bound(moments.matrix, sizes, accuracy, moments.S, stated.l1, stated.l2, v)
-    tolerance = gap_tolerance(objective, null)
-    certificate = certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, start)
-    return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
-
-
-def _are_dependent(H: FloatArray) -> bool:
-    """Whether columns of these second moments are dependent up to rounding."""
-    size = np.sqrt(np.diag(H))
-    used = size > 0
-    R = H[np.ix_(used, used)] / size[used][:, None] / size[used]
-    return len(R) > 0 and bool(np.linalg.eigvalsh(R)[0] < DEPENDENT)

@@ -1,34 +1,21 @@
 """Paths of lambda over a grid of penalties, in all folds.
 
-The lambdas are geometric, from the smallest at which all penalised coefficients are 0 on all rows. For ridge there is
-none: its path is set by the curvature h_k of the risk in column k, and covers multiples of max_k h_k / u_k.
-
 Iterative fits make the loss of a cell uncertain by more than what separates the best cells. The cells that contend for
 the smallest loss are therefore solved again, exactly enough for ties. Fits of a path start from the one before, which
 decides where there are several best fits: paths are solved again from their first lambda to the last that contends.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.adaptivity import Adaptivity
-from admiss.linear.design import Design, fit_design
-from admiss.linear.penalty import penalty_weights
+from admiss.linear.folds import ClassFolds, GridOptions
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
 
-# Rules for the range of lambda: that of glmnet, and one of its own for ridge.
-EPS_RULES = ("auto", "glmnet")
-# alpha is at least this when the largest lambda is computed by the rule of glmnet: that of ridge is infinite.
-SMALLEST_ALPHA = 1e-3
-# Largest and smallest lambda of ridge, as multiples of the one at which the penalty equals the curvature of the risk.
-RIDGE_RANGE = (1e2, 1e-6)
 # A fit with a larger violation is discarded.
 UNFINISHED = 1e-3
 # Lambdas between two checks of the error, if a path may stop early.
@@ -43,94 +30,10 @@ PATH_TOLERANCE, CHOICE_TOLERANCE = 5e-6, 1e-10
 # largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path.
 LEAST_ERROR, SAFETY, NEAR = 1e-4, 5.0, 1e-2
 
-FoldPath = Callable[[int, float, FloatArray, Any, float], tuple[FloatArray, FloatArray, Any]]
-Weights = list[tuple[FloatArray, FloatArray]]
 # A path: index of its class, index of its adaptive penalty, l1_ratio.
 Task = tuple[int, int, float]
 PathErrors = tuple[FloatArray, FloatArray]
 WHOLE = slice(None)
-
-
-@dataclass(frozen=True)
-class GridOptions:
-    """The grid that is crossed with every adaptivity class, and what all of its fits share."""
-
-    l1_ratios: Sequence[float]
-    adaptive_penalties: Sequence[float]
-    n_lambdas: int
-    eps: float | str
-    penalty_weights: str
-    center: bool
-    scale: bool
-    fit_intercept: bool
-    stop_early: bool
-
-    def design(self, X: FloatArray, s: FloatArray, adaptivity: Adaptivity) -> Design:
-        """The design of an adaptivity class on some rows; features that are not scaled are so inside, see `weights`."""
-        return self.in_units(fit_design(X, s, adaptivity, **self.of_design))
-
-    def in_units(self, design: Design) -> Design:
-        """The design in the units of the paths."""
-        return design if self.scale else design.in_powers_of_two()[0]
-
-    @property
-    def of_design(self) -> dict[str, bool]:
-        """The options of a design."""
-        return {"center": self.center, "scale": self.scale, "fit_intercept": self.fit_intercept}
-
-    def weights(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Weights:
-        """u1 and u2 of the columns, for each adaptive penalty; rows matter only for the authors' weights."""
-        kind, standardise = self.penalty_weights, self.scale
-        divisor = np.ones(len(design.pairs)) if self.scale else design.column_scale
-        parts = [
-            penalty_weights(design, X, s, kind=kind, adaptive_penalty=c, standardise=standardise)
-            for c in self.adaptive_penalties
-        ]
-        return [(u1 / divisor, u2 / divisor**2) for u1, u2 in parts]
-
-
-@dataclass(frozen=True)
-class ClassFolds:
-    """The folds of one adaptivity class, ready for paths.
-
-    Attributes
-    ----------
-    name : str
-        The class in words.
-    n_columns : int
-        Columns of its design on all rows.
-    largest : array of shape (n_penalties,)
-        For each adaptive penalty, alpha times the smallest lambda at which all penalised coefficients are 0.
-    balanced : array of shape (n_penalties,)
-        For each adaptive penalty, the smallest lambda at which a ridge is at least the curvature of the risk.
-    eps : float
-        Smallest lambda as a share of the largest.
-    paths : list of callables
-        One function per fold of (adaptive penalty index, alpha, lambdas, state, tolerance) that returns, for each
-        lambda, the summed loss on the held-out rows and the violation of the optimality conditions, and a state from
-        which the path can continue.
-    weight : float
-        Weight of all held-out rows.
-    exact : bool
-        Whether the paths are exact whatever the tolerance.
-    """
-
-    name: str
-    n_columns: int
-    largest: FloatArray
-    balanced: FloatArray
-    eps: float
-    paths: list[FoldPath]
-    weight: float
-    exact: bool
-
-    def lambdas(self, penalty: int, alpha: float, options: GridOptions) -> FloatArray:
-        """The lambdas of a path, from large to small."""
-        if alpha == 0.0 and options.eps != "glmnet":
-            large, small = (factor * float(self.balanced[penalty]) for factor in RIDGE_RANGE)
-            return np.geomspace(large, small if options.eps == "auto" else self.eps * large, options.n_lambdas)
-        largest = self.largest[penalty] / max(alpha, SMALLEST_ALPHA)
-        return np.geomspace(largest, self.eps * largest, options.n_lambdas)
 
 
 def path_cells(folds: list[ClassFolds], options: GridOptions, n_jobs: int | None) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from admiss.linear.penalty import Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import ROUNDING, certify, clock
-from formulations.erm.dual_bound import Rows, gap_tolerance, prove
+from formulations.erm.dual_bound import gap_tolerance, prove_centred
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, LogisticRidge
 from formulations.erm.optimality import polish
@@ -168,12 +168,12 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
     v = path.w[-1]
     if not np.any(l1) and not np.any(l2):
         v[k] = np.linalg.lstsq(projected.risk.A[:, k], projected.risk.A[:, k] @ v[k], rcond=None)[0]
-    rows, null = Rows.of(risk), null_risk(risk, free)
+    null = null_risk(risk, free)
 
     def proven(v: FloatArray) -> tuple[Fit, bool]:
         v = penalty.without_overwhelmed(v)
         w = projected.restore(v)
-        proof = prove(rows, l1, l2, w)
+        proof = prove_centred(risk, projected, l1, l2, w)
         tolerance = gap_tolerance(proof.objective, null)
         engine = ("admiss engine", __version__)
         certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, start, dual=proof.theta)

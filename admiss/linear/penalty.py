@@ -34,6 +34,8 @@ PENALTY_OF_DEPARTURES = 8.0
 ZERO_OF_SPREAD, ZERO_OF_CENTRE = 2.0**-35, 2.0**-42
 # A penalty that makes a coefficient 0, in units of columns and y of size 1.
 OVERWHELMING = 1e40
+# Smaller ones than this are refused: the inverse of two of them, squared, would leave the range of floating point.
+SMALLEST_PENALTY = 1e-75
 # The path to a single fit starts at this multiple of its penalty at most.
 LARGEST_MULTIPLE = 1e15
 

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import centre_of, observed_scale
 from admiss.linear.design import BLOCK_ENTRIES, Design, Observed, assembled
-from admiss.linear.moments import Moments, Quadratic, Shift, error_by_moments
+from admiss.linear.squared import Moments, Quadratic, Shift, error_by_moments
 from admiss.patterns import PatternTable
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
@@ -85,6 +85,16 @@ class TrainingSums:
         """The statistics of all rows for one class."""
         products = statistics.moments_for(adaptivity)
         return cls(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.summary().n_rows
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows."""
+        return self.summary().weight
 
     @property
     def target_range(self) -> tuple[float, float]:
@@ -190,20 +200,18 @@ class TrainingSums:
         return ColumnMap(L, Shift(C, float(middle) / unit))
 
     def moments(self, columns: "ColumnMap") -> Moments:
-        """The moments of columns on these rows, as :class:`admiss.linear.training_rows.TrainingRows` has them."""
+        """The moments of columns on these rows, as :class:`admiss.linear.squared.TrainingRows` has them."""
         G = self.products.moments(self.folds)
         M = np.asarray(columns.L @ (columns.L @ G).T)
         M = 0.5 * (M + M.T)
         sums = np.asarray(columns.L @ G[:, 0])
-        return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], max(0.0, float(M[-1, -1])), sums[:-1])
+        sizes = np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds))
+        r = max(0.0, float(M[-1, -1]))
+        return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], r, sums[:-1], sizes, self.products.accuracy)
 
     def squared_error(self, columns: "ColumnMap", quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
         """The summed squared error on these rows as a function of rows of penalised coefficients."""
         return error_by_moments(self.moments(columns), quadratic)
-
-    def sizes_and_accuracy(self, columns: "ColumnMap", moments: Moments) -> tuple[FloatArray, float]:
-        """Sizes of columns and y to which the moments are accurate, see :mod:`formulations.erm.moment_bound`."""
-        return np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds)), self.products.accuracy
 
     def _filled(self, design: Design, shape: tuple[int, int], functions: IntArray, of_values: IntArray) -> sp.csr_array:
         """What a value adds to its columns if it is missing in other rows, and never was in these: its mean.

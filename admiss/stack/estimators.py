@@ -46,6 +46,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_extremes,
+    require_two_classes,
     seeded,
     unchanged_on_error,
 )
@@ -146,7 +147,10 @@ def fit_members(
             try:
                 members.models[name] = clone(model).fit(prepared, target, **arguments)
             except (ValueError, TypeError) as error:
-                raise ValueError(f"The candidate {name!r} could not be fitted: {error}") from error
+                reason = next(iter(str(error).splitlines()), type(error).__name__)  # XGBoost adds its stack
+                if max(-low, high) > np.finfo(np.float32).max:
+                    reason = "y is too large for single precision, use other units."
+                raise ValueError(f"The candidate {name!r} could not be fitted: {reason}") from error
             seconds.append(time.thread_time() - start)
         held_out = members.predict(X_test) if len(X_test) else np.empty((0, Y.shape[1], len(models)))
     return members, held_out, np.array(seconds)
@@ -358,8 +362,7 @@ class AdaptiveStackClassifier(ClassifierMixin, _AdaptiveStack):
         with unchanged_on_error(self):
             rows, s = self._read_rows(X, sample_weight)
             self.classes_, labels = read_classes(self, y, len(rows))
-            if len(np.unique(labels[s > 0])) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, labels[s > 0])
             self._fit_rows(rows, np.eye(len(self.classes_))[labels], labels, s, weighted)
         return self
 

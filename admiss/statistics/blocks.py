@@ -10,15 +10,18 @@ rows are as accurate as those of a block.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from admiss.estimator.scaling import centre_of, observed_moments
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves.double_double import exactly, two_sum
 
 # A part as it is saved.
 Arrays = dict[str, Any]
+# Rows whose sums are formed before they are added to a running sum: the error of all sums is gamma of this number.
+BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,28 @@ class Part(Protocol):
         """Take over sums that `arrays` has returned, in a new part with the same settings."""
 
 
+def anchored(anchor: FloatArray, rows: RowBlock, n_rows: int = 256) -> FloatArray:
+    """Anchors of the features and of y near the data: of those that have none (NaN) yet, the mean of ``n_rows`` rows.
+
+    It is weighted: next to rows of much larger weight, others hardly move the mean that sums are moved to.
+
+    Examples
+    --------
+    >>> rows = RowBlock(np.array([[1.0, 2.0], [2.0, 2.0]]), np.array([3.0, 4.0]), np.ones(2), np.zeros(2, dtype=int))
+    >>> anchored(np.array([np.nan, 5.0, np.nan]), rows).tolist()
+    [1.5, 5.0, 3.5]
+    """
+    found = anchor.copy()
+    for start in range(0, len(rows), n_rows):
+        part = rows.block(slice(start, start + n_rows))
+        unknown = np.flatnonzero(np.isnan(found))
+        if not len(unknown):
+            break
+        mean, deviation, *_ = observed_moments(np.column_stack([part.X, part.y])[:, unknown], part.s)
+        found[unknown] = centre_of(mean, deviation)  # NaN if nothing is observed
+    return found
+
+
 class CompensatedSum:
     """A running sum of arrays of one shape, ``high + low``."""
 
@@ -103,3 +128,26 @@ def _add(high, low, values):  # type: ignore[no-untyped-def]
     for i in range(len(high)):
         high[i], rest = two_sum(high[i], values[i])
         low[i] += rest
+
+
+class NamedSums:
+    """A part that is saved by the names of its attributes: plain arrays, and compensated sums."""
+
+    plain: ClassVar[tuple[str, ...]]
+    compensated: ClassVar[tuple[str, ...]]
+
+    def arrays(self) -> Arrays:
+        """All sums, by name."""
+        found: Arrays = {name: np.asarray(getattr(self, name)) for name in self.plain}
+        for name in self.compensated:
+            total = getattr(self, name)
+            found |= {f"{name}_high": total.high, f"{name}_low": total.low}
+        return found
+
+    def read(self, arrays: Arrays) -> None:
+        """Take over saved sums."""
+        for name in self.plain:
+            setattr(self, name, arrays[name])
+        for name in self.compensated:
+            total = getattr(self, name)
+            total.high, total.low = arrays[f"{name}_high"], arrays[f"{name}_low"]

@@ -12,36 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from admiss.estimator.scaling import centre_of, observed_moments
-from admiss.statistics.blocks import Arrays, CompensatedSum, RowBlock, Shape
+from admiss.statistics.blocks import BLOCK_ROWS, CompensatedSum, NamedSums, RowBlock, Shape, anchored
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
-
-# Rows whose means become anchors.
-ANCHOR_ROWS = 256
-# Rows whose sums are formed before they are added to the running sums.
-BLOCK_ROWS = 4096
-
-
-def anchored(anchor: FloatArray, X: FloatArray, s: FloatArray) -> FloatArray:
-    """The anchors, with the mean of the first observed values for columns that have none (NaN) yet.
-
-    It is weighted by ``s``: next to rows of much larger weight, others hardly move the mean that sums are moved to.
-
-    Examples
-    --------
-    >>> anchored(np.array([np.nan, 5.0]), np.array([[1.0, 2.0], [2.0, 2.0]]), np.ones(2)).tolist()
-    [1.5, 5.0]
-    """
-    found = anchor.copy()
-    for start in range(0, len(X), ANCHOR_ROWS):
-        unknown = np.flatnonzero(np.isnan(found))
-        if not len(unknown):
-            break
-        rows = slice(start, start + ANCHOR_ROWS)
-        mean, deviation, *_ = observed_moments(X[rows, unknown], s[rows])
-        found[unknown] = centre_of(mean, deviation)  # NaN if nothing is observed
-    return found
 
 
 @dataclass(frozen=True)
@@ -83,8 +56,11 @@ class FeatureSummary:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-class FeatureSums:
+class FeatureSums(NamedSums):
     """The sums of the module, with y as the last feature."""
+
+    plain = ("anchor", "n_observed", "low", "high", "largest_weight")
+    compensated = ("sums",)
 
     def __init__(self, shape: Shape) -> None:
         d, n_folds = shape.n_features + 1, shape.n_folds
@@ -96,8 +72,7 @@ class FeatureSums:
 
     def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
+        self.anchor = anchored(self.anchor, rows)
         for start in range(0, len(rows), BLOCK_ROWS):
             part = rows.block(slice(start, start + BLOCK_ROWS))
             sums = np.zeros(self.sums.high.shape)
@@ -130,24 +105,6 @@ class FeatureSums:
         found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         found.largest_weight = np.maximum(self.largest_weight, other.largest_weight)
         return found
-
-    def arrays(self) -> Arrays:
-        """All sums, by name."""
-        return {
-            "anchor": self.anchor,
-            "high_sums": self.sums.high,
-            "low_sums": self.sums.low,
-            "n_observed": self.n_observed,
-            "low": self.low,
-            "high": self.high,
-            "largest_weight": self.largest_weight,
-        }
-
-    def read(self, arrays: Arrays) -> None:
-        """Take over saved sums."""
-        self.sums.high, self.sums.low = arrays["high_sums"], arrays["low_sums"]
-        for name in ("anchor", "n_observed", "low", "high", "largest_weight"):
-            setattr(self, name, arrays[name])
 
     def summary(self, folds: IntArray) -> FeatureSummary:
         """What is known of the rows of some folds."""

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.statistics.blocks import Arrays, RowBlock, Shape
-from admiss.statistics.feature_sums import anchored
+from admiss.statistics.blocks import Arrays, RowBlock, Shape, anchored
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves.set_moments import SetMoments
 from formulations.leaves.set_sums import SetSums, count_sets
@@ -40,8 +39,7 @@ class MissingSets:
 
     def update(self, rows: RowBlock) -> None:
         """Add a block of rows; small blocks wait for others, with which they are added faster."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
+        self.anchor = anchored(self.anchor, rows)
         most = min(MOST_ROWS, max(1024, MOST_VALUES // max(1, rows.X.shape[1])))
         for begin in range(0, len(rows), most):
             part = rows.block(slice(begin, begin + most))

@@ -154,15 +154,20 @@ def refuse_learners(adaptivity: Adaptivity) -> None:
         return
     kind = type(adaptivity)
     if kind.fit is not Adaptivity.fit:
-        raise ValueError(
-            f"{kind.__name__} learns from the rows before it has columns, so it needs another pass: fit it in memory."
-        )
+        raise ValueError(f"{kind.__name__} learns from the rows before it has columns: {_advice(adaptivity)}.")
     own = kind.columns is not Adaptivity.columns or kind.counts is not Adaptivity.counts or not kind.linear_in_x
     if own or adaptivity.has_structure():
         raise ValueError(
-            f"{kind.__name__} has columns, counts or a structure of its own, which moments do not determine: fit it in "
-            "memory."
+            f"{kind.__name__} has columns, counts or a structure of its own, which moments of columns do not "
+            f"determine: {_advice(adaptivity)}."
         )
+
+
+def _advice(adaptivity: Adaptivity) -> str:
+    """How a class can be fitted that has no moments."""
+    if adaptivity.linear_at_patterns():
+        return "collect its rows by pattern, with RowStatistics(None, patterns=True), or fit it in memory"
+    return "it is not linear in x, so fit it in memory"
 
 
 def _monomials(adaptivity: Adaptivity, degree: int, d: int) -> ProductColumns:

@@ -27,20 +27,22 @@ import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.statistics.blocks import Arrays, CompensatedSum, RowBlock, Shape
-from admiss.statistics.feature_sums import anchored
+from admiss.statistics.blocks import BLOCK_ROWS, Arrays, CompensatedSum, NamedSums, RowBlock, Shape, anchored
 from admiss.statistics.product_columns import ProductColumns, degree_of, product_columns
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.rounding import gamma
 from formulations.jit import compiled
 from formulations.leaves.box_grams import binomials
 
-# Entries of a block, and rows at least and at most.
-BLOCK_ENTRIES, FEWEST_ROWS, MOST_ROWS = 2**18, 512, 4096
+# Entries of a block of columns, 2 MB: it stays in the cache for the product.
+BLOCK_ENTRIES = 2**18
 
 
-class ProductMoments:
+class ProductMoments(NamedSums):
     """The moments of the module."""
+
+    plain = ("anchor", "squares", "n_maps", "low", "high")
+    compensated = ("sums", "n_used")
 
     def __init__(self, shape: Shape, adaptivity: Adaptivity) -> None:
         self.shape = shape
@@ -57,13 +59,12 @@ class ProductMoments:
 
     def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
-        self.anchor[:-1] = anchored(self.anchor[:-1], rows.X, rows.s)
-        self.anchor[-1:] = anchored(self.anchor[-1:], rows.y[:, None], rows.s)
+        self.anchor = anchored(self.anchor, rows)
         if degree_of(self.columns.adaptivity) == 1 and self.shape.n_features <= MOST_FEATURES:
             self._add_affine(rows)
             return
         p = self.columns.n_columns
-        size = min(MOST_ROWS, max(FEWEST_ROWS, BLOCK_ENTRIES // p))
+        size = min(BLOCK_ROWS, max(512, BLOCK_ENTRIES // p))
         U = np.empty((min(size, len(rows)), p))
         for start in range(0, len(rows), size):
             block = rows.block(slice(start, start + size))
@@ -87,9 +88,9 @@ class ProductMoments:
         for f in range(self.shape.n_folds):
             inside = np.flatnonzero(rows.fold == f)
             total = CompensatedSum((1, n_sums))
-            for start in range(0, len(inside), MOST_ROWS):
+            for start in range(0, len(inside), BLOCK_ROWS):
                 sums = np.zeros(n_sums)
-                add_rows(rows.X, rows.y, rows.s, inside[start : start + MOST_ROWS], self.anchor, *set_tables(d), sums)
+                add_rows(rows.X, rows.y, rows.s, inside[start : start + BLOCK_ROWS], self.anchor, *set_tables(d), sums)
                 total.add(0, sums)
             if len(inside):
                 self.squares[f] += total.high[0][np.diag(places)]
@@ -118,27 +119,10 @@ class ProductMoments:
         found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return found
 
-    def arrays(self) -> Arrays:
-        """All sums, by name."""
-        return {
-            "anchor": self.anchor,
-            "high_sums": self.sums.high,
-            "low_sums": self.sums.low,
-            "squares": self.squares,
-            "n_maps": np.array(self.n_maps),
-            "high_used": self.n_used.high,
-            "low_used": self.n_used.low,
-            "low": self.low,
-            "high": self.high,
-        }
-
     def read(self, arrays: Arrays) -> None:
         """Take over saved sums."""
-        self.sums.high, self.sums.low = arrays["high_sums"], arrays["low_sums"]
-        self.n_used.high, self.n_used.low = arrays["high_used"], arrays["low_used"]
-        self.n_maps = int(arrays["n_maps"])
-        for name in ("anchor", "squares", "low", "high"):
-            setattr(self, name, arrays[name])
+        super().read(arrays)
+        self.n_maps = int(self.n_maps)
 
     def moments(self, folds: IntArray) -> FloatArray:
         """The matrix G of the rows of some folds."""
@@ -152,7 +136,7 @@ class ProductMoments:
     @property
     def accuracy(self) -> float:
         """e of the module."""
-        return gamma(MOST_ROWS + 64 + 32 * self.n_maps)
+        return gamma(BLOCK_ROWS + 64 + 32 * self.n_maps)
 
     def counts(self, folds: IntArray) -> FloatArray:
         """The weight of the rows on which each psi is not 0."""

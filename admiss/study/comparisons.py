@@ -1,14 +1,13 @@
 """Paired comparisons of methods with a reference: intervals, tests adjusted for their number, and verdicts.
 
 With a_i and b_i the values of a method and of the reference on instance i, and d_u the mean of a_i - b_i over the
-instances of unit u, a comparison is the paired t test of d_1, .., d_J, see :mod:`admiss.study.estimate`. If all
+instances of unit u, a comparison is the paired t test of d_1, .., d_J, see :mod:`admiss.estimates`. If all
 instances are of one data set, the splits are the units and r = n_test / n_train. A data set is what the field
 ``dataset`` of instances names, or a table that instances share (:mod:`admiss.study.shared_rows`).
 
-The m tests of a table are adjusted together (Holm, 1979): in the order p_1 <= .. <= p_m the adjusted p_k is the maximum
-of min(1, (m - j + 1) p_j) over j <= k. Rejections at 5 % are then all right with probability 95 % or more, however the
-tests depend on each other. The verdict is "better" or "worse" if the adjusted p is at most 5 %, otherwise "undecided".
-A single unit, or differences that are all the same and not 0, have no p value: these are undecided too.
+The tests of a table are adjusted together. The verdict is "better" or "worse" if the adjusted p is at most 5 %,
+otherwise "undecided". A single unit, or differences that are all the same and not 0, have no p value: these are
+undecided too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +17,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from admiss.study.estimate import LEVEL as LEVEL
-from admiss.study.estimate import Estimate as Estimate
-from admiss.study.estimate import Numbers
-from admiss.study.estimate import estimate as estimate
+from admiss.estimates import LEVEL as LEVEL
+from admiss.estimates import Estimate as Estimate
+from admiss.estimates import Numbers
+from admiss.estimates import estimate as estimate
+from admiss.estimates import holm as holm
 
 DATA_SETS = "data sets"
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
@@ -60,21 +60,6 @@ class Comparison:
     instances: int
     adjusted: float | None = None
     verdict: str = UNDECIDED
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust p values for their number.
-
-    Examples
-    --------
-    >>> holm([0.03, 0.01, 0.4])
-    [0.06, 0.03, 0.4]
-    """
-    adjusted, largest = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
-        adjusted[index] = largest
-    return adjusted
 
 
 def paired_differences(rows: pl.DataFrame, reference: str) -> pl.DataFrame:

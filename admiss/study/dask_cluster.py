@@ -7,7 +7,7 @@ only a process can be held to limits. The child is reused for the next cell, mos
     a worker dies           Dask gives its cells to others; outcomes that have arrived stay as they are
     a worker joins          it takes cells within seconds
     a worker differs        its files or packages are not those of this process: the run ends with a sentence
-    several workers die     with a cell: it is tried alone at the end, and has failed if workers die again
+    several workers die     with a cell, more than Dask's ``allowed-failures``: it has failed, as after any other death
     the scheduler is lost   the run ends with a sentence; outcomes that have arrived are in the store
     the coordinator ends    in any way: Dask drops the tasks, and the child processes that compute them are killed
 
@@ -31,10 +31,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from admiss.atomic_write import EngineError
 from admiss.extras import optional_import
-from admiss.study.outcome import Outcome, origin
-from admiss.study.plan import Cell
+from admiss.study.plan import Cell, EngineError, Outcome, origin
 from admiss.study.pool import Arrived, CellProcess, ClosedError, Finished, cannot_be_sent, compute
 from admiss.study.recipe import sent
 from admiss.study.stale import Present
@@ -80,13 +78,8 @@ def run_on_dask(
 
     processes = CellProcesses(seconds, gigabytes, local=scheduler is None)
     with connection(workers, scheduler) as client, _registered(processes, client) as name:
-        slots = Slots(client, name)
         # On this machine files that change during the run show in the record of each cell, as without Dask.
-        receive = finished if scheduler is None else checked
-        compute(cells, receive, slots)
-        for cell in slots.suspects:  # one at a time: none is blamed for a worker that another one kills
-            outcome = Slot(slots, "").run(cell, alone=True)
-            receive([(cell, cast(Outcome, outcome))])
+        compute(cells, finished if scheduler is None else checked, Slots(client, name))
 
 
 @contextlib.contextmanager
@@ -118,7 +111,6 @@ class Slots:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self.suspects: list[Cell] = []  # cells with which workers died
         self._slots: dict[tuple[str, int], Slot] = {}
         self._looked = -LOOK_AGAIN
         self._waiting = False
@@ -155,33 +147,38 @@ class Slot:
 
     def __init__(self, slots: Slots, address: str) -> None:
         self.slots = slots
-        self.workers = [address] if address else None
+        self.address = address
         self.closed = False  # takes no more cells
         self._cancelled = False
         self._future: Any = None
 
-    def run(self, cell: Cell, *, alone: bool = False) -> Outcome | None:
-        """Compute a cell; None if workers died with it, unless no other cell is computed."""
+    def run(self, cell: Cell) -> Outcome:
+        """Compute a cell."""
         try:
             pickled = sent(cell)  # as bytes, which only the child unpickles: the Dask worker need not import the study
         except Exception as error:
-            return _failed(cannot_be_sent(error))
-        place = {"workers": self.workers, "allow_other_workers": True} if self.workers else {}
-        key = f"{self.slots.name}-{uuid.uuid4().hex}"
-        self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, key=key, pure=False, **place)
+            return cannot_be_sent(error)
+        task: dict[str, Any] = {"key": f"{self.slots.name}-{uuid.uuid4().hex}", "pure": False}
+        place = {"workers": [self.address], "allow_other_workers": True}
+        self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, **task, **place)
         try:
             return cast(Outcome, self._future.result())
         except KilledWorker as error:
-            if alone:
-                return _failed(f"all Dask workers that computed it died ({error.allowed_failures + 1})", _line(error))
-            self.slots.suspects.append(cell)
-            return None
+            reason = f"all Dask workers that computed it died ({error.allowed_failures + 1})"
+            return Outcome("failed", reason, _line(error), origin=origin(), pid=os.getpid())
         except (OSError, distributed.CancelledError):
             if self._cancelled:
                 raise ClosedError from None
             raise self.slots.lost() from None
+        except EngineError:
+            raise
         except Exception as error:
-            raise _as_engine_error(error) from error
+            words = f"{type(error).__name__}: {_line(error)}"
+            if isinstance(error, ImportError) or "deserialization of the task graph" in words:  # read by the scheduler
+                words = f"The Dask scheduler or a worker does not find the sources: {SAME_FILES}."
+            else:
+                words = f"A Dask worker could not compute ({words}); the cells that were finished are safe."
+            raise EngineError(words) from error
 
     def close(self) -> None:
         """Cancel the task."""
@@ -190,19 +187,6 @@ class Slot:
         if self._future is not None and self.slots.client.status == "running":
             with contextlib.suppress(OSError):
                 self._future.cancel()
-
-
-def _failed(reason: str, details: str | None = None) -> Outcome:
-    return Outcome("failed", reason, details, origin=origin(), pid=os.getpid())
-
-
-def _as_engine_error(error: BaseException) -> EngineError:
-    if isinstance(error, EngineError):
-        return error
-    words = f"{type(error).__name__}: {_line(error)}"
-    if isinstance(error, ImportError) or "deserialization of the task graph" in words:  # read by the scheduler
-        return EngineError(f"The Dask scheduler or a worker does not find the sources: {SAME_FILES}.")
-    return EngineError(f"A Dask worker could not compute ({words}); the cells that were finished are safe.")
 
 
 def _line(error: BaseException) -> str:
@@ -221,7 +205,7 @@ class CellProcesses(distributed.WorkerPlugin):
     """
 
     def __init__(self, seconds: float, gigabytes: float, *, local: bool) -> None:
-        self.conditions = (seconds, gigabytes)
+        self.limits = (seconds, gigabytes)
         self.local = local
 
     def setup(self, worker: Any) -> None:
@@ -231,13 +215,18 @@ class CellProcesses(distributed.WorkerPlugin):
         self.threads: dict[int, CellProcess] = {}
         self.tasks: dict[Any, CellProcess] = {}
 
-    def take(self, task: Any) -> CellProcess:
-        """Return the process for a task in this thread."""
+    def run(self, task: Any, pickled: bytes) -> Outcome:
+        """Compute a pickled cell in the process of this thread."""
         process = self.threads.get(threading.get_ident())
         if process is None or process.closed:
-            process = self.threads[threading.get_ident()] = CellProcess(*self.conditions)
+            process = self.threads[threading.get_ident()] = CellProcess(*self.limits)
         self.tasks[task] = process
-        return process
+        try:
+            return process.run(pickled)
+        except ClosedError:  # the worker ends, or the task was released
+            raise distributed.Reschedule from None
+        finally:
+            self.tasks.pop(task, None)
 
     def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
         """Kill the process of a released task, since Dask cannot stop a thread."""
@@ -253,12 +242,4 @@ class CellProcesses(distributed.WorkerPlugin):
 def compute_cell(name: str, pickled: bytes) -> Outcome:
     """Compute a pickled cell in a thread of a Dask worker."""
     worker = distributed.get_worker()
-    task = worker.get_current_task()
-    processes = cast(CellProcesses, worker.plugins[name])
-    process = processes.take(task)
-    try:
-        return process.run(pickled)
-    except ClosedError:  # the worker ends, or the task was released
-        raise distributed.Reschedule from None
-    finally:
-        processes.tasks.pop(task, None)
+    return cast(CellProcesses, worker.plugins[name]).run(worker.get_current_task(), pickled)

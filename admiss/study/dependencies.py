@@ -36,8 +36,8 @@ from typing import Any
 
 # Rooms of admiss that compare, print or carry numbers, and modules of the engine that make or score rows.
 NO_NUMBERS = {
-    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "errors", "extras",
-    "folder_lock", "plots", "study", "terminal", "testing", "versions", "web_page",
+    "_version", "atomic_write", "cli", "compare", "dask_connection", "demo", "drawing", "errors", "estimates",
+    "extras", "folder_lock", "plots", "report", "study", "terminal", "testing", "versions",
 }  # fmt: skip
 ENGINE = {"instances", "plan", "recipe", "rows", "scoring"}
 PRESENTATION = {"figures"}
@@ -46,11 +46,6 @@ INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-
 PYTHON = [os.path.join(root, name, "") for root in (sys.prefix, sys.base_prefix) for name in ("lib", "Lib", "share")]
 SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", *PYTHON)
 ABSENT = "absent"
-
-
-def digest(parts: Mapping[str, str]) -> str:
-    """SHA-256 of dependencies in 12 digits."""
-    return text_hash("\n".join(f"{name}\t{value}" for name, value in sorted(parts.items())))
 
 
 def text_hash(content: str | bytes) -> str:

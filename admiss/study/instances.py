@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from admiss.study.plan import StudyError, instance_seed
-from admiss.study.recipe import content_hash
+from admiss.study.plan import instance_seed
+from admiss.study.recipe import StudyError, content_hash, sent
 from admiss.study.rows import PARTS, Rows, is_rows
 
 # Bytes of rows in memory, which are sent with each cell: a tenth of a second each.
@@ -130,26 +130,15 @@ def given(name: str, rows: Any) -> Given:
     """An instance of rows in memory."""
     parts = list(rows) if isinstance(rows, tuple | list) else [getattr(rows, part) for part in PARTS]
     arrays: Any = [part if hasattr(part, "to_numpy") or hasattr(part, "tocsr") else np.asarray(part) for part in parts]
-    size = sum(_bytes(array) for array in arrays)
+    made = tuple(arrays) if isinstance(rows, tuple | list) else Rows(**dict(zip(PARTS, arrays, strict=True)))
+    size = len(sent(made))
     if size > MOST_BYTES:
         raise StudyError(
             f"The rows of instance {name!r} have {size / 1e6:,.0f} MB, which would be sent with each cell: save them "
             "to a Parquet file and use CsvInstance, or give a function that loads them."
         )
     content = "".join(content_hash(array, f"instance {name!r}")[:8] for array in arrays)
-    made = tuple(arrays) if isinstance(rows, tuple | list) else Rows(**dict(zip(PARTS, arrays, strict=True)))
     return Given(name, made, content)
-
-
-def _bytes(array: Any) -> int:
-    if hasattr(array, "estimated_size"):  # polars
-        return int(array.estimated_size())
-    if hasattr(array, "memory_usage"):  # pandas
-        return int(np.sum(array.memory_usage(deep=True)))
-    if hasattr(array, "tocsr"):  # sparse
-        array = array.tocsr()
-        return int(array.data.nbytes + array.indices.nbytes + array.indptr.nbytes)
-    return int(array.nbytes)
 
 
 def instance_of(given_instance: Any) -> Any:

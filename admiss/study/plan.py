@@ -1,4 +1,4 @@
-"""Plans of studies: instances, methods, and the cells in which they meet.
+"""Plans of studies: instances, methods, the cells in which they meet, and their outcomes.
 
     instance    a recipe: a generator or a data set, a mechanism, a seed. A frozen dataclass with a method ``make()``
                 that returns the rows. Its property ``files``, if it has one, are the data files that it reads.
@@ -14,29 +14,22 @@ Some methods are choices among others by their score in cross-validation. They c
 
 import hashlib
 import json
+import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
+from admiss._version import __version__
 from admiss.atomic_write import EngineError as EngineError
-from admiss.study.recipe import module_name, recipe_of
+from admiss.study.recipe import StudyError, check_sent, module_name, recipe_of
+from admiss.versions import processor
 
 # The scale of a study that has one.
 ONE_SCALE = "all"
 Scores = dict[str, Any]
-
-
-class StudyError(EngineError, ValueError):
-    """Objects that make no study, in one sentence."""
-
-
-class Instance(Protocol):
-    """A recipe for rows: a frozen dataclass; fields with the metadata ``recipe=False`` do not identify it."""
-
-    def make(self) -> Any:
-        """Make the rows."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +57,10 @@ class Method:
         run = f"{module_name(self.run)}.{self.run.__qualname__}"
         parameters = recipe_of(dict(self.parameters), f"method {self.name!r}")
         return {"name": self.name, "run": run, "parameters": parameters}
+
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self.recipe, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -95,18 +92,24 @@ class Cell:
         return {"instance": instance_recipe(self.instance), "method": self.method.recipe}
 
     @cached_property
-    def key(self) -> str:
-        """Hash of the recipe."""
-        return _hash(self.recipe).hex()[:32]
+    def instance_text(self) -> str:
+        """The recipe of the instance as text."""
+        return json.dumps(instance_recipe(self.instance), sort_keys=True)
 
     @cached_property
+    def key(self) -> str:
+        """Hash of the recipe."""
+        text = f'{{"instance": {self.instance_text}, "method": {self.method._text}}}'
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
     def seed(self) -> int:
         """Hash of the instance, as a seed."""
-        return instance_seed(self.instance)
+        return _seed(self.instance_text)
 
 
 def instance_recipe(instance: Any) -> dict[str, Any]:
-    """The kind and the fields of an instance.
+    """The kind and the fields of an instance; those with the metadata ``recipe=False`` do not identify it.
 
     Examples
     --------
@@ -117,7 +120,7 @@ def instance_recipe(instance: Any) -> dict[str, Any]:
     {'kind': 'Normal', 'n': 3}
     """
     if not is_dataclass(instance) or isinstance(instance, type):
-        raise TypeError(f"An instance must be a dataclass with plain values, not {instance!r}.")
+        raise StudyError(f"An instance must be a dataclass with plain values, not {instance!r:.60}.")
     kind = kind_name(type(instance))
     left_out = {part.name for part in fields(instance) if not part.metadata.get("recipe", True)}
     own = {name: value for name, value in asdict(instance).items() if name not in left_out}
@@ -147,11 +150,11 @@ def instance_seed(instance: Any) -> int:
     >>> instance_seed(Draw(100)) == instance_seed(Draw(100)) != instance_seed(Draw(200))
     True
     """
-    return int.from_bytes(_hash(instance_recipe(instance))[:4], "little")
+    return _seed(json.dumps(instance_recipe(instance), sort_keys=True))
 
 
-def _hash(recipe: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).digest()
+def _seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
 @dataclass(frozen=True)
@@ -170,30 +173,25 @@ class Product:
     methods: Sequence[Method]
 
 
+def check_products(products: Iterable[Product]) -> None:
+    """Refuse methods, and kinds of instances, that have no recipe or cannot be sent to another process."""
+    methods: dict[int, Method] = {}
+    instances: dict[type, Any] = {}
+    for part in products:
+        methods |= {id(method): method for method in part.methods}
+        instances |= {type(instance): instance for instance in part.instances}
+    for method in methods.values():
+        _ = method.recipe
+        recipe_of(method.run, f"method {method.name!r}")
+        check_sent(method, f"method {method.name!r}")
+    for instance in instances.values():
+        instance_recipe(instance)
+        check_sent(instance, f"instance {instance!r:.60}")
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A grid with a name.
-
-    Attributes
-    ----------
-    name, title, description : str
-    products : callable
-        From a scale to the products whose union is the grid.
-    best : tuple of Best
-        Choices among methods.
-    settings : tuple of str
-        Fields of instances by which tables are grouped and filtered, the most important first.
-    metrics : tuple of str
-        Names of numbers that are compared, larger ones being better; the first one is the ``score`` of a cell.
-    reference : str
-        The method that others are compared with.
-    scales : tuple of str
-        Names of the scales, the smallest first, which is the default.
-    derived : callable
-        From the table of the study (a polars frame) to the table with further columns.
-    seconds, gigabytes : float
-        Limits per cell.
-    """
+    """What the engine and the pages need of a study; :class:`~admiss.study.Study` explains the fields."""
 
     name: str
     title: str = ""
@@ -210,16 +208,24 @@ class Plan:
 
     def cells(self, scale: str) -> Iterator[Cell]:
         """Iterate over the distinct cells of a scale; cells of one instance are consecutive."""
-        if scale not in self.scales:
-            raise ValueError(f"Unknown scale {scale!r}: choose one of {', '.join(self.scales)}.")
+        self.check_scale(scale)
         seen: set[str] = set()
         for part in self.products(scale):
             for instance in part.instances:
+                text = None
                 for method in part.methods:
                     cell = Cell(instance, method)
+                    if text is None:
+                        text = cell.instance_text
+                    vars(cell)["instance_text"] = text  # the cached one of the first cell
                     if cell.key not in seen:
                         seen.add(cell.key)
                         yield cell
+
+    def check_scale(self, scale: str | None) -> None:
+        """Refuse an unknown scale; None is any."""
+        if scale not in (None, *self.scales):
+            raise StudyError(f"Unknown scale {scale!r} of {self.name}: choose one of {', '.join(self.scales)}.")
 
 
 def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[Any]:
@@ -238,3 +244,57 @@ def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[
     [(1+0j), (1+5j), (2+0j), (2+5j)]
     """
     return [instance(**dict(zip(values, chosen, strict=True))) for chosen in product(*values.values())]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a cell.
+
+    Attributes
+    ----------
+    status : {"done", "failed"}
+    reason : str or None
+        One line that says why it failed.
+    details : str or None
+        The last lines of the traceback, or of the worker's output before it died.
+    scores : dict
+        Plain values; empty if it failed.
+    elapsed : float
+        Seconds of wall-clock time.
+    origin : dict
+        Version of admiss and machine of the process that computed it.
+    pid : int
+        Number of that process.
+    dependencies : dict
+        What it depends on besides its recipe, see :mod:`admiss.study.dependencies`.
+    rows : str
+        Sketch of the rows of the instance, see :mod:`admiss.study.shared_rows`; empty if there is none.
+    """
+
+    status: str
+    reason: str | None = None
+    details: str | None = None
+    scores: Scores = field(default_factory=dict)
+    elapsed: float = 0.0
+    origin: dict[str, str] = field(default_factory=dict)
+    pid: int = 0
+    dependencies: dict[str, str] = field(default_factory=dict)
+    rows: str = ""
+
+
+@cache
+def origin() -> dict[str, str]:
+    """Version of admiss and machine of this process."""
+    machine = f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}"
+    return {"version": __version__, "machine": machine}
+
+
+def encodable(text: str) -> str:
+    """Escape characters that UTF-8 cannot encode, such as undecodable bytes of file names.
+
+    Examples
+    --------
+    >>> encodable("file \\udcff.csv")
+    'file \\\\udcff.csv'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

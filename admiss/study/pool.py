@@ -31,23 +31,15 @@ from dataclasses import replace
 from itertools import groupby
 from typing import IO, Any, Protocol
 
-from admiss.atomic_write import EngineError
-from admiss.study.outcome import Outcome, origin
-from admiss.study.plan import Cell
+from admiss.study.plan import Cell, EngineError, Outcome, origin
 from admiss.study.recipe import sent
-from admiss.study.worker import DETAILS, memory_reason, read_frame, write_frame
+from admiss.study.worker import DETAILS, memory_reason, write_message
 
 Arrived = tuple[Cell, Outcome]
 Finished = Callable[[Sequence[Arrived]], None]
-# Outcomes that may wait: what arrives while the disk is busy is written at once, but no slot runs far ahead of it.
-MOST_WAITING = 32
-# Seconds after which a wait is interrupted, for Ctrl-C on systems that cannot interrupt it.
-PATIENCE = 0.5
 # Seconds within which a child must be ready, and within which it must have imported what a cell needs: some network
 # disks take minutes for the first import.
 START_SECONDS = 300.0
-# Seconds within which a child that has closed its output ends by itself: it has nothing left to do.
-END_SECONDS = 2.0
 SINGLE_THREAD = (
     "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
     "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS", "LOKY_MAX_CPU_COUNT",
@@ -59,8 +51,8 @@ class Slot(Protocol):
 
     closed: bool
 
-    def run(self, cell: Cell) -> Outcome | None:
-        """Compute a cell; None if it has no outcome yet."""
+    def run(self, cell: Cell) -> Outcome:
+        """Compute a cell."""
 
     def close(self) -> None:
         """Stop computing; the cell has no outcome."""
@@ -90,7 +82,8 @@ def compute(cells: Iterable[Cell], finished: Finished, slots: Callable[[], Seque
         The slots that there are now, with those that there have been; called again and again.
     """
     schedule = Schedule(cells)
-    outcomes: queue.Queue[Arrived | Exception | None] = queue.Queue(maxsize=MOST_WAITING)
+    # What arrives while the disk is busy is written at once, but no slot runs far ahead of it.
+    outcomes: queue.Queue[Arrived | Exception | None] = queue.Queue(maxsize=32)
     used: list[Slot] = []
     living = 0
     arrived: list[Arrived] = []
@@ -102,7 +95,8 @@ def compute(cells: Iterable[Cell], finished: Finished, slots: Callable[[], Seque
                     living += 1
                     threading.Thread(target=_work, args=(slot, schedule, outcomes), daemon=True).start()
             try:
-                messages = [outcomes.get(timeout=PATIENCE), *_waiting(outcomes)]
+                # some systems cannot interrupt a longer wait by Ctrl-C
+                messages = [outcomes.get(timeout=0.5), *_waiting(outcomes)]
             except queue.Empty:
                 continue
             arrived += [message for message in messages if isinstance(message, tuple)]
@@ -132,9 +126,7 @@ def _waiting(outcomes: "queue.Queue[Arrived | Exception | None]") -> list[Arrive
 def _work(slot: Slot, schedule: "Schedule", outcomes: "queue.Queue[Any]") -> None:
     try:
         while not slot.closed and (cell := schedule.next(slot)) is not None:
-            outcome = slot.run(cell)
-            if outcome is not None:
-                outcomes.put((cell, outcome))
+            outcomes.put((cell, slot.run(cell)))
         slot.close()
         outcomes.put(None)
     except ClosedError:
@@ -191,8 +183,12 @@ class CellProcess:
 
     def run(self, cell: Cell | bytes) -> Outcome:
         """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
-        outcome, again = self._attempt(cell)
-        return self._attempt(cell)[0] if again else outcome
+        try:
+            pickled = cell if isinstance(cell, bytes) else sent(cell)
+        except Exception as error:  # a lambda, for instance
+            return cannot_be_sent(error)
+        outcome, again = self._attempt(pickled)
+        return self._attempt(pickled)[0] if again else outcome
 
     def close(self) -> None:
         """Kill the child; the cell that it is computing has no outcome."""
@@ -201,55 +197,48 @@ class CellProcess:
             if self._child is not None:
                 self._child.kill()
 
-    def _attempt(self, cell: Cell | bytes) -> tuple[Outcome, bool]:
+    def _attempt(self, pickled: bytes) -> tuple[Outcome, bool]:
         """The outcome, and whether the cell should be tried again."""
         child = self._living_child()
-        child.dependencies = {}
+        again, child.used = child.used, True
+        dependencies: dict[str, str] = {}
         start = time.monotonic()
-        try:
-            pickled = cell if isinstance(cell, bytes) else sent(cell)
-        except Exception as error:  # a lambda, for instance
-            return self._failed(cannot_be_sent(error), start, child), False
         limit = f"start limit of {START_SECONDS:g} s: what the cell needs was not imported by then"
         try:
-            child.send((pickled, self.seconds, self.gigabytes))
-            child.dependencies = child.report("started", START_SECONDS) or {}
-            limit = f"time limit of {self.seconds:g} s"
-            start = time.monotonic()
-            outcome: Outcome = child.report("ended", self.seconds)
-        except queue.Empty:
-            self._drop(child)
-            return self._failed(limit, start, child), False
-        except (EOFError, OSError):
-            child.let_end()
-            self._drop(child)
-            return self._failed(child.death(), start, child), True
-        used, child.cells = child.cells > 0, child.cells + 1
-        outcome = replace(outcome, origin=child.origin)
-        if outcome.reason == memory_reason(self.gigabytes):
-            self._drop(child)
-            return outcome, used
-        return outcome, False
+            child.send((pickled, self.gigabytes))
+            report = child.report(START_SECONDS)
+            if not isinstance(report, Outcome):  # an outcome if it could not be unpickled
+                dependencies = report
+                start = time.monotonic()
+                limit = f"time limit of {self.seconds:g} s"
+                report = child.report(self.seconds)
+            outcome: Outcome = replace(report, origin=child.origin)
+            if outcome.reason != memory_reason(self.gigabytes):
+                return outcome, False
+        except (queue.Empty, EOFError, OSError) as error:
+            elapsed = time.monotonic() - start
+            again = not isinstance(error, queue.Empty)
+            reason = child.death() if again else limit
+            facts: dict[str, Any] = {"origin": child.origin, "pid": child.process.pid, "dependencies": dependencies}
+            outcome = Outcome("failed", reason, child.printed(), elapsed=elapsed, **facts)
+        self._drop(child)
+        return outcome, again
 
     def _living_child(self) -> "_Child":
         with self._lock:
             if self.closed:
                 raise ClosedError
-            if self._child is None or self._child.process.poll() is not None:
-                self._child = _Child()
-            child = self._child
-        if not child.ready:
-            try:
-                child.origin = child.report("ready", START_SECONDS)
-                child.ready = True
-            except queue.Empty:
-                self._drop(child)
-                raise EngineError(f"A worker could not start: it was not ready after {START_SECONDS:g} s.") from None
-            except EOFError:
-                child.let_end()
-                self._drop(child)
-                last = child.printed().strip().splitlines()[-1:]
-                raise EngineError(f"A worker could not start: {' '.join([child.death(), *last])}.") from None
+            if self._child is not None and self._child.process.poll() is None:
+                return self._child
+            child = self._child = _Child()
+        try:
+            child.origin = child.report(START_SECONDS)
+        except (queue.Empty, EOFError) as error:
+            late = isinstance(error, queue.Empty)
+            reason = f"it was not ready after {START_SECONDS:g} s" if late else child.death()
+            self._drop(child)
+            last = child.printed().strip().splitlines()[-1:]
+            raise EngineError(f"A worker could not start: {' '.join([reason, *last])}.") from None
         return child
 
     def _drop(self, child: "_Child") -> None:
@@ -259,25 +248,18 @@ class CellProcess:
             if self.closed:
                 raise ClosedError
 
-    def _failed(self, reason: str, start: float, child: "_Child") -> Outcome:
-        elapsed = time.monotonic() - start
-        where: dict[str, Any] = {"origin": child.origin, "pid": child.process.pid, "dependencies": child.dependencies}
-        return Outcome("failed", reason, child.printed(), elapsed=elapsed, **where)
 
-
-def cannot_be_sent(error: Exception) -> str:
-    """Reason of a cell that cannot be pickled."""
-    return f"the cell cannot be sent to a worker: {error}"
+def cannot_be_sent(error: Exception) -> Outcome:
+    """The outcome of a cell that cannot be pickled."""
+    return Outcome("failed", f"the cell cannot be sent to a worker: {error}", origin=origin(), pid=os.getpid())
 
 
 class _Child:
     """The process, a thread that reads its reports, and a file with its standard error."""
 
     def __init__(self) -> None:
-        self.ready = False
         self.origin = origin()  # until it reports its own
-        self.dependencies: dict[str, str] = {}  # of the cell that it computes, when it started
-        self.cells = 0
+        self.used = False
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
         self.process = subprocess.Popen(
@@ -297,35 +279,31 @@ class _Child:
 
     def send(self, job: Any) -> None:
         self.errors.truncate(0)
-        write_frame(self.stdin, job)
+        write_message(self.stdin, job)
 
-    def report(self, kind: str, seconds: float) -> Any:
-        """Wait for a report of a kind; raises ``queue.Empty`` after so many seconds, ``EOFError`` if the child dies."""
-        deadline = time.monotonic() + seconds
-        while True:
-            report = self.reports.get(timeout=max(0.0, deadline - time.monotonic()))
-            if report is None:
-                raise EOFError
-            if report[0] == kind:
-                return report[1]
-            if report[0] == "ended":  # before it started: the cell could not be unpickled
-                self.reports.put(report)
-                return None
+    def report(self, seconds: float) -> Any:
+        """Wait for a report; raises ``queue.Empty`` after so many seconds, ``EOFError`` if the child dies."""
+        report = self.reports.get(timeout=seconds)
+        if report is None:
+            raise EOFError
+        return report
 
-    def let_end(self) -> None:
-        """Give a child that has closed its output time to end: its own death is reported, not the kill.
+    def death(self) -> str:
+        """How a child that has closed its output ended; it gets two seconds to end by itself, then it is killed.
 
-        The process is not reaped: its group, which includes the processes that it has started, keeps its number.
+        Until then the process is not reaped: its group, which includes the processes that it has started, keeps its
+        number.
         """
-        if not hasattr(os, "waitid"):
-            time.sleep(END_SECONDS / 4)
-            return
-        deadline = time.monotonic() + END_SECONDS
-        with contextlib.suppress(ChildProcessError):  # reaped by a thread that closes
-            while os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                if time.monotonic() > deadline:
-                    return
-                time.sleep(0.01)
+        deadline = time.monotonic() + 2
+        done = os.WEXITED | os.WNOHANG | os.WNOWAIT if hasattr(os, "waitid") else 0
+        while self.process.returncode is None and time.monotonic() < deadline:  # not reaped by a thread that closes
+            with contextlib.suppress(ChildProcessError):
+                if done and os.waitid(os.P_PID, self.process.pid, done) is not None:
+                    break
+            time.sleep(0.01)
+        self.kill()
+        code = self.process.returncode
+        return f"the worker died ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
 
     def kill(self) -> None:
         if self.process.returncode is not None:  # reaped: its number may belong to another process by now
@@ -341,10 +319,6 @@ class _Child:
         with contextlib.suppress(OSError):  # unsent input is lost
             self.stdin.close()
 
-    def death(self) -> str:
-        code = self.process.returncode
-        return f"the worker died ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
-
     def printed(self) -> str:
         """The end of its standard error."""
         self.errors.seek(0, os.SEEK_END)
@@ -353,13 +327,10 @@ class _Child:
 
 
 def _pass_on(pipe: IO[bytes], reports: "queue.SimpleQueue[Any]") -> None:
-    try:
+    with pipe, contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            reports.put(read_frame(pipe))
-    except (EOFError, OSError, pickle.UnpicklingError):
-        reports.put(None)
-    finally:
-        pipe.close()
+            reports.put(pickle.load(pipe))
+    reports.put(None)
 
 
 def _environment() -> dict[str, str]:

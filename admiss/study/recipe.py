@@ -35,8 +35,8 @@ from admiss.extras import optional_import
 SHORT = 100
 
 
-class RecipeError(ValueError):
-    """An object that no recipe describes, in one sentence."""
+class StudyError(EngineError, ValueError):
+    """Objects that make no study, in one sentence."""
 
 
 def recipe_of(value: Any, where: str) -> Any:
@@ -70,7 +70,7 @@ def recipe_of(value: Any, where: str) -> Any:
     if isinstance(value, MethodType):
         return {"method": value.__name__, "of": recipe_of(value.__self__, where)}
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        raise RecipeError(f"{where} is a generator of random numbers, which changes by use: give an integer.")
+        raise StudyError(f"{where} is a generator of random numbers, which changes by use: give an integer.")
     return _object(value, where)
 
 
@@ -90,14 +90,14 @@ def _importable(value: Any, where: str) -> str:
         module = "numpy"
     if "<" in name:
         kind = "a lambda" if "<lambda>" in name else f"defined inside {name.split('.<locals>')[0]}"
-        raise RecipeError(
+        raise StudyError(
             f"{where} is {kind}, which no name identifies: define it with def at the top level of a module."
         )
     found: Any = sys.modules.get(str(module))
     for part in name.split("."):
         found = getattr(found, part, None)
     if found is not value and module != "__main__":
-        raise RecipeError(f"{where} cannot be imported as {module}.{name}: define it at the top level of a module.")
+        raise StudyError(f"{where} cannot be imported as {module}.{name}: define it at the top level of a module.")
     return f"{module_name(value) if module != 'numpy' else module}.{name}"
 
 
@@ -117,7 +117,7 @@ def _object(value: Any, where: str) -> Any:
     if state is not None and not isinstance(value, BaseException | io.IOBase):
         try:
             return {"object": name, "state": recipe_of(state, where)}
-        except (RecipeError, RecursionError):
+        except (StudyError, RecursionError):
             pass  # by its pickled form
     return {"object": name, "pickled": _pickled(value, where)}
 
@@ -141,8 +141,8 @@ def _parameters(estimator: Any, where: str) -> dict[str, Any]:
 def _default(value: Any) -> Any:
     try:
         return recipe_of(value, "the default")
-    except RecipeError:
-        return RecipeError
+    except StudyError:
+        return StudyError
 
 
 def _content(value: Any, where: str) -> Any:
@@ -183,12 +183,12 @@ def _pickled(value: Any, where: str) -> str:
         again = pickle.dumps(pickle.loads(content), protocol=5)
     except Exception as error:
         words = " ".join(str(error).split()).rstrip(".")
-        raise RecipeError(
+        raise StudyError(
             f"{where} is a {type(value).__name__} that cannot be hashed or sent to another process ({words}): use "
             "plain values, functions and classes of a module, or estimators."
         ) from error
     if content != again:
-        raise RecipeError(
+        raise StudyError(
             f"{where} is a {type(value).__name__} whose hash changes with each copy: use plain values or estimators."
         )
     return hashlib.sha256(content).hexdigest()[:32]
@@ -213,7 +213,7 @@ def check_sent(value: Any, what: str) -> None:
         raise
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise EngineError(
+        raise StudyError(
             f"{what} cannot be sent to another process ({words}): use functions and classes of a module, and plain "
             "values."
         ) from error

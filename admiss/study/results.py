@@ -1,18 +1,11 @@
-r"""Results of a study to be kept: its table as a file, and a folder of tables and figures for print.
+"""Results of a study to be kept: its page, and a folder of tables and figures for print.
 
-A table is readable without this package. The key-value metadata of a Parquet file hold the study, commands, versions,
-machines and digests of the dependencies as JSON text; those of a CSV file are in a JSON file next to it. The files of a
-folder are made in memory before any is written: a figure that cannot be drawn leaves no part of them. A folder may hold
-other files, which are left alone. The same table gives the same bytes, in any order of its rows.
-
-Spreadsheets run cells that begin with ``=``, ``+``, ``-`` or ``@`` (also in their wide forms), even after spaces, tabs,
-line ends and quotes. Such a text gets an apostrophe in front, unless it is a number; numbers stay as they are. A reader
-who wants the text itself removes the first apostrophe of cells that match ``^'([\s'"]*[=+\-@]|[\t\r\n])``.
+The files of a folder are made in memory before any is written: a figure that cannot be drawn leaves no part of them. A
+folder may hold other files, which are left alone. The same table gives the same bytes, in any order of its rows.
 """
 
 import csv
 import io
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,17 +14,17 @@ from typing import Any
 import polars as pl
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs, write_atomically
-from admiss.extras import optional_import
-from admiss.study.plan import Plan
-from admiss.study.report.drawing import Drawing, figure_files
+from admiss.report.figures import Drawing
+from admiss.study.export import provenance
+from admiss.study.report.latex import latex
+from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation
 from admiss.study.report.verdicts import COMPARISON_HEADER, MEANS_HEADER, comparison_numbers, mean_numbers
-from admiss.study.run import run_grid, study_files
+from admiss.study.run import study_files
 from admiss.study.sections import ABSENT, Section, markdown
-from admiss.study.stale import stale_cells
 from admiss.study.store import Store
 from admiss.study.table import read_table
-from admiss.tables.csv_file import FORMULA, NUMBER, escape_formula
+from admiss.tables.csv_file import escape_formula
 
 MEANS = "Means of every metric over all instances and by setting, with 95 % intervals over units."
 COMPARISONS = (
@@ -69,7 +62,7 @@ def write_results(
     """
     study, rows = presentation.study, presentation.rows(table)
     sections = [section for section in presentation.sections(table) if section.rows]
-    drawings = presentation.figures(rows) + presentation.further_figures(table, rows)
+    drawings = presentation.figures(rows) + presentation.further_figures(rows)
     if rows.height:
         means = mean_numbers(rows, study, presentation.labels)
         sections.append(Section("means", MEANS, MEANS_HEADER, _precise(means)))
@@ -77,8 +70,9 @@ def write_results(
         compared = comparison_numbers(rows, study, presentation.labels)
         sections.append(Section("comparisons", COMPARISONS, COMPARISON_HEADER, _precise(compared)))
     files = {f"{section.name}.csv": _csv(section) for section in sections}
+    files |= {f"{section.name}.tex": latex(section).encode() for section in sections}
     for drawing in drawings:
-        files |= figure_files(drawing)
+        files |= drawing.files()
     files["README.md"] = _readme(table, study.title, sections, drawings, command, facts or {}).encode()
     check_outputs([("FOLDER", folder / name) for name in files], inputs)
     try:
@@ -125,7 +119,7 @@ def _readme(
     ]
     lines += [f"* {name}: {fact}" for name, fact in facts.items()]
     if sections:
-        lines += ["", "An empty cell was not measured.", ""]
+        lines += ["", "Tables as CSV, and as LaTeX (.tex) with booktabs. An empty cell was not measured.", ""]
         lines += markdown(["file", "what"], [[f"`{section.name}.csv`", section.text] for section in sections])
     if drawings:
         lines += ["", "Figures as SVG, PDF and PNG, and in one column as SVG and PDF.", ""]
@@ -135,68 +129,17 @@ def _readme(
     return "\n".join(lines) + "\n"
 
 
-def write_table(store: Store, study: Plan, path: Path) -> int:
-    """Write the table of a store; returns the number of rows."""
-    if path.suffix not in (".parquet", ".csv"):
-        raise EngineError(f"{path} must end in .parquet or .csv.")
-    facts_path = path.with_name(f"{path.name}.json")
-    check_outputs([("FILE", path), ("FILE", facts_path)], study_files(store, study))
-    table = read_table(store, study)
-    facts = provenance(store, study)
-    try:
-        if path.suffix == ".csv":
-            write_atomically(path, escape_formulas(table).write_csv().encode())
-            write_atomically(facts_path, json.dumps(facts, indent=1).encode())
-        else:
-            write_atomically(path, _parquet(table, facts))
-    except OSError as error:
-        raise EngineError(f"The table cannot be written to {path} ({error.strerror}): name another file.") from error
-    return table.height
+def write_page(store: Store, presentation: Presentation, path: Path | None) -> Path:
+    """Write the page of a study, by default into the folder of the store, and return its path."""
+    study = presentation.study
+    path = store.folder / "report.html" if path is None else path
+    check_outputs([("--html", path)], study_files(store, study))
+    return write_report(read_table(store, study), presentation, path, facts=provenance(store, study))
 
 
-def provenance(store: Store, study: Plan) -> dict[str, Any]:
-    """Commands, versions, machines, digests of the dependencies with their numbers of cells, and numbers of cells."""
-    grid, runs = run_grid(store, study), store.runs()
-    keys = {cell.key for cell in grid}
-    cells = [row for row in store.rows() if row["key"] in keys]
-    done = sum(row["status"] == "done" for row in cells)
-    return {
-        "study": study.name,
-        "scale": ", ".join(store.scales()),
-        "command": list(dict.fromkeys(run["command"] for run in runs)),
-        "versions": _versions(runs),
-        "machine": "; ".join(sorted({row["machine"] for row in cells})),
-        "digests": Counter(row["digest"] for row in cells).most_common(),
-        "done": done,
-        "failed": len(cells) - done,
-        "pending": len(keys) - len(cells),
-        "stale": len(stale_cells(grid, {row["key"]: row for row in cells}, store.dependencies())),
-    }
-
-
-def _versions(runs: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Versions by name; several if runs had different ones."""
-    found: dict[str, dict[str, None]] = {}
-    for run in runs:
-        for name, number in run["versions"].items():
-            found.setdefault(name, {})[number] = None
-    return {name: " and ".join(numbers) for name, numbers in found.items()}
-
-
-def _parquet(table: pl.DataFrame, facts: dict[str, Any]) -> bytes:
-    """Encode by pyarrow: only recent versions of polars write metadata."""
-    with optional_import("A Parquet file", "study"):
-        import pyarrow.parquet as pq
-    arrow = table.to_arrow()
-    # Readers rely on the metadata that the schema already has; ours have keys of their own.
-    metadata = {**(arrow.schema.metadata or {}), **{f"admiss.{name}": json.dumps(fact) for name, fact in facts.items()}}
-    content = io.BytesIO()
-    pq.write_table(arrow.replace_schema_metadata(metadata), content)
-    return content.getvalue()
-
-
-def escape_formulas(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with text and names of columns for a CSV file."""
-    texts = pl.col(pl.String)
-    risky = texts.str.contains(FORMULA) & ~texts.str.contains(NUMBER)
-    return table.with_columns(pl.when(risky).then("'" + texts).otherwise(texts).name.keep()).rename(escape_formula)
+def write_files(store: Store, presentation: Presentation, folder: Path) -> list[Path]:
+    """Write tables and figures to be kept, and return their paths."""
+    table, facts = read_table(store, presentation.study), provenance(store, presentation.study)
+    words = {"versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items())}
+    inputs = study_files(store, presentation.study)
+    return write_results(table, presentation, folder, "\n".join(facts["command"]), words, inputs)

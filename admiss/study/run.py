@@ -1,4 +1,4 @@
-"""A run of a study: its options, its folder, the pending cells, and interruptions.
+"""A run of a study: its options, its folder, the pending cells, interruptions, and what is left to do.
 
 Cells that are done are not computed again; failed cells and stale cells only on request. An old row stays until the
 new one replaces it. Folders are ``runs/NAME-SCALE`` below the current one, ``runs/NAME`` for a study with one scale.
@@ -12,21 +12,20 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from admiss._version import __version__
-from admiss.atomic_write import EngineError, NamedFile
-from admiss.study.outcome import origin
-from admiss.study.plan import Cell, Plan
+from admiss.atomic_write import NamedFile
+from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, encodable, origin
 from admiss.study.pool import Arrived, Finished, run_locally
-from admiss.study.progress import Progress
-from admiss.study.recipe import RecipeError, check_sent, recipe_of
-from admiss.study.stale import ADVICE, Present, stale_cells
+from admiss.study.stale import ADVICE, Present, stale_cells, stale_lines
 from admiss.study.store import FILE, Store
+from admiss.terminal.progress import command_progress, counter
+from admiss.terminal.table import wrapped
 from admiss.versions import versions
 
 Runner = Callable[[Sequence[Cell], Finished], None]
@@ -39,28 +38,12 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, with a sentence."""
 
 
-def run_plan(
-    study: Plan,
-    *,
-    command: str,
-    scale: str | None = None,
-    folder: str | Path | None = None,
-    workers: int | None = None,
-    seconds: float | None = None,
-    gigabytes: float | None = None,
-    retry: bool = False,
-    stale: bool = False,
-    only: str | None = None,
-    dask: bool = False,
-    scheduler: str | None = None,
-) -> str:
-    """Compute the pending cells of a study, and return a summary.
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run.
 
-    Parameters
+    Attributes
     ----------
-    study : Plan
-    command : str
-        The command or call, which the store records.
     scale : str, optional
         By default the first scale of the study.
     folder : path, optional
@@ -78,49 +61,77 @@ def run_plan(
     scheduler : str, optional
         Address of a Dask scheduler to run on.
     """
-    check_scale(study, scale)
-    scale = study.scales[0] if scale is None else scale
-    workers = (os.cpu_count() or 1) if workers is None else workers
-    _check(workers, {"seconds": seconds, "gigabytes": gigabytes}, dask, scheduler)
-    cells = grid(study, scale)
-    if not cells:
-        raise EngineError(f"{study.name} has no cells at scale {scale}.")
-    selected = matching(cells, only)
-    if not selected:
-        raise EngineError(f"No cell of {study.name} at scale {scale} contains {only!r}.")
-    check_cells(selected)
-    conditions: dict[str, Any] = {
-        "workers": workers,
-        "seconds": study.seconds if seconds is None else seconds,
-        "gigabytes": study.gigabytes if gigabytes is None else gigabytes,
-    }
-    runner: Runner = partial(run_locally, **conditions)
-    if dask or scheduler is not None:
+
+    scale: str | None = None
+    folder: str | Path | None = None
+    workers: int | None = None
+    seconds: float | None = None
+    gigabytes: float | None = None
+    retry: bool = False
+    stale: bool = False
+    only: str | None = None
+    dask: bool = False
+    scheduler: str | None = None
+
+    def __post_init__(self) -> None:
+        workers = self.workers
+        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+            raise EngineError(f"workers must be an integer of at least 1, not {workers!r}.")
+        for name, value in (("seconds", self.seconds), ("gigabytes", self.gigabytes)):
+            if value is not None and not (math.isfinite(value) and 0 < value <= LARGEST):
+                raise EngineError(f"{name} must be a positive number of at most {LARGEST:g}, not {value:g}.")
+        if self.dask and self.scheduler is not None:
+            raise EngineError("dask starts a cluster and scheduler names a running one: choose one of the two.")
+
+    def runner(self, study: Plan) -> tuple[Runner, str]:
+        """The function that computes cells, and where it does."""
+        workers = self.workers or os.cpu_count() or 1
+        limits: dict[str, Any] = {
+            "workers": workers,
+            "seconds": study.seconds if self.seconds is None else self.seconds,
+            "gigabytes": study.gigabytes if self.gigabytes is None else self.gigabytes,
+        }
+        if not self.dask and self.scheduler is None:
+            return partial(run_locally, **limits), f"{workers} worker{'s' * (workers > 1)}"
         from admiss.study.dask_cluster import run_on_dask
 
-        runner = partial(run_on_dask, **conditions, scheduler=scheduler)
-    path = folder_of(study, scale) if folder is None else Path(folder)
+        where = f"{workers} worker{'s' * (workers > 1)}" if self.dask else f"Dask scheduler {self.scheduler}"
+        return partial(run_on_dask, **limits, scheduler=self.scheduler), where
+
+
+def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[Store], Iterable[str]]) -> None:
+    """Compute the pending cells of a study, and print a summary and what it says.
+
+    Parameters
+    ----------
+    study : Plan
+    options : RunOptions
+    command : str
+        The command or call, which the store records.
+    answer : callable
+        From the store to further lines.
+    """
+    scale = options.scale or study.scales[0]
+    selected = [cell for cell in grid(study, scale) if options.only is None or options.only in json.dumps(cell.recipe)]
+    if not selected:
+        contains = "" if options.only is None else f" that contain {options.only!r}"
+        raise EngineError(f"{study.name} has no cells{contains} at scale {scale}.")
+    check_products(Product([cell.instance], [cell.method]) for cell in selected)
+    runner, where = options.runner(study)
+    path = Path(options.folder or folder_of(study, scale))
     with _stopped_by_terminate(), Store(path, study.name, write=True) as store:
-        where = f"{workers} worker{'s' * (workers > 1)}" if scheduler is None else f"Dask scheduler {scheduler}"
         print(f"{study.name} at scale {scale} in {path}, {where}", file=sys.stderr)
         try:
-            return run_cells(store, selected, runner, scale=scale, command=command, retry=retry, stale=stale)
+            text = run_cells(store, selected, runner, scale, command, retry=options.retry, stale=options.stale)
         except KeyboardInterrupt:
             states = store.states()
             done = sum(cell.key in states for cell in selected)
             raise Interrupted(
                 f"stopped with {done:,} of {len(selected):,} cells finished; the same command continues"
             ) from None
-
-
-def _check(workers: Any, limits: dict[str, float | None], dask: bool, scheduler: str | None) -> None:
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise EngineError(f"workers must be an integer of at least 1, not {workers!r}.")
-    for name, value in limits.items():
-        if value is not None and not (math.isfinite(value) and 0 < value <= LARGEST):
-            raise EngineError(f"{name} must be a positive number of at most {LARGEST:g}, not {value:g}.")
-    if dask and scheduler is not None:
-        raise EngineError("dask starts a cluster and scheduler names a running one: choose one of the two.")
+        print(encodable(wrapped(text)), flush=True)
+        for line in answer(store):
+            print(encodable(line), flush=True)
 
 
 @contextlib.contextmanager
@@ -140,12 +151,6 @@ def _stopped_by_terminate() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def check_scale(study: Plan, scale: str | None) -> None:
-    """Refuse an unknown scale; None is any."""
-    if scale not in (None, *study.scales):
-        raise EngineError(f"Unknown scale {scale!r} of {study.name}: choose one of {', '.join(study.scales)}.")
-
-
 def folder_of(study: Plan, scale: str) -> Path:
     """The folder of a run at a scale, unless another is named."""
     return RUNS / (study.name if len(study.scales) == 1 else f"{study.name}-{scale}")
@@ -157,41 +162,30 @@ def folders_of_runs(study: Plan, scale: str | None = None) -> list[Path]:
     return [folder for folder in folders if folder.joinpath(FILE).exists()]
 
 
-def store_folder(study: Plan, scale: str | None = None, folder: str | Path | None = None) -> Path:
-    """The folder that is named, or the only one that exists."""
-    check_scale(study, scale)
+def opened_store(study: Plan, scale: str | None = None, folder: str | Path | None = None) -> Store:
+    """The store in the folder that is named, or in the only one that exists, to be read."""
+    study.check_scale(scale)
     if folder is not None:
-        return Path(folder)
+        return Store(folder, study.name)
     if scale is not None:
-        return folder_of(study, scale)
+        return Store(folder_of(study, scale), study.name)
     found = folders_of_runs(study)
     if not found:
         raise EngineError(f"There is no run of {study.name} in {RUNS}: run it first, or name its folder with --out.")
     if len(found) > 1:
         raise EngineError(f"There are several runs ({', '.join(map(str, found))}): choose one with --scale or --out.")
-    return found[0]
+    return Store(found[0], study.name)
 
 
-def pending_cells(
-    cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], stale: Collection[str], *, retry: bool
-) -> list[Cell]:
-    """Select the cells to compute, in their order: new ones, stale ones by their keys, and on request failed ones."""
-
-    def wanted(cell: Cell) -> bool:
-        state = states.get(cell.key)
-        return state is None or cell.key in stale or (retry and state["status"] == "failed")
-
-    return [cell for cell in cells if wanted(cell)]
-
-
-def matching(cells: Sequence[Cell], text: str | None) -> list[Cell]:
-    """Select the cells whose recipe, as JSON in the form of the store, contains a text."""
-    return [cell for cell in cells if text is None or text in json.dumps(cell.recipe)]
-
-
-def grid_keys(store: Store, study: Plan) -> set[str]:
-    """Keys of all cells of a study at the scales at which a store was run."""
-    return {cell.key for cell in run_grid(store, study)}
+def grid(study: Plan, scale: str) -> list[Cell]:
+    """The cells of a scale; an error in the code of a study that lists them becomes one sentence."""
+    try:
+        return list(study.cells(scale))
+    except EngineError:
+        raise
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        raise EngineError(f"The cells of {study.name} at scale {scale} cannot be listed ({words}).") from error
 
 
 def run_grid(store: Store, study: Plan) -> list[Cell]:
@@ -215,31 +209,13 @@ def study_files(store: Store, study: Plan) -> list[NamedFile]:
     return files + [("a module that is in use", Path(source)) for source in sources if source]
 
 
-def grid(study: Plan, scale: str) -> list[Cell]:
-    """The cells of a scale."""
-    with listed(study, scale):
-        return list(study.cells(scale))
-
-
-@contextlib.contextmanager
-def listed(study: Plan, scale: str) -> Iterator[None]:
-    """Turn an error in the code of a study that lists its cells into one sentence."""
-    try:
-        yield
-    except RecipeError as error:
-        raise EngineError(str(error)) from error
-    except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise EngineError(f"The cells of {study.name} at scale {scale} cannot be listed ({words}).") from error
-
-
 def run_cells(
     store: Store,
     cells: Sequence[Cell],
     runner: Runner,
-    *,
     scale: str,
     command: str,
+    *,
     retry: bool = False,
     stale: bool = False,
 ) -> str:
@@ -252,34 +228,39 @@ def run_cells(
         )
     states = store.states()
     old = set(stale_cells(cells, states, store.dependencies()))
-    pending = pending_cells(cells, states, old if stale else (), retry=retry)
-    if left := len(old.difference(cell.key for cell in pending)):
+    again = {cell.key for cell in cells if retry and states.get(cell.key, {}).get("status") == "failed"}
+    again |= old if stale else set()
+    pending = [cell for cell in cells if cell.key not in states or cell.key in again]
+    if left := len(old - again):
         print(f"{left:,} of {len(states):,} cells are stale, as 'status' explains: {ADVICE}", file=sys.stderr)
     if pending:
         run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
         store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
-        before = [(cell, states[cell.key]["elapsed"]) for cell in cells if cell.key in states]
-        again = {cell.key for cell in pending}
-        failed = sum(
-            states[cell.key]["status"] == "failed" for cell in cells if cell.key in states and cell.key not in again
-        )
-        progress = Progress(pending, len(cells), before=before, failed=failed)
-
-        present = Present()
-
-        def finished(arrived: Sequence[Arrived]) -> None:
-            with store.transaction():
-                for cell, outcome in arrived:
-                    dependencies = outcome.dependencies | present.main_dependencies(cell)
-                    store.add(cell, replace(outcome, dependencies=dependencies))
-            for cell, outcome in arrived:
-                progress.report(cell, outcome)
-
-        try:
-            runner(pending, finished)
-        finally:
-            progress.clear()
+        label = f"{store.study} cells"
+        with command_progress(label), counter(label) as report:
+            runner(pending, _Writer(store, len(pending), report))
     return summary(cells, store.states(), len(pending))
+
+
+class _Writer:
+    """Writes the cells that have ended, and reports how many there are."""
+
+    def __init__(self, store: Store, total: int, report: Callable[[int, int, str], None]) -> None:
+        self.store = store
+        self.total = total
+        self.report = report
+        self.present = Present()
+        self.done = 0
+        self.failed = 0
+
+    def __call__(self, arrived: Sequence[Arrived]) -> None:
+        with self.store.transaction():
+            for cell, outcome in arrived:
+                dependencies = outcome.dependencies | self.present.main_dependencies(cell)
+                self.store.add(cell, replace(outcome, dependencies=dependencies))
+        self.done += len(arrived)
+        self.failed += sum(outcome.status == "failed" for _, outcome in arrived)
+        self.report(self.done, self.total, f", {self.failed:,} failed")
 
 
 def summary(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], computed: int) -> str:
@@ -299,17 +280,18 @@ def failures(states: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"  {count:,} failed: {reason}" for reason, count in reasons.most_common()]
 
 
-def check_cells(cells: Iterable[Cell]) -> None:
-    """Refuse cells of a method, or of a kind of instance, that cannot be sent."""
-    seen: set[Any] = set()
-    for cell in cells:
-        if id(cell.method) not in seen:
-            seen.add(id(cell.method))
-            try:
-                recipe_of(cell.method.run, f"method {cell.method.name!r}")
-            except RecipeError as error:
-                raise EngineError(str(error)) from error
-            check_sent(cell.method, f"method {cell.method.name!r}")
-        if type(cell.instance) not in seen:
-            seen.add(type(cell.instance))
-            check_sent(cell.instance, f"instance {cell.instance!r:.60}")
+def status_text(store: Store, study: Plan) -> str:
+    """Count the cells of a store, and name what has changed since they were computed."""
+    states = store.states()
+    cells = {cell.key: cell for cell in run_grid(store, study)}
+    known = [state for key, state in states.items() if key in cells]
+    done = sum(state["status"] == "done" for state in known)
+    lines = [
+        f"{study.name} ({', '.join(store.scales())}) in {store.folder}",
+        f"{done:,} done, {len(known) - done:,} failed, {len(cells) - len(known):,} pending, of {len(cells):,} cells",
+        *failures(known),
+        *stale_lines(list(cells.values()), states, store.dependencies()),
+    ]
+    if len(known) < len(states):
+        lines.append(f"{len(states) - len(known):,} rows of cells that are no longer in the study, left out of tables")
+    return "\n".join(lines)

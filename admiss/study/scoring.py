@@ -16,7 +16,8 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from admiss.study.plan import Method, Scores, StudyError, instance_recipe
+from admiss.study.plan import Method, Scores
+from admiss.study.recipe import StudyError
 from admiss.study.rows import is_rows, rows_of, size_facts
 
 REPLICATE = "replicate"
@@ -166,9 +167,8 @@ def method_of(name: str, given: Any, metrics: Mapping[str, Any], test_share: flo
     raise StudyError(f"Method {name!r} must be an estimator or a function, not {given!r:.60}{hint}.")
 
 
-def varying_fields(instances: Sequence[Any]) -> tuple[str, ...]:
-    """Fields with several values, besides the replicate and what holds rows or functions."""
-    recipes = [instance_recipe(instance) for instance in instances]
+def varying_fields(recipes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Fields of instances with several values, besides the replicate and what holds rows or functions."""
     names = dict.fromkeys(name for recipe in recipes for name in recipe)
     left_out = (REPLICATE, "function", "content")
     return tuple(

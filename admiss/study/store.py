@@ -21,20 +21,18 @@ machine.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from admiss.atomic_write import EngineError
-from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move
-from admiss.study.dependencies import digest
-from admiss.study.outcome import Outcome, encodable
-from admiss.study.plan import Cell
+from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move, refuse_remains
+from admiss.study.plan import Cell, EngineError, Outcome, encodable
 
 LAYOUT = 1
 FILE = "cells.sqlite"
@@ -71,6 +69,12 @@ ADDED = (
 )
 
 
+def digest(dependencies: Mapping[str, str]) -> str:
+    """The key of what a cell depends on."""
+    text = "\n".join(f"{name}\t{value}" for name, value in sorted(dependencies.items()))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
 class Store:
     """The cells of a folder.
 
@@ -87,67 +91,73 @@ class Store:
         self.folder = Path(folder)
         self.path = self.folder / FILE
         self._recorded: set[str] = set()  # digests of dependencies
-        self._sketched: dict[str, str] = {}  # the last one: cells of an instance arrive together
-        self._lock: sqlite3.Connection | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._sketched = ("", "")  # the last one: cells of an instance arrive together
         self._count_path = self.folder / WRITES
-        try:
+        self._new = 0
+        with contextlib.ExitStack() as opened:
             if write:
-                self._lock = locked(self.folder)
+                opened.enter_context(contextlib.closing(locked(self.folder)))
             if not self.path.exists():
-                _refuse_remains(self.path)
-            if write and not self.path.exists():
+                refuse_remains(self.path)
+                if not write:
+                    raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
                 self._count_path.unlink(missing_ok=True)
                 _create(self.path, str(study))
-            elif not self.path.exists():
-                raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
-            self._connection = _opened(self.path, write)
-            self._check(study)
-            self._tell_loss(write)
-        except BaseException:
-            self.close()
-            raise
+            counted = self._counted()  # before the store is read, to which a run may be adding
+            self._connection = opened.enter_context(contextlib.closing(_opened(self.path, write)))
+            meta = self._check(study)
+            self.study = meta.get("study", "")
+            self._writes = int(meta.get("writes", 0))
+            if counted > self._writes:
+                self._tell_loss(counted - self._writes, write)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Close the store and release the lock."""
+        with contextlib.suppress(sqlite3.Error):
+            self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def files(self) -> list[Path]:
         """The files of the store, whether they exist or not."""
         return [self.path, self.folder / LOCK, self._count_path, *companions(self.path)]
 
-    def _check(self, study: str | None) -> None:
-        with as_engine_error(self.path):
-            names = {name for (name,) in self._execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if "meta" not in names:
-                raise EngineError(f"{self.path} is not a store of cells: {move(self.path)}, or choose another folder.")
-            meta = dict(self._execute("SELECT name, value FROM meta"))
-        layout = meta.get("layout", "0")
+    def _check(self, study: str | None) -> dict[str, str]:
+        """Refuse what is not a store of the study in this layout; returns what it says of itself."""
+        if not self._has("meta"):
+            raise EngineError(f"{self.path} is not a store of cells: {move(self.path)}, or choose another folder.")
+        meta = {row["name"]: row["value"] for row in self._dicts("SELECT name, value FROM meta")}
+        layout, holds = meta.get("layout", "0"), meta.get("study", "")
         if layout != str(LAYOUT):
             age = "an older" if layout.isdigit() and int(layout) < LAYOUT else "a newer"
             raise EngineError(
                 f"{self.path} was written by {age} version of this program (layout {layout}, here {LAYOUT}): "
                 f"{move(self.path)}, or choose another folder with --out."
             )
-        self.study = meta.get("study", "")
-        if study is not None and study != self.study:
+        if study not in (None, holds):
             raise EngineError(
-                f"{self.path} holds the study {self.study!r}, not {study!r}: choose another folder with --out."
+                f"{self.path} holds the study {holds!r}, not {study!r}: choose another folder with --out."
             )
+        return meta
 
-    def _tell_loss(self, write: bool) -> None:
-        """Print a sentence if cells may be lost; it is an error for a reader to whom none is left."""
+    def _counted(self) -> int:
+        """Number of writes in the text file; 0 if it is not known."""
         try:
-            counted = int(self._count_path.read_bytes()[:20])  # before that in the store, to which a run may be adding
-        except (OSError, ValueError):  # not known
-            counted = 0
-        with as_engine_error(self.path):
-            (written,) = self._execute("SELECT coalesce(max(value), 0) FROM meta WHERE name = 'writes'").fetchone()
-        self._writes = int(written)
-        self._new = 0
-        if counted <= self._writes:
-            return
-        log, _ = companions(self.path)
+            return int(self._count_path.read_bytes()[:20])
+        except (OSError, ValueError):
+            return 0
+
+    def _tell_loss(self, lost: int, write: bool) -> None:
+        """Print a sentence on lost cells; it is an error for a reader to whom none is left."""
         loss = (
-            f"{self.path} lacks the last {counted - self._writes:,} writes of a run that was stopped: finished cells "
-            f"may be lost, since {log.name} was deleted or an older copy put in its place; restore it, or run again to "
-            "compute them."
+            f"{self.path} lacks the last {lost:,} writes of a run that was stopped: finished cells may be lost, since "
+            f"{companions(self.path)[0].name} was deleted or an older copy put in its place; restore it, or run again "
+            "to compute them."
         )
         if not write and not self.states():
             raise EngineError(loss)
@@ -155,13 +165,12 @@ class Store:
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
-        recipe = cell.recipe
-        instance = json.dumps(recipe["instance"])
-        parts = outcome.dependencies
+        instance = json.dumps(cell.recipe["instance"])
+        parts = digest(outcome.dependencies)
         row = {
             "key": cell.key,
             "instance": instance,
-            "method": json.dumps(recipe["method"]),
+            "method": json.dumps(cell.method.recipe),
             "seed": cell.seed,
             "status": outcome.status,
             "reason": outcome.reason,
@@ -169,45 +178,46 @@ class Store:
             "scores": json.dumps(outcome.scores, allow_nan=False),
             "elapsed": outcome.elapsed,
             **outcome.origin,
-            "digest": digest(parts),
+            "digest": parts,
             "pid": outcome.pid,
-            "finished": now(),
+            "finished": _now(),
         }
         self._write("cells", row)
-        if digest(parts) not in self._recorded:
-            self._write("dependencies", {"digest": digest(parts), "parts": json.dumps(parts)})
-            self._recorded.add(digest(parts))
-        if outcome.rows and self._sketched.get(instance) != outcome.rows:
+        if parts not in self._recorded:
+            self._write("dependencies", {"digest": parts, "parts": json.dumps(outcome.dependencies)})
+            self._recorded.add(parts)
+        if outcome.rows and self._sketched != (instance, outcome.rows):
             self._write("instances", {"instance": instance, "sketch": outcome.rows})
-            self._sketched = {instance: outcome.rows}
+            self._sketched = (instance, outcome.rows)
 
     def add_run(self, run: dict[str, str]) -> None:
         """Record a run that is about to write: command, scale, digest, machine, versions."""
-        self._write("runs", {"started": now(), **run})
+        self._write("runs", {"started": _now(), **run})
 
     def _write(self, table: str, row: dict[str, Any]) -> None:
         row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
         values = ", ".join(f":{name}" for name in row)
         with self.transaction():
-            self._execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+            self._connection.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
             self._new += 1
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """Write what is added inside in one transaction, which is on the disk at the end."""
-        if self._connection is None or self._connection.in_transaction:
+        if self._connection.in_transaction:
             yield
             return
         with as_engine_error(self.path):
             self._new = 0
-            self._execute("BEGIN IMMEDIATE")
+            self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                self._execute("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (str(self._writes + self._new),))
-                self._execute("COMMIT")
+                written = str(self._writes + self._new)
+                self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (written,))
+                self._connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # a full disk has rolled it back already
-                    self._execute("ROLLBACK")
+                    self._connection.execute("ROLLBACK")
                 raise
         self._writes += self._new
         with contextlib.suppress(OSError):  # a file that cannot be written is behind, which does not matter
@@ -229,56 +239,28 @@ class Store:
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
         return [{**run, "versions": json.loads(run["versions"])} for run in runs]
 
-    def dependencies(self) -> dict[str, dict[str, str]]:
-        """What cells depend on, by digest; those of earlier versions have no entry."""
-        return {row["digest"]: json.loads(row["parts"]) for row in self._added("dependencies")}
-
-    def sketches(self) -> dict[str, str]:
-        """Sketches of the rows of instances, by the instance as JSON."""
-        return {row["instance"]: row["sketch"] for row in self._added("instances")}
-
-    def _added(self, table: str) -> list[dict[str, Any]]:
-        """The rows of a table that stores of earlier versions do not have."""
-        known = self._dicts(f"SELECT name FROM sqlite_master WHERE name = '{table}'")
-        return self._dicts(f"SELECT * FROM {table}") if known else []
-
     def scales(self) -> list[str]:
         """The distinct scales of those commands."""
         return list(dict.fromkeys(run["scale"] for run in self.runs()))
 
+    def dependencies(self) -> dict[str, dict[str, str]]:
+        """What cells depend on, by digest; those of earlier versions have no entry."""
+        known = self._dicts("SELECT * FROM dependencies") if self._has("dependencies") else []
+        return {row["digest"]: json.loads(row["parts"]) for row in known}
+
+    def sketches(self) -> dict[str, str]:
+        """Sketches of the rows of instances, by the instance as JSON; those of earlier versions have no entry."""
+        known = self._dicts("SELECT * FROM instances") if self._has("instances") else []
+        return {row["instance"]: row["sketch"] for row in known}
+
+    def _has(self, table: str) -> bool:
+        return bool(self._dicts(f"SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{table}'"))
+
     def _dicts(self, statement: str) -> list[dict[str, Any]]:
         with as_engine_error(self.path):
-            cursor = self._execute(statement)
+            cursor = self._connection.execute(statement)
             names = [column[0] for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]
-
-    def _execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
-        assert self._connection is not None
-        return self._connection.execute(statement, values)
-
-    def close(self) -> None:
-        """Close the store and release the lock."""
-        for connection in (self._connection, self._lock):
-            if connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.close()
-        self._connection = self._lock = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _refuse_remains(path: Path) -> None:
-    """Refuse files left over from a lost store: SQLite would write their content into a new one."""
-    remains = [str(other) for other in companions(path) if other.exists()]
-    if remains:
-        raise EngineError(
-            f"{path} is missing, but {' and '.join(remains)} may hold cells of it: restore it, or move "
-            f"{'them' if len(remains) > 1 else 'that'} away and run again."
-        )
 
 
 def _create(path: Path, study: str) -> None:
@@ -299,35 +281,32 @@ def _opened(path: Path, write: bool) -> sqlite3.Connection:
         raise EngineError(damaged(path, "it is empty"))
     with as_engine_error(path):
         try:
-            connection, found = _checked(path, f"mode={'rw' if write else 'ro'}")
+            connection = _checked(path, f"mode={'rw' if write else 'ro'}")
         except sqlite3.OperationalError as error:
             # A reader creates a file next to the store; in a read-only folder the store alone must do.
             wal, _ = companions(path)
             if write or not forbidden(error) or (wal.exists() and wal.stat().st_size):
                 raise
-            connection, found = _checked(path, "mode=ro&immutable=1")
+            connection = _checked(path, "mode=ro&immutable=1")
         if write:
             connection.execute("PRAGMA synchronous = FULL")
             for table in ADDED:
                 connection.execute(table)
-    if found != "ok":
-        connection.close()
-        raise EngineError(damaged(path, " ".join(found.split())))
     return connection
 
 
-def _checked(path: Path, options: str) -> tuple[sqlite3.Connection, str]:
-    """Open a connection, and return it with the result of SQLite's check (``ok`` if nothing is wrong)."""
+def _checked(path: Path, options: str) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{options}"
     connection = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise EngineError(damaged(path, " ".join(found.split())))
     except BaseException:
         connection.close()
         raise
-    return connection, found
+    return connection
 
 
-def now() -> str:
-    """Current time as ISO text."""
+def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -16,12 +16,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from admiss.extras import optional_import
+from admiss.extras import MissingPackageError, optional_import
 from admiss.study.instances import instance_of
-from admiss.study.plan import ONE_SCALE, Method, Plan, Product, StudyError, instance_recipe
-from admiss.study.reading import status_text, write_files, write_page
-from admiss.study.recipe import RecipeError, check_sent
-from admiss.study.run import run_plan, store_folder
+from admiss.study.plan import ONE_SCALE, Plan, Product, check_products, instance_recipe
+from admiss.study.recipe import StudyError
+from admiss.study.run import RunOptions, opened_store, run_plan, status_text
 from admiss.study.scoring import REPLICATE, method_of, metrics_of, varying_fields
 from admiss.study.store import Store
 
@@ -96,19 +95,19 @@ class Study(Plan):
             raise StudyError(f"replicates must be a positive integer, not {self.replicates!r}.")
         if not 0 < self.test_share < 1:
             raise StudyError(f"test_share must be between 0 and 1, not {self.test_share!r}.")
-        try:
-            metrics = metrics_of(self.metrics, self.methods)
-            methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
-            by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
-            instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
-            self._check(methods, instances, metrics)
-        except (RecipeError, TypeError) as error:
-            raise StudyError(f"The study {self.name!r} cannot be run: {error}") from error
+        by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
+        instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
+        metrics = metrics_of(self.metrics, self.methods)
+        methods = [method_of(name, given, metrics, self.test_share) for name, given in self.methods.items()]
+        products = {scale: [Product(listed, methods)] for scale, listed in instances.items()}
+        check_products(chain(*products.values()))
+        recipes = {scale: list(map(instance_recipe, listed)) for scale, listed in instances.items()}
+        self._check([method.name for method in methods], recipes, metrics)
         self._set("metrics", tuple(metrics))
         self._set("scales", tuple(instances))
         self._set("reference", self.reference or methods[0].name)
-        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*instances.values()))))
-        self._set("products", lambda scale: [Product(instances[scale], methods)])
+        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*recipes.values()))))
+        self._set("products", products.__getitem__)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -116,7 +115,7 @@ class Study(Plan):
     def _replicated(self, given: Sequence[Any], scale: str) -> list[Any]:
         if isinstance(given, str) or not isinstance(given, Sequence) or not given:
             raise StudyError(f"The instances of {self.name!r} at scale {scale!r} must be a list with at least one.")
-        instances = [instance_of(each) for each in given]
+        instances = [each if hasattr(each, "make") else instance_of(each) for each in given]
         if self.replicates == 1:
             return instances
         for instance in instances:
@@ -129,30 +128,23 @@ class Study(Plan):
                 raise StudyError("Leave out replicates, or the field 'replicate' of the instances: both number them.")
         return [replace(instance, replicate=number) for instance in instances for number in range(self.replicates)]
 
-    def _check(self, methods: Sequence[Method], instances: Mapping[str, Sequence[Any]], metrics: Iterable[str]) -> None:
-        """Refuse what cannot be run, before anything is."""
+    def _check(self, methods: Sequence[str], recipes: Mapping[str, Sequence[Any]], metrics: Iterable[str]) -> None:
+        """Refuse what cannot be compared, before anything is run."""
         if not methods:
             raise StudyError(f"The study {self.name!r} has no methods.")
-        names = [method.name for method in methods]
-        taken = {field for listed in instances.values() for each in listed for field in instance_recipe(each)}
-        for name in taken.intersection(metrics) - {"score"}:
-            raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one of them.")
-        if self.reference and self.reference not in names:
-            raise StudyError(f"The reference {self.reference!r} is not a method: choose one of {', '.join(names)}.")
-        for method in methods:
-            _ = method.recipe
-            check_sent(method, f"method {method.name!r}")
-        for scale, listed in instances.items():
-            seen: dict[str, Any] = {}
-            for instance in listed:
-                recipe = repr(instance_recipe(instance))
-                if recipe in seen:
+        if self.reference and self.reference not in methods:
+            raise StudyError(f"The reference {self.reference!r} is not a method: choose one of {', '.join(methods)}.")
+        for scale, listed in recipes.items():
+            seen: set[str] = set()
+            for recipe in listed:
+                for name in set(recipe).intersection(metrics) - {"score"}:
+                    raise StudyError(f"The field {name!r} of the instances has the name of a metric: rename one.")
+                text = repr(recipe)
+                if text in seen:
                     raise StudyError(
-                        f"Two instances at scale {scale!r} are the same ({recipe}): give them other names or fields."
+                        f"Two instances at scale {scale!r} are the same ({text}): give them other names or fields."
                     )
-                if not any(type(other) is type(instance) for other in seen.values()):
-                    check_sent(instance, f"instance {instance!r:.60}")
-                seen[recipe] = instance
+                seen.add(text)
 
     def run(
         self,
@@ -180,7 +172,7 @@ class Study(Plan):
         only : str, optional
             Only cells whose instance and method, as JSON, contain this text.
         **options
-            Further options of :func:`~admiss.study.run.run_plan`: ``seconds``, ``gigabytes``, ``dask``,
+            Further options of :class:`~admiss.study.run.RunOptions`: ``seconds``, ``gigabytes``, ``dask``,
             ``scheduler``.
         """
         given: dict[str, Any] = {
@@ -190,10 +182,19 @@ class Study(Plan):
             "retry": retry,
             "stale": stale,
             "only": only,
+            **options,
         }
-        given |= options
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, False))
-        print(run_plan(self, command=f"{self.name}.run({words})", **given))
+        run_plan(self, RunOptions(**given), f"{self.name}.run({words})", self._answer)
+
+    def _answer(self, store: Store) -> list[str]:
+        try:
+            presentation = self._presentation()
+        except MissingPackageError:  # cells are computed without the packages that compare them
+            return []
+        from admiss.study.table import answer
+
+        return answer(store, presentation)
 
     def table(self, frame: str = "polars", *, scale: str | None = None, folder: str | Path | None = None) -> Any:
         """One row per cell that has ended, as a data frame of polars or pandas.
@@ -208,7 +209,7 @@ class Study(Plan):
             raise StudyError(f"Unknown frame {frame!r}: choose polars or pandas.")
         with optional_import("The table of a study", "study"):
             from admiss.study.table import read_table
-        with Store(store_folder(self, scale, folder), self.name) as store:
+        with opened_store(self, scale, folder) as store:
             table = read_table(store, self)
         if frame == "polars":
             return table
@@ -218,20 +219,26 @@ class Study(Plan):
 
     def status(self, *, scale: str | None = None, folder: str | Path | None = None) -> None:
         """Print what is done, failed (and why), stale (and why) and pending."""
-        with Store(store_folder(self, scale, folder), self.name) as store:
+        with opened_store(self, scale, folder) as store:
             print(status_text(store, self))
 
     def report(
         self, path: str | Path | None = None, *, scale: str | None = None, folder: str | Path | None = None
     ) -> Path:
         """Write the page of the study, and return its path; by default ``report.html`` in the folder of the run."""
-        with Store(store_folder(self, scale, folder), self.name) as store:
-            return write_page(store, self._presentation(), None if path is None else Path(path))
+        presentation = self._presentation()
+        from admiss.study.results import write_page
+
+        with opened_store(self, scale, folder) as store:
+            return write_page(store, presentation, None if path is None else Path(path))
 
     def results(self, into: str | Path, *, scale: str | None = None, folder: str | Path | None = None) -> list[Path]:
         """Write tables (CSV) and figures (SVG, PDF, PNG) into a folder, and return their paths."""
-        with Store(store_folder(self, scale, folder), self.name) as store:
-            return write_files(store, self._presentation(), Path(into))
+        presentation = self._presentation()
+        from admiss.study.results import write_files
+
+        with opened_store(self, scale, folder) as store:
+            return write_files(store, presentation, Path(into))
 
     def _presentation(self) -> Any:
         with optional_import("A report", "study"):

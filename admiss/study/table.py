@@ -15,14 +15,15 @@ Columns that are computed from others are those of the study (:attr:`~admiss.stu
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from admiss.study.comparisons import group_estimates, paired_differences
 from admiss.study.plan import Best, Plan
-from admiss.study.run import grid_keys
+from admiss.study.run import run_grid
 from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS, shared_tables
 from admiss.study.store import Store
 
@@ -54,26 +55,59 @@ def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
         path = Path(store)
         with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
             return read_table(opened, study)
-    keys = grid_keys(store, study)
-    rows = [row for row in store.rows() if row["key"] in keys]
+    grid = run_grid(store, study)
+    stored, sketches = store.rows(), store.sketches()
+    keys = {cell.key for cell in grid}
+    rows = [row for row in stored if row["key"] in keys]
+    instances = {_text(row["instance"]) for row in rows}
+    recorded = {text: sketches[text] for text in instances.intersection(sketches)}
+    tables = dict.fromkeys(recorded, NO_TABLE) | shared_tables(recorded)
     fields = {name for row in rows for name in row["instance"]} - {"kind"}
-    tables = _tables(store, {_text(row["instance"]) for row in rows})
-    flat = [
-        {**_flat(row, fields), SHARED_ROWS: tables.get(_text(row["instance"]))}
-        for row in [*rows, *best_rows(rows, study.best)]
-    ]
+    rows += best_rows(rows, study.best)
+    flat = [{**_flat(row, fields), SHARED_ROWS: tables.get(_text(row["instance"]))} for row in rows]
     return study.derived(_frame(flat, study.metrics))
 
 
-def _tables(store: Store, instances: Collection[str]) -> dict[str, str]:
-    """The entries of ``shared_rows`` by instance."""
-    recorded = {_text(json.loads(instance)): sketch for instance, sketch in store.sketches().items()}
-    sketches = {instance: sketch for instance, sketch in recorded.items() if instance in instances}
-    return dict.fromkeys(sketches, NO_TABLE) | shared_tables(sketches)
+def answer(store: Store, presentation: Any, count: int = 3) -> list[str]:
+    """Lines with the best methods by mean, and their differences to the reference; none if nothing is compared.
+
+    A mean is that over units, and a difference that of the paired comparison, as in the tables of the study.
+
+    Parameters
+    ----------
+    store : Store
+    presentation : Presentation
+    count : int
+        Number of methods.
+    """
+    labels = presentation.labels
+    rows = labels.inside(presentation.rows(read_table(store, presentation.study)))
+    methods = labels.ordered(rows["method"].to_list())
+    if len(methods) < 2 or not presentation.compared:
+        return []
+    reference = labels.reference_among(methods)
+    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
+    differences = group_estimates(paired_differences(rows, reference), ["method"], "difference")
+    best = sorted(means, key=lambda name: -means[name])[:count]
+    width = max(map(len, best))
+    lines = [f"best mean {presentation.study.metrics[0]}, and the difference to {reference} with its 95 % interval:"]
+    for name in best:
+        difference = differences.get((name,))
+        words = "the reference" if name == reference else "no instance in common with the reference"
+        if difference is not None:
+            low, high = difference.low, difference.high
+            interval = "no interval" if low is None or high is None else f"{low:+.2g} to {high:+.2g}"
+            words = f"{difference.mean:+.2g} ({interval})"
+        lines.append(f"  {name:<{width}}  {means[name]:.4g}  {words}")
+    instances = dict(rows.group_by("method").agg(pl.col("instance").n_unique()).iter_rows())
+    if len({instances.get(name) for name in (*best, reference)}) > 1:
+        lines.append("Not all of these have a score on every instance: a difference is over those that both have.")
+    return lines
 
 
 def _text(instance: Mapping[str, Any]) -> str:
-    return json.dumps(instance, sort_keys=True)
+    """An instance as in the store."""
+    return json.dumps(instance)
 
 
 def best_rows(rows: Sequence[Row], choices: Sequence[Best]) -> list[Row]:

@@ -1,70 +1,47 @@
 """The process in which cells are computed one at a time: ``python -m admiss.study.worker``.
 
-It reads cells from standard input and reports on standard output, in frames: eight bytes with the length, then a
-pickled object. Whatever libraries print goes to standard error. For every cell it reports the start with what the cell
-depends on so far (:mod:`admiss.study.dependencies`), then the outcome.
+It reads pickled cells from standard input and writes pickled objects to standard output: where it runs, then for every
+cell what it depends on when it starts (:mod:`admiss.study.dependencies`) and its outcome. Whatever libraries print goes
+to standard error.
 
 Rows are made once for consecutive cells of an instance, and every method receives its own copy: whatever it writes into
 them, the next one sees the rows as they were made.
 
 The memory limit applies to private memory (``RLIMIT_DATA``) on Linux and to the address space (``RLIMIT_AS``) on other
-systems that support it; Windows has none. The time limit is enforced by the parent, which kills this process.
-
-When the parent dies, Linux kills this process. Elsewhere standard input ends, and a thread ends the process; if
-compiled code does not let that thread run, a timer outside Python ends the process some time after the time limit.
+systems that support it; Windows has none. The time limit is enforced by the parent, which kills this process. When the
+parent dies, Linux kills this process; elsewhere standard input ends, and a thread ends the process.
 """
 
 import contextlib
 import copy
 import ctypes
 import faulthandler
-import io
+import math
 import os
 import pickle
 import queue
 import signal
-import struct
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import IO, Any
 
 from admiss.study.dependencies import Recorder
-from admiss.study.outcome import Outcome, origin, plain_scores
+from admiss.study.plan import Outcome, Scores, encodable, origin
 from admiss.study.shared_rows import row_sketch
 
-LENGTH = struct.Struct("<Q")
-# Seconds after the time limit at which a process that its parent has not killed ends by itself: its parent is dead.
-GRACE = 30.0
 # Characters of a traceback that are stored: the last calls and the error.
 DETAILS = 2000
+# Numbers that are compared: a cell with one that is not finite has failed.
+COMPARED = ("score", "cv_score", "seconds")
 
 
-def write_frame(pipe: IO[bytes], message: Any) -> None:
-    """Send a message."""
-    content = pickle.dumps(message)
-    pipe.write(LENGTH.pack(len(content)) + content)
+def write_message(pipe: IO[bytes], message: Any) -> None:
+    """Send a message, which ``pickle.load`` receives."""
+    pickle.dump(message, pipe)
     pipe.flush()
-
-
-def read_frame(pipe: IO[bytes]) -> Any:
-    """Receive the next message; raises ``EOFError`` at the end of the pipe, even in the middle of a message."""
-    (length,) = LENGTH.unpack(_read(pipe, LENGTH.size))
-    return pickle.loads(_read(pipe, length))
-
-
-def _read(pipe: IO[bytes], size: int) -> bytes:
-    pieces = []
-    while size:
-        piece = pipe.read(size)
-        if not piece:
-            raise EOFError("the other end of the pipe was closed")
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
 
 
 def main() -> None:
@@ -78,18 +55,11 @@ def main() -> None:
     recorder = Recorder()
     recorder.install()
     computer = Computer(recorder)
-    write_frame(reports, ("ready", origin()))
+    write_message(reports, origin())
     while True:
-        pickled, seconds, gigabytes = jobs.get()
-        outcome = computer.outcome(pickled, gigabytes, partial(_start, reports, seconds))
-        faulthandler.cancel_dump_traceback_later()
-        write_frame(reports, ("ended", outcome))
-
-
-def _start(reports: IO[bytes], seconds: float, dependencies: dict[str, str]) -> None:
-    """Start the clock, after everything that the cell needs has been imported."""
-    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
-    write_frame(reports, ("started", dependencies))
+        pickled, gigabytes = jobs.get()
+        outcome = computer.outcome(pickled, gigabytes, lambda dependencies: write_message(reports, dependencies))
+        write_message(reports, outcome)
 
 
 def _die_with_parent() -> None:
@@ -119,7 +89,7 @@ def _listen(pipe: IO[bytes], jobs: "queue.SimpleQueue[Any]") -> None:
     """Pass jobs on; the pipe ends when the parent has closed it or is dead, and nobody waits for a report."""
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            jobs.put(read_frame(pipe))
+            jobs.put(pickle.load(pipe))
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # together with the processes that methods have started
     os._exit(1)
@@ -144,30 +114,71 @@ class Computer:
             same = self.instance == cell.instance
             data = self.data if same else self.recorder.declared(cell.instance)
             started(self.recorder.dependencies(data))
-            start = time.monotonic()
             _limit_memory(gigabytes)
+            start = time.monotonic()
             if not same:
-                self.instance, self.rows = None, None
-                self.rows = cell.instance.make()
-                # An instance with a field ``dataset`` says itself what it is made of.
-                self.sketch = "" if hasattr(cell.instance, "dataset") else row_sketch(self.rows)
-                self.instance, self.data = cell.instance, data
+                self._make_rows(cell.instance, data)
             rows = copy.deepcopy(self.rows)
             start = time.monotonic()
             scores = plain_scores(cell.method.run(rows, cell.seed, **cell.method.parameters))
             return self._ended("done", start, data, scores=scores, rows=self.sketch)
-        except MemoryError:
-            self.instance, self.rows = None, None
-            return self._ended("failed", start, data, reason=memory_reason(gigabytes), details=_last_lines())
         except BaseException as error:  # SystemExit too: the cell has failed, the worker continues
-            words = " ".join(str(error).split())
-            reason = f"{type(error).__name__}: {words}" if words else type(error).__name__
-            return self._ended("failed", start, data, reason=reason, details=_last_lines())
+            reason = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+            if isinstance(error, MemoryError):
+                self.instance, self.rows = None, None
+                reason = memory_reason(gigabytes)
+            return self._ended("failed", start, data, reason=reason, details=traceback.format_exc()[-DETAILS:])
+
+    def _make_rows(self, instance: Any, data: dict[str, str]) -> None:
+        self.instance, self.rows = None, None
+        self.rows = instance.make()
+        # An instance with a field ``dataset`` says itself what it is made of.
+        self.sketch = "" if hasattr(instance, "dataset") else row_sketch(self.rows)
+        self.instance, self.data = instance, data
 
     def _ended(self, status: str, start: float, data: dict[str, str], **parts: Any) -> Outcome:
         elapsed = time.monotonic() - start
         dependencies = self.recorder.dependencies(data)
         return Outcome(status, elapsed=elapsed, pid=os.getpid(), dependencies=dependencies, **parts)
+
+
+def plain_scores(scores: Any) -> Scores:
+    """Convert the scores of a method to values of JSON; raises ``ValueError`` if they are not scores.
+
+    A number that is not finite is an error among the compared ones, and None otherwise. Text is made encodable.
+
+    Examples
+    --------
+    >>> plain_scores({"score": 0.5, "mu": (1.0, float("nan"))})
+    {'score': 0.5, 'mu': [1.0, None]}
+    """
+    if not isinstance(scores, Mapping):
+        raise ValueError(f"the method returned {type(scores).__name__} instead of a dict of scores")
+    if "score" not in scores:
+        raise ValueError("the method returned no score")
+    plain = {encodable(str(name)): _plain(name, value) for name, value in scores.items()}
+    for name in COMPARED:
+        if name not in scores or (scores[name] is None and name != "score"):
+            continue
+        if isinstance(plain[name], bool) or not isinstance(plain[name], int | float):
+            raise ValueError(f"{name} is {scores[name]!r}, not a finite number")
+    return plain
+
+
+def _plain(name: Any, value: Any) -> Any:
+    if hasattr(value, "tolist"):  # arrays and scalars of numpy
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):
+        return encodable(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): _plain(name, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(name, item) for item in value]
+    raise ValueError(f"{name} is of type {type(value).__name__}, not a plain value")
 
 
 def memory_reason(gigabytes: float) -> str:
@@ -187,12 +198,6 @@ def _limit_memory(gigabytes: float) -> None:
         size = min(size, hard)
     with contextlib.suppress(ValueError, OSError):  # systems that define the limit but refuse to set it
         resource.setrlimit(limit, (size, hard))
-
-
-def _last_lines() -> str:
-    text = io.StringIO()
-    traceback.print_exc(file=text)
-    return text.getvalue()[-DETAILS:]
 
 
 if __name__ == "__main__":

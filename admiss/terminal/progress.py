@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from math import sqrt
-from statistics import fmean, stdev
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -42,8 +41,8 @@ def progress(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 
 
 @contextmanager
-def counter(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to report how much is done and of how much.
+def counter(label: str) -> Iterator[Callable[..., None]]:
+    """A function to report how much is done and of how much, with a further note.
 
     The time left is said if items have taken about the same time so far, and until it has passed.
 
@@ -55,9 +54,9 @@ def counter(label: str) -> Iterator[Callable[[int, int], None]]:
     pace = _Pace()
     with _line(label) as show:
 
-        def report(done: int, total: int) -> None:
+        def report(done: int, total: int, note: str = "") -> None:
             pace.add(done)
-            show(lambda: f"{label} {done:,}/{total:,}{pace.words(total)}")
+            show(lambda: f"{label} {done:,}/{total:,}{note}{pace.words(total)}")
 
         yield report
 
@@ -72,23 +71,43 @@ class _Pace:
     def __init__(self) -> None:
         self.start = self.reported = time.monotonic()
         self.done = 0
-        self.seconds: list[float] = []
+        self.reports = 0
+        self.mean = 0.0  # of r
+        self.squares = 0.0  # sum of squared deviations from the mean (Welford, 1962)
 
     def add(self, done: int) -> None:
         """Take note that so many items are done now."""
         now = time.monotonic()
         if done > self.done:
-            self.seconds.append((now - self.reported) / (done - self.done))
+            each = (now - self.reported) / (done - self.done)
+            before = each - self.mean
+            self.reports += 1
+            self.mean += before / self.reports
+            self.squares += before * (each - self.mean)
             self.reported, self.done = now, done
 
     def words(self, total: int) -> str:
         """The time left, or nothing if it is unknown or has passed already."""
-        k = len(self.seconds)
-        if k < 2 or stdev(self.seconds) / sqrt(k) > fmean(self.seconds) / 2:
+        k = self.reports
+        if k < 2 or sqrt(self.squares / (k - 1) / k) > self.mean / 2:
             return ""
         each = (self.reported - self.start) / self.done
         left = each * (total - self.done) - (time.monotonic() - self.reported)
-        return f", {left:.0f} s left" if left >= 0 else ""
+        return f", {duration(left)} left" if left >= 0 else ""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as text.
+
+    Examples
+    --------
+    >>> duration(42), duration(300), duration(9000)
+    ('42 s', '5 min', '2 h 30 min')
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
 @contextmanager

@@ -10,8 +10,8 @@ adaptive models       the value of the coefficients, and a dual bound from the c
 stacked models        the value of the weights and the bound of Frank and Wolfe, on the stored held-out predictions
 ===================== ================================================================================================
 
-No code is shared with the solvers: only the reading of tables and the definitions of adaptivity classes and of the
-scale of the tolerance.
+No code is shared with the solvers: only the reading of tables, the definitions of adaptivity classes and of the scale
+of the tolerance, and the choice of columns that a dual point is made to meet, of which any gives a bound that holds.
 """
 
 import os
@@ -22,7 +22,7 @@ from typing import Any
 
 from admiss.estimator.evidence import evidence_of
 from admiss.extras import optional_import
-from admiss.verification.result import NotCoveredError, Proof, RejectedError, Verification, require
+from admiss.verification.claim import NotCoveredError, Proof, RejectedError, Verification, require
 from formulations.certificate import Certificate
 
 KINDS = ("finite", "linear", "stack")
@@ -58,9 +58,9 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
     """
     start = time.perf_counter()
     with optional_import("Verification", "verify"):
+        from admiss.verification.claim import read_rows
         from admiss.verification.finite import verify_finite
         from admiss.verification.linear import verify_linear
-        from admiss.verification.rows import read_rows
         from admiss.verification.stack import verify_stack
     certificate, evidence, model = _claim(model_or_file)
     certificate = replace(certificate, objective=float(certificate.objective), bound=float(certificate.bound))

@@ -19,12 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from admiss.verification.boxes import BoxSums, best_tree_cost, no_cover_below
-from admiss.verification.dual import LossInBalls, PenalisedRisk
-from admiss.verification.groups import best_groups_cost
+from admiss.verification.claim import (
+    NotCoveredError,
+    Proof,
+    Rows,
+    as_float,
+    check_centre,
+    check_scale,
+    check_unit,
+    number,
+    require,
+)
+from admiss.verification.dual import PenalisedRisk, stated_loss
+from admiss.verification.partitions import BoxSums, best_groups_cost, best_tree_cost, no_cover_below
 from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
-from admiss.verification.result import NotCoveredError, Proof, as_float, number, require
-from admiss.verification.rows import Rows, check_centre, check_scale, check_unit
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
 
@@ -213,7 +221,7 @@ def _check_values(
     ridges: FloatArray,
 ) -> None:
     """Reject an objective that is not the value of the leaf models, for any loss."""
-    M, loss, exact_ridges = np.isnan(rows.X), LossInBalls.of(program["loss"]), [Fraction(r) for r in ridges.tolist()]
+    M, loss, exact_ridges = np.isnan(rows.X), stated_loss(program["loss"]), [Fraction(r) for r in ridges.tolist()]
     index = {pattern.tobytes(): leaf for pattern, leaf in zip(sums.patterns, arrays["leaf"].tolist(), strict=True)}
     labels, total = np.array([index[m.tobytes()] for m in M]), Fraction(0)
     for q in range(len(arrays["leaf_costs"])):

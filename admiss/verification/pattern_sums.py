@@ -16,9 +16,15 @@ from functools import cached_property
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat
 
-from admiss.verification.integers import integers_of, power_of_two
-from admiss.verification.leaf_costs import BITS, Enclosure, enclose_cost, independent_columns
-from admiss.verification.result import require
+from admiss.verification.claim import require
+from admiss.verification.exact import (
+    BITS,
+    Enclosure,
+    enclose_cost,
+    independent_columns,
+    integers_of,
+    power_of_two,
+)
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 

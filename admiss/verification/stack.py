@@ -18,14 +18,12 @@ import flint
 import numpy as np
 from flint import arb, fmpz_mat
 
-from admiss.verification.integers import integers_of
-from admiss.verification.result import Proof, as_float, number, require
-from admiss.verification.rows import Rows
+from admiss.verification.claim import Proof, Rows, as_float, number, require
+from admiss.verification.exact import PRECISION, ends_of, integers_of
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate
 
 GAP, STATED = Fraction(1, 10**7), Fraction(1, 10**8)
-PRECISION = 320
 
 
 def verify_stack(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof) -> None:
@@ -39,9 +37,7 @@ def verify_stack(certificate: Certificate, evidence: Mapping[str, Any], rows: Ro
     with flint.ctx.workprec(PRECISION):
         errors = _error_products(Z, Y[tested], rows.s[tested])
         value, bound, size = _value_and_bound(errors, w, program["shrinkage"], len(Y))
-        tolerance = _fraction(size.upper())
-        low, high = _fraction(value.lower()), _fraction(value.upper())
-        proven = _fraction(bound.lower())
+        tolerance, (low, high), proven = ends_of(size)[1], ends_of(value), ends_of(bound)[0]
     proof.objective = as_float(low), as_float(high, upwards=True)
     proof.optimum = as_float(proven), proof.objective[1]
     finite = bool(np.isfinite(certificate.objective) and np.isfinite(certificate.bound))
@@ -96,8 +92,3 @@ def _value_and_bound(errors: list[list[arb]], w: FloatArray, shrinkage: float, n
     gap = sum((g * x for g, x in zip(gradient, weights, strict=True)), arb(0)) - least
     equal = sum((entry for row in errors for entry in row), arb(0)) / K**2
     return value, value - gap, equal
-
-
-def _fraction(end: arb) -> Fraction:
-    mantissa, exponent = (int(part) for part in end.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent

@@ -1,4 +1,4 @@
-"""Paths of adelie on problems written by :mod:`experiments.bench.adelie`, in a Python of its own without admiss.
+"""Paths of adelie on problems written by :mod:`experiments.bench.peers`, in a Python of its own without admiss.
 
 Arguments: folder, tolerance, whether to write coefficients (0 or 1). Prints the CPU seconds of each fit, nan if adelie
 does not reach the end of the path within its iterations, or stalls: a timer then ends the process that fits, and
@@ -46,7 +46,7 @@ def main(folder: Path, tolerance: float, write_coefficients: bool) -> None:
 
 
 def _seconds(adelie: Any, folder: Path, k: int, job: dict[str, Any], tolerance: float, write: bool) -> float:
-    A = np.asfortranarray(np.fromfile(folder / f"A{job['fold']}.bin").reshape(job["columns"], -1).T)
+    A = np.asfortranarray(np.fromfile(folder / f"A{k}.bin").reshape(job["columns"], -1).T)
     y, u, lambdas = (np.fromfile(folder / f"{name}{k}.bin") for name in ("y", "u", "lambda"))
     options = {"tol": tolerance, "irls_tol": tolerance, "irls_max_iters": MAX_STEPS, "early_exit": False}
     signal.setitimer(signal.ITIMER_PROF, max(LEAST_SECONDS, ENTRY_SECONDS * A.size))

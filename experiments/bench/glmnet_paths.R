@@ -18,8 +18,8 @@ jobs <- read.csv(file.path(folder, "jobs.csv"))
 seconds <- numeric(nrow(jobs))
 for (i in seq_len(nrow(jobs))) {
   job <- jobs[i, ]
-  A <- matrix(read_numbers(paste0("A", job$fold, ".bin")), ncol = job$columns)
-  y <- read_numbers(paste0("y", job$fold, ".bin"))
+  A <- matrix(read_numbers(paste0("A", job$job, ".bin")), ncol = job$columns)
+  y <- read_numbers(paste0("y", job$job, ".bin"))
   u <- read_numbers(paste0("u", job$job, ".bin"))
   lambda <- read_numbers(paste0("lambda", job$job, ".bin"))
   began <- proc.time()

@@ -10,10 +10,10 @@
 All times are CPU seconds of one thread.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +33,7 @@ from admiss.datasets import make_synthetic
 from admiss.joint import JointProblem, PaperSearch
 from admiss.joint.paper_search import inner_search
 from admiss.study.sections import markdown
-from experiments.bench.records import cached, footer, in_new_process
+from experiments.bench.records import footer, measured, timed
 
 PREDICTORS: dict[str, Callable[[], Any]] = {
     "linear": LinearRegression,
@@ -42,33 +42,28 @@ PREDICTORS: dict[str, Callable[[], Any]] = {
     "xgboost": partial(XGBRegressor, n_estimators=50, n_jobs=1, random_state=0),
 }
 MECHANISMS = ("mcar", "censoring")
-# Seeds that were not used for tuning.
-FIRST_SEED, SEEDS = 1000, 12
-FEATURES = (10, 30)
+# Seeds from here on were not used for tuning.
+FIRST_SEED = 1000
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
-    folder.mkdir(parents=True, exist_ok=True)
-    n, large, sizes, seeds = (100, 2000, (100,), 2) if quick else (1000, 200_000, (200, 1000), SEEDS)
-    features = FEATURES[:1] if quick else FEATURES
-
-    def measured(name: str, function: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-        return cached(folder / f"{name}.json", partial(in_new_process, function, *arguments))
-
-    searches = [
-        measured(f"search-{f}-{d}-{mechanism}", search_speed, f, n, d, mechanism)
-        for f in PREDICTORS for d in features for mechanism in MECHANISMS
-    ]  # fmt: skip
-    linear = [measured(f"large-{p}", large_linear, large, p) for p in (0.3, 0.5)]
-    gains = [
-        measured(f"gain-{mechanism}-{signal}-{rows}-{seed}", gain, mechanism, signal, rows, seed)
-        for mechanism in MECHANISMS for signal in ("linear", "nn") for rows in sizes
-        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
-    ]  # fmt: skip
+    n, large, sizes, seeds = (100, 2000, (100,), 2) if quick else (1000, 200_000, (200, 1000), 12)
+    features = (10,) if quick else (10, 30)
     grid = {"n_estimators": [5, 10], "max_depth": [2, 4]} if quick else GRIDS["authors"]["forest"]
-    forest = measured("forest", forest_tuning, n, grid)
-    return report(searches, linear, gains, forest)
+    searches = {
+        f"search-{f}-{d}-{mechanism}": partial(search_speed, f, n, d, mechanism)
+        for f, d, mechanism in product(PREDICTORS, features, MECHANISMS)
+    }
+    linear = {f"large-{p}": partial(large_linear, large, p) for p in (0.3, 0.5)}
+    gains = {
+        f"gain-{mechanism}-{signal}-{rows}-{seed}": partial(gain, mechanism, signal, rows, seed)
+        for mechanism, signal, rows in product(MECHANISMS, ("linear", "nn"), sizes)
+        for seed in range(FIRST_SEED, FIRST_SEED + seeds)
+    }
+    records = measured(folder, {**searches, **linear, **gains, "forest": partial(forest_tuning, n, grid)})
+    parts = [[records[name] for name in names] for names in (searches, linear, gains)]
+    return report(parts[0], parts[1], parts[2], records["forest"])
 
 
 def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
@@ -84,9 +79,9 @@ def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
         orders = search.orders(problem, np.random.RandomState(0))
         found = {}
         for accelerated in (False, True):
-            start = time.process_time()
-            found[accelerated] = inner_search(problem, fitted, mu, step, orders, accelerated)
-            seconds[accelerated] += time.process_time() - start
+            search_once = partial(inner_search, problem, fitted, mu, step, orders, accelerated)
+            spent, found[accelerated] = timed(search_once)
+            seconds[accelerated] += spent
         if found[True].moves != found[False].moves:
             raise AssertionError("the accelerated search made other moves")
         mu, moves = found[True].mu, moves + len(found[True].moves)
@@ -98,9 +93,7 @@ def search_speed(f: str, n: int, d: int, mechanism: str) -> dict[str, Any]:
 def large_linear(n: int, p: float) -> dict[str, Any]:
     """Fit least squares on many rows with censored values."""
     data = make_synthetic(n=n, mechanism="censoring", missing_fraction=p, random_state=FIRST_SEED)
-    start = time.process_time()
-    auto = JointImputeRegressor(random_state=0).fit(data.X_train, data.y_train)
-    seconds = time.process_time() - start
+    seconds, auto = timed(lambda: JointImputeRegressor(random_state=0).fit(data.X_train, data.y_train))
     paper = JointImputeRegressor(algorithm="paper").fit(data.X_train, data.y_train)
     mean = make_pipeline(SimpleImputer(), LinearRegression()).fit(data.X_train, data.y_train)
     affine = make_pipeline(SimpleImputer(add_indicator=True), LinearRegression()).fit(data.X_train, data.y_train)
@@ -133,17 +126,15 @@ def forest_tuning(n: int, grid: dict[str, list[Any]]) -> dict[str, Any]:
     """Tune a forest from one fit per fold, and cell by cell."""
     data = make_synthetic(n=n, n_test=1, random_state=0)
     folds = list(KFold(5, shuffle=True, random_state=0).split(data.X_train))
-    start = time.process_time()
-    tuned = TunedRegressor("forest", grid=grid, cv=folds, random_state=0).fit(data.X_train, data.y_train)
-    seconds = time.process_time() - start
-    start = time.process_time()
+    tuned = TunedRegressor("forest", grid=grid, cv=folds, random_state=0)
+    seconds, _ = timed(lambda: tuned.fit(data.X_train, data.y_train))
     plain = GridSearchCV(RandomForestRegressor(random_state=0), grid, cv=folds, scoring="r2")
-    plain.fit(data.X_train, data.y_train)
+    plain_seconds, _ = timed(lambda: plain.fit(data.X_train, data.y_train))
     by_cell = dict(zip(map(_cell, plain.cv_results_["params"]), plain.cv_results_["mean_test_score"], strict=True))
     table = tuned.cv_results_
     read = {_cell({name: table[name][row] for name in grid}): table["mean_score"][row] for row in range(table.n_rows)}
     return {
-        "seconds": seconds, "plain": time.process_time() - start, "fits": tuned.n_fits_, "cells": len(by_cell),
+        "seconds": seconds, "plain": plain_seconds, "fits": tuned.n_fits_, "cells": len(by_cell),
         "difference": max(abs(read[cell] - by_cell[cell]) for cell in by_cell),
         "same choice": _cell(tuned.best_params_) == _cell(plain.best_params_),
     }  # fmt: skip

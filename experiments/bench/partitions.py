@@ -8,10 +8,9 @@ runs in a new process, after compilation on a smaller problem. Leaves are static
   since its own leaf fits are not exact;
 * numpy's batched Cholesky factorisation of as many matrices of the same size as there are boxes, in batches of 50,000:
   the minimum work of a program that factors box by box;
-* the dynamic program over the same boxes, for the mixed-integer program; the dynamic program over subsets, for groups.
+* the dynamic program over the same boxes, for the mixed-integer program.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -27,29 +26,19 @@ from admiss.finite.leaf_features import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
 from admiss.study.sections import markdown
-from experiments.bench.records import cached, footer, in_new_process
-from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
-from formulations.groups.subsets import best_groups_by_subsets
+from experiments.bench.records import footer, measured, timed
 from formulations.leaves.box_costs import count_boxes
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.trees.dynamic_program import Tree
 
-PAIRS = 5
-# Matrices per batch of numpy.
-CHUNK = 50_000
-GROUP_SEEDS = 3
-
 
 def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
-    folder.mkdir(parents=True, exist_ok=True)
     small = {"d10": (2000, 8, 2), "d20": (1000, 8, 3), "d50": (500, 12, 2), "mio": (500, 8, 3), "logistic": (200, 5, 2)}
     large = {"d10": (10_000, 10, 4), "d20": (10_000, 20, 6), "d50": (10_000, 50, 4), "mio": (10_000, 20, 4),
              "logistic": (1000, 10, 3)}  # fmt: skip
     sizes = small if quick else large
-    groups = [(8, 200, (2, 3))] if quick else [(20, 1500, (2, 3, 4, 5)), (30, 1500, (2, 3, 4, 5))]
-    limited = [(10, 200)] if quick else [(patterns, n) for patterns in (40, 60, 100) for n in (10_000, 1500)]
-    measured: dict[str, Callable[[], dict[str, Any]]] = {
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
         "against-pystreed": partial(against_pystreed, *sizes["d10"]),
         "against-cholesky": partial(against_cholesky, *sizes["d20"]),
         "many-boxes": partial(exact_tree, *sizes["d20"]),
@@ -57,14 +46,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
         "mixed-integer": partial(mixed_integer, *sizes["mio"]),
         "logistic": partial(logistic, *sizes["logistic"]),
     }
-    for patterns, n, counts in groups:
-        measured[f"groups-{patterns}"] = partial(groups_proven, patterns, n, counts)
-    for patterns, n in limited:
-        measured[f"groups-{patterns}-{n}"] = partial(groups_within_a_minute, patterns, n)
-    records = {
-        name: cached(folder / f"{name}.json", partial(in_new_process, compute)) for name, compute in measured.items()
-    }
-    return report(records)
+    return report(measured(folder, measures))
 
 
 def _rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
@@ -75,12 +57,11 @@ def _rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 def _fit(partitioner: Partitioner, X: np.ndarray, y: np.ndarray, ridge: float = 1.0) -> tuple[FiniteRegressor, float]:
     """A fitted model and its CPU seconds without compilation."""
     FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(*_rows(200, 5))
-    start = time.process_time()
-    model = FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(X, y)
-    return model, time.process_time() - start
+    seconds, model = timed(lambda: FiniteRegressor(partitioner, ridge=ridge, leaf_model="static").fit(X, y))
+    return model, seconds
 
 
-def against_pystreed(n: int, d: int, depth: int) -> dict[str, Any]:
+def against_pystreed(n: int, d: int, depth: int, pairs: int = 5) -> dict[str, Any]:
     """The exact tree against pystreed's, in interleaved pairs."""
     X, y = _rows(n, d)
     ridge, min_rows = 1e-3, 5 * d
@@ -88,7 +69,7 @@ def against_pystreed(n: int, d: int, depth: int) -> dict[str, Any]:
     result: dict[str, Any] = {"n": n, "d": d, "depth": depth}
     ours: list[float] = []
     theirs: list[float] = []
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         model, seconds = _fit(partitioner, X, y, ridge)
         ours.append(seconds)
         if find_spec("pystreed"):
@@ -110,11 +91,10 @@ def _pystreed(X: np.ndarray, y: np.ndarray, depth: int, min_rows: int, ridge: fl
     """pystreed's tree and its CPU seconds."""
     from pystreed import STreeDPiecewiseLinearRegressor
 
-    start = time.process_time()
     model = STreeDPiecewiseLinearRegressor(
         max_depth=depth, min_leaf_node_size=min_rows, cost_complexity=0.0, ridge_penalty=ridge, time_limit=3600
-    ).fit(np.isnan(X).astype(int), y, continuous_columns=np.nan_to_num(X))
-    seconds = time.process_time() - start
+    )
+    seconds, _ = timed(lambda: model.fit(np.isnan(X).astype(int), y, continuous_columns=np.nan_to_num(X)))
 
     def read(node: Any) -> Tree:
         if node.is_leaf_node():
@@ -124,20 +104,22 @@ def _pystreed(X: np.ndarray, y: np.ndarray, depth: int, min_rows: int, ridge: fl
     return read(model.tree_), seconds
 
 
-def against_cholesky(n: int, d: int, depth: int) -> dict[str, Any]:
+def against_cholesky(n: int, d: int, depth: int, pairs: int = 5, batch: int = 50_000) -> dict[str, Any]:
     """The exact tree, leaves of any size, against numpy's batched Cholesky of as many matrices, and against greedy."""
     X, y = _rows(n, d)
     boxes = count_boxes(d, depth)
-    Z = np.random.default_rng(0).normal(size=(CHUNK, d + 2, d + 2))
+    Z = np.random.default_rng(0).normal(size=(batch, d + 2, d + 2))
     grams = Z @ Z.transpose(0, 2, 1) + np.eye(d + 2)
+
+    def factor_all() -> None:
+        for first in range(0, boxes, batch):
+            np.linalg.cholesky(grams[: min(batch, boxes - first)])
+
     ours, theirs = [], []
-    for _ in range(PAIRS):
+    for _ in range(pairs):
         model, seconds = _fit(OptimalTree(max_depth=depth, min_rows=1), X, y)
         ours.append(seconds)
-        start = time.process_time()
-        for first in range(0, boxes, CHUNK):
-            np.linalg.cholesky(grams[: min(CHUNK, boxes - first)])
-        theirs.append(time.process_time() - start)
+        theirs.append(timed(factor_all)[0])
     greedy_model, greedy = _fit(Greedy(max_depth=depth, min_rows=1), X, y)
     return {
         "n": n, "d": d, "depth": depth, "boxes": boxes, "patterns": len(model.partition_.patterns),
@@ -175,65 +157,12 @@ def mixed_integer(n: int, d: int, depth: int) -> dict[str, Any]:
 def logistic(n: int, d: int, depth: int) -> dict[str, Any]:
     """The exact logistic tree."""
     X, y = _rows(n, d)
-    start = time.process_time()
-    tree = OptimalTree(max_depth=depth, min_rows=2 * (d + 1))
-    model = FiniteClassifier(tree, ridge=1.0, leaf_model="static").fit(X, y > np.median(y))
+    model = FiniteClassifier(OptimalTree(max_depth=depth, min_rows=2 * (d + 1)), ridge=1.0, leaf_model="static")
+    seconds, _ = timed(lambda: model.fit(X, y > np.median(y)))
     return {
-        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": time.process_time() - start,
+        "n": n, "d": d, "depth": depth, "boxes": count_boxes(d, depth), "admiss": seconds,
         "status": model.certificate_.status,
     }  # fmt: skip
-
-
-def groups_problem(
-    n_patterns: int, n: int, max_groups: int, seed: int, leaf_model: str = "static", ridge: float = 1e-3
-) -> PatternGroupsProblem:
-    """Rows of the paper's linear model, d = 10, each with one of a few random patterns; sample-scaled ridge."""
-    rng = np.random.default_rng(seed)
-    drawn: set[tuple[bool, ...]] = set()
-    while len(drawn) < n_patterns:
-        drawn.add(tuple((rng.uniform(size=10) < 0.4).tolist()))
-    patterns = np.array(sorted(drawn))
-
-    def remove(X: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
-        return patterns[random_state.randint(n_patterns, size=len(X))]
-
-    data = make_synthetic(n=n, mechanism=remove, n_test=1, random_state=seed)
-    features = LeafFeatures.fit(data.X_train, np.ones(n), leaf_model, True, True)
-    rows = features.pattern_rows(data.X_train, data.y_train, np.ones(n))
-    gram = SquaredLeafCost(rows, ridge, "sample").pattern_grams()
-    return PatternGroupsProblem(gram, rows.counts, rows.weights, ridge, "sample", max_groups, min_rows=1)
-
-
-def groups_proven(n_patterns: int, n: int, counts: tuple[int, ...]) -> dict[str, Any]:
-    """Groups to a proven optimum; with few patterns, against the dynamic program over subsets."""
-    solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
-    rows = []
-    for count in counts:
-        for seed in range(GROUP_SEEDS):
-            problem = groups_problem(n_patterns, n, count, seed)
-            start = time.process_time()
-            _, certificate = solve_pattern_groups(problem, time_limit=300)
-            row: dict[str, Any] = {"groups": count, "seed": seed, "seconds": time.process_time() - start}
-            row.update(gap=certificate.relative_gap, status=certificate.status)
-            if n_patterns <= 20 and seed == 0:
-                start = time.process_time()
-                _, value = best_groups_by_subsets(problem)
-                row["subsets"] = time.process_time() - start
-                row["difference"] = abs(certificate.objective / value - 1)
-            rows.append(row)
-    return {"patterns": n_patterns, "n": n, "rows": rows}
-
-
-def groups_within_a_minute(n_patterns: int, n: int) -> dict[str, Any]:
-    """Three groups within a minute: the remaining gap."""
-    solve_pattern_groups(groups_problem(5, 100, 2, 0))  # compiles
-    rows = []
-    for seed in range(GROUP_SEEDS):
-        start = time.process_time()
-        _, certificate = solve_pattern_groups(groups_problem(n_patterns, n, 3, seed), time_limit=60)
-        seconds = time.process_time() - start
-        rows.append({"seed": seed, "seconds": seconds, "gap": certificate.relative_gap, "status": certificate.status})
-    return {"patterns": n_patterns, "n": n, "rows": rows}
 
 
 def report(records: dict[str, dict[str, Any]]) -> str:
@@ -268,25 +197,7 @@ def report(records: dict[str, dict[str, Any]]) -> str:
             line(
                 f"{what}, {size}", f"{record['admiss']:.2f} s, {record['status']}", f"{record['boxes']:,} boxes", memory
             )
-        else:
-            _groups_line(line, record)
     lines = ["CPU seconds of one thread, from rows to certificate:", ""]
     lines += [*markdown(["problem", "admiss", "beside it", "memory"], table), ""]
     peer = f"pystreed {version('pystreed') if find_spec('pystreed') else 'not installed'}"
     return "\n".join([*lines, footer("python", "admiss", "numpy", "numba", "pyomo", "highspy", peer=peer)])
-
-
-def _groups_line(line: Callable[[str, str, str, float | None], None], record: dict[str, Any]) -> None:
-    rows = record["rows"]
-    proven = sum(row["status"] == "optimal" for row in rows)
-    slowest, widest = max(row["seconds"] for row in rows), max(row["gap"] for row in rows)
-    counts = sorted({row.get("groups", 3) for row in rows})
-    spread = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-    what = f"groups of {record['patterns']} patterns, {spread} groups, n = {record['n']:,}"
-    found = f"{proven} of {len(rows)} proven, slowest {slowest:.1f} s, largest gap {100 * widest:.2g} %"
-    differences = [row["difference"] for row in rows if "difference" in row]
-    peer = "-"
-    if differences:
-        subsets = max(row["subsets"] for row in rows if "subsets" in row)
-        peer = f"dynamic program over subsets {subsets:.1f} s, difference {max(differences):.0e}"
-    line(what, found, peer, record["memory"])

@@ -1,23 +1,49 @@
-"""Cached measurements: one file per measurement, which is not repeated once the file exists."""
+"""Measurements: CPU seconds, one file per measurement, which is not repeated once the file exists, and reports."""
 
 import json
 import multiprocessing
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import write_atomically
+from admiss.study.sections import markdown
 from admiss.versions import processor, versions
+
+
+def timed(function: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of a call, and its result."""
+    start = time.process_time()
+    result = function()
+    return time.process_time() - start, result
+
+
+def least_seconds(function: Callable[[], Any], repeats: int) -> float:
+    """The least CPU seconds of several calls."""
+    return min(timed(function)[0] for _ in range(repeats))
+
+
+def measured(folder: Path, measures: Mapping[str, Callable[[], dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """The record of each measurement by its name, each made in a new process."""
+    return {name: cached(folder / f"{name}.json", partial(in_new_process, make)) for name, make in measures.items()}
 
 
 def cached(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Read the record at a path, after computing and writing it if it does not exist."""
     if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         print(f"measuring {path.stem} ..", flush=True)
         write_atomically(path, json.dumps(compute(), indent=1).encode())
     return json.loads(path.read_text())
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]], *last: str) -> str:
+    """A report: a table, and lines below it."""
+    return "\n".join([*markdown(header, rows), "", *last])
 
 
 def footer(*packages: str, peer: str = "") -> str:

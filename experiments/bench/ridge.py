@@ -2,13 +2,11 @@
 
 * ``AdaptiveRegressorCV("affine_intercept")`` on 150 x 300, against LassoCV on imputed means;
 * ``AdaptiveClassifierCV()`` on 600 x 29, against LogisticRegressionCV, and the ridge branch of affine weights alone;
-* ``JointImputeClassifier()`` on 300 x 300, with values missing at random and with large values missing;
-* ``AdaptiveStackRegressor()`` on 1000 x 10, against ``AdaptiveRegressorCV("affine")``.
+* ``JointImputeClassifier()`` on 300 x 300, with values missing at random and with large values missing.
 
 All times are CPU seconds of one thread after a first fit that compiles, the minimum of a few.
 """
 
-import time
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -21,37 +19,28 @@ from sklearn.linear_model import LassoCV, LogisticRegressionCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from admiss import AdaptiveClassifierCV, AdaptiveRegressorCV, AdaptiveStackRegressor, JointImputeClassifier
-from admiss.datasets import paper_instance
-from admiss.study.sections import markdown
-from experiments.bench.records import cached, footer, in_new_process
+from admiss import AdaptiveClassifierCV, AdaptiveRegressorCV, JointImputeClassifier
+from experiments.bench.records import footer, measured, table, timed
 from formulations.arrays import FloatArray
-
-REPEATS = 3
-SEED = 2000
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
-    folder.mkdir(parents=True, exist_ok=True)
     share = 5 if quick else 1
-    measures: dict[str, Callable[[int], dict[str, Any]]] = {
-        "wide regression": wide_regression,
-        "classes": classes,
-        "joint": joint,
-        "stack": stack,
-    }
-    rows = []
-    for name, measure in measures.items():
-        record = cached(folder / f"{name}.json", partial(in_new_process, measure, share))
-        rows += [[name, what, f"{record[what]:.2f}"] for what in record if what != "memory"]
-    seconds = f"CPU seconds of one thread, least of {REPEATS}"
-    return "\n".join([*markdown(["workload", "model", "seconds"], rows), "", f"{seconds}; {footer()}"])
+    measures = {"wide regression": wide_regression, "classes": classes, "joint": joint}
+    records = measured(folder, {name: partial(measure, share) for name, measure in measures.items()})
+    rows = [
+        [name, what, f"{seconds:.2f}"]
+        for name, record in records.items()
+        for what, seconds in record.items()
+        if what != "memory"
+    ]
+    return table(["workload", "model", "seconds"], rows, f"CPU seconds of one thread, least of 3; {footer()}")
 
 
 def wide_regression(share: int) -> dict[str, Any]:
     """150 rows of 300 features, a tenth of the values missing."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(2000)
     X = rng.normal(size=(150, 300 // share))
     y = 2.0 * X[:, 0] + X[:, 1] + rng.normal(size=150)
     X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
@@ -66,7 +55,7 @@ def wide_regression(share: int) -> dict[str, Any]:
 
 def classes(share: int) -> dict[str, Any]:
     """600 rows of 29 features in natural units with heavy tails, of which eight or all are sometimes missing."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(2000)
     n, d = 600 // share, 29
     X = rng.standard_t(3, size=(n, d)) * 10.0 ** rng.integers(-2, 3, size=d)
     y = X[:, 0] / np.std(X[:, 0]) + X[:, 9] / np.std(X[:, 9]) + rng.normal(size=n) > 1.0
@@ -86,7 +75,7 @@ def classes(share: int) -> dict[str, Any]:
 
 def joint(share: int) -> dict[str, Any]:
     """300 rows of 300 features, a fifth of the values missing."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(2000)
     X = rng.normal(size=(300, 300 // share))
     y = X[:, 0] + X[:, 1] + rng.normal(size=300) > 0
     at_random = np.where(rng.random(X.shape) < 0.2, np.nan, X)
@@ -98,28 +87,9 @@ def joint(share: int) -> dict[str, Any]:
     }
 
 
-def stack(share: int) -> dict[str, Any]:
-    """1000 rows of 10 features; other rows in each repetition, since the last fitted laws are cached."""
-    data = paper_instance(1000 // share, "mcar", "nn", 0.3, 1)
-    times: dict[str, list[float]] = {"AdaptiveRegressorCV, affine": [], "AdaptiveStackRegressor": []}
-    for k in range(REPEATS):
-        rows = data.X_train[k:], data.y_train[k:]
-        affine = partial(AdaptiveRegressorCV, "affine", random_state=0)
-        times["AdaptiveRegressorCV, affine"].append(_seconds(affine, *rows, repeats=1))
-        model = partial(AdaptiveStackRegressor, random_state=0)
-        times["AdaptiveStackRegressor"].append(_seconds(model, *rows, repeats=1))
-    return {name: min(values) for name, values in times.items()}
-
-
-def _seconds(model: Callable[[], Any], X: FloatArray, y: Any, repeats: int = REPEATS) -> float:
+def _seconds(model: Callable[[], Any], X: FloatArray, y: Any) -> float:
     """Least CPU seconds of a fit, after one to a few rows that compiles."""
-    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about features never missing in a fold, and steps of the peers
         model().fit(X[:60, :5], y[:60])
-        for _ in range(repeats):
-            fresh = model()
-            start = time.process_time()
-            fresh.fit(X, y)
-            found.append(time.process_time() - start)
-    return min(found)
+        return min(timed(partial(model().fit, X, y))[0] for _ in range(3))

@@ -11,7 +11,6 @@ A million rows of 20 features, 30 % of the values missing completely at random:
 All times are CPU nanoseconds per row of one thread, the least of a few, after a first call that compiles.
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -23,26 +22,21 @@ from sklearn.linear_model import Ridge, SGDRegressor
 
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.streaming import HashFolds, RowStatistics
-from admiss.study.sections import markdown
-from experiments.bench.records import cached, footer, in_new_process
+from experiments.bench.records import footer, least_seconds, measured, table, timed
 from formulations.arrays import FloatArray
 
-REPEATS = 5
-SEED = 2001
+# Rows per block of SGD, and for which patterns are drawn at a time.
 BLOCK = 10_000
 
 
 def run(folder: Path, *, quick: bool = False) -> str:
     """Run the missing measurements, and return the report."""
-    folder.mkdir(parents=True, exist_ok=True)
     n = 20_000 if quick else 10**6
-    lines = []
-    for name, measure in {"statistics": statistics, "fits": fits, "peers": peers}.items():
-        record = cached(folder / f"{name}-{n}.json", partial(in_new_process, measure, n))
-        lines += [[what, _shown(value)] for what, value in record.items() if what != "memory"]
-    title = f"{n:,} rows of 20 features"
-    words = f"CPU ns per row of one thread, least of {REPEATS} (SGD: one run)"
-    return "\n".join([*markdown([title, "ns per row"], lines), "", f"{words}; {footer()}"])
+    measures = {"statistics": statistics, "fits": fits, "peers": peers}
+    records = measured(folder, {f"{name}-{n}": partial(measure, n) for name, measure in measures.items()})
+    lines = [[what, _shown(value)] for record in records.values() for what, value in record.items() if what != "memory"]
+    words = "CPU ns per row of one thread, least of 5 (SGD: one run)"
+    return table([f"{n:,} rows of 20 features", "ns per row"], lines, f"{words}; {footer()}")
 
 
 def _shown(value: float | list[float]) -> str:
@@ -54,7 +48,7 @@ def _shown(value: float | list[float]) -> str:
 
 def rows(n: int) -> tuple[FloatArray, FloatArray]:
     """Correlated features of which 30 % are missing, and a linear target."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(2001)
     X = rng.normal(size=(n, 20)) @ (np.eye(20) + 0.2 * rng.normal(size=(20, 20)))
     y = X @ rng.normal(size=20) + rng.normal(size=n)
     for start in range(0, n, BLOCK):
@@ -109,19 +103,17 @@ def peers(n: int) -> dict[str, Any]:
 def _sgd(Z: FloatArray, y: FloatArray, passes: int) -> list[float]:
     """Nanoseconds per row, and the share by which the risk exceeds that of least squares."""
     least = float(np.mean((y - Ridge(1e-6).fit(Z, y).predict(Z)) ** 2))
-    model, start = SGDRegressor(random_state=0, alpha=1e-8), time.process_time()
-    for _ in range(passes):
-        for begin in range(0, len(Z), BLOCK):
-            model.partial_fit(Z[begin : begin + BLOCK], y[begin : begin + BLOCK])
-    seconds = time.process_time() - start
+    model = SGDRegressor(random_state=0, alpha=1e-8)
+
+    def fit() -> None:
+        for _ in range(passes):
+            for begin in range(0, len(Z), BLOCK):
+                model.partial_fit(Z[begin : begin + BLOCK], y[begin : begin + BLOCK])
+
+    seconds, _ = timed(fit)
     return [seconds * 1e9 / len(Z), float(np.mean((y - model.predict(Z)) ** 2)) / least - 1.0]
 
 
 def _per_row(function: Callable[[], Any], n: int) -> float:
-    function()
-    found = []
-    for _ in range(REPEATS):
-        start = time.process_time()
-        function()
-        found.append(time.process_time() - start)
-    return min(found) * 1e9 / n
+    function()  # compiles
+    return least_seconds(function, 5) * 1e9 / n

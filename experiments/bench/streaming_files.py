@@ -14,7 +14,6 @@ R2 is that of a million rows in another file.
 """
 
 import shutil
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -30,27 +29,24 @@ from sklearn.metrics import r2_score
 from admiss import AdaptiveRegressorCV, FiniteRegressor
 from admiss.partition import OptimalTree
 from admiss.streaming import HashFolds, RowStatistics, accumulate, open_source
-from admiss.study.sections import markdown
 from admiss.tables.source import Source, named_frame
-from experiments.bench.records import cached, footer, in_new_process
+from experiments.bench.records import footer, measured, table, timed
 
-D, SHARE, FOLDS, DEPTH = 20, 0.3, 5, 4
-GROUP_ROWS, FILE_ROWS = 2**20, 10**7
-TEST_ROWS, GLUM_ROWS = 10**6, 10**6
+# Features, the depth of the tree, and the rows to test on, which are also the most that are held in memory.
+D, DEPTH, MEMORY_ROWS = 20, 4, 10**6
 
 
 def run(folder: Path, *, quick: bool = False, rows: int = 10**8, scratch: Path | None = None) -> str:
     """Run the missing measurements, and return the report; the generated files are deleted at the end."""
     rows = 2 * 10**5 if quick else rows
-    folder.mkdir(parents=True, exist_ok=True)
     data = (folder if scratch is None else scratch) / f"rows-{rows}"
-    measured = {"scan": scan, "pass": fit, "SGD": sgd} | ({"glum": glum} if find_spec("glum") else {})
-    paths = {name: folder / f"{name}-{rows}.json" for name in measured}
-    if not all(path.exists() for path in paths.values()):
+    functions = {"scan": scan, "pass": fit, "SGD": sgd} | ({"glum": glum} if find_spec("glum") else {})
+    measures = {f"{name}-{rows}": partial(function, data) for name, function in functions.items()}
+    if not all((folder / f"{name}.json").exists() for name in measures):
         generate(data, rows)
-    records = {name: cached(paths[name], partial(in_new_process, measured[name], data)) for name in measured}
+    records = measured(folder, measures)
     shutil.rmtree(data, ignore_errors=True)
-    return report(records)
+    return report(dict(zip(functions, records.values(), strict=True)))
 
 
 def report(records: dict[str, dict[str, Any]]) -> str:
@@ -73,22 +69,22 @@ def report(records: dict[str, dict[str, Any]]) -> str:
     ]
     size = f"{scanned['gigabytes']:.1f} GB of Parquet files; CPU seconds; peak memory of the process"
     header = ["", "rows", "seconds", "ns a row", "test R2", "memory, GB"]
-    return "\n".join([*markdown(header, shown), "", f"{size}; {footer('admiss', 'numpy', 'scikit-learn')}"])
+    return table(header, shown, f"{size}; {footer('admiss', 'numpy', 'scikit-learn')}")
 
 
-def generate(folder: Path, n: int) -> None:
+def generate(folder: Path, n: int, file_rows: int = 10**7, group_rows: int = 2**20) -> None:
     """Write the files that do not exist yet, each completely or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = [min(FILE_ROWS, n - start) for start in range(0, n, FILE_ROWS)]
-    for number, size in enumerate([*sizes, min(TEST_ROWS, n)]):
+    sizes = [min(file_rows, n - start) for start in range(0, n, file_rows)]
+    for number, size in enumerate([*sizes, min(MEMORY_ROWS, n)]):
         path = folder / (f"{number:03}.parquet" if number < len(sizes) else "test/rows.parquet")
         if not path.exists():
             print(f"writing {path} ..", flush=True)
             path.parent.mkdir(exist_ok=True)
             unfinished = path.with_suffix(".part")
             with pq.ParquetWriter(unfinished, _table(1, number, 0).schema, compression="none") as writer:
-                for start in range(0, size, GROUP_ROWS):
-                    writer.write_table(_table(min(GROUP_ROWS, size - start), number, start), row_group_size=GROUP_ROWS)
+                for start in range(0, size, group_rows):
+                    writer.write_table(_table(min(group_rows, size - start), number, start), row_group_size=group_rows)
             unfinished.replace(path)
 
 
@@ -98,7 +94,7 @@ def _table(n: int, number: int, start: int) -> Any:
     w = np.linspace(1.0, -1.0, D, dtype=np.float32)
     X = rng.standard_normal((D, n), dtype=np.float32)
     y = w @ X + rng.standard_normal(n, dtype=np.float32)
-    M = rng.integers(0, 256, (D, n), dtype=np.uint8) < round(SHARE * 256)
+    M = rng.integers(0, 256, (D, n), dtype=np.uint8) < 77  # of 256, a share of 0.3
     columns = {f"x{j}": pa.array(X[j] + np.float32(j), mask=M[j]) for j in range(D)}
     return pa.table({**columns, "y": y})
 
@@ -111,11 +107,16 @@ def _sources(folder: Path) -> tuple[Source, Source]:
 def scan(folder: Path) -> dict[str, Any]:
     """Read all columns."""
     pa.set_cpu_count(1)
-    paths, n, start = sorted(folder.glob("*.parquet")), 0, time.process_time()
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            n += sum(len(batch) for batch in file.iter_batches(2**17))
-    seconds = time.process_time() - start
+    paths = sorted(folder.glob("*.parquet"))
+
+    def count() -> int:
+        n = 0
+        for path in paths:
+            with pq.ParquetFile(path) as file:
+                n += sum(len(batch) for batch in file.iter_batches(2**17))
+        return n
+
+    seconds, n = timed(count)
     return {"rows": n, "seconds": seconds, "gigabytes": sum(path.stat().st_size for path in paths) / 1e9}
 
 
@@ -124,22 +125,19 @@ def fit(folder: Path) -> dict[str, Any]:
     pa.set_cpu_count(1)
     source, test = _sources(folder)
     X, y = _rows(source, 2000)
-    settings: dict[str, Any] = {"adaptivity": "affine_intercept", "tree_depth": DEPTH, "folds": HashFolds(FOLDS)}
+    settings: dict[str, Any] = {"adaptivity": "affine_intercept", "tree_depth": DEPTH, "folds": HashFolds(5)}
     linear, tree = AdaptiveRegressorCV("affine_intercept"), FiniteRegressor(OptimalTree(max_depth=DEPTH))
     few = RowStatistics.of(X, y, **settings | {"tree_depth": 1})
     linear.fit_statistics(few)  # compiles
     FiniteRegressor(OptimalTree(max_depth=1)).fit_statistics(few)
-    start = time.process_time()
-    statistics = accumulate(source, RowStatistics(**settings), checkpoint=folder / "statistics")
-    passed = time.process_time()
-    linear.fit_statistics(statistics)
-    fitted = time.process_time()
-    tree.fit_statistics(statistics)
-    end = time.process_time()
+    collect = partial(accumulate, source, RowStatistics(**settings), checkpoint=folder / "statistics")
+    pass_seconds, statistics = timed(collect)
+    linear_seconds, _ = timed(partial(linear.fit_statistics, statistics))
+    tree_seconds, _ = timed(partial(tree.fit_statistics, statistics))
     names = source.schema.names
     scores = [_score(partial(_predicted, model, names), test) for model in (linear, tree)]
     return {
-        "rows": statistics.n_rows, "pass": passed - start, "affine": fitted - passed, "tree": end - fitted,
+        "rows": statistics.n_rows, "pass": pass_seconds, "affine": linear_seconds, "tree": tree_seconds,
         "affine R2": scores[0], "tree R2": scores[1],
         "status": str(tree.certificate_.status), "gap": float(tree.certificate_.gap),
     }  # fmt: skip
@@ -149,14 +147,19 @@ def sgd(folder: Path) -> dict[str, Any]:
     """One pass of stochastic gradient descent; means and deviations are those of the first batch."""
     pa.set_cpu_count(1)
     source, test = _sources(folder)
-    model, scaling, start = SGDRegressor(random_state=0), None, time.process_time()
-    for chunk in source.chunks():
-        for batch in chunk.batches():
-            if scaling is None:
-                scaling = np.nanmean(batch.X, axis=0), np.nanstd(batch.X, axis=0)
-            model.partial_fit(_standardised(batch.X, *scaling), batch.y)
-    seconds = time.process_time() - start
-    assert scaling is not None
+    model = SGDRegressor(random_state=0)
+
+    def learn() -> tuple[Any, Any]:
+        scaling = None
+        for chunk in source.chunks():
+            for batch in chunk.batches():
+                if scaling is None:
+                    scaling = np.nanmean(batch.X, axis=0), np.nanstd(batch.X, axis=0)
+                model.partial_fit(_standardised(batch.X, *scaling), batch.y)
+        assert scaling is not None
+        return scaling
+
+    seconds, scaling = timed(learn)
     return {"seconds": seconds, "R2": _score(lambda X: model.predict(_standardised(X, *scaling)), test)}
 
 
@@ -165,11 +168,11 @@ def glum(folder: Path) -> dict[str, Any]:
     from glum import GeneralizedLinearRegressor
 
     source, test = _sources(folder)
-    X, y = _rows(source, GLUM_ROWS)
+    X, y = _rows(source, MEMORY_ROWS)
     scaling = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
-    start = time.process_time()
-    model = GeneralizedLinearRegressor(alpha=1e-6, l1_ratio=0).fit(_standardised(X, *scaling), y)
-    seconds = time.process_time() - start
+    seconds, model = timed(
+        lambda: GeneralizedLinearRegressor(alpha=1e-6, l1_ratio=0).fit(_standardised(X, *scaling), y)
+    )
     score = _score(lambda X: model.predict(_standardised(X, *scaling)), test)
     return {"rows": len(y), "seconds": seconds, "R2": score}
 
@@ -180,7 +183,7 @@ def _predicted(model: Any, names: list[str], X: Any) -> Any:
 
 def _score(predict: Callable[[Any], Any], test: Source) -> float:
     """R2 of the test rows, predicted a few at a time."""
-    X, y = _rows(test, TEST_ROWS)
+    X, y = _rows(test, MEMORY_ROWS)
     parts = np.array_split(np.arange(len(y)), 16)
     return float(r2_score(y, np.concatenate([predict(X[rows]) for rows in parts])))
 
@@ -192,15 +195,9 @@ def _standardised(X: Any, mean: Any, deviation: Any) -> Any:
 
 def _rows(source: Source, most: int) -> tuple[Any, Any]:
     """The first rows, in memory."""
-    rows = []
-    for chunk in source.chunks():
-        for batch in chunk.batches():
-            assert batch.y is not None
-            rows.append((batch.X, batch.y))
-            if sum(len(y) for _, y in rows) >= most:
-                break
-        else:
-            continue
-        break
-    X, y = zip(*rows, strict=True)
-    return np.vstack(X)[:most], np.concatenate(y)[:most]
+    batches: list[Any] = []
+    for batch in (batch for chunk in source.chunks() for batch in chunk.batches()):
+        batches.append(batch)
+        if sum(len(each.y) for each in batches) >= most:
+            break
+    return np.vstack([each.X for each in batches])[:most], np.concatenate([each.y for each in batches])[:most]

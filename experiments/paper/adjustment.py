@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from scipy.stats import t as student
 
-from admiss.study.comparisons import holm
+from admiss.estimates import holm
 from experiments.paper.claims import LEVEL, NOT_MEASURED, UNDECIDED, Judged, Measured, true_values
 
 NO_TEST = "no test"

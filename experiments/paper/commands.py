@@ -4,10 +4,10 @@ import argparse
 
 import polars as pl
 
-from admiss.cli.study.choices import named_study, opened_store
+from admiss.cli.study.commands import named_study
 from admiss.study import EngineError
 from admiss.study.report.presentation import Presentation
-from admiss.study.run import RUNS, folders_of_runs
+from admiss.study.run import RUNS, folders_of_runs, opened_store
 from admiss.study.sections import markdown
 from admiss.study.table import read_table
 from experiments.scales import SCALES
@@ -29,7 +29,7 @@ def compare_studies(options: argparse.Namespace) -> str:
             raise EngineError(f"There are no runs{scale} in {RUNS}: run a study first, or name one and its folder.")
     texts = []
     for presentation in compared:
-        with opened_store(options, presentation) as store:
+        with opened_store(presentation.study, options.scale, options.out) as store:
             texts.append(compare_paper(read_table(store, presentation.study), presentation))
     return "\n\n".join(texts)
 

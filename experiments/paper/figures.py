@@ -5,25 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from admiss.drawing import GREY
-from admiss.study.report.curves import (
-    COMMON,
-    bar_words,
-    comparable,
-    draw_line,
-    matches,
-    mean_rows,
-    panel_values,
-    set_axis,
-    value_curves,
-    value_limits,
-)
-from admiss.study.report.dots import method_axis, time_drawing, win_drawing
-from admiss.study.report.drawing import Drawing, legend, panels
-from admiss.study.report.labels import LINE_STYLES
+from admiss.drawing import GREY, LINE_STYLES, WHITE
+from admiss.report.figures import Drawing, legend, method_axis, panels
+from admiss.study.report.by_setting import time_drawing
+from admiss.study.report.levels import COMMON, comparable, fenced_limits, matches, panel_values
 from admiss.study.report.rows import unit_words
+from experiments.paper.curves import bar_words, draw_means, mean_rows, set_axis, value_curves
 from experiments.paper.labels import ADAPTIVE, LABELS
 from experiments.paper.numbers import real_design_accuracy
+from experiments.paper.wins import win_drawing
 
 MAIN = (
     "AdaptiveStack", "Adaptive LR - best", "Joint - best", "Mean - best", "mice - best", "CART MIA", "RF MIA",
@@ -76,14 +66,12 @@ def _depths(rows: pl.DataFrame, name: str) -> Drawing | None:
         return None
     means = mean_rows(deep, ["method", *across, "n"], "selected_depth").sort("n")
     figure, axes = panels(len(methods), height=2.4)
-    said, settings = [], panel_values(deep, across, LABELS)
+    settings = panel_values(deep, across, LABELS)
     for ax, method in zip(axes, methods, strict=True):
         for setting, style in zip(settings, LINE_STYLES, strict=False):
             line = means.filter((pl.col("method") == method) & matches(across, setting))
             if line.height:
-                label, y = ", ".join(map(word, setting)), line["mean"].to_list()
-                draw_line(ax, line, "n", style, label)
-                said.append(f"{method}, {label}: {y[0]:.2f} at n = {line['n'][0]}, {y[-1]:.2f} at n = {line['n'][-1]}.")
+                draw_means(ax, line, "n", style, ", ".join(map(word, setting)))
         set_axis(ax, "n", method, LABELS)
     axes[0].set_ylabel("mean depth selected")
     legend(figure, axes[:1])
@@ -92,7 +80,7 @@ def _depths(rows: pl.DataFrame, name: str) -> Drawing | None:
     header = ["method", *map(word, across), word("n"), "mean depth", "standard error", "cells"]
     columns = means.select("method", *across, "n", "mean", "error", "cells")
     numbers = [list(row) for row in columns.sort("method", *across, "n").iter_rows()]
-    return Drawing(name, title, caption, f"{title}. " + " ".join(said), figure, header, numbers)
+    return Drawing(name, title, caption, figure, header, numbers)
 
 
 def _tasks(rows: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
@@ -123,31 +111,29 @@ def _designs(rows: pl.DataFrame) -> list[Drawing]:
         )
         # the paper has no numbers by task
         printed = real_design_accuracy() if not task else {}
-        said, numbers, captions, heights, bars = [], [], [], [], []
+        numbers, captions, heights, ends = [], [], [], []
         for ax, (design, (common, _, text)) in zip(axes, parts.items(), strict=True):
             means = mean_rows(common, ["method"])
             paper = {method: number.value for (method, setting), number in printed.items() if setting == design}
             paper = {method: value for method, value in paper.items() if method in methods}
             _draw_dots(ax, means, methods, paper)
             heights += [*means["mean"].to_list(), *paper.values()]
-            bars += [*means["error"].to_list(), *(None for _ in paper)]
+            known = means.drop_nulls("error")
+            ends += [*(known["mean"] - known["error"]), *(known["mean"] + known["error"])]
             ax.set_title(word(design), parse_math=False)
             ax.set_xlabel("mean score")
             ranked = means.sort("mean", descending=True).rows(named=True)
-            said.append(f"{word(design)}: " + ", ".join(f"{row['method']} {row['mean']:.3f}" for row in ranked) + ".")
             captions.append(f"{word(design)}, {text}")
             numbers += [
                 [word(design), *(row[c] for c in ("method", "mean", "error", "cells")), paper.get(row["method"])]
                 for row in ranked
             ]
-        axes[0].set_xlim(*value_limits(heights, bars, LABELS))
+        axes[0].set_xlim(*fenced_limits(heights, ends)[:2])
         title = f"Mean score by design{task}"
         strokes = "Grey strokes are the numbers of the paper, over all its instances. " if printed else ""
         caption = f"Bars are standard errors over {unit_words(mine)}. {strokes}{COMMON}: {'; '.join(captions)}."
         header = ["design", "method", "mean", "standard error", "cells", "paper"]
-        drawn.append(
-            Drawing(f"designs{suffix}", title, caption, f"{title}. " + " ".join(said), figure, header, numbers)
-        )
+        drawn.append(Drawing(f"designs{suffix}", title, caption, figure, header, numbers))
     return drawn
 
 
@@ -158,7 +144,7 @@ def _draw_dots(ax: Any, means: pl.DataFrame, methods: Sequence[str], paper: Mapp
     for row in means.rows(named=True):
         colour, marker, _ = styles[row["method"]]
         ax.errorbar([row["mean"]], [methods.index(row["method"])], xerr=[row["error"] or 0.0], color=colour,
-                    marker=marker, markersize=5, markerfacecolor="white", markeredgewidth=1.2, elinewidth=1.0,
+                    marker=marker, markersize=5, markerfacecolor=WHITE, markeredgewidth=1.2, elinewidth=1.0,
                     linestyle="none")  # fmt: skip
     method_axis(ax, methods)
 

@@ -13,6 +13,7 @@ from admiss.drawing import (
     DASH_DOT,
     DASH_DOTS,
     DASHED,
+    DOTTED,
     GREEN,
     GREY,
     LONG,
@@ -21,7 +22,7 @@ from admiss.drawing import (
     SKY,
     Style,
 )
-from admiss.study.report.labels import DOTTED, Labels
+from admiss.study.report.labels import Labels
 from experiments.paper.interpolation import SIGNALS
 
 AUTHORS, REAL = "AuthorsInstance", "RealTarget"
@@ -51,7 +52,7 @@ STYLES: dict[str, Style] = {
     "CART MIA": (SKY, "v", DASH_DOTS), "RF MIA": (GREEN, "^", DASHED), "XGBoost": (AMBER, "D", LONG),
     "Complete features - best": (SKY, "<", DOTTED), "Oracle - best": (GREY, "*", DOTTED),
     "Affine intercept": (SKY, "v", DASHED), "Affine": (GREEN, "^", DASH_DOT), "Finite": (ORANGE, "D", LONG),
-    "greedy": (ORANGE, "s", DASHED), "exact": (BLUE, "o", "-"), "none": (BLACK, "X", DASH_DOT),
+    "none": (BLACK, "X", DASH_DOT),
 }  # fmt: skip
 LABELS = Labels(
     words=WORDS,
@@ -60,7 +61,6 @@ LABELS = Labels(
     outside={"kind": ("TextInstance",), "signal": ("tree",)},
     styles=STYLES,
     logarithmic=("n",),
-    floor=-0.1,
 )
 
 

@@ -1,1 +1,1 @@
-"""Thresholds of conformal sets that adapt to the missingness pattern: stated program, parametric method, ranks."""
+"""Thresholds of conformal sets that adapt to the pattern: stated program, solution for many patterns, ranks."""

@@ -43,8 +43,8 @@ and l = eta_{n+1}: E[f(M) 1{covered}] = E[f(M) (1 - a - eta_{n+1})] = (1 - a) E[
 and the equality is at least, for f >= 0.
 
 *Evaluated below the limit.* A threshold t(u) with u = (1 - a)(1 - e) proves u / (u + a) = 1 - a - a (1 - a) e + O(e^2)
-in place of 1 - a (by the proof above with eta_{n+1} >= u where the row is not covered): 9e-8 less for a = .1 and
-e = 1e-6, the value with which a solver is called. ``parametric`` takes the limit itself.
+in place of 1 - a (by the proof above with eta_{n+1} >= u where the row is not covered): 9e-10 less for a = .1 and
+e = 1e-8, the value with which the solver is called.
 
 *Infinite thresholds.* If f = 1{m in A} is in the span and m in A, the balance over f says that the eta_i of the rows in
 A sum to -u, and so does eta_i >= -a: with fewer than (1 - a) / a calibration rows in A the threshold is infinite.
@@ -62,8 +62,10 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError, certify, clock
 from formulations.linear_solver import solve_linear
 
-# Share by which a solver stays below the limit u = 1 - a.
-BELOW_LIMIT = 1e-6
+# The tightest tolerances of HiGHS, and the share by which it stays below the limit u = 1 - a, clearly more than these:
+# t jumps at the limit itself.
+TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+BELOW_LIMIT = 1e-8
 # Largest gap of an optimal program, as a share of the sum of the absolute scores.
 GAP_TOLERANCE = 1e-7
 
@@ -126,7 +128,7 @@ def solve_threshold(problem: ThresholdProblem, phi: FloatArray, u: float) -> tup
     model = threshold_program(
         replace(problem, scores=problem.scores / unit, basis=problem.basis[:, used]), phi[used], u
     )
-    solution = solve_linear(model, list(model.eta.values()))
+    solution = solve_linear(model, list(model.eta.values()), options=dict(TOLERANCES))
     if solution.status == "infeasible":
         return float(np.copysign(np.inf, u)), None
     if solution.status != "optimal" or solution.values is None:

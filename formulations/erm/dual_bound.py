@@ -42,14 +42,16 @@ from scipy.special import logit
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.dual_rows import Factor, Rows
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.risk import CentredRisk, EmpiricalRisk
 from formulations.erm.rounding import gamma, precise_residuals
 from formulations.losses import Squared
 
-__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove"]
+__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove", "prove_centred"]
 
 # A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
 GAP_TOLERANCE = 1e-6
+# Share of the objective that may be lost without notice: a hundredth of the tolerance.
+NEGLIGIBLE = GAP_TOLERANCE / 100.0
 # Bounds that are tried: two more if the first one leaves a gap.
 ATTEMPTS = 3
 # Share by which points stay inside their limits, for the rounding of quotients: far above that, below the tolerance.
@@ -97,16 +99,44 @@ def prove(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: Floa
         objective, bound = proofs[-1].objective, proofs[-1].bound
         if objective - bound <= GAP_TOLERANCE / 10.0 * objective and not (is_found and attempt == 0):
             break
-        theta = point.moved(GAP_TOLERANCE / 100.0 * objective)
-        J = np.flatnonzero(point.lacks_room(GAP_TOLERANCE / 100.0 * objective))
+        theta = point.moved(NEGLIGIBLE * objective)
+        J = np.flatnonzero(lacks_room(point.u, point.error, l1, l2, objective))
     best = max(proofs, key=lambda proof: proof.bound)
     objective, estimate = min(proof.objective for proof in proofs), max(proof.estimate for proof in proofs)
     return best._replace(objective=objective, estimate=estimate)
 
 
+def prove_centred(
+    risk: EmpiricalRisk,
+    projected: CentredRisk,
+    l1: FloatArray,
+    l2: FloatArray,
+    w: FloatArray,
+    theta: FloatArray | None = None,
+) -> Proof:
+    """:func:`prove` in columns with the free ones projected out, where offsets do not matter, if these are accurate."""
+    rows = Rows.centred(risk, projected)
+    if rows is None:
+        return prove(Rows.of(risk), l1, l2, w, theta)
+    return prove(rows, l1, l2, projected.reduce(w), theta)
+
+
 def dual_bound(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, theta: FloatArray) -> float:
     """A proven lower bound on min P from any ``theta``."""
     return prove(Rows.of(risk), l1, l2, np.zeros(len(l1)), theta).bound
+
+
+def lacks_room(u: FloatArray, error: FloatArray, l1: FloatArray, l2: FloatArray, objective: float) -> BoolArray:
+    """Columns whose condition or penalty has no room for the error of u = A'theta, up to a negligible loss."""
+    at_limit = np.abs(u) + error / GAP_TOLERANCE > l1
+    return np.where(l2 == 0, at_limit | (l1 == 0), error**2 > 2.0 * l2 * (NEGLIGIBLE * objective))
+
+
+def values_to_meet(u: FloatArray, error: FloatArray, limits: FloatArray, w: FloatArray) -> FloatArray:
+    """The v_k of columns of J: u_k within its limits, or what it is at the optimum if u_k is that up to its error."""
+    at_optimum = -np.sign(w) * limits
+    is_near = (w != 0) & (np.abs(u - at_optimum) <= error)
+    return np.where(is_near, at_optimum, np.clip(u, -limits, limits))
 
 
 @dataclass(frozen=True)
@@ -203,24 +233,17 @@ class _Point:
     @cached_property
     def error(self) -> FloatArray:
         """Largest errors of u."""
-        rows = self.program.rows
-        return np.asarray(2.0 * rows.rounding * rows.dual_norm(self.theta) * rows.sizes)
+        return self.program.rows.product_error(self.theta)
 
     @cached_property
     def v(self) -> FloatArray:
         """The values of a_k'theta that are to be met if k is in J."""
-        return np.clip(self.u, -self.program.limits, self.program.limits)
+        return values_to_meet(self.u, self.error, self.program.limits, self.program.w)
 
     @cached_property
     def factor(self) -> Factor | None:
         """The factor of the columns J."""
         return self.program.rows.factor(self.J, self.weights)
-
-    def lacks_room(self, negligible: float) -> BoolArray:
-        """Columns whose condition or penalty has no room for the error of u, up to a negligible loss."""
-        l1, l2 = self.program.l1, self.program.l2
-        at_limit = np.abs(self.u) + self.error / GAP_TOLERANCE > l1
-        return np.where(l2 == 0, at_limit | (l1 == 0), self.error**2 > 2.0 * l2 * negligible)
 
     def moved(self, negligible: float) -> FloatArray:
         """theta - Delta up to rounding, or, if J has no factor, theta with 0 for rows of negligible loss.
@@ -254,7 +277,7 @@ class _Point:
         (nearly, _), (proven, theta) = (self._value(error) for error in (np.zeros_like(self.error), self.error))
         if factor is None:  # penalties of J that are negligible count as 0, up to rounding
             in_J = float(self.program.limits[self.J] @ np.abs(self.program.w[self.J]))
-            proven, nearly = 0.0, nearly if in_J <= GAP_TOLERANCE / 100.0 * objective else 0.0
+            proven, nearly = 0.0, nearly if in_J <= NEGLIGIBLE * objective else 0.0
         bound = max(0.0, proven) * (1.0 - gamma(2 * len(rows.y) + 100))
         return Proof(objective, rows.offset + bound, rows.offset + max(0.0, nearly), theta)
 

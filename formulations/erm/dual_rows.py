@@ -16,14 +16,14 @@ dependent only up to rounding, nothing is proven.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.erm.risk import EmpiricalRisk
+from formulations.erm.risk import CentredRisk, EmpiricalRisk, cells_of
 from formulations.erm.rounding import gamma
 from formulations.losses import Loss
 
@@ -124,6 +124,18 @@ class Rows:
         blocks = [(slice(0, len(risk.y)), risk.A)]
         return cls(blocks, risk.y, risk.q, risk.loss, sizes, risk.offset, is_exact=is_exact)
 
+    @classmethod
+    def centred(cls, risk: EmpiricalRisk, projected: CentredRisk) -> "Rows | None":
+        """The rows with the free columns projected out, if that is accurate in every entry, else None.
+
+        It is if the free columns are 1 on disjoint sets of rows: then all that is rounded is one difference.
+        """
+        free = np.flatnonzero(projected.free)
+        if cells_of(risk.A[:, free]) is None:
+            return None
+        stated = [(slice(0, len(risk.y)), risk.A)]
+        return replace(cls.of(projected.risk, is_exact=False), stated=stated, constants=free)
+
     @property
     def weight(self) -> float:
         """sum_i q_i, rounded up."""
@@ -141,6 +153,10 @@ class Rows:
     def dual_norm(self, theta: FloatArray) -> float:
         """sqrt(sum_i theta_i^2 / q_i)."""
         return float(np.linalg.norm(theta / np.sqrt(self.q)))
+
+    def product_error(self, theta: FloatArray) -> FloatArray:
+        """Largest errors of A'theta as computed."""
+        return np.asarray(2.0 * self.rounding * self.dual_norm(theta) * self.sizes)
 
     def factor(self, columns: IntArray, m: FloatArray) -> Factor | None:
         """The factor of some columns for rows of weights m, or None if they are dependent up to rounding.

@@ -8,8 +8,9 @@ b = H w - g_w + K'g_f. Its minimiser is the next point.
 
 * Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
   corrects. The errors of such predictions in the gradient are extrapolated to the next one, and added to it.
-* The Hessian is reused as long as steps with it converge fast. A step that does not reduce the violation of the
-  conditions must decrease the objective; otherwise it is repeated with a new Hessian, then halved.
+* The Hessian is reused as long as steps with it converge fast. A step that does not clearly reduce the violation of the
+  conditions must decrease the objective; otherwise it is repeated with a new Hessian, then halved. A long step to where
+  all slopes vanish, or are those of wrong predictions, can reduce the violation alone.
 * A column joins the working set when its condition |g_j| <= lambda v1_j is violated. Most conditions are checked
   without computing g_j: with slopes q_i t_i, known at t0, |g_j - g0_j| is at most the root of
   sum_i q_i A_ij^2 times that of sum_i q_i (t_i - t0_i)^2.
@@ -39,6 +40,8 @@ from formulations.jit import compiled
 GRADIENT_TOLERANCE = 1e-9
 # A step must shrink the violation to this share, or the Hessian is recomputed.
 SLOW = 0.3
+# Violations above which the objective, whose changes are about their squares, tells whether a slow step is a good one.
+TELLING = 1e-6
 # Share of the conditions not settled by their bound above which all are computed.
 REFRESH_SHARE = 0.1
 # Steps at one lambda, and the least share of a step.
@@ -180,7 +183,7 @@ def _solve(rows, columns, m, lam, tolerance, model, stale, known, point, trial, 
         evaluate(rows, work, m, trial)
         new_violation = _conditions(m, columns, trial)
         share = 1.0
-        if new_violation > violation:  # not clearly better: the objective decides
+        if new_violation > (SLOW * violation if new_violation > TELLING else violation):  # the objective decides
             share = _decreasing_share(rows, columns, m, point, trial, 1.0 if stale or first else LEAST_SHARE)
             if share == 0.0:
                 if not stale and not first:

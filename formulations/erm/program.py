@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import NOT_CLOSED, ROUNDING, Certificate, SolverError, certify, clock
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
-from formulations.erm.dual_bound import Rows, gap_tolerance, prove
+from formulations.erm.dual_bound import gap_tolerance, prove_centred
 from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
 
@@ -266,7 +266,7 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray,
     w = projected.restore(v)
     if erm.structure is not None:
         return _structured_solution(compiled, v, np.where(zero, 0.0, found), theta, unproven)
-    proof = prove(Rows.of(erm.risk), l1, l2, w, theta)
+    proof = prove_centred(erm.risk, projected, l1, l2, w, theta)
     tolerance = gap_tolerance(proof.objective, compiled.null)
     closed = abs(proof.objective - proof.estimate) <= tolerance
     stationary = stationary and proof.estimate <= proof.objective + tolerance

@@ -26,6 +26,7 @@ from scipy.sparse.linalg import lsqr
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.best_constant import best_constant
+from formulations.erm.rounding import exact_sum
 from formulations.losses import Loss, Squared
 
 # Coefficients of y on the free columns that differ by less than this share are the same.
@@ -107,9 +108,11 @@ class CentredRisk:
         return w
 
     def reduce(self, w: FloatArray) -> FloatArray:
-        """The coefficients v of the centred columns."""
-        v = w.copy()
-        v[self.free] += self.C @ w - self.w0
+        """The coefficients v of the centred columns, each rounded once."""
+        v, C = w.copy(), sp.csr_array(self.C)
+        for i, f in enumerate(np.flatnonzero(self.free)):
+            part = slice(C.indptr[i], C.indptr[i + 1])
+            v[f] = exact_sum(np.array([w[f], -self.w0[i]]), C.data[part], w[C.indices[part]])
         return v
 
     def restoring_matrix(self) -> sp.csr_array:
@@ -188,7 +191,7 @@ def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
     """
     columns = risk.A[:, free]
     rounding = risk_of_rounding(risk.loss, risk.y, risk.q)
-    cell = _cells(columns)
+    cell = cells_of(columns)
     if cell is None or isinstance(risk.loss, Squared):
         left = centred(replace(risk, A=columns), np.ones(columns.shape[1], dtype=bool)).risk
         return left.value(np.zeros(columns.shape[1])) + rounding
@@ -200,7 +203,7 @@ def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
     return float(risk.q @ risk.loss.value(risk.y, z)) + risk.offset + rounding
 
 
-def _cells(columns: Matrix) -> IntArray | None:
+def cells_of(columns: Matrix) -> IntArray | None:
     """The column that is 1 in each row, -1 if there is none; None if columns are not indicators of disjoint cells."""
     entries = sp.coo_array(columns)
     rows, cell = entries.coords

@@ -33,10 +33,6 @@ def _polars(X: Any) -> pl.DataFrame:
     return pl.DataFrame(_columns(X), schema=dict.fromkeys(_names(X), pl.Float64))
 
 
-def _arrow(X: Any) -> pa.Table:
-    return pa.table({name: pa.array(values, type=pa.float64()) for name, values in _columns(X).items()})
-
-
 def _whole(X: Any) -> Any:
     """Numbers rounded and cut to those of 64-bit integers."""
     return np.clip(np.round(np.nan_to_num(X, posinf=9, neginf=-9)), -(2.0**62), 2.0**62)

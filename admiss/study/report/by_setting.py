@@ -1,30 +1,28 @@
-"""Figures of means with 95 % intervals: by the levels of each setting, or by method.
+"""The figures of a study that binds none: differences to the reference and scores with 95 % intervals, and seconds.
 
-By setting, every setting has a panel with its levels on the horizontal axis: numbers (on a logarithmic axis if they
-span more than a factor of 20) or positions. Without settings, or with more methods than there are styles, every method
-has a line of its own; then the panels are all instances, and the levels of the first setting.
+Every setting has a panel with its levels on the horizontal axis: numbers, on a logarithmic axis if they span a factor
+of ten, or positions. Without settings, or with more methods than there are styles, every method has a line of its own;
+then the panels are all instances, and the levels of the first setting.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from admiss.drawing import BLACK, BLUE, GREY, Style
-from admiss.study.comparisons import Estimate, group_estimates, overlap
-from admiss.study.report.axes import fenced_limits, is_logarithmic, name_axis, number_axis
-from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
-from admiss.study.report.labels import LINE_STYLES, Labels
-from admiss.study.report.rows import unit_words
+from admiss.drawing import BLUE, GREY, LINE_STYLES, ORANGE, REFERENCE, WHITE, Style
+from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
+from admiss.study.comparisons import Estimate, group_estimates, overlap, paired_differences
+from admiss.study.plan import Plan
+from admiss.study.report.labels import Labels
+from admiss.study.report.levels import COMMON, comparable, draw_line, fenced_limits, level_axis
+from admiss.study.report.rows import filter_names, unit_words
+from admiss.study.sections import file_name
 
-# Settings and levels that are drawn, and levels beyond which lines have no bars.
-MOST_SETTINGS, MOST_LEVELS, MOST_BARS = 6, 12, 12
-# Panels of levels beside the one of all instances.
-MOST_BESIDE = 3
-# Methods of one level share this part of the distance to the next.
-SPREAD = 0.5
+# Settings that are drawn, levels of text that have places on an axis, and panels of levels beside all instances.
+MOST_SETTINGS, MOST_LEVELS, MOST_PANELS = 6, 12, 3
 ALL = "all instances"
 # From (level, method) to the estimate.
 Estimates = Mapping[tuple[Any, ...], Estimate]
@@ -43,21 +41,119 @@ class Quantity:
     metric: str = ""
 
 
-def draw_quantity(
+def default_drawings(rows: pl.DataFrame, study: Plan, labels: Labels) -> list[Drawing]:
+    """Paired differences to the reference by setting, scores by setting, and seconds."""
+    inside = labels.inside(rows)
+    drawn = [main_drawing(rows, study, labels)]
+    if inside["method"].n_unique() > 1:
+        drawn.append(_scores(inside, study, labels))
+    drawn.append(time_drawing(rows, labels))
+    return [drawing for drawing in drawn if drawing is not None]
+
+
+def main_drawing(rows: pl.DataFrame, study: Plan, labels: Labels, metric: str = "") -> Drawing | None:
+    """Paired differences to the reference by setting; the scores if there is one method only.
+
+    ``metric`` is a further one, of which the rows have the value.
+    """
+    rows = labels.inside(rows)
+    methods = labels.ordered(rows["method"].to_list())
+    if len(methods) == 1:
+        return _scores(rows, study, labels, metric)
+    measure = labels.metric(metric or study.metrics[0])
+    reference = labels.reference_among(methods)
+    side = "above" if measure.sign > 0 else "below"
+    caption = f"Mean difference in {measure.word} to {reference} on the same instance; {side} 0 is better."
+    if reference != labels.reference:
+        caption += f" The study names no reference: {reference} is its first method."
+    quantity = Quantity(
+        "difference",
+        f"differences{_suffix(metric)}",
+        f"Difference in {measure.word} to {reference}",
+        f"{measure.word} minus that of {reference}",
+        caption,
+        baseline=reference,
+        metric=metric,
+    )
+    pairs = paired_differences(rows, reference).with_columns(pl.col("difference") * measure.sign)
+    return _draw(pairs, quantity, methods, filter_names(rows, study), labels)
+
+
+def _scores(rows: pl.DataFrame, study: Plan, labels: Labels, metric: str = "") -> Drawing | None:
+    methods = labels.ordered(rows["method"].to_list())
+    measure = labels.metric(metric or study.metrics[0])
+    common, _, text = comparable(rows.with_columns(pl.col("value") * measure.sign), methods)
+    title = f"Mean {measure.word}"
+    caption = f"{COMMON}: {text}; {measure.better}."
+    quantity = Quantity("value", f"scores{_suffix(metric)}", title, f"mean {measure.word}", caption, metric=metric)
+    return _draw(common, quantity, methods, filter_names(rows, study), labels) if common.height else None
+
+
+def _suffix(metric: str) -> str:
+    return f"-{file_name(metric)}" if metric else ""
+
+
+def _draw(
     rows: pl.DataFrame, quantity: Quantity, methods: Sequence[str], settings: Sequence[str], labels: Labels
 ) -> Drawing | None:
     """Draw a quantity by settings, or by method; ``methods`` are all of the study, in their order."""
     styles = labels.styles_of(methods)  # of all: a method has one style in all figures
-    present = set(rows["method"].unique().to_list())
+    present = set(rows["method"].to_list())
+    styles = {method: style for method, style in styles.items() if method in present}
     methods = [method for method in methods if method in present]
     shown = [name for name in settings if 2 <= rows[name].drop_nulls().n_unique() and _fits(rows[name])]
     if not methods:
         return None
-    if shown and len(methods) <= len(LINE_STYLES):
-        return _by_setting(
-            rows, quantity, {method: styles[method] for method in methods}, shown[:MOST_SETTINGS], labels
-        )
-    return _by_method(rows, quantity, methods, shown[:1], labels)
+    by_setting = bool(shown) and len(methods) <= len(LINE_STYLES)
+    if by_setting:
+        parts = {name: _estimates(rows, name, quantity, labels) for name in shown[:MOST_SETTINGS]}
+        numbers = [
+            [labels.word(name), labels.word(level), method, *_numbers(each)]
+            for name, estimates in parts.items()
+            for (level, method), each in estimates.items()
+        ]
+    else:
+        parts = _by_level(rows, quantity, shown[:1], labels)
+        numbers = [
+            [part, method, *_numbers(each)]
+            for part, estimates in parts.items()
+            for (_, method), each in estimates.items()
+        ]
+    every = [each for estimates in parts.values() for each in estimates.values()]
+    ends = [end for each in every for end in (each.low, each.high) if end is not None]
+    *limits, outside = fenced_limits([each.mean for each in every], ends, *([0.0] if quantity.baseline else []))
+
+    def paint(width: float, columns: int | None) -> Any:
+        if by_setting:
+            figure, axes = panels(len(parts), width=width, columns=columns, sharey=True)
+            for ax, (name, estimates) in zip(axes, parts.items(), strict=True):
+                _panel(ax, name, estimates, {method: styles[method] for method in methods}, labels)
+                if quantity.baseline:
+                    label = f"{quantity.baseline} (reference)"
+                    ax.axhline(0.0, color=REFERENCE, linewidth=0.8, linestyle=":", label=label)
+            axes[0].set_ylim(*limits)
+            figure.supylabel(quantity.axis, fontsize="medium", parse_math=False)
+            legend(figure, axes)
+            return figure
+        height = 0.17 * len(methods) + 0.55
+        figure, axes = panels(len(parts), height, width, columns or len(parts), sharex=True, sharey=columns is None)
+        for ax, (heading, estimates) in zip(axes, parts.items(), strict=True):
+            _dots(ax, estimates, [method for _, method in parts[ALL]])
+            ax.set_title(heading, parse_math=False)
+            if quantity.baseline:
+                ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+        axes[0].set_xlim(*limits)
+        figure.supxlabel(quantity.axis, fontsize="medium", parse_math=False)
+        return figure
+
+    notes = [quantity.caption, interval_words(rows)]
+    if any(each.units == 1 for each in every):
+        notes.append("A mean over one unit has no interval.")
+    if outside:
+        notes.append(f"{outside} of {len(every)} means are far from the others and outside the axes: see the numbers.")
+    header = [*(["setting", "level"] if by_setting else ["instances"]), "method", "mean", "low", "high", "units"]
+    wide, narrow = paint(TWO_COLUMNS, None), paint(ONE_COLUMN, 1)
+    return Drawing(quantity.name, quantity.title, " ".join(notes), wide, header, numbers, narrow, quantity.metric)
 
 
 def _fits(levels: pl.Series) -> bool:
@@ -65,167 +161,57 @@ def _fits(levels: pl.Series) -> bool:
     return levels.dtype.is_numeric() or levels.drop_nulls().n_unique() <= MOST_LEVELS
 
 
-def _by_setting(
-    rows: pl.DataFrame, quantity: Quantity, methods: Mapping[str, Style], settings: Sequence[str], labels: Labels
-) -> Drawing:
-    found = {name: group_estimates(rows.drop_nulls(name), [name, "method"], quantity.column) for name in settings}
-    every = [each for estimates in found.values() for each in estimates.values()]
-
-    def paint(width: float, columns: int | None) -> Any:
-        figure, axes = panels(len(settings), width=width, columns=columns, sharey=True)
-        lines = []
-        for ax, (name, estimates) in zip(axes, found.items(), strict=True):
-            lines += _panel(ax, name, estimates, methods, labels)
-            if quantity.baseline:
-                ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", label=f"{quantity.baseline} (reference)")
-        axes[0].set_ylim(*_limits(every, quantity)[:2])
-        figure.supylabel(quantity.axis, fontsize="medium", parse_math=False)
-        legend(figure, [*lines, *axes])
-        return figure
-
-    said, numbers = [], []
-    for name, estimates in found.items():
-        levels = [level for level in labels.levels(rows, name) if level is not None]
-        for level in (levels[0], levels[-1]):
-            at = [(method, estimates[level, method]) for method in methods if (level, method) in estimates]
-            said.append(f"{labels.word(name)} = {labels.word(level)}: {_words(at)}.")
-        numbers += [
-            [labels.word(name), labels.word(level), method, *_numbers(estimates[level, method])]
-            for level in levels
-            for method in methods
-            if (level, method) in estimates
-        ]
-    header = ["setting", "level", "method", "mean", "low", "high", "units"]
-    drawing = _drawing(rows, quantity, every, said, header, numbers, paint(TWO_COLUMNS, None))
-    return replace(drawing, narrow=paint(ONE_COLUMN, 1))
+def _estimates(rows: pl.DataFrame, name: str, quantity: Quantity, labels: Labels) -> Estimates:
+    """Estimates by level and method, in their order."""
+    found = group_estimates(rows.drop_nulls(name), [name, "method"], quantity.column)
+    methods = labels.ordered(rows["method"].to_list())
+    pairs = [(level, method) for level in labels.levels(rows, name) for method in methods]
+    return {pair: found[pair] for pair in pairs if pair in found}
 
 
-def _panel(ax: Any, name: str, estimates: Estimates, methods: Mapping[str, Style], labels: Labels) -> list[Any]:
-    """Lines along numbers, or dots at positions; methods are shifted so that their bars do not cover each other.
+def _by_level(rows: pl.DataFrame, quantity: Quantity, setting: Sequence[str], labels: Labels) -> dict[str, Estimates]:
+    """Estimates of all instances, from the largest to the smallest, and of each level of a setting with few."""
+    overall = {("", method): each for (method,), each in group_estimates(rows, ["method"], quantity.column).items()}
+    ordered = sorted(overall, key=lambda key: -overall[key].mean)
+    parts: dict[str, Estimates] = {ALL: {key: overall[key] for key in ordered}}
+    for name in setting:
+        found = _estimates(rows, name, quantity, labels)
+        levels = list(dict.fromkeys(level for level, _ in found))
+        for level in levels if len(levels) <= MOST_PANELS else ():
+            here = {("", method): found[level, method] for _, method in ordered if (level, method) in found}
+            parts[labels.heading(name, level)] = here
+    return parts
 
-    Returns the panel if it has lines.
-    """
-    values = {level for level, _ in estimates}
-    numeric = not any(isinstance(value, str | bool) for value in values)
-    levels: list[Any] = labels.levels(pl.DataFrame({name: sorted(values)}), name)
-    logarithmic = numeric and is_logarithmic(name, levels, labels)
-    places = np.array(levels if numeric else range(len(levels)), dtype=float)
-    places = np.log(places) if logarithmic else places
+
+def _panel(ax: Any, name: str, estimates: Estimates, styles: Mapping[str, Style], labels: Labels) -> None:
+    """Lines along numbers, or dots at positions; methods are shifted so that their bars do not cover each other."""
+    levels = list(dict.fromkeys(level for level, _ in estimates))
+    places, to_axis = level_axis(ax, name, levels, labels)
+    is_line = not isinstance(levels[0], str | bool)
     gap = float(np.min(np.diff(places))) if len(places) > 1 else 1.0
-    for method, shift in zip(methods, _shifts(len(methods), numeric), strict=True):
+    # part of the distance to the next level
+    spread = (0.15 if is_line else 0.5) * (len(styles) > 1)
+    for (method, style), shift in zip(styles.items(), np.linspace(-spread / 2, spread / 2, len(styles)), strict=True):
         present = [index for index, level in enumerate(levels) if (level, method) in estimates]
         mine = [estimates[levels[index], method] for index in present]
-        at = places[present] + shift * gap
-        colour, marker, line = methods[method]
-        bars = [[(e.mean - e.low) if e.low is not None else 0.0, (e.high - e.mean) if e.high is not None else 0.0]
-                for e in mine]  # fmt: skip
-        ax.errorbar(
-            np.exp(at) if logarithmic else at,
-            [each.mean for each in mine],
-            yerr=np.transpose(bars) if len(levels) <= MOST_BARS and mine else None,
-            color=colour,
-            marker=marker,
-            linestyle=line if numeric else "none",
-            markerfacecolor="white",
-            linewidth=1.1,
-            elinewidth=0.8,
-            capsize=1.5,
-            label=method,
-        )
-    if numeric:
-        number_axis(ax, [float(level) for level in levels], logarithmic)
-    else:
-        name_axis(ax, [labels.word(level) for level in levels])
-    ax.set_xlabel(labels.word(name), parse_math=False)
-    return [ax] if numeric else []
+        low = [0.0 if each.low is None else each.mean - each.low for each in mine]
+        high = [0.0 if each.high is None else each.high - each.mean for each in mine]
+        bars = [low, high] if len(levels) <= MOST_LEVELS else None
+        line = style if is_line else (*style[:2], "none")
+        draw_line(ax, to_axis(places[present] + shift * gap), [each.mean for each in mine], bars, line, method)
 
 
-def _shifts(count: int, numeric: bool) -> Sequence[float]:
-    spread = SPREAD * (0.3 if numeric else 1.0)
-    return [0.0] if count == 1 else [float(shift) for shift in np.linspace(-spread / 2, spread / 2, count)]
-
-
-def _by_method(
-    rows: pl.DataFrame, quantity: Quantity, methods: Sequence[str], setting: Sequence[str], labels: Labels
-) -> Drawing:
-    overall = {method: each for (method,), each in group_estimates(rows, ["method"], quantity.column).items()}
-    ordered = sorted((method for method in methods if method in overall), key=lambda method: -overall[method].mean)
-    parts: dict[str, Mapping[str, Estimate]] = {ALL: overall}
-    for name in setting:
-        levels = [level for level in labels.levels(rows, name) if level is not None]
-        estimates = group_estimates(rows.drop_nulls(name), [name, "method"], quantity.column)
-        if len(levels) <= MOST_BESIDE:
-            for level in levels:
-                here = {method: each for (at, method), each in estimates.items() if at == level}
-                parts[labels.heading(name, level)] = here
-    every = [each for part in parts.values() for method, each in part.items() if method in ordered]
-
-    def paint(width: float, columns: int) -> Any:
-        height = 0.17 * len(ordered) + 0.55
-        figure, axes = panels(len(parts), height=height, width=width, columns=columns, sharex=True, sharey=columns > 1)
-        for ax, (heading, part) in zip(axes, parts.items(), strict=True):
-            _dots(ax, part, ordered)
-            if len(parts) > 1:
-                ax.set_title(heading, parse_math=False)
-            if quantity.baseline:
-                ax.axvline(0.0, color=GREY, linewidth=0.8, linestyle=":")
-        axes[0].set_xlim(*_limits(every, quantity)[:2])
-        figure.supxlabel(quantity.axis, fontsize="medium", parse_math=False)
-        return figure
-
-    said = [f"{heading}: {_words([(m, part[m]) for m in ordered if m in part])}." for heading, part in parts.items()]
-    numbers = [[heading, m, *_numbers(part[m])] for heading, part in parts.items() for m in ordered if m in part]
-    header = ["instances", "method", "mean", "low", "high", "units"]
-    drawing = _drawing(rows, quantity, every, said, header, numbers, paint(TWO_COLUMNS, len(parts)))
-    return replace(drawing, narrow=paint(ONE_COLUMN, 1))
-
-
-def _dots(ax: Any, part: Mapping[str, Estimate], methods: Sequence[str]) -> None:
-    for height, method in enumerate(methods):
-        if each := part.get(method):
-            if each.low is not None:
-                ax.plot([each.low, each.high], [height, height], color=BLUE, linewidth=1.2)
-            ax.plot([each.mean], [height], "o", color=BLUE, markerfacecolor="white")
-    ax.set_yticks(range(len(methods)), methods, parse_math=False)
-    ax.set_ylim(len(methods) - 0.5, -0.5)
-
-
-def _limits(every: Sequence[Estimate], quantity: Quantity) -> tuple[float, float, int]:
-    """Limits of the axis of means, and the number of means outside; the baseline is always inside."""
-    ends = [end for each in every for end in (each.low, each.high) if end is not None]
-    return fenced_limits([each.mean for each in every], ends, *([0.0] if quantity.baseline else []))
+def _dots(ax: Any, estimates: Estimates, methods: Sequence[str]) -> None:
+    for (_, method), each in estimates.items():
+        place = methods.index(method)
+        if each.low is not None:
+            ax.plot([each.low, each.high], [place, place], color=BLUE, linewidth=1.2)
+        ax.plot([each.mean], [place], "o", color=BLUE, markerfacecolor=WHITE)
+    method_axis(ax, methods)
 
 
 def _numbers(each: Estimate) -> list[Any]:
     return [each.mean, each.low, each.high, each.units]
-
-
-def _words(estimates: Sequence[tuple[str, Estimate]]) -> str:
-    texts = []
-    for method, each in estimates:
-        interval = f" ({each.low:.3g} to {each.high:.3g})" if each.low is not None else ""
-        texts.append(f"{method} {each.mean:.3g}{interval}")
-    return ", ".join(texts)
-
-
-def _drawing(
-    rows: pl.DataFrame,
-    quantity: Quantity,
-    every: Sequence[Estimate],
-    said: Sequence[str],
-    header: list[str],
-    numbers: list[list[Any]],
-    figure: Any,
-) -> Drawing:
-    """Bind the parts, with sentences on the intervals and on what is outside the axes."""
-    notes = [quantity.caption, interval_words(rows)]
-    if any(each.units == 1 for each in every):
-        notes.append("A mean over one unit has no interval.")
-    if outside := _limits(every, quantity)[2]:
-        notes.append(f"{outside} of {len(every)} means are far from the others and outside the axes: see the numbers.")
-    alternative = f"{quantity.title}. {' '.join(said)}"
-    caption = " ".join(notes)
-    return Drawing(quantity.name, quantity.title, caption, alternative, figure, header, numbers, metric=quantity.metric)
 
 
 def interval_words(rows: pl.DataFrame) -> str:
@@ -236,3 +222,36 @@ def interval_words(rows: pl.DataFrame) -> str:
             "rows (Nadeau and Bengio, 2003)."
         )
     return f"Bars are 95 % intervals (Student's t) over {unit_words(rows)}."
+
+
+def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
+    """Draw CPU seconds by method on a logarithmic axis: median, quartiles, and from 5 to 95 %."""
+    timed = rows.filter(pl.col("seconds") > 0)
+    methods = labels.ordered(timed["method"].to_list())
+    if not methods:
+        return None
+    seconds = {method: timed.filter(pl.col("method") == method)["seconds"].to_numpy() for method in methods}
+    cuts = {method: np.quantile(mine, (0.05, 0.25, 0.5, 0.75, 0.95)) for method, mine in seconds.items()}
+    methods.sort(key=lambda method: float(cuts[method][2]))
+
+    def paint(width: float) -> Any:
+        figure, (ax,) = panels(1, height=0.17 * len(methods) + 0.5, width=width)
+        for place, method in enumerate(methods):
+            low, quarter, median, three_quarters, high = cuts[method]
+            ax.plot([low, high], [place, place], color=BLUE, linewidth=1, label="5 to 95 %")
+            ax.plot([quarter, three_quarters], [place, place], color=BLUE, linewidth=4.5, alpha=0.45, label="quartiles")
+            ax.plot([median], [place], "o", color=ORANGE, label="median")
+        ax.set_xscale("log")
+        ax.xaxis.get_major_locator().set_params(subs=(1.0, 3.0))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
+        ax.set_xlabel("CPU seconds of a cell")
+        method_axis(ax, methods)
+        legend(figure, [ax])
+        return figure
+
+    chosen = "; the seconds of a choice among methods are those of all of them" * (timed["key"].null_count() > 0)
+    header = ["method", "5 %", "25 %", "median", "75 %", "95 %", "cells"]
+    numbers = [[method, *map(float, cuts[method]), len(seconds[method])] for method in methods]
+    caption = f"Logarithmic axis{chosen}."
+    return Drawing("seconds", "CPU seconds by method", caption, paint(TWO_COLUMNS), header, numbers, paint(ONE_COLUMN))

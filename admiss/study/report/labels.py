@@ -1,14 +1,27 @@
-"""Labels of a study in reports: words for settings and their values, and the order of methods."""
+"""Labels of a study in reports: words for settings, their values and metrics, and the order of methods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from admiss.drawing import GREY, STYLES, Style
+from admiss.drawing import LINE_STYLES, ROLES, Style
 
-DOTTED = (0, (1, 1.5))
-LINE_STYLES: tuple[Style, ...] = (*STYLES, (GREY, "*", DOTTED))
+METRIC_WORDS = {"r2": "R²", "roc_auc": "AUC", "log_loss": "log-loss"}
+NEGATIVE = "neg_"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric under the name people use: minus an error is shown as the error, times ``sign``."""
+
+    word: str
+    sign: int
+
+    @property
+    def better(self) -> str:
+        """Which values are better."""
+        return "larger is better" if self.sign > 0 else "smaller is better"
 
 
 @dataclass(frozen=True)
@@ -28,9 +41,7 @@ class Labels:
     styles : dict
         From a method to its colour, marker and line in figures.
     logarithmic : tuple of str
-        Settings on a logarithmic axis, beside those whose levels span more than a factor of 20.
-    floor : float or None
-        Means of values below are outside the axes of figures, unless all are.
+        Settings on a logarithmic axis, beside those whose levels span a factor of ten.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +50,6 @@ class Labels:
     outside: Mapping[str, Sequence[object]] = field(default_factory=dict)
     styles: Mapping[str, Style] = field(default_factory=dict)
     logarithmic: tuple[str, ...] = ()
-    floor: float | None = None
 
     def word(self, value: object) -> str:
         """A name or value of a setting in words.
@@ -55,6 +65,19 @@ class Labels:
         if isinstance(value, bool):
             return "yes" if value else "no"
         return self.words.get(str(value), str(value).replace("_", " "))
+
+    def metric(self, name: str) -> Metric:
+        """A metric in words, and the sign that it is shown with.
+
+        Examples
+        --------
+        >>> Labels().metric("r2").word, Labels().metric("neg_mean_absolute_error")
+        ('R²', Metric(word='mean absolute error', sign=-1))
+        """
+        if name in self.words:
+            return Metric(self.words[name], 1)
+        plain = name.removeprefix(NEGATIVE)
+        return Metric(METRIC_WORDS.get(plain, plain.replace("_", " ")), -1 if name.startswith(NEGATIVE) else 1)
 
     def heading(self, name: str, value: object) -> str:
         """A level of a setting as the heading of a panel.
@@ -82,8 +105,11 @@ class Labels:
         return self.reference if self.reference in methods else methods[0]
 
     def styles_of(self, methods: Sequence[str]) -> dict[str, Style]:
-        """One style per method; methods without a style of their own get those that are free."""
-        own = {name: self.styles[name] for name in methods if name in self.styles}
+        """One style per method: its own, that of its role, or one that is free."""
+        own = {**ROLES, **self.styles}
+        if self.reference and self.reference not in own:
+            own[self.reference] = ROLES["reference"]
+        own = {name: own[name] for name in methods if name in own}
         taken = {style[:2] for style in own.values()}
         free = [style for style in LINE_STYLES if style[:2] not in taken] or list(LINE_STYLES)
         others = [name for name in methods if name not in own]

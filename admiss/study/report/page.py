@@ -1,39 +1,47 @@
-"""One HTML page per study: main figure, means with filters, comparisons, other figures, failures, provenance.
+"""One HTML page per study: answer, leaderboard, figures, comparisons, means under filters, failures, provenance.
 
-The page opens from disk and needs no network: styles, script, figures and cells are embedded, and its content security
-policy forbids everything else. Parts without content have neither a heading nor a link.
+Parts without content have neither a heading nor a link.
 """
 
+import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import polars as pl
 
-from admiss.atomic_write import write_atomically
-from admiss.study.comparisons import overlap
-from admiss.study.plan import EngineError
-from admiss.study.report.drawing import Drawing
+from admiss.report.page import signed, write_page
+from admiss.study.comparisons import UNDECIDED, overlap
+from admiss.study.plan import EngineError, Plan
 from admiss.study.report.labels import Labels
-from admiss.study.report.markup import figure_element, filter_controls, reference_table, section_part, summary_table
-from admiss.study.report.presentation import Presentation
-from admiss.study.report.rows import instance_fields, repeated, scoreless
-from admiss.study.report.summary import embedded_data, make_filters, metric_decimals, shown_metrics, summarise
-from admiss.study.report.verdicts import comparison_section
-from admiss.web_page.markup import SHARED_STYLE, details, plain_table, prose, text
+from admiss.study.report.leaderboard import leaderboard, metric_decimals
+from admiss.study.report.presentation import Presentation, ReferenceTable
+from admiss.study.report.rows import filter_names, instance_fields, metric_column, repeated, scoreless
+from admiss.study.report.verdicts import compared, comparison_section, undecided_words
 
-FOLDER = Path(__file__).parent
 FACTS = ("command", "versions", "machine", "digests", "scale", "done", "failed", "pending")
 # Failed cells and digests that are listed one by one.
 MOST_FAILED, MOST_DIGESTS = 500, 12
-MEANS_WORDS = (
-    "The mean of each method is over its own cells that pass the filters; differences to the reference are over the "
-    "instances that both have. {} \u201cBetter on\u201d is the share of "
-    "these instances with a larger value than the reference, a tie counting half."
-)
-INDEPENDENT = "Standard errors take instances as independent."
-CORRECTED = "Standard errors are corrected for the rows that splits of the data set share (Nadeau and Bengio, 2003)."
+HEADINGS = {
+    "figures": "Figures",
+    "comparison": "Comparisons",
+    "means": "Means under filters",
+    "failed": "Failures",
+    "provenance": "Provenance",
+}
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A setting with its values, both also in words, and the values selected at first."""
+
+    name: str
+    title: str
+    levels: list[Any]
+    words: list[str]
+    selected: list[bool]
 
 
 def write_report(table: pl.DataFrame, presentation: Presentation, path: Path, *, facts: Mapping[str, Any]) -> Path:
@@ -55,24 +63,27 @@ def write_report(table: pl.DataFrame, presentation: Presentation, path: Path, *,
     if absent:
         raise ValueError(f"The facts of a report lack {', '.join(absent)}: give {', '.join(FACTS)}.")
     rows, study = presentation.rows(table), presentation.study
-    parts = _parts(table, rows, presentation, facts)
-    template = Template((FOLDER / "page.html").read_text(encoding="utf-8"))
-    page = template.substitute(
-        title=text(study.title),
-        description=prose(study.description) if study.description else "",
-        style=SHARED_STYLE + (FOLDER / "style.css").read_text(encoding="utf-8"),
-        script=(FOLDER / "script.js").read_text(encoding="utf-8"),
-        warnings=_warnings(rows, scoreless(table, presentation.value), facts),
-        links="".join(f'<a href="#{name}">{heading}</a>' for name, heading, _ in parts),
-        parts="".join(
-            f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{heading}</h2>{content}'
-            "</section>\n"
-            for name, heading, content in parts
-        ),
-        data=_data(rows, presentation),
-    )
+    content = _content(table, rows, presentation)
+    parts = {
+        "figures": content["figures"] or content["further"],
+        "comparison": content["decided"] or content["undecided"] or content["published"] or content["sections"],
+        "means": content["filters"] is not None,
+        "failed": content["failed"],
+        "provenance": True,
+    }
+    headings = {name: heading for name, heading in HEADINGS.items() if parts[name]}
+    warnings = _warnings(rows, scoreless(table, presentation.value), facts)
     try:
-        write_atomically(path, page.encode())
+        write_page(
+            "study.html",
+            path,
+            title=study.title,
+            description=study.description,
+            headings=headings,
+            warnings=warnings,
+            facts=_facts(facts),
+            **content,
+        )
     except OSError as error:
         raise EngineError(
             f"The report cannot be written to {path} ({error.strerror}): name another file with --html."
@@ -80,127 +91,177 @@ def write_report(table: pl.DataFrame, presentation: Presentation, path: Path, *,
     return path
 
 
-def _parts(
-    table: pl.DataFrame, rows: pl.DataFrame, presentation: Presentation, facts: Mapping[str, Any]
-) -> list[tuple[str, str, str]]:
-    """Name, heading and content of the parts that have any."""
-    drawn = presentation.figures(rows)
-    further = presentation.further_figures(table, rows)
-    failures = [drawing for drawing in further if not drawing.metric]
-    tables = []
-    if rows.height and presentation.compared:
-        compared = comparison_section(rows, presentation.study, presentation.labels)
-        tables.append(section_part(compared, heading=False))
-    tables += [reference_table(each) for each in presentation.comparison(rows)] if rows.height else []
+def _content(table: pl.DataFrame, rows: pl.DataFrame, presentation: Presentation) -> dict[str, Any]:
+    """What the template shows."""
+    study, labels = presentation.study, presentation.labels
     # those that conclude something, such as claims, first
-    tables += map(section_part, sorted(presentation.sections(table), key=lambda section: not section.conclusion))
-    others = [*map(figure_element, drawn[1:])]
-    others += [details(drawing.title, figure_element(drawing)) for drawing in further if drawing.metric]
-    parts = [
-        ("main", "Main figure", "".join(map(figure_element, drawn[:1]))),
-        ("means", "Means", _means(rows, presentation)),
-        ("comparison", "Comparisons", "".join(tables)),
-        ("figures", "Further figures", "".join(others)),
-        ("failed", "Failures", _failed(table, presentation, failures)),
-        ("provenance", "Provenance", details("Commands, versions, machine and sources", _facts(facts), "print")),
+    sections = sorted(presentation.sections(table), key=lambda section: not section.conclusion)
+    content: dict[str, Any] = {
+        "answer": None,
+        "figures": presentation.figures(rows),
+        "further": [],
+        "reading": "",
+        "header": [],
+        "decided": [],
+        "undecided": [],
+        "published": [],
+        "sections": [section for section in sections if section.rows],
+        "failed": _failed(table, presentation),
+        "filters": None,
+        "data": "null",
+    }
+    if not rows.height:
+        return content
+    found = compared(rows, study, labels) if presentation.compared else []
+    if found:
+        section = comparison_section(rows, study, labels)
+        content |= {"reading": section.text, "header": section.header}
+        content["decided"] = [row for row in section.rows if row[2] != UNDECIDED]
+        content["undecided"] = [row for row in section.rows if row[2] == UNDECIDED]
+        content["undecided_words"] = undecided_words(found)
+    filters = make_filters(rows, study, labels)
+    methods = labels.ordered(rows["method"].to_list())
+    metrics = [labels.metric(metric).word for metric in shown_metrics(rows, study)]
+    return content | {
+        "answer": leaderboard(rows, study, labels, found),
+        "further": presentation.further_figures(rows),
+        "published": [_published(each) for each in presentation.comparison(rows) if each.rows],
+        "filters": filters,
+        "methods": methods,
+        "metrics": metrics,
+        "reference": labels.reference_among(methods),
+        "score_words": presentation.score_words(rows) if presentation.score_words else ", ".join(metrics),
+        "is_corrected": bool(overlap(rows)),
+        "data": embedded_data(rows, filters, study, labels),
+    }
+
+
+def _published(table: ReferenceTable) -> dict[str, Any]:
+    """Means beside published ones, with three columns per setting."""
+    rows = [
+        (method, [signed(value) if column % 3 == 2 else value for column, value in enumerate(cells)])
+        for method, cells in table.rows
     ]
-    return [part for part in parts if part[2]]
+    return {"title": table.title, "text": table.text, "source": table.source, "settings": table.settings, "rows": rows}
 
 
-def _warnings(rows: pl.DataFrame, without_score: int, facts: Mapping[str, Any]) -> str:
+def _warnings(rows: pl.DataFrame, without_score: int, facts: Mapping[str, Any]) -> list[str]:
     found = []
     if not rows.height:
         found.append("No cell is done yet.")
     if facts.get("stale"):
         found.append(
-            f"{text(facts['stale'])} cells are stale: what computed them has changed. Recompute them with "
-            "<code>run --stale</code> before comparing."
+            f"{facts['stale']:,} cells are stale: what computed them has changed. Recompute them with run --stale "
+            "before comparing."
         )
     elif "stale" not in facts and len(facts["digests"]) > 1:
         found.append(
-            f"The cells come from {len(facts['digests'])} versions of the sources: "
-            "recompute the older ones with <code>run --stale</code> before comparing."
+            f"The cells come from {len(facts['digests'])} versions of the sources: recompute the older ones with "
+            "run --stale before comparing."
         )
     if facts["pending"]:
-        found.append(f"{text(facts['pending'])} cells of this scale are not computed yet: means are over the others.")
+        found.append(f"{facts['pending']:,} cells of this scale are not computed yet: means are over the others.")
     if facts["failed"]:
-        found.append(f'{text(facts["failed"])} cells <a href="#failed">failed</a>: means are over the others.')
+        found.append(f"{facts['failed']:,} cells failed: means are over the others.")
     if without_score:
-        found.append(f"{text(without_score)} rows are done and have no finite score: no mean counts them.")
+        found.append(f"{without_score:,} rows are done and have no finite score: no mean counts them.")
     if count := repeated(rows):
         found.append(
-            f"{text(count)} cells repeat a method on an instance with other parameters, as scales have them: "
-            "means count each."
+            f"{count:,} cells repeat a method on an instance with other parameters, as scales have them: means count "
+            "each."
         )
-    return "".join(f'<p class="warning"><strong>Note:</strong> {sentence}</p>' for sentence in found)
+    return found
 
 
-def _facts(facts: Mapping[str, Any]) -> str:
-    commands = [facts["command"]] if isinstance(facts["command"], str) else list(facts["command"])
-    digests = facts["digests"]
-    entries = {
-        "Scale": text(facts["scale"]),
-        "Cells": ", ".join(f"{text(facts[name])} {name}" for name in ("done", "failed", "pending")),
-        "Commands": "".join(f'<code class="command">{text(command)}</code>' for command in commands),
-        "Machine": text(facts["machine"]),
-        "Versions": ", ".join(f"{text(name)} {text(version)}" for name, version in facts["versions"].items()),
-        "Digests of the sources": "<br>".join(
-            [f"<code>{text(digest)}</code> ({text(count)} cells)" for digest, count in digests[:MOST_DIGESTS]]
-            + [f"and {text(len(digests) - MOST_DIGESTS)} others"] * (len(digests) > MOST_DIGESTS)
-        ),
+def _facts(facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    digests = [f"{digest} ({count:,} cells)" for digest, count in facts["digests"]]
+    if len(digests) > MOST_DIGESTS:
+        digests[MOST_DIGESTS:] = [f"and {len(digests) - MOST_DIGESTS:,} others"]
+    return {
+        "Scale": [facts["scale"]],
+        "Cells": [", ".join(f"{facts[name]:,} {name}" for name in ("done", "failed", "pending"))],
+        "Commands": [facts["command"]] if isinstance(facts["command"], str) else list(facts["command"]),
+        "Machine": [facts["machine"]],
+        "Versions": [", ".join(f"{name} {version}" for name, version in facts["versions"].items())],
+        "Digests of the sources": digests,
     }
-    return f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value}</dd></div>' for name, value in entries.items())}</dl>"
 
 
-def _means(rows: pl.DataFrame, presentation: Presentation) -> str:
-    if not rows.height:
-        return ""
-    study, labels = presentation.study, presentation.labels
-    filters, methods = make_filters(rows, study, labels), labels.ordered(rows["method"].to_list())
-    metrics = [labels.word(metric) for metric in shown_metrics(rows, study)]
-    words = presentation.score_words(rows) if presentation.score_words else ", ".join(metrics)
-    reading = MEANS_WORDS.format(CORRECTED if overlap(rows) else INDEPENDENT)
-    shown = prose(f"{'Metrics' if len(metrics) > 1 else 'Metric'}: {words}; larger is better. {reading}")
-    script = '<noscript><p class="warning">Filters need JavaScript: the table is without any.</p></noscript>'
-    controls = filter_controls(filters, methods, labels.reference_among(methods), metrics)
-    form = f'<form id="filters" aria-label="Filters">{controls}</form><p id="counted" role="status"></p>'
-    lines = summarise(rows, filters, labels)
-    return f"{form}{script}{summary_table(lines, metric_decimals(rows['value']))}{shown}"
-
-
-def _data(rows: pl.DataFrame, presentation: Presentation) -> str:
-    if not rows.height:
-        return "null"
-    study, labels = presentation.study, presentation.labels
-    return embedded_data(rows, make_filters(rows, study, labels), study, labels)
-
-
-def _failed(table: pl.DataFrame, presentation: Presentation, drawings: Sequence[Drawing]) -> str:
+def _failed(table: pl.DataFrame, presentation: Presentation) -> dict[str, Any] | None:
+    """Failed cells by reason, with the methods, and each of them; None if no cell failed."""
     labels = presentation.labels
-    failed = table.filter(pl.col("status") == "failed")
-    cells, choices = failed.filter(pl.col("key").is_not_null()), failed.filter(pl.col("key").is_null()).height
+    failed = table.filter(pl.col("status") == "failed").with_columns(pl.col("reason").fill_null("no reason is known"))
     if not failed.height:
-        return ""
-    reason = pl.col("reason").fill_null("no reason is known")
-    groups = cells.group_by(reason).agg(pl.len().alias("cells"), pl.col("method").unique().sort())
-    groups = groups.sort(["cells", "reason"], descending=[True, False])
-    grouped = [[why, count, ", ".join(labels.ordered(methods))] for why, count, methods in groups.iter_rows()]
-    fields = instance_fields(table, presentation.study)
+        return None
+    cells = failed.filter(pl.col("key").is_not_null())
+    counts = cells.group_by("reason").agg(pl.len().alias("cells"), pl.col("method").value_counts(sort=True))
+    grouped = [
+        [reason, count, ", ".join(f"{each['method']} {each['count']}" for each in methods)]
+        for reason, count, methods in counts.sort(["cells", "reason"], descending=[True, False]).iter_rows()
+    ]
+    fields = [name for name in instance_fields(table, presentation.study) if name != "kind"]
     listed = [
-        [row["method"], _describe(row, fields, labels), row["reason"] or "no reason is known"]
+        [row["method"], _describe(row, fields, labels), row["reason"]]
         for row in cells.head(MOST_FAILED).iter_rows(named=True)
     ]
-    more = f"<p>The first {MOST_FAILED:,} of {cells.height:,}.</p>" if cells.height > MOST_FAILED else ""
-    parts = [*map(figure_element, drawings)]
-    if listed:
-        parts.append(plain_table("Failed cells by reason", ["Reason", "Cells", "Methods"], grouped))
-        each = plain_table("Failed cells", ["Method", "Instance", "Reason"], listed)
-        parts.append(details("Each failed cell", more + each))
-    if choices:
-        parts.append(f"<p>{choices:,} choices among methods have no number, as one of their members failed.</p>")
-    return "".join(parts)
+    return {"grouped": grouped, "listed": listed, "cells": cells.height, "choices": failed.height - cells.height}
 
 
 def _describe(row: Mapping[str, Any], fields: Sequence[str], labels: Labels) -> str:
-    values = [f"{name} {labels.word(row[name])}" for name in fields if name != "kind" and row[name] is not None]
+    values = [f"{name} {labels.word(row[name])}" for name in fields if row[name] is not None]
     return f"{row['kind']}: {', '.join(values)}"
+
+
+def make_filters(rows: pl.DataFrame, study: Plan, labels: Labels) -> list[Filter]:
+    """Make the filters of a page."""
+    filters = []
+    for name in filter_names(rows, study):
+        values = labels.levels(rows, name)
+        inside = [value not in labels.outside.get(name, ()) for value in values]
+        selected = inside if any(inside) else [True] * len(values)
+        filters.append(Filter(name, labels.word(name), values, list(map(labels.word, values)), selected))
+    return filters
+
+
+def shown_metrics(rows: pl.DataFrame, study: Plan) -> dict[str, str]:
+    """The metrics that some row has, with their columns, the first metric first."""
+    columns = {metric: metric_column(rows, study, metric) for metric in study.metrics}
+    return {
+        metric: column
+        for metric, column in columns.items()
+        if column is not None and rows[column].dtype.is_numeric() and rows[column].null_count() < rows.height
+    }
+
+
+def embedded_data(rows: pl.DataFrame, filters: Sequence[Filter], study: Plan, labels: Labels) -> str:
+    """Encode the cells as JSON that can be embedded in a script element.
+
+    Every list has one entry per cell: ``settings[s]`` the position of its value of setting s among all, ``values[k]``
+    metric k as it is shown.
+    """
+    methods = labels.ordered(rows["method"].to_list())
+    metrics = [
+        (labels.metric(name).sign, rows[column].cast(pl.Float64)) for name, column in shown_metrics(rows, study).items()
+    ]
+    data = {
+        "methods": methods,
+        "overlap": overlap(rows),
+        "metrics": [{"sign": sign, "decimals": metric_decimals(values)} for sign, values in metrics],
+        "instance": rows["instance"].to_list(),
+        "method": _positions(rows["method"], methods),
+        "settings": [_positions(rows[each.name], each.levels) for each in filters],
+        "values": [_rounded(sign * values, 9) for sign, values in metrics],
+        "seconds": _rounded(rows["seconds"].cast(pl.Float64), 5),
+    }
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    # json.dumps escapes all but ASCII; "<" could end the element
+    return text.replace("<", "\\u003c")
+
+
+def _positions(values: pl.Series, among: Sequence[Any]) -> list[int]:
+    positions = {value: position for position, value in enumerate(among)}
+    return [positions[value] for value in values]
+
+
+def _rounded(values: pl.Series, digits: int) -> list[float | None]:
+    return [None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}") for value in values]

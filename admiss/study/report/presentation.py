@@ -10,10 +10,9 @@ from typing import Any, Self
 
 import polars as pl
 
+from admiss.report.figures import Drawing, print_style
 from admiss.study.plan import Plan
-from admiss.study.report.default_figures import default_drawings, main_drawing
-from admiss.study.report.dots import failure_drawing
-from admiss.study.report.drawing import Drawing, print_style
+from admiss.study.report.by_setting import default_drawings, main_drawing
 from admiss.study.report.labels import Labels
 from admiss.study.report.rows import Value, metric_rows, score_value, scored_rows
 from admiss.study.sections import Section
@@ -103,16 +102,14 @@ class Presentation:
         with print_style():
             return list(self.drawings(rows) if self.drawings else default_drawings(rows, self.study, self.labels))
 
-    def further_figures(self, table: pl.DataFrame, rows: pl.DataFrame) -> list[Drawing]:
-        """One figure per further metric, and one of failures if there are any."""
-        study, labels = self.study, self.labels
+    def further_figures(self, rows: pl.DataFrame) -> list[Drawing]:
+        """One figure per further metric."""
         with print_style():
             drawn = [
-                main_drawing(mine, study, labels, metric)
-                for metric in study.metrics[1:]
-                if (mine := metric_rows(rows, study, metric)).height
+                main_drawing(mine, self.study, self.labels, metric)
+                for metric in self.study.metrics[1:]
+                if (mine := metric_rows(rows, self.study, metric)).height
             ]
-            drawn.append(failure_drawing(table, labels))
         return [drawing for drawing in drawn if drawing is not None]
 
 

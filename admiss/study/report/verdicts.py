@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from admiss.study.comparisons import DATA_SETS, Comparison, compare, group_estimates, overlap
+from admiss.report.page import signed
+from admiss.study.comparisons import DATA_SETS, UNDECIDED, Comparison, compare, group_estimates, overlap
 from admiss.study.plan import Plan
 from admiss.study.report.labels import Labels
-from admiss.study.report.markup import signed
 from admiss.study.report.rows import filter_names, metric_column, unit_words, unrecorded
 from admiss.study.sections import ABSENT, Section, decimals, digits
 
@@ -65,6 +65,17 @@ def comparison_section(rows: pl.DataFrame, study: Plan, labels: Labels) -> Secti
     header = ["method", "instances", "verdict", "difference", "95 % interval", "wins / ties / losses", "units",
               "p", "p (Holm)"]  # fmt: skip
     return Section("Comparisons", _words(found, labels.inside(rows), labels) if found else "", header, shown)
+
+
+def undecided_words(found: Sequence[Comparison]) -> str:
+    """One sentence for all comparisons that are undecided."""
+    undecided = [each for each in found if each.verdict == UNDECIDED]
+    overall = [each.method for each in undecided if not each.setting]
+    parts = [f"{', '.join(overall)} over all instances"] if overall else []
+    if count := len(undecided) - len(overall):
+        parts.append(f"{count} at single levels of settings")
+    verb = "is" if len(undecided) == 1 else "are"
+    return f"{len(undecided)} of {len(found)} comparisons {verb} undecided: {', and '.join(parts)}."
 
 
 def _interval(each: Comparison, places: int) -> str:

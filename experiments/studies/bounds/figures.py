@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from admiss.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, STYLES
-from admiss.study.report.drawing import Drawing, legend, panels
+from admiss.report.figures import Drawing, legend, panels
 from experiments.studies.bounds.measures import HALVES, SIZES, Record
 from experiments.studies.bounds.population import KINDS
 from experiments.studies.bounds.tables import COLUMNS, by_class, chosen_constant, measured, paper_rows
@@ -34,9 +34,7 @@ def bounds_drawing(rows: pl.DataFrame) -> Drawing | None:
         f"Left: filled markers are the half of truths and sizes on which c = {c:.3g} was chosen, which fails on "
         f"{len(failed)} of {checked:,} records of the other half. Right: biases at the largest d."
     )
-    largest = ", ".join(f"{name} {max(row[2] for row in numbers if row[0] == name):.3g}" for name in by_class(records))
-    alternative = f"{title}. Largest c by class: {largest}."
-    return Drawing("bounds", title, caption, alternative, figure, ["class", "n", "largest c"], numbers)
+    return Drawing("bounds", title, caption, figure, ["class", "n", "largest c"], numbers)
 
 
 def _plot_constants(ax: Any, records: list[Record]) -> None:
@@ -111,4 +109,4 @@ def paper_data_drawing(rows: pl.DataFrame) -> Drawing | None:
         "the same L on a box that contains 0, where large weights no longer cancel; the printed formula has the L of "
         "the rows. The excess risk is that of least squares over the best linear predictor of each pattern."
     )
-    return Drawing("paper-data", title, caption, f"{title}.", figure, ["missing", "t", *COLUMNS], numbers)
+    return Drawing("paper-data", title, caption, figure, ["missing", "t", *COLUMNS], numbers)

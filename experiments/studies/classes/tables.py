@@ -9,7 +9,8 @@ tests are adjusted (Holm) within a group; reliance is the share of test rows who
 import numpy as np
 import polars as pl
 
-from admiss.study.comparisons import BETTER, LEVEL, UNDECIDED, WORSE, Estimate, estimate, holm
+from admiss.estimates import LEVEL, Estimate, estimate, holm
+from admiss.study.comparisons import BETTER, UNDECIDED, WORSE
 from admiss.study.sections import ABSENT, Section, digits, signed
 from experiments.studies.classes.grid import METHODS, REFERENCE
 

@@ -80,4 +80,4 @@ def _cells(kind: str, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _predictor(rows: StudyRows, seed: int, kind: str, parameters: dict[str, Any]) -> Any:
     if kind == "linear":
         return linear_predictor()
-    return KINDS[kind].make(TrainingRows(rows.X_train, rows.y_train, None, 0), parameters, seed)
+    return KINDS[kind].make(TrainingRows(rows.X_train, rows.y_train, None), parameters, seed)

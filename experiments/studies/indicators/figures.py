@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE
-from admiss.study.comparisons import estimate
-from admiss.study.report.dots import method_axis
-from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
+from admiss.estimates import estimate
+from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
 from experiments.studies.indicators.gains import (
     CENSORING,
@@ -70,11 +69,9 @@ def _drawing(rows: pl.DataFrame, name: str, words: str, mechanisms: Sequence[Mec
         "Score with indicators minus score without them, means and 95 % intervals over sets (real features) or draws "
         "(generated). Right of the line, indicators help."
     )
-    said = ", ".join(f"{row[1]} after {row[2]}, {row[3]} {row[4]:+.3f}" for row in numbers if row[0] == shown[0])
-    alternative = f"{title}, targets {shown[0]}: {said}."
     header = ["target", "learner", "imputer", "mechanism", "gain", "low", "high", "units"]
     wide, narrow = _figure(numbers, shown, TWO_COLUMNS, 4), _figure(numbers, shown, ONE_COLUMN, 1)
-    return Drawing(f"gains-under-{name}", title, caption, alternative, wide, header, numbers, narrow)
+    return Drawing(f"gains-under-{name}", title, caption, wide, header, numbers, narrow)
 
 
 def _figure(numbers: Sequence[Sequence[Any]], shown: Sequence[str], width: float, columns: int) -> Any:

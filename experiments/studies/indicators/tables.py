@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from admiss.study.comparisons import LEVEL, Estimate, estimate, holm
+from admiss.estimates import LEVEL, Estimate, estimate, holm
 from admiss.study.sections import Section, digits, signed
 from experiments.paper.claims import CONFIRMED, NOT_CONFIRMED, UNDECIDED
 from experiments.paper.sections import claims_section

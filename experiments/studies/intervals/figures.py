@@ -5,8 +5,7 @@ from typing import Any
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE
-from admiss.study.report.dots import method_axis
-from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
+from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
 from experiments.studies.intervals.grid import STUDY
 from experiments.studies.intervals.methods import LEVEL, METHODS
@@ -38,10 +37,9 @@ def interval_drawings(rows: pl.DataFrame) -> list[Drawing]:
         "Circles: over all test rows; squares: given that a feature is missing or observed, the lowest coverage of a "
         "feature (pooled over draws). * The guarantee of (1, m) does not include the shift."
     )
-    said = ", ".join(f"{row[1]} {row[2]:.3f}" for row in numbers if row[0] == numbers[0][0])
     header = ["case", "method", "coverage", "lowest feature"]
     wide, narrow = _figure(numbers, TWO_COLUMNS, 4), _figure(numbers, ONE_COLUMN, 1)
-    return [Drawing("coverage", title, caption, f"{title}; {numbers[0][0]}: {said}.", wide, header, numbers, narrow)]
+    return [Drawing("coverage", title, caption, wide, header, numbers, narrow)]
 
 
 def _figure(numbers: list[list[Any]], width: float, columns: int) -> Any:

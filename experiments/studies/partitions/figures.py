@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from admiss.study.report.curves import draw_line, mean_rows, set_axis, value_curves
-from admiss.study.report.drawing import Drawing, legend, panels
-from admiss.study.report.labels import LINE_STYLES
+from admiss.drawing import LINE_STYLES
+from admiss.report.figures import Drawing, legend, panels
+from experiments.paper.curves import draw_means, mean_rows, set_axis, value_curves
 from experiments.paper.labels import LABELS
 
 METHODS = ("none", "greedy", "exact")
@@ -54,19 +54,14 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
     if not varied:
         return None
     figure, axes = panels(len(varied), height=2.4, sharey=True)
-    sources, said = LABELS.levels(pairs, lines), []
+    sources = LABELS.levels(pairs, lines)
     numbers: list[list[Any]] = []
     for ax, x in zip(axes, varied, strict=True):
         means = mean_rows(pairs.drop_nulls(x), [lines, x], "loss").sort(x)
         for index, source in enumerate(sources):
             line = means.filter(pl.col(lines) == source)
             label = word(source)
-            draw_line(ax, line, x, LINE_STYLES[index % len(LINE_STYLES)], label)
-            if line.height:
-                first, last = line.row(0, named=True), line.row(-1, named=True)
-                said.append(
-                    f"{label}: {first['mean']:.2f} % at {word(x)} {first[x]}, {last['mean']:.2f} % at {last[x]}."
-                )
+            draw_means(ax, line, x, LINE_STYLES[index % len(LINE_STYLES)], label)
             numbers += [[word(x), row[x], label, *(row[c] for c in ("mean", "error", "cells"))]
                         for row in line.rows(named=True)]  # fmt: skip
         set_axis(ax, x, f"by {word(x)}", LABELS)
@@ -75,4 +70,4 @@ def loss_drawing(rows: pl.DataFrame, lines: str) -> Drawing | None:
     title = "Training cost of the greedy tree above the proven optimum"
     caption = f"Means over {pairs.height:,} instances, with standard errors over instances; 0 where greedy is optimal."
     header = ["against", "value", "source", "mean %", "standard error", "instances"]
-    return Drawing("greedy-loss", title, caption, f"{title}. " + " ".join(said), figure, header, numbers)
+    return Drawing("greedy-loss", title, caption, figure, header, numbers)

@@ -5,8 +5,7 @@ from typing import Any
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE
-from admiss.study.report.dots import method_axis
-from admiss.study.report.drawing import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, panels
+from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
 from experiments.studies.shift.gains import GENERATED, WORDS, estimated, gain, mean, scores
 from experiments.studies.shift.grid import CASES, STUDY, method_name
@@ -37,10 +36,9 @@ def shift_drawings(rows: pl.DataFrame) -> list[Drawing]:
         "Trained under the first law and used under the second. Circles: trained on the rows as they are; squares: "
         "trained on further deletions as well. Means over draws; the last two panels have no shift."
     )
-    said = ", ".join(f"{row[1]} {row[2]:.3f}, augmented {row[3]:.3f}" for row in numbers if row[0] == numbers[0][0])
     header = ["case", "estimator", "R2", "augmented", "gain", "low", "high", "draws"]
     wide, narrow = _figure(numbers, TWO_COLUMNS, 4), _figure(numbers, ONE_COLUMN, 1)
-    return [Drawing("shifts", title, caption, f"{title}; {numbers[0][0]}: {said}.", wide, header, numbers, narrow)]
+    return [Drawing("shifts", title, caption, wide, header, numbers, narrow)]
 
 
 def _figure(numbers: list[list[Any]], width: float, columns: int) -> Any:

@@ -6,7 +6,7 @@ Differences are over the units that both methods have. A case in which a group o
 import numpy as np
 import polars as pl
 
-from admiss.study.comparisons import Estimate, estimate
+from admiss.estimates import Estimate, estimate
 from experiments.studies.shift.grid import CASES, method_name
 from experiments.studies.shift.instances import WITHOUT_SHIFT
 

@@ -5,7 +5,8 @@ The gain of augmentation is judged by paired t tests over units, adjusted (Holm)
 
 import polars as pl
 
-from admiss.study.comparisons import BETTER, LEVEL, UNDECIDED, WORSE, Estimate, holm
+from admiss.estimates import LEVEL, Estimate, holm
+from admiss.study.comparisons import BETTER, UNDECIDED, WORSE
 from admiss.study.sections import ABSENT, Section, digits, signed
 from experiments.paper.sections import claims_section
 from experiments.studies.shift.claims import CLAIMS

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import admiss.adaptivity.conditional_mean as module
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV, verify
+from admiss import AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import ConditionalMean
 from admiss.bounds import coefficient_count
 from admiss.datasets import paper_instance
@@ -98,12 +98,6 @@ def test_a_censored_law_has_no_coefficients(make_rows):
     assert np.isfinite(model.predict(X)).all()
     with pytest.raises(AttributeError, match="not linear in x"):
         model.coef_at([0, 1, 0])
-
-
-def test_classes(make_rows):
-    X, y = make_rows(n=200, d=3)
-    model = AdaptiveClassifier("conditional_mean").fit(X, y > np.median(y))
-    assert model.score(X, y > np.median(y)) > 0.7
 
 
 def test_count_and_errors(make_rows):

@@ -2,11 +2,10 @@
 
 import cvxpy as cp
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.linear_model import Lasso
 
-from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, reliance, verify
+from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, reliance, verify
 from admiss.adaptivity import BinnedAffine, FrequentPatterns, MissingnessAvoiding, SharedPatterns
 from admiss.bounds import BoundSetting, coefficient_count, generalization_bound
 from admiss.patterns import PatternTable
@@ -23,28 +22,6 @@ def make_rows(n=150, seed=0):
 
 
 # what all have in common
-
-
-@pytest.mark.parametrize("adaptivity", PUBLISHED, ids=repr)
-def test_a_strange_table(adaptivity):
-    """A constant, a column without values, one with a single value, offsets, and names; in polars."""
-    X, y = make_rows()
-    X[:, 1] += 1e6
-    lone = np.where(np.arange(len(y)) == 3, 7.0, np.nan)
-    table = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "d": X[:, 3], "constant": np.full(len(y), 5.0), "lone": lone}
-    frame = pl.DataFrame({**table, "empty": np.full(len(y), np.nan)}).fill_nan(None)
-    with pytest.warns(UserWarning, match="empty"):
-        model = AdaptiveRegressor(adaptivity, lam=1.0, l1_ratio=0.5).fit(frame, y)
-    assert model.certificate_.status == "optimal"
-    assert list(model.feature_names_in_) == frame.columns
-    assert np.isfinite(model.predict(frame)).all()
-    assert model.score(frame, y) > 0.5
-    new = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in frame.columns)
-    assert np.isfinite(model.predict(new[:1])).all()
-    assert any(name in model.to_text() for name in "abcd")
-    with pytest.warns(UserWarning, match="empty"):
-        searched = AdaptiveRegressorCV(adaptivity, n_lambdas=4, cv=3, random_state=0).fit(frame, y)
-    assert searched.score(frame, y) > 0.5
 
 
 @pytest.mark.parametrize("adaptivity", PUBLISHED, ids=repr)

@@ -65,14 +65,6 @@ def test_auto_is_as_strong_for_deviations_as_for_shared_weights():
     assert auto.certificate_.objective == one.certificate_.objective
 
 
-def test_one_pattern_has_no_deviations():
-    X, y = make_rows()
-    complete = np.nan_to_num(X)
-    for options in ({}, {"l1_ratio": 1.0, "lam": 3.0}):
-        models = [AdaptiveRegressor(name, **options).fit(complete, y) for name in ("shared_patterns", "static")]
-        np.testing.assert_allclose(*(model.predict(complete) for model in models), atol=1e-8)
-
-
 def test_unseen_patterns_use_the_shared_weights():
     X, y = make_rows()
     unseen = (np.isnan(X) == [True, True, False, False]).all(axis=1)

@@ -7,7 +7,7 @@ import pytest
 
 from admiss.adaptivity import Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
-from admiss.augmentation.expected import expected_design, expected_moments, target_shift
+from admiss.augmentation.expected import ExpectedRows
 from admiss.linear.design import fit_design
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), Polynomial(3)]
@@ -43,7 +43,8 @@ def test_moments_are_those_of_all_deletions(adaptivity, law, center, fit_interce
     X, y, s = make_rows()
     X = X if center and fit_intercept else X / [1e6, 1.0, 1.0]
     options = {"center": center, "scale": True, "fit_intercept": fit_intercept}
-    design = expected_design(X, s, adaptivity, law, **options)
+    own = ExpectedRows(X, y, s, law)
+    design = own.design(adaptivity, **options)
     rows, target, weights = every_deletion(X, y, s, law)
     stated = fit_design(rows, weights, adaptivity, **options)
     for name in ("pairs", "position", "free", "adaptive", "missable", "features"):
@@ -51,9 +52,9 @@ def test_moments_are_those_of_all_deletions(adaptivity, law, center, fit_interce
     for name in ("counts", "scale", "spread"):
         np.testing.assert_allclose(getattr(design, name), getattr(stated, name), rtol=1e-8, err_msg=name)
     np.testing.assert_allclose(design.centre, stated.centre, rtol=0, atol=1e-9 * design.spread.max())
-    shift = target_shift(design, y, s)
-    found = expected_moments(design, X, y, s, law, shift)
-    A, t = design.matrix(rows), target - shift.y
+    columns = own.columns(design, 1.0)
+    found = own.moments(columns)
+    A, t = design.matrix(rows), target - columns.shift.y
     size = np.sqrt(weights.sum() * np.diag(A.T @ (weights[:, None] * A))) + 1e-300
     np.testing.assert_allclose(
         found.G, A.T @ (weights[:, None] * A), rtol=0, atol=1e-11 * weights.sum() * np.abs(A).max() ** 2
@@ -66,11 +67,11 @@ def test_moments_are_those_of_all_deletions(adaptivity, law, center, fit_interce
 
 def test_moments_add_over_blocks_of_rows(monkeypatch):
     X, y, s = make_rows()
-    design = expected_design(X, s, Affine(), LAWS[0], center=True, scale=True, fit_intercept=True)
-    arguments = design, X, y, s, LAWS[0], target_shift(design, y, s)
-    expected = expected_moments(*arguments)
+    rows = ExpectedRows(X, y, s, LAWS[0])
+    columns = rows.columns(rows.design(Affine(), center=True, scale=True, fit_intercept=True), 1.0)
+    expected = rows.moments(columns)
     monkeypatch.setattr("admiss.augmentation.expected.BLOCK", 7)
-    found = expected_moments(*arguments)
+    found = rows.moments(columns)
     for name in ("G", "c", "a"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9, atol=1e-9)
 

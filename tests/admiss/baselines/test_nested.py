@@ -149,7 +149,7 @@ def test_a_point_of_the_linear_path_is_the_static_model(l1_ratio, n_classes):
     y = X[:, 0] - 0.3 * X[:, 1] + rng.normal(size=150)
     s = rng.uniform(0.5, 2.0, size=150)
     codes = np.digitize(y, np.quantile(y, [0.3, 0.7])[: n_classes - 1]) if n_classes else y
-    rows = TrainingRows(X, codes, s, n_classes)
+    rows = TrainingRows(X, codes, s, np.arange(n_classes) if n_classes else None)
     lambdas = path_lambdas(rows, l1_ratio)
     found = path_outputs(rows, l1_ratio, lambdas, X)
     for k in (0, 30, 60, 99):

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, LeaveOneGroupOut, StratifiedGroupKFold
 
@@ -49,46 +48,23 @@ def test_loss_of_a_classifier():
 
 
 @pytest.mark.parametrize(
-    ("bad_X", "bad_y", "sentence"),
+    ("bad", "sentence"),
     [
-        (X, [1.0, np.nan, 2.0, 3.0], "Input y contains NaN"),
-        (X, [1.0, np.inf, 2.0, 3.0], "Input y contains infinity"),
-        (X, [1.0, 2.0], "inconsistent numbers of samples"),
-        (X, np.ones((4, 2)), "y should be a 1d array"),
-        (X, None, "requires y to be passed"),
-        (X[:0], [], "0 sample"),
-        (X[:, :0], y, "0 feature"),
-        (pd.DataFrame(index=range(4)), y, "0 feature"),
-        (X[0], y, "Expected 2D array"),
-        (np.array([["2020-01-01"]] * 4, dtype="datetime64[D]"), y, "X holds dates"),
-        (
-            pd.DataFrame({"a": pd.Series([pd.Timestamp("2020")] * 4, dtype=object)}),
-            y,
-            "columns a of X",
-        ),
-        (np.array([["a", "b"]] * 4), y, "X holds strings: encode them .*OneHotEncoder"),
-        (np.array([[1.0, "b"]] * 4, dtype=object), y, "X holds strings"),
-        ([["1", "2"]] * 4, y, "X holds strings"),
-        (pd.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "The columns city of X are not numbers: encode"),
-        (pd.DataFrame({"a": pd.Categorical(list("abca"))}), y, "columns a of X"),
-        (
-            pd.DataFrame({"a": pd.date_range("2020", periods=4)}),
-            y,
-            "columns a of X are dates or times: turn them into days",
-        ),
-        (pl.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), y, "columns city of X"),
+        (np.array([["2020-01-01"]] * 4, dtype="datetime64[D]"), "dates"),
+        (pd.DataFrame({"a": pd.Series([pd.Timestamp("2020")] * 4, dtype=object)}), "columns a of X"),
+        (np.array([["a", "b"]] * 4), "strings: encode them .*OneHotEncoder"),
+        (np.array([[1.0, "b"]] * 4, dtype=object), "strings"),
+        ([["1", "2"]] * 4, "strings"),
+        (pd.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), "columns city of X"),
+        (pd.DataFrame({"a": pd.Categorical(list("abca"))}), "columns a of X"),
+        (pd.DataFrame({"a": pd.date_range("2020", periods=4)}), "columns a of X are dates or times: turn"),
+        (pl.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), "columns city of X"),
     ],
 )
-def test_data(bad_X, bad_y, sentence):
+def test_data_that_are_not_numbers(bad, sentence):
+    """Those of the wrong shape are refused in every estimator by the checks of scikit-learn."""
     with pytest.raises(ValueError, match=sentence):
-        AdaptiveRegressor().fit(bad_X, bad_y)
-
-
-def test_kinds_that_are_refused():
-    with pytest.raises(TypeError, match="Sparse data was passed"):
-        AdaptiveRegressor().fit(sp.csr_array(np.nan_to_num(X)), y)
-    with pytest.raises(TypeError, match="collect it first"):
-        AdaptiveRegressor().fit(pl.LazyFrame({"a": [1.0]}), y[:1])
+        AdaptiveRegressor().fit(bad, y)
 
 
 def test_weights():
@@ -99,16 +75,6 @@ def test_weights():
     ):
         with pytest.raises(ValueError, match=sentence):
             AdaptiveRegressor().fit(X, y, sample_weight=bad)
-
-
-def test_labels():
-    for bad in ([0, 1, None, 1], [0.0, 1.0, np.nan, 1.0], pd.Series([0, 1, None, 1], dtype="Int64")):
-        with pytest.raises(ValueError, match="missing labels|NaN"):
-            AdaptiveClassifier().fit(X, bad)
-    with pytest.raises(ValueError, match="one class only"):
-        AdaptiveClassifier().fit(X, [1, 1, 1, 1])
-    with pytest.raises(ValueError, match="continuous"):
-        AdaptiveClassifier().fit(X, [0.1, 0.2, 0.3, 0.7])
 
 
 def test_a_solver_that_is_not_installed():

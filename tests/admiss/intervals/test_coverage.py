@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binomtest
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, PatternConformalClassifier, PatternConformalRegressor
-from formulations.conformal.parametric import conservative_thresholds, thresholds_at
 from formulations.conformal.program import ThresholdProblem
+from formulations.conformal.thresholds import conservative_thresholds, thresholds_at
 from tests.properties.entry import make_rows
 
 matplotlib.use("agg")
@@ -89,8 +89,8 @@ def test_exactness():
         patterns, codes = np.unique(phi[n:], axis=0, return_inverse=True)
         u = rng.uniform(-a, 1 - a, size=len(patterns))
         thresholds = {
-            "randomised": thresholds_at(problem, patterns, u).values,
-            "conservative": conservative_thresholds(problem, patterns).values,
+            "randomised": thresholds_at(problem, patterns, u),
+            "conservative": conservative_thresholds(problem, patterns),
             "split": np.full(len(patterns), np.sort(S[:n])[180]),
         }
         f = np.column_stack([phi[n:], 1 - M[n:]])

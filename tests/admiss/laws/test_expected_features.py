@@ -86,12 +86,6 @@ def test_non_linear_gain():
     assert scores["censored", 256] > scores["gaussian", 256] + 0.05
 
 
-def test_another_seed_gives_another_model(make_rows):
-    X, y = make_rows(n=100, d=3)
-    first, other = (ExpectedFeaturesRegressor(16, random_state=seed).fit(X, y).predict(X) for seed in (0, 1))
-    assert np.abs(first - other).max() > 0
-
-
 def test_the_expected_relu_of_a_censored_law_is_refused(make_rows):
     with pytest.raises(ValueError, match="closed form"):
         ExpectedFeaturesRegressor(law="censored", expected_relu=True).fit(*make_rows())
@@ -103,12 +97,6 @@ def test_an_array_after_a_frame_gives_one_warning(make_rows):
     with pytest.warns(UserWarning, match="does not have valid feature names") as warned:
         model.predict(X)
     assert len(warned) == 1
-
-
-def test_large_targets(make_rows):
-    X, y = make_rows()
-    small, large = (ExpectedFeaturesRegressor(8, random_state=0).fit(X, unit * y) for unit in (1.0, 1e200))
-    np.testing.assert_allclose(large.predict(X) / 1e200, small.predict(X), rtol=1e-9)
 
 
 def test_folds_learn_everything_from_their_training_rows(make_rows):
@@ -125,12 +113,6 @@ def test_folds_learn_everything_from_their_training_rows(make_rows):
         lam = model.ridge_.share * np.sum((F - F.mean(axis=0)) ** 2) / F.shape[1]
         total += np.sum((y[test] - Ridge(alpha=lam).fit(F, y[train]).predict(F_test)) ** 2)
     assert model.error_ == pytest.approx(total / len(y), rel=1e-6)
-
-
-def test_a_censored_law_of_one_observed_value_is_finite():
-    X = np.array([[np.nan], [np.nan], [-0.75]])
-    found = ExpectedFeatures(law="censored", prior=0.0, n_random=0).fit_transform(X)
-    assert found == pytest.approx(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]]), abs=1e-3)
 
 
 @pytest.mark.parametrize("unit", [2.0**-400, 2.0**-3, 2.0**400])

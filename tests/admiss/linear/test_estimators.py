@@ -6,7 +6,7 @@ from sklearn.linear_model import ElasticNet, Ridge
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Adaptivity, Affine, Static
-from formulations.losses import Huber, Quantile
+from formulations.losses import Quantile
 
 
 @pytest.fixture
@@ -108,23 +108,6 @@ def test_zero_and_constant_columns_are_dropped_and_repeated_ones_kept(make_rows)
     assert without.coef_at([0])[0] == pytest.approx(y.mean() / 7.0)
 
 
-def test_every_cell_has_its_own_free_intercept(make_rows):
-    X, y = make_rows(n=300)
-    model = AdaptiveRegressor("fully_adaptive", lam=1e6, l1_ratio=1.0).fit(X, y)
-    M = np.isnan(X)
-    for pattern in np.unique(M, axis=0):
-        assert model.intercept_at(pattern) == pytest.approx(y[(M == pattern).all(axis=1)].mean(), rel=1e-6)
-
-
-@pytest.mark.parametrize("loss", ["absolute", "huber", Huber(0.2), "quantile", Quantile(0.9)], ids=str)
-def test_other_losses(make_rows, loss):
-    X, y = make_rows(n=200)
-    model = AdaptiveRegressor("affine", lam=0.5, loss=loss).fit(X, y)
-    assert model.certificate_.relative_gap < 1e-6
-    if loss == Quantile(0.9):
-        assert np.mean(y <= model.predict(X) + 1e-6) == pytest.approx(0.9, abs=0.03)
-
-
 def test_solvers_agree(make_rows):
     X, y = make_rows()
     models = {name: AdaptiveRegressor("affine", solver=name).fit(X, y) for name in ("auto", "cvxpy", "osqp")}
@@ -137,10 +120,6 @@ def test_more_than_two_classes(make_rows):
     X, y = make_rows(n=300)
     labels = np.array(["low", "middle", "top"])[np.digitize(y, [1, 3])]
     model = AdaptiveClassifier("affine", lam=0.1).fit(X, labels)
-    proba = model.predict_proba(X)
-    assert proba.shape == (300, 3)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
     for c, label in enumerate(model.classes_):
         alone = AdaptiveClassifier("affine", lam=0.1).fit(X, labels == label)
         np.testing.assert_allclose(model.decision_function(X)[:, c], alone.decision_function(X), atol=1e-6)
@@ -220,22 +199,6 @@ class Tied(Affine):
         import cvxpy as cp
 
         return 0.1 * cp.norm(W[1:, 1:], 1), [cp.sum(W[1:, 0]) == 1]
-
-
-@pytest.mark.parametrize("estimator", [AdaptiveRegressor, AdaptiveClassifier])
-def test_a_new_class_is_its_basis(make_rows, estimator):
-    X, y = make_rows(n=200)
-    y = y if estimator is AdaptiveRegressor else y > np.median(y)
-    model = estimator(CountAdaptive(), lam=0.2).fit(X, y)
-    score = model.predict if estimator is AdaptiveRegressor else model.decision_function
-    for x in X[:20]:
-        pattern = np.isnan(x)
-        linear = model.intercept_at(pattern) + model.coef_at(pattern) @ np.nan_to_num(x)
-        assert linear == pytest.approx(score(x[None])[0], abs=1e-10)
-    assert model.score(X, y) > 0.3
-    assert model.certificate_.relative_gap < 1e-7
-    assert "[|m|]" in model.to_text()
-    assert len(model.coef_table()["coefficient"]) == 12
 
 
 def test_a_basis_without_a_constant_still_has_an_intercept(make_rows):
@@ -340,23 +303,6 @@ def test_ties_among_unseen_patterns_go_by_weight():
     for weights, expected in (([1, 1, 1], 20.0), ([5, 1, 1], 10.0)):
         model = AdaptiveRegressor("fully_adaptive").fit(X, y, sample_weight=weights)
         assert model.intercept_at([1, 1]) == pytest.approx(expected)
-
-
-def test_offsets_of_features_and_target(make_rows):
-    """With a model for each pattern the free intercepts take any shift."""
-    X, y = make_rows(n=200)
-    plain = AdaptiveRegressor("fully_adaptive").fit(X, y)
-    moved = AdaptiveRegressor("fully_adaptive").fit(X + 1e7, y + 1e5)
-    assert moved.certificate_.status == "optimal"
-    np.testing.assert_allclose(moved.predict(X + 1e7) - 1e5, plain.predict(X), atol=1e-4)
-
-
-def test_huge_values_do_not_overflow():
-    X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), [1.0, 2.0, 3.0, 4.0]
-    for unit in (1e119, 1e-119):
-        assert AdaptiveRegressor(lam=1e-9).fit(unit * X, y).score(unit * X, y) > 0.999
-    with pytest.raises(ValueError, match="Feature 'x0' is too large"):
-        AdaptiveRegressor(lam=1e-9).fit(1e200 * X, y)
 
 
 def test_many_patterns():

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV
-from admiss.adaptivity import Adaptivity
+from admiss.adaptivity import Adaptivity, BinnedAffine, FusedPatterns
 from admiss.linear.folds import folds_of_sums, squared_folds
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.streaming import HashFolds, RowStatistics
@@ -174,7 +174,7 @@ def test_partial_fit_is_solved_when_it_is_used() -> None:
     with pytest.warns(UserWarning, match="starts anew"):
         model.partial_fit(X[:500], y[:500])
     assert not hasattr(AdaptiveRegressor(loss="absolute"), "partial_fit")
-    with pytest.raises(AttributeError, match="needs another pass"):
+    with pytest.raises(AttributeError, match="learns from the rows"):
         _ = AdaptiveRegressor("fully_adaptive").partial_fit
 
 
@@ -204,17 +204,65 @@ def test_dependent_columns_are_proven_with_a_penalty_only() -> None:
         AdaptiveRegressor("static", lam=0).fit_statistics(statistics)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize(
+    "adaptivity",
+    [
+        "static",
+        "affine",
+        "fully_adaptive",
+        "frequent_patterns",
+        "shared_patterns",
+        "missingness_avoiding",
+        "conditional_mean",
+    ],
+)
+def test_patterns_give_the_fit_of_any_class_that_is_linear_in_x(adaptivity: str, offset: float) -> None:
+    X, y, s = data = rows(offset=offset)
+    statistics = in_chunks(data, 7, adaptivity=None, patterns=True)
+    for parameters in ({"lam": 3.0}, {"lam": 20.0, "l1_ratio": 0.7}, {"lam": 1.0, "fit_intercept": offset > 0}):
+        model = AdaptiveRegressor(adaptivity, **parameters)
+        by_rows, by_sums = clone(model).fit(X, y, s), model.fit_statistics(statistics)
+        assert np.max(np.abs(by_rows.predict(X) - by_sums.predict(X))) < 1e-8 * np.std(y)
+        assert by_sums.certificate_.objective == pytest.approx(by_rows.certificate_.objective, rel=1e-8)
+        rigorous = adaptivity != "conditional_mean"
+        assert by_sums.certificate_.status == ("optimal" if rigorous else "solver's bound")
+
+
+def test_a_structure_is_fitted_from_patterns() -> None:
+    X, y, s = data = rows(600, 3)
+    model = AdaptiveRegressor(FusedPatterns())
+    by_rows = clone(model).fit(X, y, s)
+    by_sums = model.fit_statistics(in_chunks(data, 3, adaptivity=None, patterns=True))
+    assert by_sums.predict(X) == pytest.approx(by_rows.predict(X), rel=1e-5, abs=1e-5)
+    assert by_sums.certificate_.status == "solver's bound"
+
+
+def test_folds_of_patterns_are_those_of_the_rows() -> None:
+    X, y, s = data = rows(800, 4)
+    statistics = in_chunks(data, 5, adaptivity=None, patterns=True, folds=FOLDS)
+    used = s > 0
+    fold = FOLDS.of_places(np.arange(len(X)))[used]
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(FOLDS.n_splits)]
+    search = AdaptiveRegressorCV(["fully_adaptive", "affine"], n_lambdas=8, cv=splits)
+    by_rows = clone(search).fit(X[used], y[used], s[used])
+    by_sums = search.fit_statistics(statistics)
+    assert by_sums.cv_results_["mean_loss"] == pytest.approx(by_rows.cv_results_["mean_loss"], rel=1e-8)
+    assert by_sums.predict(X) == pytest.approx(by_rows.predict(X), rel=1e-8, abs=1e-8)
+
+
 def test_what_statistics_do_not_determine_is_refused() -> None:
     X, y, _ = rows(200, 4)
     statistics = RowStatistics.of(X, y, adaptivity="affine_intercept", **LINEAR)
     refused = {
         "do not suffice for Affine": AdaptiveRegressor("affine"),
-        "FullyAdaptive learns .* needs another pass": AdaptiveRegressor("fully_adaptive"),
-        "ConditionalMean learns .* needs another pass": AdaptiveRegressor("conditional_mean"),
+        "FullyAdaptive learns .* patterns=True": AdaptiveRegressor("fully_adaptive"),
+        "ConditionalMean learns .* patterns=True": AdaptiveRegressor("conditional_mean"),
+        "BinnedAffine .* not linear in x": AdaptiveRegressor(BinnedAffine()),
         "squared loss only": AdaptiveRegressor(loss="huber"),
         "penalty_weights": AdaptiveRegressor(penalty_weights="authors"),
         "solver='cvxpy'": AdaptiveRegressor(solver="cvxpy"),
-        "patterns=True": AdaptiveRegressor(on_unseen_pattern="error"),
+        "needs the patterns": AdaptiveRegressor(on_unseen_pattern="error"),
         "needs folds": AdaptiveRegressorCV("static"),
         "FiniteRegressorCV": AdaptiveRegressorCV("finite"),
     }

@@ -25,13 +25,6 @@ def task(request, make_rows):
     return AdaptiveClassifier, X, (noisy > np.median(noisy)).astype(int)
 
 
-def test_affine_without_corrections_is_static(task):
-    estimator, X, y = task
-    for adaptivity in (AffineIntercept(), Affine(), Polynomial(2)):
-        limit = estimator(adaptivity, lam=0.1, adaptive_penalty=1e10).fit(X, y)
-        np.testing.assert_allclose(scores(limit, X), scores(estimator("static", lam=0.1).fit(X, y), X), atol=1e-5)
-
-
 @pytest.mark.parametrize("lam", LAMBDAS)
 def test_polynomials_of_low_order(task, lam):
     estimator, X, y = task

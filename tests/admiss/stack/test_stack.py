@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import SimpleImputer
@@ -12,12 +12,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
-from admiss import AdaptiveRegressorCV, AdaptiveStackClassifier, AdaptiveStackRegressor
+from admiss import AdaptiveStackClassifier, AdaptiveStackRegressor
 from admiss.datasets import paper_instance
 from admiss.estimator.cv import make_folds
-from admiss.laws import fitting
 from admiss.stack.candidates import CANDIDATES, candidate, default_candidates
-from admiss.stack.estimators import fit_members
 
 FEW = ["conditional_mean", "expected_features"]
 
@@ -63,15 +61,6 @@ def test_held_out_predictions_come_from_other_rows(data):
     )
 
 
-def test_is_close_to_its_best_candidate_and_above_affine(data, fitted):
-    parts = fitted.members_.predict(data.X_test)[:, 0]
-    scores = 1 - np.mean((data.y_test[:, None] - parts) ** 2, axis=0) / np.var(data.y_test)
-    found = fitted.score(data.X_test, data.y_test)
-    assert found > scores.max() - 0.03
-    affine = AdaptiveRegressorCV("affine", random_state=0).fit(data.X_train, data.y_train)
-    assert found > affine.score(data.X_test, data.y_test) + 0.1
-
-
 def test_shrinkage_leads_to_equal_weights(data):
     X, y = data.X_train, data.y_train
     spread = [
@@ -82,44 +71,11 @@ def test_shrinkage_leads_to_equal_weights(data):
     assert spread[2] < 1e-5
 
 
-def test_number_of_threads_does_not_matter(data):
-    X, y = data.X_train[:80], data.y_train[:80]
-    names = ["affine_intercept", "expected_features", "forest", "boosting"]
-    found = []
-    for n in (1, 2):
-        fitting._LATEST.clear()  # else the second fit would take the laws of the first
-        found.append(AdaptiveStackRegressor(names, cv=3, n_jobs=n, random_state=0).fit(X, y).predict(X))
-    one, two = found
-    np.testing.assert_array_equal(one, two)
-
-
-def test_classes(data):
-    labels = np.array(["low", "mid", "high"])[np.digitize(data.y_train, [-1.0, 1.0])]
-    names = [name for name in CANDIDATES if name != "affine"]  # its paths for three classes take long
-    model = AdaptiveStackClassifier(names, cv=2, random_state=0).fit(data.X_train[:120], labels[:120])
-    P = model.predict_proba(data.X_test)
-    np.testing.assert_allclose(P.sum(axis=1), 1)
-    assert P.min() >= 0
-    truth = np.array(["low", "mid", "high"])[np.digitize(data.y_test, [-1.0, 1.0])]
-    assert model.score(data.X_test, truth) > 0.5
-    assert is_classifier(model)
-    assert not is_regressor(model)
-    assert is_regressor(AdaptiveStackRegressor())
-    assert not hasattr(AdaptiveStackRegressor(), "predict_proba")
-
-
 def test_a_class_that_a_fold_lacks(data):
     labels = np.where(data.y_train > 0, "a", "b")
     labels[0] = "rare"
     model = AdaptiveStackClassifier(FEW, random_state=0).fit(data.X_train, labels)
     assert model.predict_proba(data.X_test).shape[1] == 3
-
-
-def test_user_defined_candidates(data):
-    X, y = data.X_train[:60], data.y_train[:60]
-    model = AdaptiveStackRegressor(["conditional_mean", ("mean", DummyRegressor())], random_state=0).fit(X, y)
-    assert list(model.estimators_) == ["conditional_mean", "mean"]
-    assert isinstance(model.estimators_["mean"], DummyRegressor)
 
 
 def test_affine_is_left_out_if_it_is_large():
@@ -135,8 +91,6 @@ def test_affine_is_left_out_if_it_is_large():
         ({"candidates": ["forest", "forest"]}, "different names"),
         ({"candidates": [("mine", DummyClassifier())]}, "is not for regression"),
         ({"candidates": [("mine", LinearRegression())]}, "'mine' could not be fitted: Input X contains NaN"),
-        ({"shrinkage": -1}, "shrinkage must be"),
-        ({"cv": 1}, "cv must be"),
     ],
 )
 def test_errors(data, parameters, words):
@@ -166,11 +120,6 @@ def test_constant_features_and_features_that_a_fold_lacks(data):
     X[0, 4] = np.nan
     with pytest.warns(UserWarning, match="set to the training mean here: x4"):
         np.testing.assert_allclose(model.predict(X), found)
-
-
-def test_a_member_that_fails_is_named(data):
-    with pytest.raises(ValueError, match="The candidate 'line' could not be fitted"):
-        fit_members({"line": LinearRegression()}, data.X_train, data.y_train[:, None], None, data.X_test[:0])
 
 
 class Strange(DummyRegressor):

@@ -154,7 +154,7 @@ def test_what_cannot_be_merged_is_refused() -> None:
         one.merge(RowStatistics.of(pd.DataFrame(X, columns=list("abcd")), y, **LINEAR))
     with pytest.raises(ValueError, match="expecting 4 features"):
         one.update(X[:, :2], y)
-    with pytest.raises(ValueError, match="needs another pass"):
+    with pytest.raises(ValueError, match="learns from the rows"):
         RowStatistics.of(X, y, adaptivity=Learner(), **LINEAR)
     with pytest.raises(ValueError, match="conditional_mean|ConditionalMean"):
         RowStatistics.of(X, y, adaptivity="conditional_mean", **LINEAR)

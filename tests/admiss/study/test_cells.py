@@ -24,9 +24,9 @@ from toy_study import (
 )
 
 from admiss.study import pool
-from admiss.study.outcome import origin, plain_scores
-from admiss.study.plan import Cell, Method
+from admiss.study.plan import Cell, Method, origin
 from admiss.study.pool import CellProcess
+from admiss.study.worker import plain_scores
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 from toy_study import TOY, Numbers
 
-from admiss.study.outcome import Outcome
-from admiss.study.plan import Cell, Method, Product
-from admiss.study.results import escape_formula, escape_formulas, write_table
+from admiss.study.export import escape_formula, escape_formulas, write_table
+from admiss.study.plan import Cell, Method, Outcome, Product
 from admiss.study.store import Store
 
 RISKY = ["=1+2", "+1-1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\tx", "  =1", "\"=1", "'=1", "''=1", "' - x", "-",

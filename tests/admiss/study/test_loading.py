@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from admiss.cli.study.files import load_study
 from admiss.study import EngineError, Study
-from admiss.study.loading import load_study
 
 FILE = """
 from sklearn.linear_model import Ridge

@@ -20,7 +20,7 @@ from sklearn.preprocessing import FunctionTransformer
 from xgboost import XGBRegressor
 
 from admiss import AdaptiveRegressor
-from admiss.study.recipe import RecipeError, recipe_of
+from admiss.study.recipe import StudyError, recipe_of
 
 DIFFERENT = [
     Ridge(),
@@ -105,7 +105,7 @@ def nested():
     ],
 )
 def test_what_has_no_recipe_is_refused_in_one_sentence(value, sentence):
-    with pytest.raises(RecipeError, match=sentence) as error:
+    with pytest.raises(StudyError, match=sentence) as error:
         recipe_of(FunctionTransformer(value), "method 'mine'")
     assert str(error.value).startswith("method 'mine', parameter func is ")
     assert "\n" not in str(error.value)

@@ -16,9 +16,8 @@ import pytest
 from toy_study import BEST, MEANS, TOY, Numbers, strange_text, wrong
 
 from admiss.folder_lock import as_engine_error
-from admiss.study.outcome import Outcome
-from admiss.study.plan import Best, Cell, EngineError, Method, Product
-from admiss.study.results import write_table
+from admiss.study.export import write_table
+from admiss.study.plan import Best, Cell, EngineError, Method, Outcome, Product
 from admiss.study.store import Store
 from admiss.study.table import best_rows, read_table
 

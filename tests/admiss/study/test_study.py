@@ -56,7 +56,7 @@ def test_kind_of_instance_is_part_of_the_recipe():
 
 
 def test_an_instance_must_be_a_dataclass():
-    with pytest.raises(TypeError, match="dataclass with plain values"):
+    with pytest.raises(ValueError, match="dataclass with plain values"):
         instance_recipe({"n": 3})
 
 
@@ -68,7 +68,7 @@ def test_union_has_each_cell_once_and_instances_together():
     assert [(cell.instance.n, cell.method.name) for cell in cells] == [
         (1, "sum"), (1, "twice"), (2, "sum"), (2, "twice"),
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="Unknown scale 'huge': choose one of all"):
+    with pytest.raises(ValueError, match="Unknown scale 'huge' of toy: choose one of all"):
         list(study.cells("huge"))
 
 

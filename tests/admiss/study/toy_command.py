@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from toy_study import TOY
 
-from admiss.cli.study.choices import catalogued
-from admiss.cli.study.commands import add_study_commands, run_command
+from admiss.cli.study.commands import add_study_commands, catalogued, run_command
 from admiss.study.report.presentation import Catalogue, Presentation
 
 TOYS: Catalogue = {TOY.name: Presentation(TOY)}

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admiss.verification.boxes import BoxSums, best_tree_cost, no_cover_below
-from admiss.verification.groups import best_groups_cost
-from admiss.verification.integers import integers_of, power_of_two
-from admiss.verification.leaf_costs import independent_columns
+from admiss.verification.claim import NotCoveredError
+from admiss.verification.exact import independent_columns, integers_of, power_of_two
+from admiss.verification.partitions import BoxSums, best_groups_cost, best_tree_cost, no_cover_below
 from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
-from admiss.verification.result import NotCoveredError
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

@@ -3,12 +3,12 @@
 import pytest
 
 from experiments.__main__ import main
-from experiments.bench import joint
+from experiments.bench import joint, records
 
 
 @pytest.mark.slow
 def test_joint_quickly(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(joint, "in_new_process", lambda function, *arguments: function(*arguments))
+    monkeypatch.setattr(records, "in_new_process", lambda function: function())
     assert main(["bench", "joint", "--quick", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     for words in (

@@ -1,13 +1,11 @@
 """Sums over paths of the logistic loss, without and with a peer."""
 
-import sys
-
 import numpy as np
 import pytest
 
-from experiments.bench import adelie, logistic_paths
-from experiments.bench.logistic_paths import HEADER, path_sums, table_row
-from experiments.bench.path_problem import PathProblem
+from experiments.bench import elastic_net, peers
+from experiments.bench.elastic_net import HEADER, path_sums, table_row
+from experiments.bench.peers import Adelie, Glmnet, PathProblem
 
 
 def problems(count=4):
@@ -19,11 +17,11 @@ def problems(count=4):
 
 def test_without_peers(monkeypatch):
     monkeypatch.setenv("ADELIE_PYTHON", "no-such-python")
-    monkeypatch.setattr(logistic_paths.shutil, "which", lambda name: None)
+    monkeypatch.setattr(peers.shutil, "which", lambda name: None)
     row = path_sums(problems())
     assert row["paths"] == 4
     assert 0 < row["admiss_slowest"] <= row["admiss"]
-    assert "adelie not installed" in adelie.adelie_version()
+    assert "adelie not installed" in peers.adelie_version()
     cells = table_row({"name": "affine", "n": 40, "d": 5, **row})
     assert len(cells) == len(HEADER)
     assert cells.count("-") == 7
@@ -31,19 +29,35 @@ def test_without_peers(monkeypatch):
 
 def test_a_path_that_a_peer_does_not_finish_is_counted(monkeypatch):
     class Peer:
-        def __init__(self, folder, python):
-            pass
-
         def loosest(self, guides):
             return 1e-7, 0.0, 1.0
 
         def seconds(self, sample, tolerance):
             return np.array([np.nan] + [1.0] * (len(sample) - 1))
 
-    monkeypatch.setattr(logistic_paths, "Adelie", Peer)
-    monkeypatch.setattr(logistic_paths, "adelie_python", lambda: sys.executable)
-    monkeypatch.setattr(logistic_paths.shutil, "which", lambda name: None)
+    monkeypatch.setattr(elastic_net, "logistic_peers", lambda folder: {"adelie": Peer()})
     row = path_sums(problems())
     assert row["adelie"] == pytest.approx(3.0)
     assert row["adelie_unfinished"] == 1
     assert row["adelie_ratio"] > 3.0 / row["admiss"]
+
+
+@pytest.mark.parametrize(("peer", "loss"), [(Glmnet, "squared"), (Glmnet, "logistic"), (Adelie, "logistic")])
+def test_a_peer_receives_the_problem_in_its_terms(tmp_path, monkeypatch, peer, loss):
+    """A peer that returns the coefficients of admiss in its own units is exact at its loosest tolerance."""
+    problem = problems(1)[0]
+    engine = peer(tmp_path, loss)
+
+    def command(jobs, tolerance, coefficients):
+        A = np.fromfile(tmp_path / "A0.bin").reshape(jobs[0]["columns"], -1).T
+        np.testing.assert_array_equal(A, problem.A)
+        b, W = problem.fitted_by_engine(loss, 1e-9)
+        if loss == "squared":
+            b, W = (b - problem.y.mean()) / problem.y.std(), W / problem.y.std()
+        np.column_stack([b, W]).tofile(tmp_path / "w0.bin")
+        return ["echo", "0.5"]
+
+    monkeypatch.setattr(engine, "command", command)
+    tolerance, error, seconds = engine.loosest([problem])
+    assert (tolerance, seconds) == (peer.tolerances[0], 0.5)
+    assert error < 1e-12

@@ -9,5 +9,5 @@ from experiments.__main__ import main
 def test_report(tmp_path, capsys):
     assert main(["bench", "ridge", "--quick", "--out", str(tmp_path)]) == 0
     report = capsys.readouterr().out
-    for name in ("LassoCV", "LogisticRegressionCV", "JointImputeClassifier", "AdaptiveStackRegressor"):
+    for name in ("LassoCV", "LogisticRegressionCV", "JointImputeClassifier"):
         assert name in report

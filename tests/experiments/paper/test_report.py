@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 import experiments.paper
-from admiss.study.report.page import write_report
-from admiss.study.report.summary import make_filters
+from admiss.study.report.page import make_filters, write_report
 from experiments.catalogue import CATALOGUE
 from experiments.paper.labels import LABELS
 from tests.admiss.study.report.report_tables import FACTS, partitions, real_design, synthetic
@@ -75,7 +74,7 @@ def test_paper_table_without_averages_is_not_shown(tmp_path):
     assert paper.rows == []
     page = write_report(table, bound(study), tmp_path / "page.html", facts=FACTS).read_text(encoding="utf-8")
     assert "do not span the paper&#x27;s grid" not in page
-    assert "class='reference'" not in page
+    assert paper.title not in page
 
 
 @pytest.mark.slow
@@ -122,8 +121,6 @@ def test_numbers_of_figures():
     assert shares["MAR", "XGBoost"] == pytest.approx(
         [np.mean([gain > 0 for gain in gains.values()]), len(gains), np.mean([s > 0 for s in sets.values()]), len(sets)]
     )
-    best = max(figures["designs"].rows[:9], key=lambda row: row[2])
-    assert f"MAR: {best[1]} {best[2]:.3f}" in figures["designs"].alternative
 
 
 def test_loss_of_greedy():

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from admiss.report import figures
 from admiss.study.plan import Best
-from admiss.study.report import drawing
 from admiss.study.report.presentation import Presentation
 from admiss.study.results import write_results
 from admiss.study.sections import digits, signed
@@ -199,7 +199,7 @@ def test_incomplete_tables_of_real_designs():
 @pytest.mark.slow
 def test_text_and_files(tmp_path, monkeypatch):
     # The other forms are made of the same figures, which the tests of reports check.
-    monkeypatch.setattr(drawing, "FORMS", {"svg": drawing.FORMS["svg"]})
+    monkeypatch.setattr(figures, "FORMS", {"svg": figures.FORMS["svg"]})
     table = synthetic_table()
     text = compare_paper(table, CATALOGUE["synthetic"])
     assert "| Mean - best | censoring | nn | 9 | 0.478 |" in text

@@ -10,7 +10,6 @@ from admiss import AdaptiveRegressor
 from admiss.bounds import BoundSetting, generalization_bound
 from admiss.bounds.counts import all_patterns, class_name, read_class
 from admiss.study.plan import instance_recipe
-from admiss.study.report.drawing import figure_files
 from experiments.studies.bounds import measures as measured
 from experiments.studies.bounds import population as populations
 from experiments.studies.bounds import tables
@@ -228,7 +227,7 @@ def test_tables_and_figure():
     assert c == pytest.approx(max(choose), rel=0.01)
     assert "above 8 x printed" in biases.header
     drawing = bounds_drawing(table)
-    assert len(figure_files(drawing)["bounds.png"]) > 20_000
+    assert len(drawing.files()["bounds.png"]) > 20_000
     assert f"c = {c:.3g}" in drawing.caption
     # one half alone chooses nothing
     only = table.filter((pl.col("half") == "choose") | pl.col("half").is_null())
@@ -263,5 +262,5 @@ def test_bounds_on_paper_data():
     assert np.abs(means["corrected"] - means["moments"])[:2] == pytest.approx([0, 0], abs=4 * means["error"][:2].max())
     (section,) = tables.bounds_sections(table)
     assert len(section.rows) == 3
-    assert len(figure_files(paper_data_drawing(table))["paper-data.png"]) > 20_000
+    assert len(paper_data_drawing(table).files()["paper-data.png"]) > 20_000
     assert bounds_drawing(table) is None

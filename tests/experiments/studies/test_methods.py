@@ -75,13 +75,6 @@ def test_both_forms_of_r2(rows):
     assert json.loads(scores["chosen"])["lam"] == pytest.approx(model.best_params_["lam"])
 
 
-def test_centring_makes_zero_the_mean(rows):
-    shifted = StudyRows(rows.X_train + 50, rows.y_train, rows.X_test + 50, rows.y_test, None, None, "regression")
-    centred = [adaptive(one, 7, adaptivity="static", centre=True)["score"] for one in (rows, shifted)]
-    assert centred[0] == pytest.approx(centred[1], abs=1e-6)
-    assert abs(adaptive(shifted, 7, adaptivity="static")["score"] - centred[1]) > 0.01
-
-
 def test_finite_of_the_text_is_the_estimator(rows):
     scores = finite(rows, 7)
     greedy = Greedy(min_rows=2 * (rows.X_train.shape[1] + 1))

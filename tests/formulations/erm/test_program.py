@@ -123,20 +123,27 @@ def test_the_bound_is_below_the_optimum_and_tight(loss, alpha):
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Absolute()], ids=str)
 @pytest.mark.parametrize("structured", [False, True])
 def test_a_solve_that_is_cut_short_is_not_certified(loss, structured, monkeypatch):
-    """A solver that calls a rough point optimal."""
-    rough = {"tol_gap_abs": 0.3, "tol_gap_rel": 0.3, "tol_feas": 0.3}
+    """A solver that calls a rough point optimal: it is refused, or returned with a gap that is not closed."""
+    rough = {"tol_gap_abs": 0.1, "tol_gap_rel": 0.1, "tol_feas": 0.1}
     monkeypatch.setattr("formulations.erm.program.ATTEMPTS", {"CLARABEL": [rough]})
     monkeypatch.setattr("formulations.erm.program.polish", lambda risk, l1, l2, w: w)
+    structure = structured_by(lambda W: (0, [])) if structured else {}
+    program = random_risk(loss), *penalties(12, 0.05, 1.0)
+    if isinstance(loss, Logistic) and not structured:  # the dual bound shows three digits of its objective
+        _, certificate = solve(*program)
+        assert certificate.status == "not proven to the tolerance"
+        assert certificate.gap > 100.0 * certificate.tolerance
+        return
     with pytest.raises(SolverError, match="ended with"):
-        solve(random_risk(loss), *penalties(12, 0.05, 1.0), **(structured_by(lambda W: (0, [])) if structured else {}))
+        solve(*program, **structure)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(0.7)], ids=str)
 def test_offsets_do_not_matter(loss):
-    """The free intercept takes a shift of the columns, to 1e6 standard deviations."""
+    """The free intercept takes a shift of the columns, to 1e8 standard deviations."""
     l1, l2 = penalties(12, 0.05, 0.5)
     w, certificate = solve(random_risk(loss), l1, l2)
-    for offset in (1e4, 1e6):
+    for offset in (1e4, 1e8):
         moved, again = solve(offset_risk(loss, offset), l1, l2)
         assert again.status == "optimal"
         assert again.objective == pytest.approx(certificate.objective, rel=1e-5)

@@ -14,10 +14,11 @@ import admiss
 import formulations
 from admiss import AdaptiveRegressor
 from admiss.study import dependencies
-from admiss.study.dependencies import declared_files, digest, own_hashes
+from admiss.study.dependencies import declared_files, own_hashes
 from admiss.study.plan import Cell, Method
 from admiss.study.pool import CellProcess
 from admiss.study.stale import Present
+from admiss.study.store import digest
 
 PACKAGES = [Path(package.__file__).parent for package in (admiss, formulations)]
 
@@ -90,7 +91,7 @@ def test_admiss_counts_once_a_cell_uses_it():
         ("admiss/study/store.py", None),
         ("admiss/study/report/rows.py", None),
         ("admiss/plots.py", None),
-        ("admiss/web_page/markup.py", None),
+        ("admiss/report/page.py", None),
     ],
 )
 def test_edits_of_admiss_that_count(tmp_path, monkeypatch, path, part):

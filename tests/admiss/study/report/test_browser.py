@@ -49,10 +49,10 @@ def shown(browser):
     """The table of means: text by method and column."""
     rows = browser.execute_script(
         "return [...document.querySelectorAll('#summary tbody tr')].map(row => "
-        "[row.dataset.method, ...[...row.cells].map(cell => cell.textContent)])"
+        "[...row.cells].map(cell => cell.textContent))"
     )
     names = ("name", "cells", "mean", "error", "difference", "difference_error", "better", "seconds")
-    return {row[0]: dict(zip(names, row[1:], strict=True)) for row in rows}
+    return {row[0]: dict(zip(names, row, strict=True)) for row in rows}
 
 
 def check(browser, rows):
@@ -71,7 +71,7 @@ def check(browser, rows):
         assert float(mine["seconds"]) == pytest.approx(row["seconds"], abs=6e-4)
     whole = browser.execute_script(
         "return Object.fromEntries([...document.querySelectorAll('#summary tbody tr')]"
-        ".map(row => [row.dataset.method, Number(row.querySelector('[data-column=mean]').dataset.value)]))"
+        ".map(row => [row.cells[0].textContent, Number(row.cells[2].title)]))"
     )
     for method, mean in expected.select("method", "value").iter_rows():
         assert whole[method] == pytest.approx(mean, rel=1e-7, abs=1e-9)
@@ -96,13 +96,15 @@ def test_filters_of_the_synthetic_study(browser, page):
     box(browser, "0.4").send_keys(" ")
     kept = authors.filter((pl.col("mechanism") == "mcar") & pl.col("missing_fraction").is_in([0.1, 0.8]))
     check(browser, kept)
-    choose(browser, "[data-end=from]", "100")
-    choose(browser, "[data-end=to]", "200")
-    kept = kept.filter(pl.col("n").is_between(100, 200))
+    browser.find_element("css selector", "[data-all]").click()
+    assert shown(browser) == {}
+    for n in (100, 200):
+        box(browser, str(n)).click()
+    kept = kept.filter(pl.col("n").is_in([100, 200]))
     check(browser, kept)
     counted = browser.find_element("id", "counted").text
     instances = kept.select("n", "signal", "missing_fraction").unique().height
-    assert counted == f"{kept.height} cells of {instances} instances count."
+    assert counted == f"{kept.height} cells: {kept['method'].n_unique()} methods on {instances} instances."
     box(browser, "MCAR").click()
     assert shown(browser) == {}
     assert "No cell passes the filters" in browser.find_element("id", "counted").text
@@ -113,18 +115,18 @@ def test_filters_of_the_synthetic_study(browser, page):
     check(browser, rows)
 
 
-@pytest.mark.parametrize("name", ["synthetic", "plain", "splits"])
-def test_table_before_any_script_is_the_same(browser, page, pages, name):
-    page(name)
-    now = shown(browser)
-    text = pages[name][1].read_text(encoding="utf-8")
-    body = text.split('<table id="summary">')[1].split("<tbody>")[1].split("</tbody>")[0]
-    before = browser.execute_script(
-        "const t = document.createElement('table'); t.innerHTML = '<tbody>' + arguments[0] + '</tbody>';"
-        "return [...t.rows].map(row => [...row.cells].map(cell => cell.textContent))",
-        body,
+def test_the_leaderboard_is_the_table_without_filters(browser, page):
+    page("plain")
+    rows = browser.execute_script(
+        "return [...document.querySelectorAll('#leaderboard tbody tr')].map(row => "
+        "[...row.cells].map(cell => cell.textContent))"
     )
-    assert before == [list(line.values()) for line in now.values()]
+    now = shown(browser)
+    assert [row[0] for row in rows] == list(now)
+    assert [row[1] for row in rows] == [line["mean"] for line in now.values()]
+    bold = "return [...document.querySelectorAll('#leaderboard tbody th')].map(e => getComputedStyle(e).fontWeight)"
+    weights = list(map(int, browser.execute_script(bold)))
+    assert weights[0] > max(weights[1:])
 
 
 def test_reference_common_instances_and_order(browser, page):
@@ -136,7 +138,8 @@ def test_reference_common_instances_and_order(browser, page):
     start = rows.filter((pl.col("signal") != "tree") | pl.col("signal").is_null())
     check(browser, start)
     box(browser, "AM").click()
-    choose(browser, "select[data-setting]", "<i>set</i> & co.")
+    browser.find_element("css selector", "[data-all]").click()
+    box(browser, "<i>set</i> & co.").click()
     kept = start.filter((pl.col("dataset") == "<i>set</i> & co.") & (pl.col("design") != "am").fill_null(True))
     check(browser, kept)
     choose(browser, "#reference", "XGBoost")
@@ -147,16 +150,17 @@ def test_reference_common_instances_and_order(browser, page):
     line = shown(browser)["RF MIA"]
     assert float(line["difference"]) == pytest.approx(np.mean(gains), abs=5.001e-4)
     assert float(line["difference_error"]) == pytest.approx(np.std(gains, ddof=1) / len(gains) ** 0.5, abs=5.001e-4)
-    assert line["better"] == f"{100 * np.mean(np.array(gains) > 0):.1f} %"
+    assert line["better"] == f"{100 * np.mean(np.array(gains) > 0):.1f}%"
     assert shown(browser)["XGBoost"]["difference"] == "0.000"
     browser.find_element("id", "common").click()
     counts = dict(kept.group_by("id").agg(pl.col("method").n_unique()).iter_rows())
     complete = [name for name, count in counts.items() if count == kept["method"].n_unique()]
     assert 0 < len(complete) < len(counts)
     check(browser, kept.filter(pl.col("id").is_in(complete)))
-    browser.find_element("css selector", "#summary [data-column=mean] button").send_keys("\n")
     means = [float(line["mean"]) for line in shown(browser).values()]
     assert means == sorted(means, reverse=True)
+    browser.find_element("css selector", "#summary [data-column=mean] button").send_keys("\n")
+    assert means == [float(line["mean"]) for line in shown(browser).values()]
     header = browser.find_element("css selector", "#summary th[data-column=mean]")
     assert header.get_attribute("aria-sort") == "descending"
 
@@ -164,8 +168,8 @@ def test_reference_common_instances_and_order(browser, page):
 def test_metric_of_the_table(browser, page):
     rows = page("plain")
     check(browser, rows)
-    choose(browser, "#metric", "neg mae")
-    known = rows.drop_nulls("neg_mae")
+    choose(browser, "#metric", "mae")
+    known = rows.drop_nulls("neg_mae").with_columns(-pl.col("neg_mae"))
     assert known.height < rows.height
     base = dict(
         known.filter(pl.col("method") == "mean + ridge")
@@ -215,23 +219,20 @@ def test_every_column_sorts(browser, page):
 def test_order_of_the_page(browser, page):
     page("plain")
     sections = browser.find_elements("css selector", "main > section")
-    assert [section.get_attribute("id") for section in sections] == [
-        "main", "means", "comparison", "figures", "provenance",
-    ]  # fmt: skip
-    tops = [section.location["y"] for section in sections]
+    names = [section.get_attribute("id") for section in sections]
+    assert names == ["figures", "comparison", "means", "provenance"]
+    parts = [browser.find_element("css selector", each) for each in ("[aria-label=Answer]", "#leaderboard", "#figures")]
+    tops = [part.location["y"] for part in [*parts, *sections[1:]]]
     assert tops == sorted(tops)
-    figure = browser.find_element("css selector", "#main figure svg")
-    assert figure.location["y"] < 300  # seen without scrolling
+    assert tops[1] < 300  # seen without scrolling
     links = browser.find_elements("css selector", "nav a")
-    assert [link.get_attribute("href").partition("#")[2] for link in links] == [
-        section.get_attribute("id") for section in sections
-    ]
+    assert [link.get_attribute("href").partition("#")[2] for link in links] == names
     assert not browser.find_element("css selector", "#provenance dl").is_displayed()
     browser.find_element("css selector", "#provenance summary").click()
     assert "python -m experiments" in browser.find_element("css selector", "#provenance dl").text
     metric = browser.find_element("id", "differences-neg-mae")
     assert not metric.is_displayed()
-    browser.find_element("xpath", "//summary[contains(., 'neg mae')]").click()
+    browser.find_element("xpath", "//summary[contains(., 'Difference in mae')]").click()
     assert metric.is_displayed()
 
 
@@ -239,7 +240,7 @@ def test_order_of_the_page(browser, page):
 def test_prose_has_two_lines_and_no_part_is_empty(browser, page, name):
     page(name)
     lines = browser.execute_script(
-        "return [...document.querySelectorAll('p:not(.warning), figcaption')].filter(p => p.checkVisibility())"
+        "return [...document.querySelectorAll('p:not(.warning, .verdict), figcaption')].filter(p => p.checkVisibility())"
         ".map(p => [[...p.childNodes].filter(n => n.nodeName !== 'DETAILS').map(n => n.textContent).join(''),"
         " [...p.querySelectorAll('details')].reduce((h, d) => h - d.offsetHeight - 16, p.offsetHeight)"
         " / parseFloat(getComputedStyle(p).lineHeight), p.tagName])"
@@ -267,12 +268,12 @@ def test_nothing_is_cut(browser, page, name, width):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         outside = browser.execute_script(
             "return [...document.querySelectorAll('main *, header *')].filter(e => e.checkVisibility()"
-            " && !e.closest('.wide, .picture:not(.on-narrow)') && !e.closest('#main h2')"
+            " && !e.closest('.wide')"
             " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
         )
         assert outside == []
         smallest = browser.execute_script(
-            "return Math.min(...[...document.querySelectorAll('.on-narrow svg text, .on-wide svg text')]"
+            "return Math.min(...[...document.querySelectorAll('svg text')]"
             ".filter(t => t.checkVisibility() && t.textContent.trim())"
             ".map(t => { const b = t.getBoundingClientRect(); return Math.max(b.height, b.width) }).filter(h => h > 0))"
         )
@@ -288,10 +289,10 @@ const light = (c) => { const [r, g, b] = parse(c).map((x) => linear(x / 255));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
   if (parse(c)[3] !== 0) return c; } return "rgb(255, 255, 255)"; };
-const texts = "p, th, td, summary, legend, label, a, h1, h2, h3, figcaption, caption, button, select";
+const texts = "svg text, p, th, td, summary, legend, label, a, h1, h2, h3, figcaption, caption, button, select";
 return [...document.querySelectorAll(texts)]
   .filter((e) => e.checkVisibility() && e.textContent.trim())
-  .map((e) => { const [a, b] = [light(getComputedStyle(e).color), light(ground(e))];
+  .map((e) => { const [a, b] = [light(getComputedStyle(e)[e.ownerSVGElement ? "fill" : "color"]), light(ground(e))];
     return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.outerHTML.slice(0, 60)]; })
   .filter(([ratio]) => ratio < 4.5);
 """
@@ -304,13 +305,26 @@ def test_text_is_readable_in_both_schemes(browser, page, scheme):
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         assert browser.execute_script(CONTRAST) == []
-        ground = "return getComputedStyle(arguments[0]).backgroundColor"
-        body = browser.execute_script(ground, browser.find_element("tag name", "body"))
-        card = browser.execute_script(ground, browser.find_element("class name", "picture"))
-        dark = "rgb(22, 24, 27)" if scheme == "dark" else "rgb(255, 255, 255)"
-        assert (body, card) == (dark, "rgb(255, 255, 255)")
+        ground = "return getComputedStyle(document.body).backgroundColor"
+        assert browser.execute_script(ground) == ("rgb(22, 24, 27)" if scheme == "dark" else "rgb(255, 255, 255)")
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
+def test_no_text_of_a_figure_covers_another(browser, page, name):
+    page(name)
+    found = browser.execute_script(
+        "document.querySelectorAll('details').forEach(d => d.open = true); const found = [];"
+        "for (const svg of document.querySelectorAll('svg')) {"
+        "  const boxes = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim() && !/rotate\\(-?[1-9]/"
+        ".test(t.getAttribute('transform'))).map(t => [t.textContent, t.getBoundingClientRect()]);"
+        "  boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {"
+        "    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)"
+        "      found.push(one + ' covers ' + other); })); }"
+        "return found"
+    )
+    assert found == []
 
 
 def test_print(browser, page):
@@ -318,8 +332,7 @@ def test_print(browser, page):
     try:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
         assert not browser.find_element("id", "filters").is_displayed()
-        assert browser.find_element("css selector", "#main .on-wide svg").is_displayed()
-        assert not browser.find_element("css selector", "#main .on-narrow svg").is_displayed()
+        assert browser.find_element("css selector", "figure svg").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     facts = browser.find_element("css selector", "#provenance dl")
