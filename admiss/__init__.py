@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from admiss.linear.estimators import AdaptiveRegressor as AdaptiveRegressor
     from admiss.stack.estimators import AdaptiveStackClassifier as AdaptiveStackClassifier
     from admiss.stack.estimators import AdaptiveStackRegressor as AdaptiveStackRegressor
+    from admiss.tables.encoder import TableEncoder as TableEncoder
     from admiss.verification.check import verify as verify
     from admiss.versions import show_versions as show_versions
 
@@ -56,6 +57,7 @@ _PUBLIC = {
     "admiss.linear.cv": ("AdaptiveClassifierCV", "AdaptiveRegressorCV"),
     "admiss.linear.estimators": ("AdaptiveClassifier", "AdaptiveRegressor"),
     "admiss.stack.estimators": ("AdaptiveStackClassifier", "AdaptiveStackRegressor"),
+    "admiss.tables.encoder": ("TableEncoder",),
     "admiss.verification.check": ("verify",),
     "admiss.versions": ("show_versions",),
 }
@@ -72,6 +74,7 @@ _SUBMODULES = (
     "plots",
     "streaming",
     "study",
+    "tables",
     "testing",
 )
 

@@ -4,6 +4,7 @@ import os
 import uuid
 from collections.abc import Hashable, Iterable
 from pathlib import Path
+from typing import IO
 
 # A file and the option or argument that names it.
 NamedFile = tuple[str, Path]
@@ -75,8 +76,27 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with unfinished.open("xb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # otherwise a power failure may leave an empty file under the name
+            flush(file)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def flush(file: IO[bytes]) -> None:
+    """Wait until what was written is on disk: after a loss of power, a name must not lead to an empty file."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sentence_of(error: OSError) -> str:
+    """What the system refused, without the number of the error.
+
+    Examples
+    --------
+    >>> sentence_of(PermissionError(13, "Permission denied", "rows.csv"))
+    'rows.csv cannot be used: permission denied.'
+    """
+    if error.strerror is None:
+        return str(error)
+    reason = error.strerror[:1].lower() + error.strerror[1:]
+    return f"{error.filename or 'A file'} cannot be used: {reason}."

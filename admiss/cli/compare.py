@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from admiss.atomic_write import NamedFile, check_outputs, write_atomically
+from admiss.atomic_write import NamedFile, check_outputs, flush, write_atomically
 from admiss.cli.source_options import add_pass_options, checked_pass, opened
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
@@ -203,15 +203,18 @@ def _compare_source(
     from admiss.compare.statistics import compare_statistics
     from admiss.streaming import HashFolds, RowStatistics, accumulate
 
-    if options.task == "classification" or options.keep or options.verify:
-        raise ValueError(
-            "--task classification, --keep and --verify need all rows: compare a part of them in one file."
-        )
+    if options.task == "classification" or options.verify:
+        raise ValueError("--task classification and --verify need all rows: compare a part of them in one file.")
     setting.check(methods)
     folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
     groups = not set(methods) <= {"none", "greedy", "tree"}
     empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
     source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), Path(options.out), outputs)
+    if source.schema.task == "classification":
+        raise ValueError(
+            f"{options.target} has class labels, whose comparison needs all rows: compare a part of them in one file, "
+            "or use --task regression if they are numbers."
+        )
     with checked_pass(options, Path(options.out)) as folder:
         passed = {"workers": options.workers, "scheduler": options.scheduler}
         statistics = accumulate(source, empty, checkpoint=folder, **passed)
@@ -221,7 +224,10 @@ def _compare_source(
             f"{options.data}: {found.n_rows:,} rows, {len(found.n_observed)} features, {1 - observed:.0%} missing; "
             "without test rows"
         )
-        yield compare_statistics(statistics, methods=methods, setting=setting, title=Path(options.data).name)
+        notes = (*source.notes, *source.schema.notes)
+        yield from notes
+        title = Path(options.data).name
+        yield compare_statistics(statistics, methods=methods, setting=setting, title=title, notes=notes)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -299,6 +305,8 @@ def _written(comparisons: list[Comparison], files: dict[str, Path]) -> Iterator[
     unfinished = picture.with_name(f".{uuid.uuid4().hex}.png")
     try:
         plot_comparison(comparisons, unfinished)
+        with unfinished.open("rb+") as file:
+            flush(file)
         unfinished.replace(picture)
         yield f"written: {picture}"
     except ImportError as error:

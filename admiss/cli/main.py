@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from admiss._version import __version__
+from admiss.atomic_write import sentence_of
 from admiss.extras import MissingPackageError
 from admiss.terminal.progress import command_progress
 from admiss.terminal.table import for_standard_error, refilled
@@ -101,7 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 say(page)
     except BrokenPipeError:  # the reader, head for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, OSError, SolverError, MissingPackageError) as error:
+    except OSError as error:
+        options.parser.fail(sentence_of(error))
+    except (ValueError, SolverError, MissingPackageError) as error:
         options.parser.fail(str(error))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

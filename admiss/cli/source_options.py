@@ -1,17 +1,21 @@
 """Options of commands that read a source in chunks."""
 
 import argparse
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs
+from admiss.tables.column import SourceError
 
+TASKS = ("auto", "regression", "classification")
 DATA = """\
-Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in batches: memory does
-not depend on the number of rows. Dates become days, and text a 0/1 column per value; empty cells are missing. All
-footers are checked before any work. A pass that is interrupted, killed or out of disk space continues with the same
+Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in parts: memory does
+not depend on the number of rows. Columns are used as admiss compare uses them: dates become days, and text a 0/1 column
+per value; IDs, constants and copies are left out, and what was done with each column is said. Files that lack columns
+are named before any work. A pass that is interrupted, killed or out of disk space continues with the same
 command; a source that has changed is refused.
 """
 
@@ -22,7 +26,11 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     add("--data", nargs="+", required=True, metavar="FILES", help="files, folders or quoted patterns, see below")
     add("--target", required=True, metavar="COLUMN", help="the column to predict; rows without it are left out")
     add("--weight", metavar="COLUMN", help="sample weights")
+    add(
+        "--task", choices=TASKS, default="auto", help="auto decides by the values of the target, as admiss compare does"
+    )
     add("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    add("--keep", nargs="+", default=[], metavar="COLUMN", help="columns to use that would be left out")
     add_pass_options(parser)
 
 
@@ -43,7 +51,8 @@ def opened(options: argparse.Namespace, out: Path, outputs: Sequence[NamedFile])
     folder = ("--checkpoint" if options.checkpoint else "--out", _pass_folder(options, out))
     check_outputs([*outputs, folder], read_files(data))
     weight = getattr(options, "weight", None)
-    return open_source(data, options.target, weight=weight, key=options.folds_key, drop=options.drop)
+    columns = {"weight": weight, "key": options.folds_key, "drop": options.drop, "keep": options.keep}
+    return open_source(data, options.target, task=options.task, **columns)
 
 
 def read_files(data: str | Sequence[str]) -> list[NamedFile]:
@@ -59,15 +68,28 @@ def _pass_folder(options: argparse.Namespace, out: Path) -> Path:
 
 @contextmanager
 def checked_pass(options: argparse.Namespace, out: Path) -> Iterator[Path]:
-    """The folder of the checkpoint, deleted at the end unless it is named; errors of Dask are those of a command."""
+    """The folder of the checkpoint, deleted at the end unless it is named; errors of Dask are those of a command.
+
+    It stays if the same command can continue: after an interruption, a full disk, or an error in rows behind those that
+    are finished.
+    """
     if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers must be at least 1, not {options.workers}.")
     folder = _pass_folder(options, out)
+    keep = bool(options.checkpoint)
     try:
         yield folder
     except EngineError as error:
+        keep = keep or _has_progress(folder)
         raise ValueError(str(error)) from error
-    if not options.checkpoint:
-        import shutil
+    except (SourceError, OSError, KeyboardInterrupt):
+        keep = keep or _has_progress(folder)
+        raise
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
-        shutil.rmtree(folder, ignore_errors=True)
+
+def _has_progress(folder: Path) -> bool:
+    """Whether a pass has finished chunks."""
+    return any(folder.glob("statistics-*"))

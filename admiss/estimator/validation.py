@@ -31,7 +31,8 @@ TRACE = 1e-60
 # The largest floating-point number, and the largest integer that arrays hold.
 MOST = float(np.finfo(float).max)
 MOST_INTEGER = int(np.iinfo(np.int64).max)
-ENCODE = "encode them as numbers first, for instance with OneHotEncoder or OrdinalEncoder of scikit-learn"
+ENCODE = "encode them as numbers first, for instance with admiss.TableEncoder, or OneHotEncoder of scikit-learn"
+DAYS = "turn them into days or hours first, for instance with admiss.TableEncoder in a pipeline"
 
 
 class AllowsMissing:
@@ -108,6 +109,9 @@ def _frame_to_array(X: Any) -> FloatArray | None:
     columns = [_column(series) for series in frame.iter_columns()]
     refused = [str(name) for name, column in zip(frame.columns, columns, strict=True) if column is None]
     if refused:
+        dates = [name for name in refused if frame[name].dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time)]
+        if dates == refused:
+            raise ValueError(f"The columns {', '.join(dates)} of X are dates or times: {DAYS}.")
         raise ValueError(f"The columns {', '.join(refused)} of X are not numbers: {ENCODE}.")
     if frame.shape[1] == 0:
         return np.empty((frame.shape[0], 0))
@@ -142,7 +146,7 @@ def _without_strings(X: Any) -> Any:
     if array.dtype.kind in "US" or (array.dtype == object and any(isinstance(v, str | bytes) for v in array.flat)):
         raise ValueError(f"X holds strings: {ENCODE}.")
     if array.dtype.kind in "mM":
-        raise ValueError("X holds dates or times: turn them into numbers first.")
+        raise ValueError(f"X holds dates or times: {DAYS}.")
     return _numbers(array, "X") if array.dtype.kind in "OV" else array
 
 

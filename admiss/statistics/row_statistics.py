@@ -168,25 +168,31 @@ class RowStatistics(AllowsMissing, BaseEstimator):
     def load(cls, path: str | os.PathLike[str], adaptivity: Any = None) -> Self:
         """Read a file that :meth:`save` has written; classes of your own must be given as ``adaptivity``."""
         header, arrays = load_arrays(path, KIND)
-        settings = header["settings"]
-        folds = settings["folds"]
-        found = cls(
-            _known_classes(settings["adaptivity"], path) if adaptivity is None else adaptivity,
-            tree_depth=settings["tree_depth"],
-            patterns=settings["patterns"],
-            folds=None if folds is None else HashFolds(folds["n_splits"], folds["key"]),
-        )
+        forged = f"{path} is not a file of {KIND}, or it is damaged."
+        try:
+            settings = header["settings"]
+            folds = settings["folds"]
+            given = settings["adaptivity"] if adaptivity is None else adaptivity
+            tree_depth, patterns, n_features = settings["tree_depth"], settings["patterns"], header["n_features"]
+            splits = None if folds is None else HashFolds(folds["n_splits"], folds["key"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(forged) from error
+        classes = _known_classes(given, path) if adaptivity is None else adaptivity
+        found = cls(classes, tree_depth=tree_depth, patterns=patterns, folds=splits)
         if found.settings() != settings:
             raise ValueError(f"{path} holds moments of {', '.join(settings['adaptivity'])}, not of {adaptivity!r}.")
-        if header["n_features"] is not None:
-            found.n_features_in_ = header["n_features"]
-            if header["names"] is not None:
-                found.feature_names_in_ = np.array(header["names"], dtype=object)
-            found.parts = found._new_parts()
-            for name, part in found.parts.items():
-                own = f"{name}/"
-                part.read({key.removeprefix(own): a for key, a in arrays.items() if key.startswith(own)})
-        found.n_seen = header["n_seen"]
+        try:
+            if n_features is not None:
+                found.n_features_in_ = n_features
+                if header["names"] is not None:
+                    found.feature_names_in_ = np.array(header["names"], dtype=object)
+                found.parts = found._new_parts()
+                for name, part in found.parts.items():
+                    own = f"{name}/"
+                    part.read({key.removeprefix(own): a for key, a in arrays.items() if key.startswith(own)})
+            found.n_seen = header["n_seen"]
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, MemoryError) as error:
+            raise ValueError(forged) from error
         return found
 
     @property

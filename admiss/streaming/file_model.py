@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import joblib
-import narwhals.stable.v2 as nw
 
 from admiss._version import __version__
 from admiss.atomic_write import write_atomically
+from admiss.tables.frames import eager
 from admiss.tables.schema import Schema
 from admiss.tables.source import named_frame
 
@@ -33,7 +33,7 @@ class FileModel:
 
     def predict(self, frame: Any) -> Any:
         """Predictions for a data frame with the columns of the files."""
-        X = self.schema.without_target().features(nw.from_native(frame, eager_only=True), "the frame")
+        X = self.schema.without_target().encode(eager(frame, "the frame"), "the frame")
         return self.estimator.predict(named_frame(X, self.schema.names))
 
     def save(self, path: str | Path) -> None:

@@ -246,7 +246,7 @@ def _skip(chunks: Iterator[Chunk], kept: Checkpoint, *, whole: bool = False) -> 
 
 
 def _settings(source: Source, empty: RowStatistics) -> str:
-    return blake2b(f"{source.schema} {empty.settings()}".encode(), digest_size=12).hexdigest()
+    return blake2b(f"{source.schema!r} {empty.settings()}".encode(), digest_size=12).hexdigest()
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from admiss.atomic_write import check_outputs
+from admiss.atomic_write import check_outputs, flush
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError
+from admiss.tables.csv_file import escape_formula
 from admiss.tables.source import Batch, Source, named_frame
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
@@ -38,7 +39,8 @@ def predict_to_parquet(
         A Parquet file, or a CSV file if its name ends in .csv, which appears under its name once it is complete. A
         file of the source is refused.
     keep : sequence of str
-        Columns of the source to write before the column ``prediction``, unchanged.
+        Columns of the source to write before the column ``prediction``; those of a CSV file are text. In a CSV file,
+        cells that a spreadsheet would take for a formula begin with an apostrophe.
     method : {"predict", "predict_proba"}
         With "predict_proba" there is a column per class: ``prediction_CLASS``.
 
@@ -59,13 +61,15 @@ def predict_to_parquet(
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {path.parent} for {path.name}.")
     check_outputs([("path", path)], [("the source", file) for file in source.paths])
+    is_csv = path.suffix.lower() == ".csv"
     unfinished, writer, n_rows = path.with_name(f".{uuid.uuid4().hex}.part"), None, 0
     try:
         for batch in _batches(source, "predicting", keep):
             table = _predicted(model, source, batch, keep, method)
+            table = _without_formulas(table) if is_csv else table
             if writer is None:
                 written = table.schema
-                writer = (CSVWriter if path.suffix.lower() == ".csv" else pq.ParquetWriter)(unfinished, written)
+                writer = (CSVWriter if is_csv else pq.ParquetWriter)(unfinished, written)
             try:
                 writer.write_table(table.cast(written))
             except (pa.ArrowException, ValueError) as error:
@@ -74,6 +78,8 @@ def predict_to_parquet(
         if writer is None:
             raise SourceError("The source has no rows.")
         writer.close()
+        with unfinished.open("rb+") as file:
+            flush(file)
         os.replace(unfinished, path)
     finally:
         if writer is not None:
@@ -84,12 +90,30 @@ def predict_to_parquet(
 
 def _predicted(model: Any, source: Source, batch: Batch, keep: Sequence[str], method: str) -> Any:
     found = np.asarray(getattr(model, method)(named_frame(batch.X, source.schema.names)))
-    columns = {name: batch.table[name] for name in keep}
+    columns = {name: _arrow(batch.table[name]) for name in keep}
     if found.ndim == 1:
         columns[PREDICTION] = pa.array(found)
     else:
         columns |= {f"{PREDICTION}_{label}": pa.array(p) for label, p in zip(model.classes_, found.T, strict=True)}
     return pa.table(columns)
+
+
+def _without_formulas(table: Any) -> Any:
+    """A table whose texts and names no spreadsheet takes for a formula."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            texts = [None if text is None else escape_formula(text) for text in column.to_pylist()]
+            column = pa.array(texts, column.type)
+        columns[escape_formula(name)] = column
+    return pa.table(columns)
+
+
+def _arrow(values: Any) -> Any:
+    """A column to keep: cells of a CSV file as they are."""
+    return pa.array(values) if isinstance(values, list) else values.to_arrow()
 
 
 def pattern_report(model: Any, source: Source) -> Table:

@@ -10,7 +10,6 @@ who wants the text itself removes the first apostrophe of cells that match ``^'(
 
 import io
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,9 +24,7 @@ from admiss.study.run import run_grid, study_files
 from admiss.study.stale import stale_cells
 from admiss.study.store import Store
 from admiss.study.table import read_table
-
-FORMULA = r"""^(?:[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])"""
-NUMBER = r"^[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s?%?$"
+from admiss.tables.csv_file import FORMULA, NUMBER, escape_formula
 
 
 def write_table(store: Store, study: Plan, path: Path) -> int:
@@ -88,17 +85,6 @@ def _parquet(table: pl.DataFrame, facts: dict[str, Any]) -> bytes:
     content = io.BytesIO()
     pq.write_table(arrow.replace_schema_metadata(metadata), content)
     return content.getvalue()
-
-
-def escape_formula(text: str) -> str:
-    """Text for a cell of a CSV file.
-
-    Examples
-    --------
-    >>> escape_formula("=1+2"), escape_formula(" @SUM(A1)"), escape_formula("-0.5"), escape_formula("ridge - mean")
-    ("'=1+2", "' @SUM(A1)", '-0.5', 'ridge - mean')
-    """
-    return f"'{text}" if re.search(FORMULA, text) and not re.search(NUMBER, text) else text
 
 
 def escape_formulas(table: pl.DataFrame) -> pl.DataFrame:

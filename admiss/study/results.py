@@ -15,7 +15,7 @@ import polars as pl
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs, write_atomically
 from admiss.report.figures import Drawing
-from admiss.study.export import escape_formula, provenance
+from admiss.study.export import provenance
 from admiss.study.report.latex import latex
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation
@@ -24,6 +24,7 @@ from admiss.study.run import study_files
 from admiss.study.sections import ABSENT, Section, markdown
 from admiss.study.store import Store
 from admiss.study.table import read_table
+from admiss.tables.csv_file import escape_formula
 
 MEANS = "Means of every metric over all instances and by setting, with 95 % intervals over units."
 COMPARISONS = (

@@ -1,12 +1,15 @@
 """Tables that nobody has prepared, as features and a target.
 
-:func:`read_table` reads one file into memory and decides what each column is; :func:`open_source` reads files, data
-frames, arrays and Dask in chunks of bounded memory, with columns that a schema fixes before the first chunk.
-:mod:`column <admiss.tables.column>` has the rules that both share: missing values, numbers, days, levels of text.
+One reader for files, data frames, arrays and Dask: :func:`open_source` gives rows in chunks of bounded memory,
+:func:`read_table` all of them at once, and :class:`TableEncoder` encodes frames in a pipeline.
+:mod:`deciding <admiss.tables.deciding>` has the rules for columns, and :mod:`schema <admiss.tables.schema>` what they
+decided, which is saved with a model.
 """
 
-from admiss.tables.column import MISSING_WORDS
+from admiss.tables.column import MISSING_WORDS as MISSING_WORDS
+from admiss.tables.encoder import TableEncoder
 from admiss.tables.opening import open_source
+from admiss.tables.schema import Schema
 from admiss.tables.table import TableFile, read_table
 
-__all__ = ["MISSING_WORDS", "TableFile", "open_source", "read_table"]
+__all__ = ["Schema", "TableEncoder", "TableFile", "open_source", "read_table"]

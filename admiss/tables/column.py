@@ -1,7 +1,6 @@
 """A column of a table, numbers or text: the rules that all readers share.
 
-Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01. Text becomes a
-0/1 column per value, one for two values.
+Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.tables.notes import listed
+from admiss.tables.parsing import plain_number
 from formulations.arrays import BoolArray, FloatArray
 
 # Missing, in upper or lower case and with any blanks around.
@@ -22,7 +22,6 @@ _MISSING = frozenset(word.casefold() for word in MISSING_WORDS)
 _LONGEST = max(map(len, MISSING_WORDS))
 # Larger whole numbers are codes: as floating-point numbers, different ones may be equal.
 LARGEST_WHOLE = 2**53
-Kind = Literal["numbers", "text", "empty", "other"]
 
 
 class SourceError(ValueError):
@@ -42,15 +41,15 @@ class Column:
         Numbers with NaN; empty for text.
     texts : list
         Text, None where missing; empty for other kinds.
-    remarks : tuple of (str, str)
-        Keys of :data:`~admiss.tables.notes.SENTENCES` with details: how the numbers were read.
+    is_duration : bool
+        Whether the numbers are days of a duration.
     """
 
     name: str
     kind: Literal["numbers", "truth", "dates", "text"]
     numbers: FloatArray = field(default_factory=lambda: np.empty(0))
     texts: list[str | None] = field(default_factory=list)
-    remarks: tuple[tuple[str, str], ...] = ()
+    is_duration: bool = False
 
     @property
     def observed(self) -> BoolArray:
@@ -58,6 +57,9 @@ class Column:
         if self.kind == "text":
             return np.array([text is not None for text in self.texts], dtype=bool)
         return np.isfinite(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.texts) if self.kind == "text" else len(self.numbers)
 
     def at(self, rows: BoolArray) -> "Column":
         """The column at some rows."""
@@ -78,26 +80,35 @@ def text_column(name: str, values: Iterable[Any]) -> Column:
     return Column(name, "text", texts=[None if len(t) <= _LONGEST and t.casefold() in _MISSING else t for t in texts])
 
 
-def kind_of(dtype: Any) -> Kind:
-    """What a type of narwhals holds."""
-    if dtype.is_numeric() or dtype in (nw.Boolean, nw.Date, nw.Datetime, nw.Duration):
-        return "numbers"
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return "text"
-    return "empty" if dtype == nw.Unknown else "other"
+def raw_column(name: str, values: Any) -> Column:
+    """A column as it is stored: cells of a CSV file, numbers of an array, or a series that narwhals has taken.
+
+    Integers that a double rounds are codes, and what is neither a number, a date nor a truth value is text.
+    """
+    if isinstance(values, list):
+        return text_column(name, values)
+    if isinstance(values, np.ndarray):
+        return Column(name, "truth" if values.dtype == bool else "numbers", values.astype(float))
+    dtype = values.dtype
+    if values.null_count() == len(values):
+        return Column(name, "numbers", np.full(len(values), np.nan))
+    is_code = dtype.is_integer() and max(abs(values.max()), abs(values.min())) > LARGEST_WHOLE
+    if is_code or not is_numeric(dtype):
+        return text_column(name, values.to_list())
+    kind: Any = "truth" if dtype == nw.Boolean else "dates" if dtype in (nw.Date, nw.Datetime) else "numbers"
+    return Column(name, kind, numbers(values), is_duration=dtype == nw.Duration)
 
 
-def numbers(series: Any, where: str = "") -> FloatArray:
-    """A series of numbers, dates or durations with NaN, as float64 or float32; ``where`` is its place in errors."""
+def is_numeric(dtype: Any) -> bool:
+    """Whether values of a type of narwhals are numbers, truth values, dates or durations."""
+    return bool(dtype.is_numeric() or dtype in (nw.Boolean, nw.Date, nw.Datetime, nw.Duration))
+
+
+def numbers(series: Any) -> FloatArray:
+    """A series of numbers, dates or durations with NaN, as float64 or float32; dates and durations are days."""
     dtype = series.dtype
     if dtype.is_float() and (series.null_count() == 0 or series.implementation.is_pyarrow()):
         return np.asarray(series.to_numpy())  # pyarrow writes NaN for null
-    if series.null_count() == len(series):
-        return np.full(len(series), np.nan)
-    if kind_of(dtype) != "numbers":
-        raise SourceError(
-            f"{where}: column {series.name!r} is {dtype}, and numbers elsewhere: make it numbers, or leave it out."
-        )
     if dtype.is_integer():  # casts refuse those that a double rounds
         null = series.is_null().to_numpy()
         return np.where(null, np.nan, np.asarray(series.fill_null(0).to_numpy(), dtype=float))
@@ -113,14 +124,14 @@ def _floats(series: Any) -> FloatArray:
     return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
 
 
-def with_columns(levels: Sequence[str]) -> Sequence[str]:
-    """The levels of a text that have a 0/1 column: of two, the second."""
-    return levels[1:] if len(levels) == 2 else levels
-
-
-def require_column(name: str, names: Sequence[str], where: str | Path) -> None:
-    """Raise an error with what there is, unless a column exists."""
-    if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise SourceError(f"{where} has no column {name!r}: it has {listed(names, most=20)}.{hint}")
+def require_columns(wanted: Iterable[str], names: Sequence[str], where: str | Path) -> None:
+    """Raise an error with what there is, unless all columns exist."""
+    lacking = [name for name in dict.fromkeys(wanted) if name not in names]
+    if not lacking:
+        return
+    shown = f"has no column {lacking[0]!r}" if len(lacking) == 1 else f"has no columns {listed(lacking, 20)}"
+    near = get_close_matches(lacking[0], names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near and len(lacking) == 1 else ""
+    if all(plain_number(name) is not None for name in names):
+        hint = " The first line must have the names of the columns."
+    raise SourceError(f"{where} {shown}: it has {listed(names, most=20)}.{hint}")

@@ -1,11 +1,11 @@
-"""Rows in memory as sources: arrays, data frames one after the other, partitions of Dask.
+"""Rows of arrays, data frames, CSV files and partitions of Dask as sources.
 
 Arrays, which may be mapped from disk, are read in slices of rows. Data frames come from an iterator, a function that
-returns one, or a lazy frame of polars; the first frame determines the columns and, unless they are given, the values of
-text. A function can be called again, as a pass that continues after an interruption needs; an iterator is used up by
-one pass.
+returns one, or a lazy frame of polars. A function can be called again, as a pass that continues after an interruption
+needs, and all of its frames decide on the columns; an iterator is used up by one pass, and its first frame decides.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,10 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admiss.extras import optional_import
-from admiss.tables.column import SourceError, kind_of, require_column
-from admiss.tables.schema import Columns, Schema
-from admiss.tables.source import Batch, Chunk, Place, Source, batch_of, batch_rows
+from admiss.tables.column import SourceError, require_columns
+from admiss.tables.csv_file import Cells, CsvFile
+from admiss.tables.deciding import DECIDING_ROWS, Plan, common_columns, decide
+from admiss.tables.schema import Schema
+from admiss.tables.source import Batch, Chunk, Place, Source, batch_rows
 
+# Cells of a CSV file that are read at once: about 60 MB of texts.
+PART_CELLS = 2**20
 # Rows of a slice, which are counted as a whole; memory is that of a batch.
 SLICE_ROWS = 2**20
 
@@ -34,6 +38,9 @@ class Slice(Chunk):
     start: int
     stop: int
     arrays: tuple[NDArray[Any] | None, ...]  # X, y, weight, keys
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        raise NotImplementedError  # arrays are sliced
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -99,7 +106,7 @@ class ArraySource(Source):
         names = [f"x{j}" for j in range(X.shape[1])] if names is None else list(names)
         if len(names) != X.shape[1]:
             raise SourceError(f"X has {X.shape[1]} columns, and there are {len(names)} names.")
-        self.schema = Schema(tuple((name, None) for name in names), target=None if y is None else "y")
+        self.schema = Schema.of_numbers(names, None if y is None else "y")
         self.size = -(-self.n_rows // SLICE_ROWS)
 
     def chunks(self) -> Iterator[Chunk]:
@@ -120,6 +127,10 @@ class Frame(Chunk):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.source or 'the frames'}, frame {self.number}"
 
+    @property
+    def place(self) -> Place:  # type: ignore[override]
+        return Place(0, self.number)
+
     @cached_property
     def digest(self) -> str:  # type: ignore[override]
         """Of the content."""
@@ -130,14 +141,10 @@ class Frame(Chunk):
             found.update(b"" if batch.keys is None else repr(batch.keys.tolist()).encode())
         return found.hexdigest()
 
-    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
         size = batch_rows(len(self.schema.names))
-        for column in columns:
-            require_column(column, self.frame.columns, self.name)
         for row in range(0, len(self.frame), size):
-            frame = self.frame[row : row + size]
-            table = frame.select(list(columns)).to_arrow() if columns else None
-            yield batch_of(frame, self.schema, self.name, Place(0, self.number, row), table)
+            yield self.frame[row : row + size]
 
 
 class FrameSource(Source):
@@ -147,51 +154,52 @@ class FrameSource(Source):
     ----------
     frames : iterable, callable or polars.LazyFrame
         Frames, a function without arguments that returns them, or a lazy frame, which is collected in batches.
-    columns : Columns or Schema
-        What the columns are for, or the schema of another source; values of text are those of the first frame.
-    name : str
-        Name of the source in messages.
+    plan : Plan or Schema
+        What the columns are for, or the schema of another source. All frames decide on the columns, or the first one
+        if the frames can be read only once.
     """
 
     size = None
 
-    def __init__(
-        self, frames: Iterable[Any] | Callable[[], Iterable[Any]], columns: Columns | Schema, name: str = ""
-    ) -> None:
-        self.frames, self.name = _factory(frames), name
+    def __init__(self, frames: Iterable[Any] | Callable[[], Iterable[Any]], plan: Plan | Schema) -> None:
+        self.make, again = _factory(frames)
         self._started: Iterator[Any] | None = None
-        if isinstance(columns, Columns):
-            iterator = iter(self.frames())
-            first = next(iterator, None)
-            if first is None:
-                raise SourceError(f"{name or 'The iterator'} has no data frame.")
-            self._started = chain([first], iterator)
-            columns = schema_of(first, columns, name or "The first frame")
-        self.schema = columns
+        if isinstance(plan, Schema):
+            self.schema = plan
+            return
+        if again:
+            self.schema = decide(self._read, plan)
+            return
+        iterator = iter(self.make())
+        first = next(iterator, None)
+        if first is None:
+            raise SourceError("The iterator has no data frame.")
+        self._started = chain([first], iterator)
+        self.schema = decide(lambda _: [("the frames, frame 0", eager(first, "The first frame"))], plan, whole=False)
+
+    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
+        for number, frame in enumerate(self.make()):
+            where = f"the frames, frame {number}"
+            yield where, eager(frame, where)
 
     def chunks(self) -> Iterator[Chunk]:
         started, self._started = self._started, None
-        for number, frame in enumerate(started if started is not None else self.frames()):
-            where = f"{self.name or 'the frames'}, frame {number}"
-            yield Frame(eager(frame, where), number, self.schema, self.name)
-
-
-def schema_of(frame: Any, columns: Columns, where: str) -> Schema:
-    """The schema of a data frame."""
-    found = eager(frame, where)
-    kinds = {name: kind_of(found[name].dtype) for name in found.columns}
-    return columns.schema(
-        kinds, where, lambda text: {n: found[n].cast(nw.String).drop_nulls().unique().to_list() for n in text}
-    )
+        for number, frame in enumerate(started if started is not None else self.make()):
+            yield Frame(eager(frame, f"the frames, frame {number}"), number, self.schema)
 
 
 def eager(frame: Any, where: str) -> Any:
-    """A data frame as narwhals takes it."""
+    """A data frame as narwhals takes it, with names that are texts."""
     try:
+        names = list(getattr(frame, "columns", ()))
+        if hasattr(frame, "set_axis") and not all(isinstance(name, str) for name in names):
+            frame = frame.set_axis([str(name) for name in names], axis=1)
         return nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        twice = [str(name) for name, count in Counter(map(str, names)).items() if count > 1]
+        raise SourceError(f"{where} has two columns {twice[0]!r}: give them different names.") from error
     except (TypeError, nw.exceptions.NarwhalsError) as error:
-        words = " ".join(str(error).split())
-        raise SourceError(f"{where}: {type(frame).__name__} is not a usable data frame ({words[:100]}).") from error
+        raise SourceError(f"{where}: {type(frame).__name__} is not a usable data frame.") from error
 
 
 def _collected(frames: Any) -> Iterator[Any]:
@@ -201,24 +209,29 @@ def _collected(frames: Any) -> Iterator[Any]:
     try:
         yield from frames.collect_batches(chunk_size=2**18, maintain_order=True)
     except polars.exceptions.PolarsError as error:
-        words = " ".join(str(error).split())
-        raise SourceError(f"The table cannot be read, see what polars says of it: {words[:300]}") from error
+        raise SourceError(
+            f"The lazy frame cannot be collected ({type(error).__name__}): try frame.collect() to see why."
+        ) from error
 
 
-def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
-    """A function that returns the frames from the first."""
-    if isinstance(nw.from_native(frames, pass_through=True), nw.LazyFrame):
+def _factory(frames: Any) -> tuple[Callable[[], Iterable[Any]], bool]:
+    """A function that returns the frames from the first, and whether it can be called again."""
+    try:
+        taken = nw.from_native(frames, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        taken = None
+    if isinstance(taken, nw.LazyFrame):
         if not hasattr(frames, "collect_batches"):
             raise SourceError(
                 "This lazy frame cannot be collected in batches: upgrade polars, or name the files themselves."
             )
-        return lambda: _collected(frames)
-    if isinstance(nw.from_native(frames, pass_through=True), nw.DataFrame):
-        return lambda: [frames]
+        return lambda: _collected(frames), True
+    if taken is None or isinstance(taken, nw.DataFrame):
+        return lambda: [frames], True
     if callable(frames):
-        return frames
+        return frames, True
     if isinstance(frames, Sequence):
-        return lambda: frames
+        return lambda: frames, True
     try:
         used = [iter(frames)]
     except TypeError as error:
@@ -231,7 +244,81 @@ def _factory(frames: Any) -> Callable[[], Iterable[Any]]:
             raise SourceError("The iterator is used up: give a function that returns it, which can be called again.")
         return used.pop()
 
-    return once
+    return once, False
+
+
+class CsvSource(Source):
+    """CSV files, whose rows are read in parts.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    plan : Plan or Schema
+        What the columns are for, or the schema of another source.
+    """
+
+    size = None
+
+    def __init__(self, paths: Sequence[Path], plan: Plan | Schema) -> None:
+        self.paths = paths
+        roles = [] if isinstance(plan, Schema) else plan.roles
+        known = plan.used if isinstance(plan, Schema) else [*roles, *(plan.features or ())]
+        self.files = [CsvFile(path, known, roles) for path in paths]
+        self.decimal_comma = self.files[0].decimal_comma
+        self._small: list[tuple[int, int, Cells]] | None = None
+        files = [(str(file.path), file.columns) for file in self.files]
+        if isinstance(plan, Plan):
+            plan = decide(self._read, plan, common_columns(files, plan), decimal_comma=self.decimal_comma)
+        for where, names in files:
+            require_columns(plan.used, names, where)
+        self.schema = plan
+
+    @property
+    def notes(self) -> list[str]:  # type: ignore[override]
+        """Sentences on the files; rows that are too short are counted in those that were read."""
+        return [note for file in self.files for note in file.notes]
+
+    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Cells]]:
+        for number, _, part in self._parts():
+            yield str(self.paths[number]), part
+
+    def _parts(self) -> Iterator[tuple[int, int, Cells]]:
+        """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""
+        if self._small is not None:
+            yield from self._small
+            return
+        kept: list[tuple[int, int, Cells]] = []
+        rows = 0
+        for number, file in enumerate(self.files):
+            first = 0
+            for part in file.parts(max(1, PART_CELLS // len(file.columns))):
+                yield number, first, part
+                first += len(part)
+                rows += len(part)
+                kept = [*kept, (number, first - len(part), part)] if rows <= DECIDING_ROWS else []
+        if rows <= DECIDING_ROWS:
+            self._small = kept
+
+    def chunks(self) -> Iterator[Chunk]:
+        status = [path.stat() for path in self.paths]
+        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
+        for number, row, part in self._parts():
+            name = str(self.paths[number])
+            yield CsvPart(name, f"{digest}-{number}-{row}", self.schema, Place(number, 0, row), part)
+
+
+@dataclass(frozen=True)
+class CsvPart(Chunk):
+    """Rows of a CSV file."""
+
+    name: str
+    digest: str
+    schema: Schema
+    place: Place
+    cells: Cells
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        yield self.cells
 
 
 @dataclass(frozen=True)
@@ -255,8 +342,12 @@ class DelayedFrame(Chunk):
         """The chunk with its frame."""
         return Frame(eager(frame, self.name), self.number, self.schema, "the partitions")
 
-    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        yield from self.of_frame(self.delayed.compute(scheduler="synchronous")).batches(columns)
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        yield from self.of_frame(self.delayed.compute(scheduler="synchronous")).frames(columns)
+
+    @property
+    def place(self) -> Place:  # type: ignore[override]
+        return Place(0, self.number)
 
 
 class DaskSource(Source):
@@ -268,19 +359,20 @@ class DaskSource(Source):
     Parameters
     ----------
     frames : dask.dataframe.DataFrame or sequence of Delayed
-    columns : Columns or Schema
+    plan : Plan or Schema
         What the columns are for, or the schema of another source. For the former the first partition is computed.
     """
 
-    def __init__(self, frames: Any, columns: Columns | Schema) -> None:
+    def __init__(self, frames: Any, plan: Plan | Schema) -> None:
         with optional_import("A Dask data frame", "dask"):
             from dask.delayed import Delayed
         self.parts = list(frames.to_delayed()) if hasattr(frames, "to_delayed") else list(frames)
         if not self.parts or not all(isinstance(part, Delayed) for part in self.parts):
             raise SourceError("A Dask data frame or a list of delayed data frames is needed.")
-        if isinstance(columns, Columns):
-            columns = schema_of(self.parts[0].compute(scheduler="synchronous"), columns, "partition 0")
-        self.schema = columns
+        if isinstance(plan, Plan):
+            first = eager(self.parts[0].compute(scheduler="synchronous"), "partition 0")
+            plan = decide(lambda _: [("partition 0", first)], plan, whole=len(self.parts) == 1)
+        self.schema = plan
         self.size = len(self.parts)
 
     def chunks(self) -> Iterator[Chunk]:

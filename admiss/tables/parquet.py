@@ -1,13 +1,12 @@
 """Parquet files, row group by row group.
 
-All footers are read first: a file that is truncated, lacks a column, or has another type in it is named before any work
-starts. The values of text are collected from the columns of text alone, unless they are given. In folders such as
-``year=2024`` the part after the name is a column.
+All footers are read first: a file that is truncated, lacks columns, or has another type in them is named before any
+work starts. In folders such as ``year=2024`` the part after the name is a column.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from glob import glob
 from hashlib import blake2b
 from os.path import commonpath
@@ -17,13 +16,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
-from admiss.tables.column import Kind, SourceError, kind_of, require_column
+from admiss.tables.column import SourceError, is_numeric, require_columns
+from admiss.tables.deciding import Plan, common_columns, decide
 from admiss.tables.parsing import plain_number
-from admiss.tables.schema import MOST_LEVELS, Columns, Schema
-from admiss.tables.source import Batch, Chunk, Place, Source, batch_of, batch_rows
+from admiss.tables.schema import Schema
+from admiss.tables.source import Chunk, Place, Source, batch_rows
 from admiss.terminal.progress import progress
 
-with optional_import("Reading Parquet files in chunks", "files"):
+with optional_import("Reading Parquet files", "files"):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -41,7 +41,7 @@ class ParquetFile:
     name: str
     constants: tuple[tuple[str, str | float | None], ...]
     group_rows: tuple[int, ...]
-    kinds: tuple[tuple[str, Kind], ...]
+    kinds: tuple[tuple[str, str], ...]
     status: tuple[int, int]
     digest: str
 
@@ -84,14 +84,14 @@ class RowGroup(Chunk):
     def digest(self) -> str:  # type: ignore[override]
         return f"{self.file.digest}-{self.group}"
 
-    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        row = 0
-        for column in columns:
-            require_column(column, [name for name, _ in self.file.kinds], self.name)
-        for table in self.file.tables(self.group, list(dict.fromkeys([*self.schema.used, *columns]))):
-            place = Place(self.file.number, self.group, row)
-            yield batch_of(nw.from_native(table, eager_only=True), self.schema, self.name, place, table)
-            row += len(table)
+    @property
+    def place(self) -> Place:  # type: ignore[override]
+        return Place(self.file.number, self.group)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        require_columns(columns, [name for name, _ in self.file.kinds], self.name)
+        for table in self.file.tables(self.group, columns):
+            yield nw.from_native(table, eager_only=True)
 
 
 class ParquetSource(Source):
@@ -101,20 +101,29 @@ class ParquetSource(Source):
     ----------
     data : str, Path or sequence of these
         Files, folders (searched in depth), or patterns such as ``folder/*.parquet``.
-    columns : Columns or Schema
+    plan : Plan or Schema
         What the columns are for, or the schema of another source.
     """
 
-    def __init__(self, data: str | Path | Sequence[str | Path], columns: Columns | Schema) -> None:
+    def __init__(self, data: str | Path | Sequence[str | Path], plan: Plan | Schema) -> None:
         self.paths = parquet_paths(data)
         self.files = _opened(self.paths)
-        if isinstance(columns, Columns):
-            kinds = _common_kinds(self.files)
-            columns = columns.schema(kinds, self.files[0].name, partial(_collected, self.files))
-        self.schema = columns
+        if isinstance(plan, Plan):
+            wanted = common_columns([(file.name, [name for name, _ in file.kinds]) for file in self.files], plan)
+            _check_kinds(self.files, [*wanted, *plan.roles])
+            plan = decide(self._read, plan, wanted)
         for file in self.files:
-            _check_columns(file, columns)
+            require_columns(plan.used, [name for name, _ in file.kinds], file.name)
+        self.schema = plan
         self.size = sum(len(file.group_rows) for file in self.files)
+
+    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
+        """Some columns of the rows, or all, in frames with names for messages."""
+        for file in self.files:
+            wanted = [name for name, _ in file.kinds] if columns is None else columns
+            for group in range(len(file.group_rows)):
+                for table in file.tables(group, wanted):
+                    yield file.name, nw.from_native(table, eager_only=True)
 
     def chunks(self) -> Iterator[Chunk]:
         for file in self.files:
@@ -163,7 +172,7 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
             raise SourceError(f"{path} is not a complete Parquet file ({_words(error)}): write it again.") from error
         constants = {n: None if v == HIVE_NULL else plain_number(v) if n in numeric else v for n, v in each}
         types = nw.from_native(schema.empty_table(), eager_only=True).schema if _unique(schema.names, path) else {}
-        kinds = {column: kind_of(dtype) for column, dtype in types.items()}
+        kinds = {column: _kind(dtype) for column, dtype in types.items()}
         kinds |= {n: "numbers" if n in numeric else "text" for n in constants}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         files.append(
@@ -172,6 +181,15 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
     if not any(sum(file.group_rows) for file in files):
         raise SourceError(f"{paths[0]} has no rows." if len(paths) == 1 else f"The {len(paths):,} files have no rows.")
     return files
+
+
+def _kind(dtype: Any) -> str:
+    """What a type holds, for messages: files may differ in the type of numbers."""
+    if dtype == nw.Unknown:
+        return "empty"
+    if dtype in (nw.Date, nw.Datetime):
+        return "dates"
+    return "numbers" if is_numeric(dtype) else "text"
 
 
 def _file_status(path: Path) -> tuple[int, int]:
@@ -198,47 +216,20 @@ def _unique(names: Sequence[str], path: Path) -> bool:
     return True
 
 
-def _common_kinds(files: Sequence[ParquetFile]) -> dict[str, Kind]:
-    """The kind of each column of any file; a later file tells that of a column that is empty in the first."""
-    kinds = dict(files[0].kinds)
-    for file in files[1:]:
-        for name, kind in file.kinds:
-            if kinds.get(name, "empty") == "empty":
-                kinds[name] = kind
-    return kinds
-
-
-def _check_columns(file: ParquetFile, schema: Schema) -> None:
-    """Refuse a file that lacks columns or has them with another type."""
-    kinds, needed = dict(file.kinds), dict(schema.columns)
-    lacking = [name for name in schema.used if name not in kinds]
-    if lacking:
-        raise SourceError(
-            f"{file.name} has no column {lacking[0]!r}, which other files have: add it, or leave it out with drop."
-        )
-    for name, levels in needed.items():
-        expected = "numbers" if levels is None else "text"
-        if kinds[name] not in (expected, "empty"):
+def _check_kinds(files: Sequence[ParquetFile], names: Sequence[str]) -> None:
+    """Refuse files that have columns with another type than others have, and name all of them."""
+    kinds = [dict(file.kinds) for file in files]
+    for file, found in zip(files, kinds, strict=True):
+        differing = []
+        for name in names:
+            expected = next((other[name] for other in kinds if other.get(name, "empty") != "empty"), "empty")
+            if found.get(name, "empty") not in (expected, "empty"):
+                differing.append(f"{name!r} does not hold {expected}")
+        if differing:
             raise SourceError(
-                f"{file.name}: column {name!r} does not hold {expected}, as it does in other files: write it with the "
-                "same type, or leave it out with drop."
+                f"{file.name}: column {', column '.join(differing)}, as in other files: write the same type, or leave "
+                "it out with drop (--drop)."
             )
-    for name in filter(None, (schema.target, schema.weight)):
-        if kinds[name] not in ("numbers", "empty"):
-            raise SourceError(f"{file.name}: column {name!r} does not hold numbers, as it does in other files.")
-
-
-def _collected(files: Sequence[ParquetFile], columns: Sequence[str]) -> dict[str, set[Any]]:
-    """The distinct values of columns of text, up to one more than are allowed."""
-    found: dict[str, set[Any]] = {name: set() for name in columns}
-    groups = [(file, group) for file in files for group in range(len(file.group_rows))] if columns else []
-    for file, group in progress(groups, len(groups), "collecting values of text"):
-        kinds = dict(file.kinds)
-        wanted = [n for n in columns if kinds.get(n) == "text" and len(found[n]) <= 2 * MOST_LEVELS]
-        for table in file.tables(group, wanted) if wanted else ():
-            for name in wanted:
-                found[name].update(table[name].combine_chunks().unique().to_pylist())
-    return found
 
 
 def _words(error: BaseException) -> str:

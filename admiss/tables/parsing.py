@@ -8,14 +8,14 @@ unless semicolons separate the columns of its file.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from admiss.tables.column import Column
 from formulations.arrays import FloatArray
 
 # Words beside more than this number of distinct numbers or dates are missing values, if they are at most this share of
@@ -51,12 +51,58 @@ _DATES = tuple(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read_text(column: Column, *, decimal_comma: bool = False, strict: bool = False) -> Column:
-    """A column of text as numbers, dates or truth values if it consists of them, else as it is.
+@dataclass(frozen=True)
+class Reading:
+    """How texts are read as numbers.
 
     Parameters
     ----------
-    column : Column
+    kind : {"numbers", "truth", "dates", "hours"}
+        Dates are days since 1970-01-01, times hours since midnight, truth values 0 and 1.
+    notation : int
+        Position among the notations of the kind.
+    words : bool
+        Whether other texts are missing values.
+    """
+
+    kind: Literal["numbers", "truth", "dates", "hours"] = "numbers"
+    notation: int = 0
+    words: bool = False
+
+    def values(self, texts: Sequence[str | None]) -> tuple[FloatArray, list[str]]:
+        """The numbers, NaN where there is none, and the texts that cannot be read.
+
+        Examples
+        --------
+        >>> Reading(notation=3).values(["1.200,50", None, "x"])
+        (array([1200.5,    nan,    nan]), ['x'])
+        """
+        plain = _plain_numbers(texts) if self == Reading() else None
+        if plain is not None:
+            return plain, []
+        read = _NOTATIONS[self.kind][self.notation]
+        distinct = dict.fromkeys(text for text in texts if text is not None)
+        found = {text: value for text in distinct if (value := read(text)) is not None}
+        values = np.array([np.nan if text is None else found.get(text, np.nan) for text in texts])
+        return values, [] if self.words else [text for text in distinct if text not in found]
+
+
+@dataclass(frozen=True)
+class ReadTexts:
+    """Distinct texts as numbers: the reading, the number of each text, and a remark on it."""
+
+    reading: Reading
+    values: dict[str, float]
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+def read_texts(texts: Sequence[str], *, decimal_comma: bool = False, strict: bool = False) -> ReadTexts | None:
+    """Distinct texts as numbers, dates or truth values if they consist of them, else None.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Distinct texts, none of which is missing.
     decimal_comma : bool
         Whether 1,234 is a number near one.
     strict : bool
@@ -64,38 +110,24 @@ def read_text(column: Column, *, decimal_comma: bool = False, strict: bool = Fal
 
     Examples
     --------
-    >>> from admiss.tables.column import text_column
-    >>> read_text(text_column("price", ["1.200,50", "?", "3,25"])).numbers.tolist()
-    [1200.5, nan, 3.25]
+    >>> read_texts(["1.200,50", "3,25"]).values
+    {'1.200,50': 1200.5, '3,25': 3.25}
     """
-    if column.kind != "text" or not any(column.texts):
-        return column
-    numbers = _plain_numbers(column.texts)
-    if numbers is not None:
-        return replace(column, kind="numbers", numbers=numbers, texts=[])
-    texts = list(dict.fromkeys(text for text in column.texts if text is not None))
-    if all(text.casefold() in ("true", "false") for text in texts):
-        truth = {text: float(text.casefold() == "true") for text in texts}
-        return replace(column, kind="truth", numbers=_values(column, truth), texts=[])
-    other = [partial(_marked_number, _THOUSANDS, "."), partial(_marked_number, _DECIMAL_COMMA, ",")]
-    kinds: dict[str, Iterable[Reader]] = {
-        "numbers": [plain_number, _signed_number, *(reversed(other) if decimal_comma else other)],
-        "dates": [partial(_day, pattern) for pattern in _DATES],
-        "hours": [_hours],
-    }
-    for kind, notations in kinds.items():
-        found = _most_read(notations, texts)
+    if not texts:
+        return None
+    plain = _plain_numbers(texts)
+    if plain is not None:
+        return ReadTexts(Reading(), dict(zip(texts, plain.tolist(), strict=True)))
+    for kind, notations in _NOTATIONS.items():
+        order = list(range(len(notations)))
+        if kind == "numbers" and decimal_comma:
+            order = [0, 1, 3, 2]
+        best, found = _most_read(notations, order, texts)
         words = [text for text in texts if text not in found]
-        if not words or (not strict and len(found) > FEW_VALUES and len(words) <= WORDS_SHARE * len(texts)):
-            remarks = tuple(_remarks(kind, found, words))
-            return replace(
-                column,
-                kind="dates" if kind == "dates" else "numbers",
-                numbers=_values(column, found),
-                texts=[],
-                remarks=remarks,
-            )
-    return column
+        few = kind == "truth" or strict or len(found) <= FEW_VALUES or len(words) > WORDS_SHARE * len(texts)
+        if not words or not few:
+            return ReadTexts(Reading(kind, best, bool(words)), found, tuple(_remarks(kind, found, words)))
+    return None
 
 
 def day_name(days: float) -> str:
@@ -109,21 +141,26 @@ def day_name(days: float) -> str:
     return str(np.datetime64(int(np.floor(days)), "D"))
 
 
-def dates_without_marks(column: Column) -> Column:
-    """A column of many whole numbers that are all dates, such as 20201231, as dates; any other one as it is."""
-    values = np.unique(column.numbers[column.observed]) if column.kind == "numbers" else np.empty(0)
-    if len(values) <= FEW_VALUES or values[0] < 19000101 or values[-1] > 21001231:
-        return column
-    days = {}
-    for value in values.tolist():
+def days_of_digits(values: FloatArray) -> FloatArray | None:
+    """The days of whole numbers such as 20201231 if all are dates, else None.
+
+    Examples
+    --------
+    >>> days_of_digits(np.array([19700103.0, np.nan]))
+    array([ 2., nan])
+    """
+    distinct = np.unique(values[np.isfinite(values)])
+    if not len(distinct) or distinct[0] < 19000101 or distinct[-1] > 21001231:
+        return None
+    days = np.full(len(distinct), np.nan)
+    for position, value in enumerate(distinct.tolist()):
         number = f"{value:.0f}"
         day = _day(_DATES[0], f"{number[:4]}-{number[4:6]}-{number[6:]}")
         if day is None or value != int(value):
-            return column
-        days[value] = day
-    numbers = np.array([days.get(value, np.nan) for value in column.numbers.tolist()])
-    example = f"{values[0]:.0f} is {day_name(days[values[0]])}"
-    return replace(column, kind="dates", numbers=numbers, remarks=(*column.remarks, ("dates", example)))
+            return None
+        days[position] = day
+    places = np.searchsorted(distinct, values).clip(max=len(distinct) - 1)
+    return np.where(np.isfinite(values), days[places], np.nan)
 
 
 def plain_number(text: str) -> float | None:
@@ -142,7 +179,7 @@ def plain_number(text: str) -> float | None:
         return None
 
 
-def _plain_numbers(texts: list[str | None]) -> FloatArray | None:
+def _plain_numbers(texts: Sequence[str | None]) -> FloatArray | None:
     """All numbers at once if every text is plain, else None."""
     try:
         numbers = np.array([np.nan if text is None else float(text) for text in texts])
@@ -204,19 +241,37 @@ def _hours_of(match: re.Match[str]) -> float | None:
     return hour + minute / 60 + second / 3600 if hour <= 24 and minute < 60 and second <= 60 else None
 
 
-def _most_read(notations: Iterable[Reader], texts: list[str]) -> dict[str, float]:
-    """The values of the notation that reads the most texts."""
-    best: dict[str, float] = {}
-    for read in notations:
+def _truth(text: str) -> float | None:
+    return {"true": 1.0, "false": 0.0}.get(text.casefold())
+
+
+_NOTATIONS: dict[Literal["truth", "numbers", "dates", "hours"], list[Reader]] = {
+    "truth": [_truth],
+    "numbers": [
+        plain_number,
+        _signed_number,
+        partial(_marked_number, _THOUSANDS, "."),
+        partial(_marked_number, _DECIMAL_COMMA, ","),
+    ],
+    "dates": [partial(_day, pattern) for pattern in _DATES],
+    "hours": [_hours],
+}
+
+
+def _most_read(notations: Sequence[Reader], order: list[int], texts: Sequence[str]) -> tuple[int, dict[str, float]]:
+    """The notation that reads the most texts, the first in order of several that read as many, and its values."""
+    best, values = order[0], dict[str, float]()
+    for number in order:
+        read = notations[number]
         found = {text: value for text in texts if (value := read(text)) is not None}
-        if len(found) > len(best):
-            best = found
-        if len(best) == len(texts):
+        if len(found) > len(values):
+            best, values = number, found
+        if len(values) == len(texts):
             break
-    return best
+    return best, values
 
 
-def _remarks(kind: str, found: Mapping[str, float], words: list[str]) -> Iterable[tuple[str, str]]:
+def _remarks(kind: str, found: dict[str, float], words: list[str]) -> Iterable[tuple[str, str]]:
     """Notes on how numbers were read."""
     marked = next((text for text in found if plain_number(text) is None), None)
     if kind == "hours":
@@ -230,7 +285,3 @@ def _remarks(kind: str, found: Mapping[str, float], words: list[str]) -> Iterabl
     if words:
         shown = ", ".join(repr(word[:20]) for word in words[:3])
         yield "words", f"{shown}, .." if len(words) > 3 else shown
-
-
-def _values(column: Column, found: Mapping[str, float]) -> FloatArray:
-    return np.array([np.nan if text is None else found.get(text, np.nan) for text in column.texts])

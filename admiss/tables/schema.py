@@ -1,189 +1,254 @@
-"""Columns as features, fixed before the first chunk so that every chunk gives the same ones.
+"""What becomes of the columns of a table, so that every door and every later row gives the same features.
 
-====================================  =========================================================
+====================================  =====================================================================
 a column                              becomes
-====================================  =========================================================
-numbers, truth values                 as it is
-dates, times and durations            days, dates since 1970-01-01
-text                                  a 0/1 column per value, one for two values
-====================================  =========================================================
+====================================  =====================================================================
+numbers, truth values, durations      numbers; durations are days
+dates                                 days since the first date of the rows that decided
+times of the day                      hours
+text                                  0/1 columns of some of its values, and perhaps one of all others
+text, by ``keep``                     the position of each value in alphabetical order
+====================================  =====================================================================
 
-0/1 columns are missing where the text is. A value of text that the schema does not know is an error, or missing if
-``unknown`` says so.
+A missing text is missing in all of its columns: it is one missing feature. Infinite values are missing. Which columns
+are used, and which values of text get a column, is decided by :mod:`~admiss.tables.deciding`.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
 
-from admiss.tables.column import Kind, SourceError, kind_of, numbers, require_column, text_column, with_columns
+from admiss.tables.column import Column, SourceError, raw_column, require_columns
 from admiss.tables.notes import listed
-from formulations.arrays import FloatArray
+from admiss.tables.parsing import Reading, days_of_digits
+from formulations.arrays import BoolArray, FloatArray
 
-# Values of a column of text that become columns; with more, it must be left out or encoded beforehand.
-MOST_LEVELS = 50
+UNKNOWN = ("error", "missing")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """How a column becomes one feature or several.
+
+    Attributes
+    ----------
+    column : str
+    names : tuple of str
+        Of the features.
+    reading : Reading or None
+        How it is read as numbers; None for text.
+    levels : tuple of str
+        The values of text: the first ones have the 0/1 columns, all have the codes.
+    start : float
+        Subtracted from numbers: the first day of dates.
+    known : tuple of str
+        Further values of text that have no column: they are 0 in those of the others.
+    others : bool
+        Whether the last feature is 1 for all values of text without a column.
+    is_code : bool
+        Whether text becomes the position among its levels.
+    digits : bool
+        Whether dates are numbers such as 20201231.
+    """
+
+    column: str
+    names: tuple[str, ...]
+    reading: Reading | None = Reading()  # noqa: RUF009
+    levels: tuple[str, ...] = ()
+    start: float = 0.0
+    known: tuple[str, ...] = ()
+    others: bool = False
+    is_code: bool = False
+    digits: bool = False
+
+    def write(self, column: Column, X: FloatArray, where: str, strict: BoolArray | None) -> None:
+        """Write the features of a column into the columns of X.
+
+        ``where`` is its place in errors, and ``strict`` the rows in which unknown values are errors; with None they are
+        missing everywhere.
+        """
+        if self.reading is not None:
+            X[:, 0] = self.numbers(column, where, strict)
+            return
+        codes = self._codes(column, where, strict)
+        if self.is_code:
+            X[:, 0] = np.where(codes < 0, np.nan, codes)
+            return
+        n_levels = len(self.levels)
+        for position in range(n_levels):
+            X[:, position] = codes == position
+        if self.others:
+            X[:, n_levels] = codes >= n_levels
+        X[codes < 0] = np.nan
+
+    def numbers(self, column: Column, where: str = "", strict: BoolArray | None = None) -> FloatArray:
+        """The numbers of a column, NaN where they are missing or infinite."""
+        assert self.reading is not None
+        values = column.numbers
+        if column.kind == "text":
+            values, unread = self.reading.values(column.texts)
+            unread = _in_rows(unread, column, strict)
+            if unread:
+                raise SourceError(
+                    f"{where}: column {column.name!r} holds {listed([repr(t) for t in unread], 3)}, and "
+                    f"{self.reading.kind} in the rows that decided what it is: correct it, or leave it out with drop "
+                    "(--drop)."
+                )
+        elif (column.kind == "dates") != (self.reading.kind == "dates" and not self.digits) and column.observed.any():
+            expected = "dates" if self.reading.kind == "dates" else "numbers"
+            raise SourceError(f"{where}: column {column.name!r} holds {column.kind}, and {expected} elsewhere.")
+        if np.fmax.reduce(values, initial=0) == np.inf or np.fmin.reduce(values, initial=0) == -np.inf:
+            values = np.where(np.isinf(values), np.nan, values)
+        if self.digits:
+            days = days_of_digits(values)
+            if days is None and np.isfinite(values).any():
+                raise SourceError(f"{where}: column {column.name!r} holds numbers that are not dates such as 20201231.")
+            values = values if days is None else days
+        return values - self.start if self.start else values
+
+    def _codes(self, column: Column, where: str, strict: BoolArray | None) -> FloatArray:
+        """The position of each text among the levels, the number of levels for others, or -1."""
+        if column.kind != "text":
+            if column.observed.any():
+                raise SourceError(
+                    f"{where}: column {column.name!r} holds {column.kind}, and text elsewhere: make it text."
+                )
+            return np.full(len(column), -1.0)
+        code: dict[str | None, float] = {level: float(k) for k, level in enumerate(self.levels)}
+        code |= {level: float(len(self.levels)) for level in self.known}
+        other = float(len(self.levels)) if self.others else -1.0
+        new = sorted({text for text in column.texts if text is not None and text not in code})
+        refused = [] if self.others else _in_rows(new, column, strict)
+        if refused:
+            known = sorted(" ".join(level.split()) for level in (*self.levels, *self.known))
+            shown = listed([repr(text) for text in refused], 3)
+            raise SourceError(
+                f"{where}: column {column.name!r} holds {shown}, which is not one of its known values "
+                f"({listed(known)}): give all values in categories, or unknown='missing' (--unknown missing)."
+            )
+        code |= dict.fromkeys(new, other)
+        code[None] = -1.0
+        return np.array([code[text] for text in column.texts])
 
 
 @dataclass(frozen=True)
 class Schema:
-    """What becomes of each column.
+    """What becomes of each column of a table.
 
     Attributes
     ----------
-    columns : tuple of (str, tuple of str or None)
-        The columns that are features, and the values of those that are text.
+    columns : tuple of Feature
+        The columns that are used.
     target, weight, key : str or None
         Columns with the target, the sample weights, and the values that identify rows for folds.
     unknown : {"error", "missing"}
-        Treatment of values of text that are not in ``columns``.
-
-    Examples
-    --------
-    >>> Schema((("age", None), ("plan", ("free", "pro", "team")), ("sex", ("f", "m"))), target="y").names
-    ['age', 'plan=free', 'plan=pro', 'plan=team', 'sex=m']
+        Treatment of values of text that no column is for, and of texts that are not numbers where numbers were.
+    task : {"regression", "classification"}
+        Whether the target is a number or a label.
+    target_feature : Feature or None
+        How the target is read as numbers, if it is.
+    whole_keys : bool
+        Whether the keys of a CSV file are whole numbers, not texts.
+    notes : tuple of str
+        Sentences on what is used, what is left out, and why.
     """
 
-    columns: tuple[tuple[str, tuple[str, ...] | None], ...]
+    columns: tuple[Feature, ...]
     target: str | None = None
     weight: str | None = None
     key: str | None = None
     unknown: str = "error"
+    task: Literal["regression", "classification"] = "regression"
+    target_feature: Feature | None = None
+    whole_keys: bool = False
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of_numbers(cls, names: Sequence[str], target: str | None = None) -> "Schema":
+        """Columns that are features as they are.
+
+        Examples
+        --------
+        >>> Schema.of_numbers(["age", "dose"]).names
+        ['age', 'dose']
+        """
+        return cls(tuple(Feature(name, (name,)) for name in names), target)
 
     @property
     def names(self) -> list[str]:
         """Names of the features."""
-        names: list[str] = []
-        for name, levels in self.columns:
-            names += [name] if levels is None else [f"{name}={level}" for level in with_columns(levels)]
-        return names
+        return [name for feature in self.columns for name in feature.names]
 
     @property
     def used(self) -> list[str]:
         """Columns to read."""
-        others = [self.target, self.weight, self.key]
-        return list(dict.fromkeys([*(name for name, _ in self.columns), *filter(None, others)]))
+        others = filter(None, (self.target, self.weight, self.key))
+        return list(dict.fromkeys([*(feature.column for feature in self.columns), *others]))
 
     def without_target(self) -> "Schema":
         """The schema of rows to predict."""
-        return Schema(self.columns, unknown=self.unknown)
+        return replace(self, target=None, weight=None, key=None)
 
-    def features(self, frame: Any, where: str) -> FloatArray:
-        """The features of a data frame that narwhals has taken; ``where`` is its name in errors."""
+    def encode(self, frame: Any, where: str, used: BoolArray | None = None) -> FloatArray:
+        """The features of a frame of raw columns.
+
+        ``where`` is its name in errors; ``used`` are the rows whose values must be known, by default all.
+        """
+        strict = None
+        if self.unknown == "error":
+            strict = np.ones(len(frame), dtype=bool) if used is None else used
+        require_columns((feature.column for feature in self.columns), list(frame.columns), where)
         X = np.empty((len(frame), len(self.names)))
-        position = 0
-        for name, levels in self.columns:
-            series = column_of(frame, name, where)
-            if levels is None:
-                X[:, position] = numbers(series, where)
-                position += 1
-                continue
-            codes = self._codes(series, levels, where)
-            for level in with_columns(levels):
-                X[:, position] = np.where(codes < 0, np.nan, codes == levels.index(level))
-                position += 1
+        start = 0
+        for feature in self.columns:
+            stop = start + len(feature.names)
+            feature.write(raw_column(feature.column, frame[feature.column]), X[:, start:stop], where, strict)
+            start = stop
         return X
 
-    def _codes(self, series: Any, levels: tuple[str, ...], where: str) -> NDArray[np.int64]:
-        """The position of each text among the levels, or -1."""
-        if series.null_count() == len(series):
-            return np.full(len(series), -1)
-        if kind_of(series.dtype) != "text":
-            raise SourceError(f"{where}: column {series.name!r} is {series.dtype}, and text elsewhere: make it text.")
-        series = series.cast(nw.String)
-        given = series.drop_nulls().unique().to_list()
-        codes = np.full(len(series), -1)
-        unknown = []
-        for text, level in zip(given, text_column("", given).texts, strict=True):
-            if level in levels:
-                codes[(series == text).fill_null(False).to_numpy()] = levels.index(level)
-            elif level is not None:
-                unknown.append(repr(level))
-        if unknown and self.unknown == "error":
-            raise SourceError(
-                f"{where}: column {series.name!r} holds {listed(sorted(unknown), 3)}, which is not one of its known "
-                f"values ({listed(levels)}): give all values in categories, or unknown='missing' (--unknown missing)."
-            )
-        return codes
+    def numbers_of(self, frame: Any, name: str, where: str) -> FloatArray:
+        """The target or the weights."""
+        require_columns([name], list(frame.columns), where)
+        feature = self.target_feature if name == self.target else None
+        column = raw_column(name, frame[name])
+        return (feature or Feature(name, (name,))).numbers(column, where, np.ones(len(column), dtype=bool))
+
+    def __str__(self) -> str:
+        """The columns with their features, and the notes."""
+        width = max(len(feature.column) for feature in self.columns)
+        lines = [f"{feature.column:<{width}}  {_described(feature)}" for feature in self.columns]
+        return "\n".join([*lines, *self.notes])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a schema; earlier versions kept pairs of a column and its levels."""
+        pairs = [pair for pair in state["columns"] if isinstance(pair, tuple)]
+        if pairs:
+            state = {**state, "columns": tuple(level_feature(name, levels) for name, levels in pairs)}
+        self.__dict__.update({"task": "regression", "target_feature": None, "whole_keys": False, "notes": (), **state})
 
 
-@dataclass(frozen=True)
-class Columns:
-    """What the columns of a source are for, see :func:`~admiss.tables.opening.open_source`."""
-
-    target: str | None = None
-    weight: str | None = None
-    key: str | None = None
-    features: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    categories: Mapping[str, Iterable[Any]] | None = None
-    unknown: str = "error"
-
-    def __post_init__(self) -> None:
-        if self.unknown not in ("error", "missing"):
-            raise ValueError(f"unknown must be 'error' or 'missing', not {self.unknown!r}.")
-        if isinstance(self.features, str) or isinstance(self.drop, str):
-            raise ValueError("features and drop are lists of columns, not one text.")
-        if len(set(self.roles)) < len(self.roles):
-            raise ValueError(f"Target, weight and key must be different columns, not {listed(self.roles)}.")
-        for name in self.features or ():
-            if name in (self.target, self.weight):
-                raise ValueError(f"{name!r} cannot be both a feature and the target or weights.")
-
-    @property
-    def roles(self) -> list[str]:
-        """Columns that are not features unless they are named."""
-        return [name for name in (self.target, self.weight, self.key) if name is not None]
-
-    def chosen(self, kinds: Mapping[str, Kind], where: str) -> list[str]:
-        """The columns that are features."""
-        for name in (*self.roles, *self.drop, *(self.features or ()), *(self.categories or ())):
-            require_column(name, list(kinds), where)
-        for name in filter(None, (self.target, self.weight)):
-            if kinds[name] not in ("numbers", "empty"):
-                raise SourceError(f"{where}: column {name!r} does not hold numbers, as a target and weights must.")
-        wanted = [n for n in kinds if n not in self.roles] if self.features is None else dict.fromkeys(self.features)
-        found = [name for name in wanted if name not in self.drop]
-        if not found:
-            raise SourceError(f"{where} has no columns that are features.")
-        for name in found:
-            if kinds[name] == "other":
-                raise SourceError(
-                    f"{where}: column {name!r} holds neither numbers nor text: leave it out with drop (--drop)."
-                )
-        return found
-
-    def schema(
-        self, kinds: Mapping[str, Kind], where: str, values_of: Callable[[list[str]], Mapping[str, Iterable[Any]]]
-    ) -> Schema:
-        """The schema of columns with kinds; ``values_of`` collects the values of text that are not given."""
-        chosen, given = self.chosen(kinds, where), self.categories or {}
-        text = [name for name in chosen if kinds[name] == "text"]
-        levels = {**values_of([name for name in text if name not in given]), **given}
-        found = tuple((name, _levels(name, levels[name], where) if name in text else None) for name in chosen)
-        schema = Schema(found, self.target, self.weight, self.key, self.unknown)
-        twice = [name for name, count in Counter(schema.names).items() if count > 1]
-        if twice:
-            raise SourceError(f"{where}: two features would be called {twice[0]!r}: rename one of the columns.")
-        return schema
+def _in_rows(texts: Sequence[str], column: Column, rows: BoolArray | None) -> list[str]:
+    """Those of the texts that occur in some rows of a column."""
+    if not texts or rows is None:
+        return []
+    present = set(column.at(rows).texts)
+    return [text for text in texts if text in present]
 
 
-def _levels(name: str, values: Iterable[Any], where: str) -> tuple[str, ...] | None:
-    """The distinct texts; None if all are missing, as in a column of numbers that is."""
-    found = sorted({text for text in text_column(name, values).texts if text is not None})
-    if len(found) > MOST_LEVELS:
-        raise SourceError(
-            f"{where}: column {name!r} is text with more than {MOST_LEVELS} values: leave it out with drop "
-            "(--drop), or encode it as numbers."
-        )
-    return tuple(found) or None
+def level_feature(name: str, levels: Sequence[str] | None, known: Sequence[str] = ()) -> Feature:
+    """A column of numbers, or of text with a 0/1 column per level, of which that of the first of two is left out."""
+    if levels is None:
+        return Feature(name, (name,))
+    if len(levels) == 2 and not known:
+        levels, known = levels[1:], levels[:1]
+    return Feature(name, tuple(f"{name}={level}" for level in levels), None, tuple(levels), known=tuple(known))
 
 
-def column_of(frame: Any, name: str, where: str) -> Any:
-    """A column of a data frame that narwhals has taken."""
-    require_column(name, frame.columns, where)
-    return frame[name]
+def _described(feature: Feature) -> str:
+    if feature.reading is None:
+        return "codes of text" if feature.is_code else listed(feature.names)
+    if feature.reading.kind == "dates":
+        return f"days since {np.datetime64(int(feature.start), 'D')}"
+    return {"numbers": "numbers", "truth": "0 or 1", "hours": "hours"}[feature.reading.kind]

@@ -15,8 +15,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from admiss.tables.column import SourceError, numbers
-from admiss.tables.schema import Schema, column_of
+from admiss.tables.column import SourceError, raw_column, require_columns
+from admiss.tables.schema import Feature, Schema
 from formulations.arrays import FloatArray
 
 # Rows and entries that are read at once: sums over sets of missing features want many rows, memory bounds the entries.
@@ -49,7 +49,7 @@ class Batch:
         The values that identify rows for folds.
     place : Place
     table : object
-        The columns as read, a pyarrow table or a data frame, or None for arrays.
+        The columns as read: cells of a CSV file, a data frame that narwhals has taken, or None for arrays.
     """
 
     X: FloatArray
@@ -65,19 +65,6 @@ def batch_rows(n_features: int) -> int:
     return max(1, min(BATCH_ROWS, BATCH_ENTRIES // n_features))
 
 
-def batch_of(frame: Any, schema: Schema, where: str, place: Place, table: Any) -> Batch:
-    """Rows of a data frame that narwhals has taken; ``where`` is its name in errors."""
-    X = schema.features(frame, where)
-    roles = schema.target, schema.weight
-    y, weight = (None if name is None else numbers(column_of(frame, name, where), where) for name in roles)
-    if schema.key is None:
-        return Batch(X, y, weight, None, place, table)
-    keys = column_of(frame, schema.key, where)
-    if keys.null_count():
-        raise SourceError(f"{where}: the key {schema.key!r} is missing in {keys.null_count():,} rows.")
-    return Batch(X, y, weight, np.asarray(keys.to_numpy()), place, table)
-
-
 def named_frame(X: Any, names: Sequence[str]) -> Any:
     """Features as a data frame of pyarrow."""
     return nw.from_dict({name: X[:, j] for j, name in enumerate(names)}, backend="pyarrow").to_native()
@@ -88,10 +75,47 @@ class Chunk(ABC):
 
     name: str
     digest: str
+    schema: Schema
+    place: Place
 
     @abstractmethod
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The columns in frames of successive rows: cells of a CSV file, or data frames that narwhals has taken."""
+
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows; ``columns`` are read too if the schema does not use them."""
+        schema, row = self.schema, 0
+        if schema.target is not None and schema.task == "classification":
+            raise SourceError(
+                f"The target {schema.target} has class labels, which are fitted in memory: use "
+                "admiss.tables.read_table, or task='regression' (--task regression) if they are numbers."
+            )
+        for frame in self.frames(list(dict.fromkeys([*schema.used, *columns]))):
+            require_columns(columns, list(frame.columns), self.name)
+            roles = schema.target, schema.weight
+            y, weight = (None if name is None else schema.numbers_of(frame, name, self.name) for name in roles)
+            X = schema.encode(frame, self.name, None if y is None else ~np.isnan(y))
+            keys = None if schema.key is None else self.keys(frame, schema.key)
+            yield Batch(X, y, weight, keys, self.place._replace(row=self.place.row + row), frame)
+            row += len(frame)
+
+    def keys(self, frame: Any, name: str) -> NDArray[Any]:
+        """The values that identify rows for folds."""
+        require_columns([name], list(frame.columns), self.name)
+        values = frame[name]
+        if isinstance(values, list):
+            column = raw_column(name, values)
+            lacking = int((~column.observed).sum())
+            if self.schema.whole_keys:
+                keys = Feature(name, (name,)).numbers(column, self.name, column.observed)
+                keys = np.nan_to_num(keys).astype(np.int64)
+            else:
+                keys = np.array(column.texts)
+        else:
+            keys, lacking = np.asarray(values.to_numpy()), values.null_count()
+        if lacking:
+            raise SourceError(f"{self.name}: the key {name!r} is missing in {lacking:,} rows.")
+        return keys
 
 
 class Source(ABC):
@@ -104,11 +128,17 @@ class Source(ABC):
         Number of chunks, if known beforehand.
     paths : sequence of Path
         The files that are read, as far as the source knows of files.
+    notes : sequence of str
+        Sentences on the files.
+    decimal_comma : bool
+        Whether 1,234 is a number near one.
     """
 
     schema: Schema
     size: int | None
     paths: Sequence[Path] = ()
+    notes: Sequence[str] = ()
+    decimal_comma = False
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:

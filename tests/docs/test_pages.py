@@ -149,6 +149,8 @@ WITHOUT_EXAMPLE = {
     "admiss.partition.Partition",
     "admiss.partition.Partitioner",
     "admiss.streaming.SourceRows",
+    "admiss.tables.Schema",
+    "admiss.tables.TableFile",
     "admiss.study.Best",
     "admiss.study.EngineError",
     "admiss.study.Method",

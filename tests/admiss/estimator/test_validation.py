@@ -57,7 +57,7 @@ def test_loss_of_a_classifier():
         ([["1", "2"]] * 4, "strings"),
         (pd.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), "columns city of X"),
         (pd.DataFrame({"a": pd.Categorical(list("abca"))}), "columns a of X"),
-        (pd.DataFrame({"a": pd.date_range("2020", periods=4)}), "columns a of X"),
+        (pd.DataFrame({"a": pd.date_range("2020", periods=4)}), "columns a of X are dates or times: turn"),
         (pl.DataFrame({"a": [1, 2, 3, 4], "city": list("abca")}), "columns city of X"),
     ],
 )

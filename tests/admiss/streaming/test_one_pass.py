@@ -159,17 +159,29 @@ def test_two_passes_do_not_share_a_checkpoint(tmp_path: Path) -> None:
         for group in range(2):
             if group:
                 with pytest.raises(CheckpointError, match="Another run is writing"):
-                    accumulate(open_source(frames, "y", key="id"), EMPTY, checkpoint=tmp_path / "kept")
+                    accumulate(open_source(folder, schema=schema), EMPTY, checkpoint=tmp_path / "kept")
             yield pq.ParquetFile(folder / "0000.parquet").read_row_group(group)
 
-    source = open_source(frames, "y", key="id", schema=open_source(folder, "y", key="id").schema)
+    schema = open_source(folder, "y", key="id").schema
+    source = open_source(frames, schema=schema)
     assert accumulate(source, EMPTY, checkpoint=tmp_path / "kept").n_rows == 140
 
 
-def test_values_that_cannot_be_used_are_located(tmp_path: Path) -> None:
-    folder = write_rows(tmp_path / "rows", np.where(np.arange(2000)[:, None] == 1999, np.inf, X), Y, 3)
-    with pytest.raises(SourceError, match=r"^0002.parquet, row group 9: column x0, x1, x2, x3 contains infinity"):
-        accumulate(open_source(folder, "y", key="id"), EMPTY)
+def test_infinite_values_are_missing(tmp_path: Path) -> None:
+    """As they are in memory; those of arrays are refused, as estimators refuse them."""
+    last = np.arange(2000)[:, None] == 1999
+    found = []
+    for name, value in (("infinite", -np.inf), ("missing", np.nan)):
+        folder = write_rows(tmp_path / name, np.where(last, value, X), Y, 3)
+        found.append(accumulate(open_source(folder, "y", key="id"), EMPTY).summary())
+    np.testing.assert_array_equal(found[0].n_observed, found[1].n_observed)
+    assert found[0].n_rows == found[1].n_rows == 2000
+    with pytest.raises(SourceError, match=r"^rows 0 to 1,999: column x0, x1, x2, x3 contains infinity"):
+        accumulate(open_source(np.where(last, np.inf, X), Y), RowStatistics("static", tree_depth=None))
+
+
+def test_sources_without_a_target(tmp_path: Path) -> None:
+    folder = write_rows(tmp_path / "rows", X, Y, 3)
     with pytest.raises(SourceError, match="no target: name the column"):
         accumulate(open_source(folder, key="id"), EMPTY)
     with pytest.raises(SourceError, match="no rows with a target"):

@@ -8,6 +8,7 @@ import pytest
 
 from admiss.adaptivity import Adaptivity
 from admiss.statistics.product_moments import ProductMoments
+from admiss.statistics.saved import load_arrays, save_arrays
 from admiss.streaming import HashFolds, RowStatistics
 from formulations.arrays import FloatArray
 
@@ -260,3 +261,20 @@ def test_sums_of_features_follow_from_those_of_products(adaptivity: str) -> None
     statistics = RowStatistics.of(X, y, s, adaptivity=adaptivity, folds=HashFolds(3), **LINEAR)
     (products,) = statistics._moments()
     np.testing.assert_allclose(products.feature_sums(), statistics.features.sums.value, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("lost", ["settings", "n_features", "n_seen", "folds", "arrays"])
+def test_a_forged_header_ends_in_a_sentence(tmp_path, lost):
+    """The digest is right, and something that a file of statistics has is not there."""
+    path = tmp_path / "s.npz"
+    RowStatistics.of(np.arange(12.0).reshape(6, 2), np.arange(6.0)).save(path)
+    header, arrays = load_arrays(path, "row statistics")
+    if lost == "folds":
+        header["settings"]["folds"] = 7
+    elif lost == "arrays":
+        arrays = {}
+    else:
+        del header[lost]
+    save_arrays(path, "row statistics", {k: v for k, v in header.items() if k not in ("kind", "format")}, arrays)
+    with pytest.raises(ValueError, match=r"s.npz is not a file of row statistics, or it is damaged\."):
+        RowStatistics.load(path)

@@ -74,6 +74,7 @@ def test_customers(here, note, ending):
         ("n", [f"C-{i}" if i else None for i in range(N)], True),
         ("n", [12345678901234567890 + i for i in range(N)], True),
         ("clientId", np.arange(N) ** 3 + 1, True),
+        ("PID", np.arange(N) ** 3 + 526301100, True),
         ("Order No", [i**3 if i % 5 else None for i in range(N)], True),
         ("population", np.arange(N) ** 3 + 1, False),
         ("n", np.exp(np.random.default_rng(0).normal(10, 1, N)).round(), False),
