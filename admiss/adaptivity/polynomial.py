@@ -40,7 +40,7 @@ class _Monomials(Adaptivity):
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         missable = np.flatnonzero(M.any(axis=0))
-        sets = [J for s in range(self._degree() + 1) for J in itertools.combinations(missable, s)]
+        sets = [J for s in range(min(self._degree(), len(missable)) + 1) for J in itertools.combinations(missable, s)]
         fitted = copy.copy(self)
         fitted.monomials_ = np.zeros((len(sets), M.shape[1]), dtype=bool)
         for k, J in enumerate(sets):
@@ -160,12 +160,12 @@ class Polynomial(_Monomials):
         self.max_columns = max_columns
 
     def _degree(self) -> int:
-        require_integer(self, "degree", 0, 100)
+        require_integer(self, "degree", 0)
         return self.degree
 
     def n_columns(self, d: int, missable: int) -> int:
         """Number of columns of the design for d features, of which ``missable`` are missing in some rows."""
-        degree = self._degree()
+        degree = min(self._degree(), missable)
         sets = sum(math.comb(missable, s) for s in range(degree + 1))
         sets_without_own = sum(math.comb(missable - 1, s) for s in range(degree + 1)) if missable else 0
         return sets + (d - missable) * sets + missable * sets_without_own

@@ -12,8 +12,8 @@ once more. The total weight of the rows counts as their number: weights that are
 smaller by sqrt(10), as ten copies of each row would.
 
 A step must lower the error by more than rounding can, and the step down wins ties. :mod:`admiss.joint.moves` has the
-rule, the plain search, which predicts every row for every candidate, and searches that make the same moves with fewer
-predictions, or with none if f is linear.
+rule, the plain search, which predicts every row for every candidate, and a search that makes the same moves with fewer
+predictions; :mod:`admiss.joint.linear_moves` needs none for linear and logistic predictors.
 
 The authors' implementation differs in three points (``variant="authors"``): mu and sigma come from training and test
 rows together (``reference``), coordinates are in random order, and the outer loop has no tolerance.
@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import require_choice, require_integer, require_number
-from admiss.joint.moves import Moves, batched_moves, linear_moves, plain_moves
+from admiss.joint.linear_moves import linear_moves
+from admiss.joint.moves import Moves, batched_moves, plain_moves
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
 from admiss.terminal.progress import counter
 from formulations.arrays import FloatArray, IntArray
@@ -117,11 +117,15 @@ class PaperSearch:
         return before - after < self.tolerance * before
 
     def _check(self, problem: JointProblem) -> None:
-        require_choice(self, "order", ORDERS)
-        require_choice(self, "variant", VARIANTS)
-        require_integer(self, "inner_rounds", 1)
-        require_integer(self, "outer_rounds", 1)
-        require_number(self, "tolerance")
+        for name, known in (("order", ORDERS), ("variant", VARIANTS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}.")
+        for name in ("inner_rounds", "outer_rounds"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, not {value!r}.")
+        if not 0 <= self.tolerance < np.inf:
+            raise ValueError(f"tolerance must be a non-negative number, not {self.tolerance!r}.")
         if self.reference is not None and self.variant != "authors":
             raise ValueError("reference is for variant='authors' only: the text takes the training rows.")
         if self.reference is not None and np.shape(self.reference)[1:] != problem.X.shape[1:]:

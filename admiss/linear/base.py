@@ -52,7 +52,7 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:
         for name in self._numbers:
             value, largest = getattr(self, name), 1.0 if name == "l1_ratio" else np.inf
-            other = self._other_values.get(name)
+            other = self._other_values.get(name, 0.0)
             if type(value) is type(other) and value == other:
                 continue
             if not is_number(value, largest):

@@ -43,9 +43,10 @@ def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
     degrees, (n, d) = adaptivity.degrees(), X.shape
     if degrees is None or (degrees[0] == 1 and d > MOST_FEATURES):
         return False
-    if n * 2 * (d + 1) ** (degrees[0] + 1) <= BLOCK_ENTRIES:  # there are at most as many columns
+    degree = min(degrees[0], d)
+    if n * 2 * (d + 1) ** (degree + 1) <= BLOCK_ENTRIES:  # there are at most as many columns
         return False
-    n_columns = count_columns(degrees[0], d)
+    n_columns = count_columns(degree, d)
     return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 

@@ -45,7 +45,8 @@ from xgboost import XGBClassifier, XGBRegressor
 from admiss.datasets import make_synthetic
 from admiss.estimator.labels import area_under_curve
 from admiss.joint import ClosedForm, Imputation, JointImputeClassifier, JointImputeRegressor, JointProblem, PaperSearch
-from admiss.joint.moves import linear_weights, sign_of_move
+from admiss.joint.linear_moves import linear_weights
+from admiss.joint.moves import sign_of_move
 from admiss.joint.paper_search import inner_search
 from admiss.joint.predictor import is_search
 from admiss.joint.problem import imputed
@@ -142,13 +143,16 @@ LINEAR = [
     BayesianRidge(),
     make_pipeline(StandardScaler(), MaxAbsScaler(), ElasticNet(0.05)),
     GridSearchCV(make_pipeline(StandardScaler(), Ridge()), {"ridge__alpha": [1.0, 10.0]}, cv=3),
+    LogisticRegression(),
+    make_pipeline(StandardScaler(), LogisticRegression(C=0.1)),
 ]
 
 
 @pytest.mark.parametrize("estimator", LINEAR, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_other_linear_predictors_predict_once_per_round(estimator, weighted):
-    problem = problem_of(estimator, weighted=weighted, mechanism="mcar")
+    classes = 2 if "Logistic" in str(estimator) else 0
+    problem = problem_of(estimator, classes=classes, weighted=weighted, mechanism="mcar")
     plain, fast = both(problem, order="shuffled", outer_rounds=2)
     assert_same_moves(plain, fast, at_least=40)
     f = problem.fit(problem.means())
@@ -164,6 +168,20 @@ def test_several_classes():
             assert_same_moves(*both(problem, outer_rounds=2), at_least=at_least)
 
 
+def test_logistic_moves_with_clipped_probabilities():
+    """With margins in the hundreds the log-loss is not convex, and both steps are tried."""
+    for classes in (2, 3):
+        problem = problem_of(LogisticRegression(), n=200, d=6, classes=classes)
+        f = problem.fit(problem.means())
+        f.coef_ *= 30.0
+        assert problem.losses(problem.outputs(f, imputed(problem.X, problem.means()))).max() > 27
+        orders = np.tile(np.arange(6), (20, 1))
+        step = problem.deviations() / 5
+        plain, fast = (inner_search(problem, f, problem.means(), step, orders, fast) for fast in (False, True))
+        assert fast.moves == plain.moves
+        assert len(plain.moves) > 10
+
+
 OTHERS = [
     DecisionTreeRegressor(max_depth=4, random_state=0),
     RandomForestRegressor(10, random_state=0),
@@ -173,7 +191,6 @@ OTHERS = [
     KNeighborsRegressor(),
     MLPRegressor(hidden_layer_sizes=(5,), max_iter=20, random_state=0),
     make_pipeline(PolynomialFeatures(2), Ridge()),
-    LogisticRegression(),
     DecisionTreeClassifier(max_depth=4, random_state=0),
     RandomForestClassifier(10, random_state=0),
     XGBClassifier(n_estimators=10, random_state=0, n_jobs=1),
@@ -242,7 +259,7 @@ def test_nonlinear_predictors_are_not_taken_for_linear():
     assert linear_weights(PoissonRegressor().fit(X, positive)) is None
     assert linear_weights(make_pipeline(PolynomialFeatures(2), Ridge()).fit(X, positive)) is None
     model = make_pipeline(StandardScaler(with_std=False), Ridge()).fit(X, positive)
-    np.testing.assert_array_equal(linear_weights(model), model[-1].coef_)
+    np.testing.assert_array_equal(linear_weights(model)[0], model[-1].coef_)
 
 
 def test_exact_fits_and_constant_features_do_not_move():
@@ -348,11 +365,11 @@ def test_searches_with_other_reference_rows_are_not_equal():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"order": "random"}, "order must be one of"),
-        ({"variant": "paper"}, "variant must be one of"),
-        ({"inner_rounds": 0}, "inner_rounds"),
-        ({"outer_rounds": 2.5}, "outer_rounds"),
-        ({"tolerance": -1.0}, "tolerance"),
+        ({"order": "random"}, "order must be one of 'cyclic', 'shuffled'"),
+        ({"variant": "paper"}, "variant must be one of 'text', 'authors'"),
+        ({"inner_rounds": 0}, "inner_rounds must be a positive integer"),
+        ({"outer_rounds": 2.5}, "outer_rounds must be a positive integer"),
+        ({"tolerance": -1.0}, "tolerance must be a non-negative number"),
         ({"reference": np.ones((3, 10))}, "reference is for variant='authors' only"),
         ({"variant": "authors", "reference": np.ones((3, 4))}, "reference must have 10 features"),
     ],
