@@ -26,6 +26,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_extremes,
+    require_choice,
     require_two_classes,
     unchanged_on_error,
 )
@@ -261,8 +262,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
-        if not isinstance(self.error, str) or self.error not in ERRORS:
-            raise ValueError(f"error must be one of {', '.join(map(repr, ERRORS))}, not {self.error!r}.")
+        require_choice(self, "error", ERRORS)
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
