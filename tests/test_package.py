@@ -63,7 +63,7 @@ def test_public_names():
 
 def test_dir_shows_public_names_only():
     submodules = ["adaptivity", "baselines", "bounds", "datasets", "joint", "laws", "partition", "plots"]
-    submodules += ["streaming", "study", "testing"]
+    submodules += ["streaming", "study", "tables", "testing"]
     assert dir(admiss) == sorted([*admiss.__all__, *submodules])
     found = run(f"import admiss; print([getattr(admiss, name).__name__ for name in {submodules}])")
     assert found.stdout.strip() == str([f"admiss.{name}" for name in submodules]), found.stderr

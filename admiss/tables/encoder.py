@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from admiss.tables.csv_file import Cells
 from admiss.tables.deciding import Plan, decide
@@ -36,7 +37,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     schema_ : Schema
         What becomes of each column, and why; it can be printed.
     n_features_in_ : int
-    feature_names_in_ : array of str
+    feature_names_in_ : array of str, if X had names
         Columns of the table of fit. Others are ignored later, and those that are not used may be absent.
 
     Examples
@@ -68,12 +69,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Of pandas, polars or pyarrow; the columns of an array are called x0, x1, ..
         y : ignored
         """
-        frame = _frame(X)
-        names = list(frame.columns)
+        frame = self._frame(X, reset=True)
+        if len(frame) < 2:
+            raise ValueError(f"The columns of n_samples={len(frame)} are all constant: fit on two rows or more.")
         plan = Plan(drop=self.drop, keep=self.keep, unknown=self.unknown)
         self.schema_ = decide(lambda _: [("X", frame)], plan)
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -85,12 +85,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             With the columns that are used, in any order.
         """
         check_is_fitted(self)
-        return self.schema_.encode(_frame(X), "X")
+        return self.schema_.encode(self._frame(X, reset=False), "X")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features."""
         check_is_fitted(self)
         return np.array(self.schema_.names, dtype=object)
+
+    def _frame(self, X: Any, *, reset: bool) -> Any:
+        """A table that narwhals has taken, or the columns of an array, whose texts are read."""
+        if isinstance(nw.from_native(X, pass_through=True), nw.DataFrame | nw.LazyFrame) or hasattr(X, "columns"):
+            frame = eager(X, "X")
+            if reset:
+                self.n_features_in_ = len(frame.columns)
+                self.feature_names_in_ = np.array(list(frame.columns), dtype=object)
+            return frame
+        array = np.asarray(X, dtype=object) if isinstance(X, list | tuple) else X
+        array = check_array(array, dtype=None, ensure_all_finite=False, input_name="X", estimator=self)
+        validate_data(self, array, reset=reset, skip_check_array=True)
+        numeric = array.dtype.kind in "fiub"
+        columns = {f"x{j}": array[:, j] if numeric else array[:, j].tolist() for j in range(array.shape[1])}
+        return Cells(columns, len(array))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -98,15 +113,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _frame(X: Any) -> Any:
-    """A table that narwhals has taken, or the columns of an array, whose texts are read."""
-    if not isinstance(X, np.ndarray | list):
-        return eager(X, "X")
-    array = np.asarray(X, dtype=None if isinstance(X, np.ndarray) else object)
-    if array.ndim != 2:
-        raise ValueError(f"X must be a table with rows and columns, not of shape {array.shape}.")
-    numeric = array.dtype.kind in "fiub"
-    columns: dict[str, Any] = {f"x{j}": array[:, j] if numeric else array[:, j].tolist() for j in range(array.shape[1])}
-    return Cells(columns, len(array))

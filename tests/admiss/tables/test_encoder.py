@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
 from admiss import AdaptiveRegressorCV, TableEncoder
 from admiss.tables import read_table
@@ -103,3 +104,8 @@ def test_arrays():
     np.testing.assert_array_equal(encoder.transform(X), [[1, 0], [np.nan, 1], [2.5, np.nan]])
     numbers = np.array([[1.0, 2.0], [np.nan, 3.0]])
     np.testing.assert_array_equal(TableEncoder().fit_transform(numbers), numbers)
+
+
+def test_scikit_learns_checks():
+    checks = check_estimator(TableEncoder(), on_skip=None)
+    assert sum(check["status"] == "passed" for check in checks) > 40

@@ -84,7 +84,7 @@ def test_admiss_counts_once_a_cell_uses_it():
         ("admiss/linear/fit.py", "admiss"),
         ("formulations/losses.py", "formulations"),
         ("admiss/datasets/paper/registry.toml", "admiss"),
-        ("admiss/tables/file.py", "admiss"),
+        ("admiss/tables/csv_file.py", "admiss"),
         ("admiss/study/scoring.py", "admiss.study"),
         ("admiss/bounds/figures.py", None),
         ("admiss/cli/main.py", None),
