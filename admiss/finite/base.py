@@ -4,6 +4,7 @@ In leaf q the model is  b_q + sum_j w_qj (1 - m_j) (x_j - c_j) + sum_j v_qj m_j.
 observed features, with intercept  b_q + sum_j v_qj m_j - sum_{j observed} w_qj c_j  and weights  w_qj.
 """
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -264,7 +265,8 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
         """Fit the leaves of a partition."""
         models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
         costs = np.array([model.cost + model.rounding for model in models])
-        certificate = replace(partition.certificate, objective=float(sum(costs)))
+        objective = math.fsum(costs) * (1.0 + 2.0**-52)  # rounded up
+        certificate = replace(partition.certificate, objective=objective)
         if certificate.status in ("optimal", SOLVERS_BOUND) and certificate.gap > certificate.tolerance:
             certificate = replace(certificate, status=ROUNDING)
         self.leaf_intercepts_ = np.array([model.intercept for model in models])

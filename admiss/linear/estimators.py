@@ -27,6 +27,7 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
+from admiss.linear.design import Design
 from admiss.linear.fit import with_dual
 from admiss.linear.penalty import AUTO
 from admiss.linear.squared import solve_squared
@@ -268,35 +269,35 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
             sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
             sums.refuse_extremes(feature_names(self))
-            fit = self._solved(sums, adaptivity)
+            design, fit = self._solved(sums, adaptivity)
             if fit is not None and fit[1].status == "optimal":
-                _, certificate = with_dual(fit, self.design_, X, y, s)
-                self.certificate_ = replace(certificate, evidence=evidence_of(self))
+                self._adopt(design, with_dual(fit, design, X, y, s), sums.target_range)
                 return
         self._fit_targets(X, [y], s, adaptivity, loss)
         self.target_range_ = float(y.min()), float(y.max())
 
     def _fit_sums(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> None:
-        if self._solved(rows, adaptivity) is None:
+        design, fit = self._solved(rows, adaptivity)
+        if fit is None:
             raise ValueError(
                 "The columns are dependent up to the accuracy of their moments: use a larger lam, or fit in memory."
             )
-        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))  # the data are not known: no digest
+        self._adopt(design, fit, rows.target_range)
 
-    def _solved(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> Fit | None:
-        """The fit by sums, which the model takes over; None if there is none."""
+    def _solved(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> tuple[Design, Fit | None]:
+        """The design and the fit by sums; None if there is none."""
         design = rows.design(adaptivity, **self._design_options())
         penalty = self._penalty(design)
         if isinstance(rows, TrainingPatterns):
-            fit = solve_patterns(rows, design, penalty)
-        else:
-            fit = solve_squared(rows, design, penalty)
-        if fit is not None:
-            self._warn_never_observed(design)
-            self.design_ = design
-            self.coefficients_, self.certificate_ = fit
-            self.target_range_ = rows.target_range
-        return fit
+            return design, solve_patterns(rows, design, penalty)
+        return design, solve_squared(rows, design, penalty)
+
+    def _adopt(self, design: Design, fit: Fit, target_range: tuple[float, float]) -> None:
+        self._warn_never_observed(design)
+        self.design_ = design
+        self.coefficients_, self.certificate_ = fit
+        self.target_range_ = target_range
+        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
 
 
 class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):

@@ -17,13 +17,13 @@ y = u y', w = u w' and  l(u y', u z') = c l'(y', z'),  the penalties of w' are  
 
 A penalty above 1e40 in these units makes a coefficient 0. The solvers see 1e40, whose bound holds for the larger one.
 
-Fits of the squared loss from sums over rows, in memory or read once, are certified from the moments of the columns by
-:mod:`formulations.erm.moment_bound`. All others are certified from the rows (:mod:`formulations.erm.dual_bound`).
+Fits of the squared loss are certified from the moments of their columns (:mod:`formulations.erm.moment_bound`) where
+these suffice, all others from the rows (:mod:`formulations.erm.dual_bound`).
 
 The certificate's ``dual`` is the theta of its bound, one number per row of positive weight in the order of the rows:
-q_i l'(y_i, z_i) at the solution, clipped to the domain of the conjugate, orthogonal to the columns without penalty up
-to rounding, and scaled towards 0 as far as l1 penalties require. With a structure on W the bound is that of the solver,
-and theta is q_i l'(y_i, z_i) as it is.
+q_i l'(y_i, z_i) at the solution. A proof from rows has it clipped to the domain of the conjugate, orthogonal to the
+columns without penalty up to rounding, and scaled towards 0 as far as l1 penalties require; one from moments and that
+of a structure on W, whose bound is the solver's, have it as it is.
 """
 
 from dataclasses import replace

@@ -57,10 +57,6 @@ class Shift:
     C: sp.csr_array
     y: float
 
-    def selected(self, columns: IntArray) -> "Shift":
-        """The shift of some of the columns."""
-        return Shift(self.C[:, columns], self.y)
-
     def applied(self, w: FloatArray, free: BoolArray) -> FloatArray:
         """The coefficients of the shifted columns, each rounded once."""
         v, C = w.copy(), self.C

@@ -35,6 +35,7 @@ from admiss.linear.squared import (
     solve_squared,
 )
 from admiss.linear.stated_program import Fit
+from admiss.linear.training_sums import SummedRows
 from admiss.statistics.feature_sums import FeatureSummary
 from admiss.statistics.pattern_factors import ROUNDING, PseudoRows, relative_error
 from admiss.statistics.row_statistics import RowStatistics
@@ -59,7 +60,7 @@ class PatternColumns:
 
 
 @dataclass(frozen=True)
-class TrainingPatterns:
+class TrainingPatterns(SummedRows):
     """The rows of some folds as their pseudo-rows."""
 
     statistics: RowStatistics
@@ -68,27 +69,6 @@ class TrainingPatterns:
     def within(self, folds: IntArray) -> "TrainingPatterns":
         """The rows of other folds."""
         return TrainingPatterns(self.statistics, folds)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.summary().n_rows
-
-    @property
-    def weight(self) -> float:
-        """Weight of the rows."""
-        return self.summary().weight
-
-    @property
-    def target_range(self) -> tuple[float, float]:
-        """Least and largest target."""
-        found = self.summary()
-        return float(found.low[-1]), float(found.high[-1])
-
-    @property
-    def features_and_weights(self) -> tuple[None, None]:
-        """Rows are not known."""
-        return None, None
 
     def summary(self) -> FeatureSummary:
         """Counts, means and ranges."""

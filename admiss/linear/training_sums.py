@@ -8,6 +8,7 @@ The columns of a design are a linear map of the columns u whose moments were col
 A column of values is 0 on all rows if its sum of squares is below the accuracy of the moments.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -50,8 +51,37 @@ def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
     return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 
+class SummedRows(ABC):
+    """What a summary says of rows that are not known."""
+
+    @abstractmethod
+    def summary(self) -> FeatureSummary:
+        """Counts, means and ranges."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.summary().n_rows
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows."""
+        return self.summary().weight
+
+    @property
+    def target_range(self) -> tuple[float, float]:
+        """Least and largest target."""
+        found = self.summary()
+        return float(found.low[-1]), float(found.high[-1])
+
+    @property
+    def features_and_weights(self) -> tuple[None, None]:
+        """Rows are not known."""
+        return None, None
+
+
 @dataclass(frozen=True)
-class TrainingSums:
+class TrainingSums(SummedRows):
     """Statistics of the rows of some folds, for one adaptivity class.
 
     Attributes
@@ -86,27 +116,6 @@ class TrainingSums:
         """The statistics of all rows for one class."""
         products = statistics.moments_for(adaptivity)
         return cls(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.summary().n_rows
-
-    @property
-    def weight(self) -> float:
-        """Weight of the rows."""
-        return self.summary().weight
-
-    @property
-    def target_range(self) -> tuple[float, float]:
-        """Least and largest target."""
-        found = self.summary()
-        return float(found.low[-1]), float(found.high[-1])
-
-    @property
-    def features_and_weights(self) -> tuple[None, None]:
-        """Rows are not known."""
-        return None, None
 
     def refuse_extremes(self, names: Sequence[str]) -> None:
         """Raise an error if squares would leave the range of floating-point numbers."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from admiss.statistics.blocks import BLOCK_ROWS, CompensatedSum, NamedSums, RowBlock, Shape, anchored
-from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
 
@@ -44,11 +44,6 @@ class FeatureSummary:
     low: FloatArray
     high: FloatArray
     largest_weight: float
-
-    @property
-    def is_constant(self) -> BoolArray:
-        """Whether all values of a feature are equal."""
-        return self.low == self.high
 
     @property
     def size(self) -> FloatArray:

@@ -3,12 +3,12 @@
     G_f = sum_{i in fold f} s_i u_i u_i',        u = (psi(m), o_j (x_j - a_j) phi_k(m), y - a_y)
 
 Rows are processed in blocks, sorted by fold: the matrix of a fold in a block is one product of BLAS, or for affine
-weights read off from fewer sums (:mod:`admiss.statistics.product_moments`). Sums of different anchors are added after a
-linear map T of one of them, G -> T G T'.
+weights read off from fewer sums, over sets of missing features. Sums of different anchors are added after a linear map
+T of one of them, G -> T G T'.
 
 *Accuracy.* |G_computed - G|_ij <= e D_i D_j  with D_i^2 the sum of squares of column i, and e = gamma(rows of a block):
-the sums of blocks are compensated. A map takes D to |T| D and adds a few roundings to e; the sizes of sums that are
-added are sqrt(D^2 + D'^2).
+the sums of blocks are compensated. Folds add one rounding each. A map takes D to |T| D and adds a few to e; the sizes
+of sums that are added are sqrt(D^2 + D'^2).
 
 *Affine weights.* The columns are monomials m_J, |J| <= 2, values z_j m_K with z_j = o_j (x_j - a_j) and |K| <= 1, and
 z_0 = y - a_y. As m_J m_K = m_{J + K}, their products are determined by
@@ -136,7 +136,7 @@ class ProductMoments(NamedSums):
     @property
     def accuracy(self) -> float:
         """e of the module."""
-        return gamma(BLOCK_ROWS + 64 + 32 * self.n_maps)
+        return gamma(BLOCK_ROWS + 64 + self.shape.n_folds + 32 * self.n_maps)
 
     def counts(self, folds: IntArray) -> FloatArray:
         """The weight of the rows on which each psi is not 0."""

@@ -1,6 +1,7 @@
 """A source of rows: chunks that are read one after the other, or on several machines.
 
-A chunk is what is counted as a whole: a row group of a Parquet file, a data frame of an iterator, a slice of an array.
+A chunk is what is counted as a whole: a row group of a Parquet file, some rows of a CSV file, a data frame, a slice of
+an array.
 It is read in batches, so that memory depends on neither the rows of the source nor those of a chunk. A row is
 identified by its file, its row group and its number in the group, whatever the number and the order of the batches.
 """

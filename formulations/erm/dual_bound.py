@@ -72,7 +72,7 @@ class Proof(NamedTuple):
 def gap_tolerance(objective: float, null_risk: float) -> float:
     """Largest gap of an optimal fit: 1e-6 of its objective, or of the risk of the null model if that is larger.
 
-    The risk of the null model is that of :func:`formulations.erm.risk.null_risk`, in the loss of the fit.
+    The risk of the null model is that of :func:`formulations.erm.risk.null_risk`, or below it by rounding.
     """
     return GAP_TOLERANCE * max(abs(objective), null_risk)
 
