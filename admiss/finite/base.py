@@ -100,6 +100,11 @@ class LeafFeatures:
         return cls(leaf_model, observed, missable, mean, middle, spread if scale else np.ones_like(spread), unit)
 
     @property
+    def never_observed(self) -> IntArray:
+        """Features that were never observed in training."""
+        return np.setdiff1d(np.arange(len(self.missable)), self.observed)
+
+    @property
     def column_unit(self) -> FloatArray:
         """Powers of two by which the solvers divide the leaf features."""
         return np.append(self.unit[self.observed], np.ones(len(self.indicators)))
@@ -118,8 +123,7 @@ class LeafFeatures:
         if filled.any():
             X = np.where(filled, self.mean, X)
             M &= self.missable
-        never_observed = np.setdiff1d(np.arange(X.shape[1]), self.observed)
-        M[:, never_observed] = True  # as in training
+        M[:, self.never_observed] = True  # as in training
         return X, M
 
     def columns(self, X: FloatArray, M: BoolArray) -> FloatArray:
@@ -198,7 +202,8 @@ class FiniteModel(AllowsMissing, BaseEstimator):
     def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
         """Choose and fit the leaves."""
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.center), bool(self.scale))
-        warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
+        if len(self.leaf_features_.never_observed):
+            warn_never_observed(feature_names(self), self.leaf_features_.never_observed)
         leaf_cost = self.leaf_features_.leaf_cost(X, y, s, loss, float(self.ridge), self.ridge_scale)
         self._adopt(leaf_cost, partitioner.partition(leaf_cost.rows, leaf_cost, feature_names(self)))
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))

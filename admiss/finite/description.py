@@ -18,9 +18,6 @@ from admiss.terminal.table import Table
 from formulations.arrays import FloatArray, IntArray
 from formulations.trees.dynamic_program import Tree, leaves_of
 
-# Patterns of a group that are named; the others are counted.
-NAMED_PATTERNS = 3
-
 
 class FiniteDescription(ModelAtPattern):
     """Mixin of estimators with ``partition_``, ``leaf_features_``, ``leaf_intercepts_`` and ``leaf_weights_``."""
@@ -117,7 +114,7 @@ class FiniteDescription(ModelAtPattern):
         )
 
     def leaf_name(self, leaf: int) -> str:
-        """A leaf in words."""
+        """A leaf in words; of a group of patterns the three with most rows are named, the others counted."""
         names = feature_names(self)
         if self.partition_.boxes is not None:
             literals = self.partition_.boxes[leaf]
@@ -125,7 +122,7 @@ class FiniteDescription(ModelAtPattern):
             return ", ".join(words) or "every pattern"
         members = self.partition_.members(leaf)
         heaviest = members[np.argsort(-self.partition_.weights[members], kind="stable")]
-        words = [pattern_name(self.partition_.patterns[p], names) for p in heaviest[:NAMED_PATTERNS]]
+        words = [pattern_name(self.partition_.patterns[p], names) for p in heaviest[:3]]
         more = len(members) - len(words)
         return "; ".join(words) + (f"; and {more} more patterns" if more else "")
 

@@ -259,7 +259,8 @@ class StatisticsFit(FiniteModel):
     def _fit_sums(self, sums: LeafSums, partitioner: Partitioner, settle: Chunks | None) -> None:
         names = feature_names(self)
         self.leaf_features_ = sums.features(self.leaf_model, bool(self.center), bool(self.scale))
-        warn_never_observed(names, np.setdiff1d(np.arange(len(names)), self.leaf_features_.observed))
+        if len(self.leaf_features_.never_observed):
+            warn_never_observed(names, self.leaf_features_.never_observed)
         leaf_cost = sums.leaf_cost(self.leaf_features_, float(self.ridge), self.ridge_scale)
         partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
         if isinstance(leaf_cost, SetSumsCost):

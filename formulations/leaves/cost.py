@@ -28,6 +28,8 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.losses import Loss
 
 RIDGE_SCALES = ("leaf", "sample")
+# Larger ridges count as this one in solvers.
+LARGEST_RIDGE = 1e200
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,6 @@ MOST_GRAMS = 5 * 10**8
 ADDED = 10**7
 # Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
-# Relative width of an interval from Gram matrices that need not be computed more precisely.
-CLOSE = 1e-11
 # A ridge above this, in units of a column, makes its weight 0.
 OVERWHELMING = 1e100
 # Largest denominator of the coefficients by which a column may depend on others.
@@ -282,7 +280,7 @@ class SquaredLeafCost(LeafCost):
 
     def _lower_end(self, members: IntArray) -> float:
         lower, upper = self.quick_end(members, LOWER), self.fit(members).cost
-        return lower if upper - lower <= CLOSE * upper else max(lower, self._precise_lower_end(members))
+        return lower if upper - lower <= NEGLIGIBLE * upper else max(lower, self._precise_lower_end(members))
 
     def _precise_lower_end(self, members: IntArray) -> float:
         G, ridge, share, slack = self._precise(members)
