@@ -20,7 +20,7 @@ from admiss.compare.rows import ComparedRows
 from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.extras import optional_import
-from admiss.finite.leaf_features import LEAF_MODELS
+from admiss.finite.base import LEAF_MODELS
 from admiss.plots import plot_comparison
 from admiss.tables import MISSING_WORDS, read_table
 from admiss.terminal.table import aligned, table_width, wrapped

@@ -19,7 +19,7 @@ import numpy as np
 from admiss.compare.setting import Setting
 from admiss.estimator.notices import silence
 from admiss.partition.greedy import grow_greedily, tree_objective
-from admiss.partition.proof import enumerated_boxes
+from admiss.partition.optimal_tree import enumerated_boxes
 from admiss.terminal.progress import progress
 from formulations.arrays import BoolArray
 from formulations.certificate import clock

@@ -1,201 +1,173 @@
-"""What finite regression and classification share: fit, predictions, and the fitted model in numbers and words.
+"""Fit and predictions of finite regression and classification, and the features of the linear models in the leaves.
 
-In leaf q the model is  b_q + sum_j w_qj (1 - m_j) (x_j - c_j) + sum_j v_qj m_j.  At a pattern m it is linear in the
-observed features, with intercept  b_q + sum_j v_qj m_j - sum_{j observed} w_qj c_j  and weights  w_qj.
+    static             a(x, m) = ((1 - m_j) (x_j - c_j))_j                      mean imputation, or zero imputation
+    affine_intercept   a(x, m) = the same, and m_j for every feature that was missing in training
+
+c_j is the mean of the observed training values, or 0. The difference is rounded to a double: it is the data of the
+program. The ridge penalises the weights of a_j / scale_j, with 1 or the standard deviation of the observed training
+values as scale: d_j = scale_j^2 for the weight of a_j. For the solvers, features are divided by powers of two near the
+standard deviations, which changes no digit, and the d_j with them.
+
+A feature that was never observed in training is left out of the model; one that was never missing in training is set to
+its training mean if it is missing later.
 """
 
 import math
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, read_pattern
 from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
+from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     is_number,
     read_features,
-    refuse_extremes,
+    require_choice,
+    require_flags,
 )
-from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
 from admiss.partition.base import Partition, Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.patterns import PatternTable, lookup, pattern_name
-from admiss.terminal.table import Table
-from formulations.arrays import FloatArray, IntArray
+from admiss.patterns import PatternTable
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate
-from formulations.leaves import leaf_cost_of
-from formulations.leaves.cost import RIDGE_SCALES, LeafCost
-from formulations.losses import LOSSES, Loss, resolve_loss
-from formulations.trees.dynamic_program import Tree, leaves_of
+from formulations.leaves.cost import RIDGE_SCALES, LeafCost, PatternRows
+from formulations.leaves.logistic import LogisticLeafCost
+from formulations.leaves.squared import SquaredLeafCost
+from formulations.losses import LOSSES, Logistic, Loss, Squared, resolve_loss
 
-# Patterns of a group that are named; the others are counted.
-NAMED_PATTERNS = 3
+LEAF_MODELS = ("affine_intercept", "static")
 
 
-class FiniteDescription(ModelAtPattern):
-    """Mixin of estimators with ``partition_``, ``leaf_features_``, ``leaf_intercepts_`` and ``leaf_weights_``."""
+@dataclass(frozen=True)
+class LeafFeatures:
+    """A fitted map from rows to leaf features.
 
-    partition_: Partition
-    leaf_features_: LeafFeatures
-    leaf_intercepts_: FloatArray
-    leaf_weights_: FloatArray
-    leaf_rows_: IntArray
-    pattern_rows_: IntArray
-    leaf_costs_: FloatArray
-    n_features_in_: int
+    Attributes
+    ----------
+    leaf_model : str
+    observed : int array
+        Features that were observed in training.
+    missable : bool array of shape (d,)
+        Features that were missing somewhere in training.
+    mean : float array of shape (d,)
+        Training means of the features that were never missing, NaN for the others.
+    centre, scale : float arrays of shape (d,)
+        c_j and scale_j.
+    unit : float array of shape (d,)
+        Powers of two near the standard deviations.
+    """
 
-    def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
-        check_is_fitted(self)
-        features = self.leaf_features_
-        m = read_pattern(pattern, feature_names(self))
-        filled, M = features.split(np.where(m, np.nan, 0.0)[None, :])
-        leaf = int(self.partition_.assign(M)[0])
-        b, w = self.leaf_intercepts_[leaf], self.leaf_weights_[leaf]
-        coef = np.zeros((len(b), self.n_features_in_))
-        coef[:, features.observed] = w[:, : len(features.observed)]
-        intercept, weights = b + features.columns(filled, M)[0] @ w.T, np.where(m, 0.0, coef)
-        return (np.asarray(intercept[0]), weights[0]) if len(b) == 1 else (intercept, weights)
+    leaf_model: str
+    observed: IntArray
+    missable: BoolArray
+    mean: FloatArray
+    centre: FloatArray
+    scale: FloatArray
+    unit: FloatArray
 
-    def coef_table(self) -> Table:
-        """Coefficients by leaf as a table: leaf, feature, term, coefficient in the user's units.
+    @classmethod
+    def fit(cls, X: FloatArray, s: FloatArray, leaf_model: str, centre: bool, scale: bool) -> "LeafFeatures":
+        """Means, scales and features with missing values, from the training rows."""
+        M = np.isnan(X)
+        missable, observed = np.asarray(M.any(axis=0)), np.flatnonzero(~M.all(axis=0))
+        part = X if len(observed) == X.shape[1] else X[:, observed]
+        return cls.of_moments(missable, observed, observed_moments(part, s)[:3], leaf_model, centre, scale)
 
-        The intercept is that of centred features, see ``center``; :meth:`intercept_at` has the one at x = 0.
-        """
-        check_is_fitted(self)
-        columns: dict[str, list[Any]] = {"leaf": [], "class": [], "feature": [], "term": [], "coefficient": []}
-        labels = getattr(self, "classes_", [""])
-        labels = labels if len(self.leaf_intercepts_[0]) > 1 else labels[-1:]
-        for leaf in range(self.partition_.n_leaves):
-            for output, label in enumerate(labels):
-                for feature, term, value in self._terms(leaf, output):
-                    for name, entry in zip(columns, (leaf, label, feature, term, value), strict=True):
-                        columns[name].append(entry)
-        if len(labels) == 1:
-            del columns["class"]
-        return Table(**columns)
+    @classmethod
+    def of_moments(
+        cls,
+        missable: BoolArray,
+        observed: IntArray,
+        moments: tuple[FloatArray, FloatArray, FloatArray],
+        leaf_model: str,
+        centre: bool,
+        scale: bool,
+    ) -> "LeafFeatures":
+        """The map for features with these means, deviations and largest sizes of their observed values."""
+        means, deviation, size = moments
+        mean, middle, spread = np.full(len(missable), np.nan), np.zeros(len(missable)), np.ones(len(missable))
+        mean[~missable] = means[~missable[observed]]
+        spread[observed] = observed_scale(deviation, size)[0]
+        if centre:
+            middle[observed] = centre_of(means, deviation)
+        unit = power_of_two(spread)
+        return cls(leaf_model, observed, missable, mean, middle, spread if scale else np.ones_like(spread), unit)
 
-    def _terms(self, leaf: int, output: int) -> list[tuple[str, str, float]]:
-        """Feature, term and coefficient of all terms that can vary in a leaf."""
-        features, names = self.leaf_features_, feature_names(self)
-        inside = self.partition_.patterns[self.partition_.members(leaf)]
-        k = len(features.observed)
-        w = self.leaf_weights_[leaf, output]
-        always = np.array([inside[:, j].all() for j in features.indicators], dtype=bool)
-        intercept = float(self.leaf_intercepts_[leaf, output] + w[k:] @ always)
-        rows = [(INTERCEPT, "1", intercept)]
-        for column, j in enumerate(features.observed):
-            if not inside[:, j].all():
-                rows.append((names[j], "value", float(w[column])))
-        for column, j in enumerate(features.indicators):
-            if inside[:, j].any() and not always[column]:
-                rows.append((names[j], "missing", float(w[k + column])))
-        return rows
+    @property
+    def never_observed(self) -> IntArray:
+        """Features that were never observed in training."""
+        return np.setdiff1d(np.arange(len(self.missable)), self.observed)
 
-    def pattern_report(self, X: Any, rows: Any = None) -> Table:
-        """The patterns of X in words, with their rows here and in training, and their leaf.
+    @property
+    def column_unit(self) -> FloatArray:
+        """Powers of two by which the solvers divide the leaf features."""
+        return np.append(self.unit[self.observed], np.ones(len(self.indicators)))
 
-        ``rows`` says how often each row of X occurs.
-        """
-        check_is_fitted(self)
-        M = self.leaf_features_.split(read_features(self, X, reset=False))[1]
-        table = PatternTable.of(M, rows)
-        if self.partition_.complete:
-            known = lookup(self.partition_.patterns, table.patterns)
-            seen, training_rows = known >= 0, np.where(known >= 0, self.pattern_rows_[known], 0)
+    @property
+    def indicators(self) -> IntArray:
+        """Features whose m_j is a leaf feature; it would be constant for a feature that is never observed."""
+        if self.leaf_model == "static":
+            return np.empty(0, dtype=np.int64)
+        return self.observed[self.missable[self.observed]]
+
+    def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Features and patterns; a feature that was never missing in training is set to its mean."""
+        M = np.isnan(X)
+        filled = M & ~self.missable
+        if filled.any():
+            X = np.where(filled, self.mean, X)
+            M &= self.missable
+        M[:, self.never_observed] = True  # as in training
+        return X, M
+
+    def columns(self, X: FloatArray, M: BoolArray) -> FloatArray:
+        """Leaf features of rows, from :meth:`split`."""
+        k = len(self.observed)
+        A = np.empty((len(X), k + len(self.indicators)))
+        if k < X.shape[1]:
+            X, M_observed, centre = X[:, self.observed], M[:, self.observed], self.centre[self.observed]
         else:
-            seen, training_rows = self.partition_.seen(table.patterns), np.full(len(table.patterns), np.nan)
-        order = np.argsort(-table.weights, kind="stable")
-        names = feature_names(self)
-        return Table(
-            pattern=[pattern_name(table.patterns[i], names) for i in order],
-            rows=table.weights[order].astype(np.int64),
-            training_rows=training_rows[order],
-            seen=seen[order],
-            leaf=self.partition_.assign(table.patterns)[order],
-        )
+            M_observed, centre = M, self.centre
+        np.subtract(X, centre, out=A[:, :k])
+        np.copyto(A[:, :k], 0.0, where=M_observed)
+        A[:, k:] = M[:, self.indicators]
+        return A
 
-    def leaf_table(self) -> Table:
-        """The leaves in words, with their patterns, rows and cost."""
-        check_is_fitted(self)
-        leaves, complete = range(self.partition_.n_leaves), self.partition_.complete
-        return Table(
-            leaf=list(leaves),
-            holds=[self.leaf_name(leaf) for leaf in leaves],
-            patterns=np.bincount(self.partition_.leaf) if complete else np.full(len(leaves), np.nan),
-            rows=self.leaf_rows_,
-            cost=self.leaf_costs_,
-        )
+    @property
+    def ridge_weights(self) -> FloatArray:
+        """d_j of every leaf feature in units of the solvers."""
+        return np.append((self.scale[self.observed] / self.unit[self.observed]) ** 2, np.ones(len(self.indicators)))
 
-    def leaf_name(self, leaf: int) -> str:
-        """A leaf in words."""
-        names = feature_names(self)
-        if self.partition_.boxes is not None:
-            literals = self.partition_.boxes[leaf]
-            words = [f"{names[j]} {'missing' if missing else 'observed'}" for j, missing in literals]
-            return ", ".join(words) or "every pattern"
-        members = self.partition_.members(leaf)
-        heaviest = members[np.argsort(-self.partition_.weights[members], kind="stable")]
-        words = [pattern_name(self.partition_.patterns[p], names) for p in heaviest[:NAMED_PATTERNS]]
-        more = len(members) - len(words)
-        return "; ".join(words) + (f"; and {more} more patterns" if more else "")
+    def pattern_rows(self, X: FloatArray, y: FloatArray, s: FloatArray) -> PatternRows:
+        """Training rows grouped by pattern, their leaf features in units of the solvers."""
+        filled, M = self.split(X)
+        A = self.columns(filled, M)
+        A /= self.column_unit
+        ridge_weights, table = self.ridge_weights, PatternTable.of(M)
+        return PatternRows.of(table.patterns, table.codes, A, y, s, ridge_weights)
 
-    def to_text(self, precision: int = 4) -> str:
-        """The model in words: the splits, and the formula of each leaf."""
-        check_is_fitted(self)
-        if self.partition_.is_tree:
-            return "\n".join(self._tree_lines(self.partition_.tree, 0, "", precision))
-        lines = []
-        for leaf in range(self.partition_.n_leaves):
-            lines.append(f"leaf {leaf}: {self.leaf_name(leaf)}")
-            lines += [f"    {line}" for line in self.leaf_formulas(leaf, precision)]
-        return "\n".join(lines)
+    def leaf_cost(
+        self, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss, ridge: float, ridge_scale: str
+    ) -> LeafCost:
+        """The cost of leaves of training rows: in closed form, by Newton's method, or by a cvxpy program."""
+        rows = self.pattern_rows(X, y, s)
+        if isinstance(loss, Squared):
+            return SquaredLeafCost(rows, ridge, ridge_scale)
+        if isinstance(loss, Logistic):
+            return LogisticLeafCost(rows, ridge, ridge_scale)
+        from formulations.leaves.any_loss import ProgramLeafCost  # imports cvxpy
 
-    def _tree_lines(self, tree: Tree, first: int, indent: str, precision: int) -> list[str]:
-        """The lines of a subtree; ``first`` is the number of its first leaf."""
-        if tree is None:
-            return [indent + line for line in self.leaf_formulas(first, precision)]
-        j, observed, missing = tree
-        below = indent + "    "
-        return [
-            f"{indent}if {feature_names(self)[j]} is missing:",
-            *self._tree_lines(missing, first + len(leaves_of(observed)), below, precision),
-            f"{indent}else:",
-            *self._tree_lines(observed, first, below, precision),
-        ]
-
-    def leaf_formulas(self, leaf: int, precision: int = 4) -> list[str]:
-        """The formula of a leaf; with more than two classes one for each."""
-        classes = getattr(self, "classes_", None)
-        outputs = len(self.leaf_intercepts_[leaf])
-        if classes is None:
-            heads = ["y"]
-        elif outputs == 1:
-            heads = [f"log-odds of {classes[1]}"]
-        else:
-            heads = [f"log-odds of {label} against the rest" for label in classes]
-        return [f"{head} = {self._formula(leaf, output, precision)}" for output, head in enumerate(heads)]
-
-    def _formula(self, leaf: int, output: int, precision: int) -> str:
-        (_, _, intercept), *terms = self._terms(leaf, output)
-        words = [f"{intercept:.{precision}g}"]
-        names, features = feature_names(self), self.leaf_features_
-        origins = zip(names, features.centre, features.unit, strict=True)
-        values = {name: from_origin(name, origin, unit, precision) for name, origin, unit in origins}
-        for feature, term, value in terms:
-            if value:
-                what = values[feature] if term == "value" else f"[{feature} missing]"
-                words.append(f"{'-' if value < 0 else '+'} {abs(value):.{precision}g} {what}")
-        return " ".join(words)
+        return ProgramLeafCost(rows, loss, ridge, ridge_scale)
 
 
-class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
+class FiniteModel(AllowsMissing, BaseEstimator):
     """Fit and predictions, for both tasks."""
 
     partitioner: Partitioner | None
@@ -209,47 +181,37 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
     certificate_: Certificate
 
     _task: str
+    _flags: tuple[str, ...] = ("center", "scale")
 
     def _check_parameters(self) -> tuple[Partitioner, Loss]:
-        if not is_number(self.ridge):
-            raise ValueError(f"ridge must be a non-negative number, not {self.ridge!r}.")
-        choices = {
-            "leaf_model": LEAF_MODELS, "ridge_scale": RIDGE_SCALES, "on_unseen_pattern": ON_UNSEEN_PATTERN,
-        }  # fmt: skip
-        for name, known in choices.items():
-            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}.")
-        for name in ("center", "scale", "truncate"):
-            if not isinstance(getattr(self, name, True), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, not {getattr(self, name)!r}.")
-        partitioner = Greedy() if self.partitioner is None else self.partitioner
-        if not isinstance(partitioner, Partitioner):
-            raise ValueError(f"partitioner must be a partitioner such as Greedy(max_depth=3), not {partitioner!r}.")
-        partitioner.check_limits()
         loss = resolve_loss(self.loss)
         if loss.task != self._task:
             fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
             raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
+        partitioner = Greedy() if self.partitioner is None else self.partitioner
+        if not isinstance(partitioner, Partitioner):
+            raise ValueError(f"partitioner must be a partitioner such as Greedy(max_depth=3), not {partitioner!r}.")
+        partitioner.check_limits()
+        if not is_number(self.ridge):
+            raise ValueError(f"ridge must be a non-negative number, not {self.ridge!r}.")
+        require_choice(self, "leaf_model", LEAF_MODELS)
+        require_choice(self, "ridge_scale", RIDGE_SCALES)
+        require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
+        require_flags(self, *self._flags)
         return partitioner, loss
 
     def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
-        """Choose and fit the leaves; rows of weight 0 are dropped."""
-        used = s > 0
-        X, y, s = X[used], y[used], s[used]
-        refuse_extremes(y, s, X, feature_names(self))
+        """Choose and fit the leaves."""
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.center), bool(self.scale))
-        warn_never_observed(feature_names(self), np.setdiff1d(np.arange(X.shape[1]), self.leaf_features_.observed))
-        leaf_cost = self._leaf_cost(X, y, s, loss)
+        if len(self.leaf_features_.never_observed):
+            warn_never_observed(feature_names(self), self.leaf_features_.never_observed)
+        leaf_cost = self.leaf_features_.leaf_cost(X, y, s, loss, float(self.ridge), self.ridge_scale)
         self._adopt(leaf_cost, partitioner.partition(leaf_cost.rows, leaf_cost, feature_names(self)))
         self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
 
-    def _leaf_cost(self, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss) -> LeafCost:
-        rows = self.leaf_features_.pattern_rows(X, y, s)
-        return leaf_cost_of(rows, loss, float(self.ridge), self.ridge_scale)
-
     @abstractmethod
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Features, targets and weights."""
+        """Features, targets and weights of the rows of positive weight."""
 
     def leaf_cost(self, X: Any, y: Any, sample_weight: Any = None) -> LeafCost:
         """The costs of all sets of patterns of the training rows as leaves, at the settings of this fitted model.
@@ -258,12 +220,12 @@ class FiniteModel(FiniteDescription, AllowsMissing, BaseEstimator):
         ``certificate_``.
         """
         check_is_fitted(self)
-        rows, targets, s = self._read(X, y, sample_weight, reset=False)
-        return self._leaf_cost(rows[s > 0], targets[s > 0], s[s > 0], resolve_loss(self.loss))
+        rows = self._read(X, y, sample_weight, reset=False)
+        return self.leaf_features_.leaf_cost(*rows, resolve_loss(self.loss), float(self.ridge), self.ridge_scale)
 
     def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
         """Fit the leaves of a partition."""
-        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+        models = [leaf_cost.fit(members) for members in partition.leaves()]
         costs = np.array([model.cost + model.rounding for model in models])
         objective = math.fsum(costs) * (1.0 + 2.0**-52)  # rounded up
         certificate = replace(partition.certificate, objective=objective)

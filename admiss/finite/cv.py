@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.estimator.validation import feature_names, unchanged_on_error
+from admiss.finite.base import LEAF_MODELS
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.finite.from_statistics import Chunks, statistics_losses
-from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.finite.search import NO_SPLIT, FiniteGrid, HeldOut, held_out_losses
 from admiss.partition.base import Partitioner
 from admiss.partition.greedy import Greedy

@@ -14,19 +14,22 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.validation import (
+    feature_names,
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.finite.base import FiniteModel
+from admiss.finite.description import FiniteDescription
 from admiss.finite.from_statistics import StatisticsFit
 from admiss.partition.base import Partitioner
 from formulations.arrays import FloatArray
 from formulations.losses import Loss
 
 
-class FiniteRegressor(RegressorMixin, StatisticsFit):
+class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
     """Linear regression with one model per leaf of a partition of the missingness patterns.
 
     Parameters
@@ -82,6 +85,7 @@ class FiniteRegressor(RegressorMixin, StatisticsFit):
     """
 
     _task = "regression"
+    _flags = ("center", "scale", "truncate")
 
     def __init__(
         self,
@@ -119,12 +123,17 @@ class FiniteRegressor(RegressorMixin, StatisticsFit):
         with unchanged_on_error(self):
             rows, target, s = self._read(X, y, sample_weight, reset=True)
             self._fit_leaves(rows, target, s, partitioner, loss)
-            self.target_range_ = float(target[s > 0].min()), float(target[s > 0].max())
+            self.target_range_ = float(target.min()), float(target.max())
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
         rows = read_features(self, X, reset=reset)
-        return rows, read_regression_target(self, y, len(rows)), read_weights(sample_weight, rows)
+        target = read_regression_target(self, y, len(rows))
+        s = read_weights(sample_weight, rows)
+        used = s > 0
+        rows, target, s = rows[used], target[used], s[used]
+        refuse_extremes(target, s, rows, feature_names(self))
+        return rows, target, s
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, truncated if ``truncate``."""
@@ -132,7 +141,7 @@ class FiniteRegressor(RegressorMixin, StatisticsFit):
         return np.clip(scores, *self.target_range_) if self.truncate else scores
 
 
-class FiniteClassifier(ClassifierMixin, FiniteModel):
+class FiniteClassifier(ClassifierMixin, FiniteDescription, FiniteModel):
     """Logistic regression with one model per leaf of a partition of the missingness patterns.
 
     More than two classes are fitted one against the rest, in the same leaves.
@@ -202,7 +211,10 @@ feature_names_in_
             self.classes_ = classes
         elif not np.array_equal(classes, self.classes_):
             raise ValueError(f"y must have the classes of the fitted model, {', '.join(map(str, self.classes_))}.")
-        return rows, np.column_stack(targets), s
+        used = s > 0
+        rows, signs, s = rows[used], np.column_stack(targets)[used], s[used]
+        refuse_extremes(signs, s, rows, feature_names(self))
+        return rows, signs, s
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

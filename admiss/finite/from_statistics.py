@@ -35,8 +35,7 @@ from admiss.estimator.validation import (
     read_weights,
     unchanged_on_error,
 )
-from admiss.finite.base import FiniteModel, leaf_scores
-from admiss.finite.leaf_features import LeafFeatures
+from admiss.finite.base import FiniteModel, LeafFeatures, leaf_scores
 from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
 from admiss.partition.base import Partition, Partitioner
 from admiss.partition.greedy import Greedy
@@ -260,7 +259,8 @@ class StatisticsFit(FiniteModel):
     def _fit_sums(self, sums: LeafSums, partitioner: Partitioner, settle: Chunks | None) -> None:
         names = feature_names(self)
         self.leaf_features_ = sums.features(self.leaf_model, bool(self.center), bool(self.scale))
-        warn_never_observed(names, np.setdiff1d(np.arange(len(names)), self.leaf_features_.observed))
+        if len(self.leaf_features_.never_observed):
+            warn_never_observed(names, self.leaf_features_.never_observed)
         leaf_cost = sums.leaf_cost(self.leaf_features_, float(self.ridge), self.ridge_scale)
         partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
         if isinstance(leaf_cost, SetSumsCost):
@@ -308,8 +308,8 @@ def _doubtful(leaf_cost: SetSumsCost, partition: Partition) -> list[IntArray]:
     """Leaves that rows would settle, if the partition is not proven optimal."""
     if partition.certificate.status == "optimal":
         return []
-    for leaf in range(partition.n_leaves):
-        leaf_cost.interval(partition.members(leaf))
+    for members in partition.leaves():
+        leaf_cost.interval(members)
     tolerance = tolerance_of(leaf_cost, partition.certificate.objective)
     return leaf_cost.doubtful(tolerance / partition.n_leaves)
 
@@ -356,7 +356,7 @@ def fold_losses(
             partition = allowed.partition(leaf_cost.rows, leaf_cost, names)
             if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
                 raise KeyboardInterrupt
-            models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+            models = [leaf_cost.fit(members) for members in partition.leaves()]
             total[z, r] = loss(partition, models)
             leaves[z, r] = partition.n_leaves
     weight = statistics.summary(held).weight

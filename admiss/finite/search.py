@@ -17,13 +17,11 @@ from joblib import Parallel, delayed
 
 from admiss.estimator.cv import FoldedRows
 from admiss.estimator.scaling import power_of_two
-from admiss.finite.base import leaf_scores
-from admiss.finite.leaf_features import LEAF_MODELS, LeafFeatures
+from admiss.finite.base import LEAF_MODELS, LeafFeatures, leaf_scores
 from admiss.partition.base import Partitioner
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
-from formulations.leaves import leaf_cost_of
 from formulations.leaves.cost import LeafCost
 from formulations.losses import Loss
 
@@ -135,7 +133,6 @@ class FoldLosses:
 def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> FoldLosses:
     (train, held), X, s = rows.splits[fold], rows.X, rows.weights_in(fold)
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
-    training = features.pattern_rows(X[train], y[train], s[train])
     filled, M = features.split(X[held])
     with np.errstate(over="ignore"):  # far beyond the training rows
         A = np.nan_to_num(features.columns(filled, M) / features.column_unit)
@@ -144,7 +141,8 @@ def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fo
     losses = np.empty((*shape, len(held)), dtype=np.float32)
     total, leaves = np.empty(shape), np.empty(shape)
     _, unit = grid.loss.in_units(float(power_of_two(np.abs(y).max())) if grid.loss.task == "regression" else 1.0)
-    any_ridge = leaf_cost_of(training, grid.loss, grid.ridges[0], grid.ridge_scale)
+    training = X[train], y[train], s[train]
+    any_ridge = features.leaf_cost(*training, grid.loss, grid.ridges[0], grid.ridge_scale)
     for r, ridge in enumerate(grid.ridges):
         leaf_cost = any_ridge.with_ridge(ridge)
         for z, partitioner in enumerate(grid.partitioners.values()):
@@ -163,7 +161,7 @@ def _predicted(
     partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
     if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
         raise KeyboardInterrupt
-    models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+    models = [leaf_cost.fit(members) for members in partition.leaves()]
     intercepts = np.array([model.intercept for model in models])
     weights = np.array([model.weights for model in models])
     return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves

@@ -80,6 +80,10 @@ class Partition:
         """Indices of the patterns of a leaf."""
         return np.flatnonzero(self.leaf == leaf)
 
+    def leaves(self) -> list[IntArray]:
+        """Indices of the patterns of each leaf."""
+        return [self.members(leaf) for leaf in range(self.n_leaves)]
+
     def assign(self, M: BoolArray) -> IntArray:
         """The leaf of each row of a 0/1 matrix."""
         leaves = self._decided(M)
@@ -215,17 +219,23 @@ class Partitioner(EqualByValue, BaseEstimator):
     def limits(self, statistics: PatternRows, feature_names: Sequence[str] | None = None) -> Limits:
         """The limits on this data."""
         self.check_limits()
-        n, (n_patterns, d) = statistics.n_rows, statistics.patterns.shape
-        if self.min_rows is not None and self.min_rows > n:
-            raise ValueError(f"min_rows={self.min_rows} is more than the {n} rows of the data: use a smaller number.")
-        rows = _default_rows(statistics) if self.min_rows is None else int(self.min_rows)
+        n_patterns, d = statistics.patterns.shape
         features = self._splittable(d, feature_names)
+        n = statistics.n_rows
+        if self.min_rows is not None:
+            if self.min_rows > n:
+                raise ValueError(
+                    f"min_rows={self.min_rows} is more than the {n} rows of the data: use a smaller number."
+                )
+            rows = int(self.min_rows)
+        else:
+            rows, rarest = ROWS_PER_COEFFICIENT * (d + 1), statistics.rarest_class
+            if rarest is not None:
+                rows = math.ceil(rows * n / (2 * max(1, rarest)))
         varies = np.asarray(statistics.patterns.any(axis=0) & ~statistics.patterns.all(axis=0))
         features = features[varies[features]]
         depth = len(features) if self.max_depth is None else min(int(self.max_depth), len(features))
-        most = min(n_patterns, max(1, n // rows))
-        if self.max_depth is not None and depth < 40:
-            most = min(most, 1 << depth)
+        most = min(n_patterns, max(1, n // rows), 1 << depth)
         return Limits(depth, min(most, self.max_leaves or most), rows, features)
 
     def _splittable(self, d: int, feature_names: Sequence[str] | None) -> IntArray:
@@ -245,9 +255,3 @@ class Partitioner(EqualByValue, BaseEstimator):
             what = ", ".join(map(repr, unknown)) or "a feature twice"
             raise ValueError(f"split_features lists {what}: give distinct names or numbers from 0 to {d - 1}.")
         return np.sort(np.asarray(indices, dtype=np.int64))
-
-
-def _default_rows(statistics: PatternRows) -> int:
-    """The default least number of rows of a leaf; targets of -1 and 1 are classes."""
-    rows, rarest = ROWS_PER_COEFFICIENT * (statistics.patterns.shape[1] + 1), statistics.rarest_class
-    return rows if rarest is None else math.ceil(rows * statistics.n_rows / (2 * max(1, rarest)))

@@ -6,7 +6,7 @@ from math import comb
 
 from admiss.partition.base import Features, Limits, Partition, Partitioner, box_partition
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.proof import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
+from admiss.partition.optimal_tree import cheap_bound, cheaper_greedy, deadline, enumerated_boxes, one_leaf, unproven
 from admiss.patterns import PatternTable
 from formulations.boxes.partition import solve_box_partition
 from formulations.certificate import clock

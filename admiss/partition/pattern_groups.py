@@ -7,7 +7,7 @@ import numpy as np
 
 from admiss.partition.base import Partition, Partitioner, box_labels, group_partition
 from admiss.partition.greedy import grow_greedily
-from admiss.partition.proof import certified, deadline, one_leaf, unproven
+from admiss.partition.optimal_tree import certified, deadline, one_leaf, unproven
 from admiss.terminal.progress import gap_counter
 from formulations.certificate import clock
 from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
 from admiss.partition.greedy import grow_greedily, tree_objective
-from admiss.partition.proof import DISAGREE, certified, enumerated_boxes
+from admiss.partition.optimal_tree import DISAGREE, certified, enumerated_boxes
 from formulations.certificate import SOLVERS_BOUND, Certificate, clock
 from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cost import LeafCost, PatternRows

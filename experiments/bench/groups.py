@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from admiss.datasets import make_synthetic
-from admiss.finite.leaf_features import LeafFeatures
+from admiss.finite.base import LeafFeatures
 from experiments.bench.records import footer, measured, table, timed
 from formulations.groups.problem import PatternGroupsProblem, solve_pattern_groups
 from formulations.groups.subsets import best_groups_by_subsets

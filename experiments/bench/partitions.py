@@ -22,7 +22,7 @@ import numpy as np
 
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_synthetic
-from admiss.finite.leaf_features import LeafFeatures
+from admiss.finite.base import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
 from admiss.study.sections import markdown

@@ -31,7 +31,7 @@ from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Proof, Rows, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.erm.rounding import exact_sum
-from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
 
 # Solvers and tolerances, tried in turn.
@@ -42,8 +42,6 @@ CLOSED, NOTHING = 1e-7, 1e-10
 RANK = 1e-13
 # A penalty is negligible, or its direction has weight 0, if it is this multiple of the loss.
 NEGLIGIBLE, OVERWHELMING = 1e-10, 1e12
-# Larger ridges count as this one.
-LARGEST_RIDGE = 1e200
 
 
 class ProgramLeafCost(LeafCost):

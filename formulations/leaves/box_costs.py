@@ -118,8 +118,8 @@ def box_costs(
     """
     depth = min(depth, len(features))
     done, total = 0, count_boxes(len(features), depth)
-    root = leaf_cost.quick_end(np.arange(len(leaf_cost.rows.patterns)), end)
-    levels = [np.array([[root]])] + [np.empty((comb(len(features), k), 2**k)) for k in range(1, depth + 1)]
+    levels = [np.empty((comb(len(features), k), 2**k)) for k in range(depth + 1)]
+    levels[0][:] = leaf_cost.quick_end(np.arange(len(leaf_cost.rows.patterns)), end)
     if isinstance(leaf_cost, SquaredLeafCost):
         chunks = _squared_chunks(leaf_cost, features, depth, min_rows, end)
     else:
@@ -138,17 +138,18 @@ def _squared_chunks(
     leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int, end: int
 ) -> Iterator[tuple[int, int, FloatArray]]:
     """Level, first index and costs of consecutive boxes."""
-    rows, size = leaf_cost.rows, leaf_cost.size
-    patterns, binom = np.ascontiguousarray(rows.patterns[:, features]), binomials(len(features))
     if depth == 0:
         return
-    data = (*leaf_cost.statistics, rows.counts, patterns)
+    rows = leaf_cost.rows
     offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
-    A = leaf_cost.sums_of_sets(features, data, depth, offsets)
     options = (
-        size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
+        leaf_cost.size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
         end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features), leaf_cost.pattern_error,
     )  # fmt: skip
+    patterns = np.ascontiguousarray(rows.patterns[:, features])
+    data = (leaf_cost.Z, rows.start, leaf_cost.grams, rows.counts, patterns)
+    A = leaf_cost.sums_of_sets(features, data, depth, offsets)
+    binom = binomials(len(features))
     for k in range(1, depth + 1):
         for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
             costs = costs_with_largest(data, A, offsets, f, k, options, binom)

@@ -181,8 +181,3 @@ def write_leaf_costs(G, ridge, by_weight, end, share, buffers, out):  # type: ig
         costs_of_rows(held, rows, patterns, columns, len(ridge), ridge, by_weight, end, share, T, costs)
         for lane in range(min(LANES, len(G) - begin)):
             out[begin + lane] = costs[lane]
-
-
-def share_of_error(size: int, most_rows: int) -> float:
-    """m (g + u (m + 12)) of the module, for patterns of at most this many rows."""
-    return size * U * (BLOCK + most_rows / BLOCK + 8 + size + 12)

@@ -28,6 +28,8 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.losses import Loss
 
 RIDGE_SCALES = ("leaf", "sample")
+# Larger ridges count as this one in solvers.
+LARGEST_RIDGE = 1e200
 
 
 @dataclass(frozen=True)
@@ -180,13 +182,16 @@ class LeafCost(ABC):
         self.loss = loss
         self.ridge = float(ridge)
         self.ridge_scale = ridge_scale
+        self.ridge_weights = np.ones(rows.A.shape[1]) if rows.ridge_weights is None else rows.ridge_weights
         self._known: dict[bytes, LeafModel] = {}
         self._lower_ends: dict[bytes, float] = {}
 
     def with_ridge(self, ridge: float) -> Self:
         """The same with another ridge; all that does not depend on it is shared."""
         other = copy.copy(self)
-        other.ridge, other._known, other._lower_ends = float(ridge), {}, {}
+        other.ridge = float(ridge)
+        other._known = {}
+        other._lower_ends = {}
         return other
 
     def penalty(self, weight: float) -> float:
@@ -196,8 +201,7 @@ class LeafCost(ABC):
     @property
     def ridges(self) -> FloatArray:
         """ridge d_k of every leaf feature, rounded: these numbers define the cost."""
-        weights = self.rows.ridge_weights
-        return self.ridge * (np.ones(self.rows.A.shape[1]) if weights is None else weights)
+        return self.ridge * self.ridge_weights
 
     def cost(self, members: IntArray) -> float:
         """c(G) of the leaf that holds these patterns, by index, in floating point."""

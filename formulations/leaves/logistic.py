@@ -19,7 +19,7 @@ import scipy.linalg
 from scipy.special import entr, expit
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel, PatternRows
 from formulations.losses import Logistic
 
 # Log-odds of a leaf with a single class: its loss, log(1 + exp(-30)), is 1e-13.
@@ -33,8 +33,6 @@ LAST = 1e-9
 DAMPING = (0.0, 1e-14, 1e-11, 1e-8, 1e-4)
 # Diagonal entries below this count as this one.
 TINY = 1e-300
-# Larger ridges count as this one.
-LARGEST_RIDGE = 1e200
 
 # Columns, targets and weights.
 Leaf = tuple[FloatArray, FloatArray, FloatArray]

@@ -22,10 +22,10 @@ import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
-from formulations.leaves.cholesky import U, share_of_error
+from formulations.leaves.cholesky import U
 from formulations.leaves.cost import LeafCost, LeafModel, PatternTotals
 from formulations.leaves.set_moments import Box, SetMoments, atoms
-from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost, powers_of_two
+from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost
 from formulations.losses import Squared
 
 # A column whose variance in a leaf is below this share of its square does not vary there.
@@ -52,14 +52,10 @@ class SummedLeafCost(SquaredLeafCost):
         self.size = len(squares)
         self.centre, self.level = shift[1:-1], float(shift[-1])
         self.length = self.size * (self.size + 1) // 2
-        self.unit = powers_of_two(np.sqrt(np.maximum(squares, 0.0)))
+        self.unit = np.ldexp(1.0, np.frexp(np.sqrt(np.maximum(squares, 0.0)))[1])
         self.Z = np.empty((0, self.size))
         self._grams = [np.empty((0, self.length))]
         self.settled: dict[bytes, Settled] = {}
-
-    @property
-    def share_of_error(self) -> float:
-        return share_of_error(self.size, 0)
 
     @abstractmethod
     def matrix(self, members: IntArray) -> tuple[FloatArray, FloatArray]:

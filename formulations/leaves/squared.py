@@ -35,7 +35,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
 from formulations.leaves.box_grams import all_sums
-from formulations.leaves.cholesky import ESTIMATE, LOWER, U, leaf_costs, share_of_error, write_grams
+from formulations.leaves.cholesky import BLOCK, ESTIMATE, LOWER, U, leaf_costs, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Squared
 
@@ -51,8 +51,6 @@ MOST_GRAMS = 5 * 10**8
 ADDED = 10**7
 # Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
-# Relative width of an interval from Gram matrices that need not be computed more precisely.
-CLOSE = 1e-11
 # A ridge above this, in units of a column, makes its weight 0.
 OVERWHELMING = 1e100
 # Largest denominator of the coefficients by which a column may depend on others.
@@ -76,7 +74,7 @@ class SquaredLeafCost(LeafCost):
             norms = np.sqrt(np.einsum("ij,ij->j", self.Z, self.Z))
         if not (np.isfinite(norms).all() and (norms[norms > 0] > 1e-140).all()):  # squares overflow or underflow
             norms = np.abs(self.Z).max(axis=0) * np.sqrt(n)
-        self.unit = powers_of_two(norms)
+        self.unit = np.ldexp(1.0, np.frexp(norms)[1])  # the next powers of 2 above, 1 for 0
         self.Z /= self.unit
         self._grams: list[FloatArray] = []  # shared by all ridges
 
@@ -119,16 +117,10 @@ class SquaredLeafCost(LeafCost):
         """Packed Gram matrix of a leaf, of shape (1, length)."""
         return self.sums_of_grams(np.ones((1, len(members))), np.asarray(members))
 
-    @property
-    def statistics(self) -> tuple[FloatArray, IntArray, FloatArray]:
-        """Shifted and scaled rows, first row of each pattern, and the packed Gram matrices if they are held."""
-        return self.Z, self.rows.start, self.grams
-
     def pattern_grams(self) -> FloatArray:
         """Gram matrix of the shifted rows (1, a, y) of every pattern, in units in which all d_k are 1."""
         grams, unit = [self.Z[a:b].T @ self.Z[a:b] for a, b in pairwise(self.rows.start)], self.unit.copy()
-        if self.rows.ridge_weights is not None:
-            unit[1:-1] /= np.sqrt(self.rows.ridge_weights)
+        unit[1:-1] /= np.sqrt(self.ridge_weights)
         return np.asarray(np.array(grams) * np.outer(unit, unit))
 
     @property
@@ -137,13 +129,14 @@ class SquaredLeafCost(LeafCost):
         ridge = np.zeros(self.size)
         per = self.unit[0] ** 2 if self.ridge_scale == "sample" else 1.0
         with np.errstate(over="ignore"):
-            ridge[1:-1] = np.minimum(self.ridges * per / self.unit[1:-1] ** 2, OVERWHELMING)
+            ridge[1:-1] = np.minimum(self.ridge * self.ridge_weights * per / self.unit[1:-1] ** 2, OVERWHELMING)
         return ridge
 
     @property
     def share_of_error(self) -> float:
-        """Error of Gram matrices, see :mod:`formulations.leaves.cholesky`."""
-        return share_of_error(self.size, int(np.diff(self.rows.start).max()))
+        """m (g + u (m + 12)) of :mod:`formulations.leaves.cholesky`."""
+        most_rows = int(np.diff(self.rows.start).max())
+        return self.size * U * (BLOCK + most_rows / BLOCK + 8 + self.size + 12)
 
     @cached_property
     def ranges(self) -> tuple[FloatArray, FloatArray]:
@@ -170,11 +163,12 @@ class SquaredLeafCost(LeafCost):
 
     def constant_sides(self, features: IntArray) -> BoolArray:
         """Whether each column has a single value where m_f is 0, and 1, for each feature f."""
-        patterns = self.rows.patterns
-        members = [np.flatnonzero(patterns[:, f] == missing) for f in features for missing in (False, True)]
-        none = np.ones(self.size - 2, dtype=bool)
-        sides = [self.constant(inside) if len(inside) else none for inside in members]
-        return np.array(sides).reshape(len(features), 2, -1)
+        sides = np.ones((len(features), 2, self.size - 2), dtype=bool)
+        for f, missing in np.ndindex(sides.shape[:2]):
+            members = np.flatnonzero(self.rows.patterns[:, features[f]] == missing)
+            if len(members):
+                sides[f, missing] = self.constant(members)
+        return sides
 
     def cost(self, members: IntArray) -> float:
         return float(self.costs_of_grams(self.gram(members))[0])
@@ -286,7 +280,7 @@ class SquaredLeafCost(LeafCost):
 
     def _lower_end(self, members: IntArray) -> float:
         lower, upper = self.quick_end(members, LOWER), self.fit(members).cost
-        return lower if upper - lower <= CLOSE * upper else max(lower, self._precise_lower_end(members))
+        return lower if upper - lower <= NEGLIGIBLE * upper else max(lower, self._precise_lower_end(members))
 
     def _precise_lower_end(self, members: IntArray) -> float:
         G, ridge, share, slack = self._precise(members)
@@ -339,11 +333,6 @@ def _intercept(G: FloatArray, v: FloatArray) -> float:
 def _exact_sum(values: FloatArray, factors: list[int]) -> Fraction:
     """Sum of products of doubles and whole numbers."""
     return sum((Fraction(float(value)) * c for value, c in zip(values, factors, strict=True)), Fraction(0))
-
-
-def powers_of_two(sizes: FloatArray) -> FloatArray:
-    """The next power of 2 above each number; 1 for 0."""
-    return np.where(sizes > 0, np.ldexp(1.0, np.frexp(sizes)[1]), 1.0)
 
 
 def _ridge_weights(B: FloatArray, z: FloatArray, r: FloatArray, size: FloatArray) -> FloatArray:

@@ -191,7 +191,7 @@ class Refinement:
     def upper(self, leaves: list[Literals]) -> float:
         """Cost of a partition, from the rows of its leaves."""
         patterns = self.leaf_cost.rows.patterns
-        return self.leaf_cost.total(members_of(patterns, leaf) for leaf in leaves)
+        return self.leaf_cost.total([members_of(patterns, leaf) for leaf in leaves])
 
     def refine(self, leaves: list[Literals]) -> list[Literals]:
         """Raise the lower ends of these boxes; returns those that were not refined before."""

@@ -41,7 +41,7 @@ from admiss.adaptivity import (
     SharedPatterns,
 )
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor, baseline
-from admiss.finite.leaf_features import LEAF_MODELS
+from admiss.finite.base import LEAF_MODELS
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups, SplitAssignTree
 from formulations.losses import Huber
 from tests.properties.entry import Entry

@@ -26,8 +26,8 @@ from admiss import (
     FiniteRegressor,
     FiniteRegressorCV,
 )
+from admiss.finite.base import LEAF_MODELS
 from admiss.finite.cv import DEFAULT_RIDGES
-from admiss.finite.leaf_features import LEAF_MODELS
 from admiss.partition import Greedy
 from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome

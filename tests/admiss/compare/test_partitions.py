@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t as student
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 
-import admiss.partition.proof
+import admiss.partition.optimal_tree
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.compare.comparison import INTERVALS
 from admiss.compare.page import write_page
@@ -287,7 +287,7 @@ def test_an_interrupt_keeps_what_is_there(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("admiss.compare.partitions.compile_kernels", lambda *arguments: None)
-    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
     compared = compare_partitions(DATA.X_train, DATA.y_train, methods=("greedy", "tree", "boxes", "none"), setting=FAST)
     assert compared.table["method"].tolist() == ["greedy", "tree", "none", *reference_names("regression")]
     assert compared.table["status"][1] == "interrupted"
@@ -297,7 +297,7 @@ def test_an_interrupt_keeps_what_is_there(monkeypatch):
 
 
 def test_warnings_become_notes(monkeypatch):
-    monkeypatch.setattr(admiss.partition.proof, "MOST_BOXES", 3)
+    monkeypatch.setattr(admiss.partition.optimal_tree, "MOST_BOXES", 3)
     setting = Setting(max_depth=2, folds=2, references=False)
     compared = compare_partitions(DATA.X_train, DATA.y_train, methods=("greedy", "tree"), setting=setting)
     assert [note for note in compared.notes if "boxes are too many to enumerate" in note] == compared.notes

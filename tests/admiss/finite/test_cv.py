@@ -109,12 +109,12 @@ def test_groups_are_searched_by_leaves(data):
 
 
 def test_an_interrupted_partition_interrupts_the_search(data, monkeypatch):
-    import admiss.partition.proof
+    import admiss.partition.optimal_tree
 
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
     search = FiniteRegressorCV(OptimalTree(), random_state=0, **SMALL)
     with pytest.raises(KeyboardInterrupt):
         search.fit(data.X_train, data.y_train)

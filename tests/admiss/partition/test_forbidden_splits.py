@@ -7,13 +7,18 @@ import pytest
 
 from admiss import FiniteClassifier, FiniteRegressor
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups
-from formulations.leaves import leaf_cost_of
+from formulations.leaves.any_loss import ProgramLeafCost
 from formulations.leaves.cost import LeafCost
+from formulations.leaves.logistic import LogisticLeafCost
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.losses import Absolute, Logistic, Squared
+from formulations.losses import Absolute
 from tests.formulations.leaves.test_cost import make_pattern_rows
 
-LOSSES = [Squared(), Absolute(), Logistic()]
+COSTS = {
+    "squared": lambda rows: SquaredLeafCost(rows, 1.0),
+    "absolute": lambda rows: ProgramLeafCost(rows, Absolute(), 1.0),
+    "logistic": lambda rows: LogisticLeafCost(rows, 1.0),
+}
 
 
 @pytest.fixture
@@ -35,25 +40,25 @@ def costed(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", COSTS)
 @pytest.mark.parametrize("limits", [{"max_leaves": 1}, {"min_rows": 41}], ids=str)
 def test_greedy_fits_one_leaf_and_nothing_else(loss, limits, costed, monkeypatch):
-    rows = make_pattern_rows(n=80, d=4, classes=loss.task == "classification")
+    rows = make_pattern_rows(n=80, d=4, classes=loss == "logistic")
     monkeypatch.setattr(SquaredLeafCost, "grams", property(lambda self: pytest.fail("Gram matrices were computed")))
-    partition = Greedy(**limits).partition(rows, leaf_cost_of(rows, loss, 1.0))
+    partition = Greedy(**limits).partition(rows, COSTS[loss](rows))
     assert partition.n_leaves == 1
     assert {len(members) for members in costed} == {len(rows.patterns)}
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("loss", COSTS)
 def test_greedy_costs_only_sides_with_enough_rows(loss, monkeypatch):
-    rows, least, counted = make_pattern_rows(n=60, d=4, classes=loss.task == "classification"), 20, []
-    leaf_cost, original = leaf_cost_of(rows, loss, 1.0), LeafCost.fit
+    rows, least, counted = make_pattern_rows(n=60, d=4, classes=loss == "logistic"), 20, []
+    leaf_cost, original = COSTS[loss](rows), LeafCost.fit
     monkeypatch.setattr(LeafCost, "fit", lambda self, members: counted.append(members) or original(self, members))
     partition = Greedy(max_depth=4, min_rows=least).partition(rows, leaf_cost)
     assert min(rows.counts[partition.members(leaf)].sum() for leaf in range(partition.n_leaves)) >= least
     assert min(rows.counts[members].sum() for members in counted) >= least
-    free = Greedy(max_depth=4, min_rows=1).partition(rows, leaf_cost_of(rows, loss, 1.0))
+    free = Greedy(max_depth=4, min_rows=1).partition(rows, COSTS[loss](rows))
     assert free.certificate.objective <= partition.certificate.objective
 
 

@@ -8,10 +8,9 @@ import pytest
 from sklearn.base import clone
 
 import admiss.partition.optimal_tree
-import admiss.partition.proof
 from admiss import AdaptiveRegressor, FiniteClassifier, FiniteRegressor
 from admiss.datasets import make_interacting, make_synthetic
-from admiss.finite.leaf_features import LeafFeatures
+from admiss.finite.base import LeafFeatures
 from admiss.partition import BoxPartition, Greedy, OptimalTree, Partition, Partitioner, PatternGroups, SplitAssignTree
 from formulations.certificate import Certificate
 from formulations.leaves.squared import SquaredLeafCost
@@ -210,7 +209,7 @@ def test_an_interrupt_returns_the_greedy_tree(monkeypatch, make_rows):
         raise KeyboardInterrupt
 
     greedy = fitted(Greedy(max_depth=3, min_rows=10), X, y)
-    monkeypatch.setattr(admiss.partition.proof, "box_costs", interrupted)
+    monkeypatch.setattr(admiss.partition.optimal_tree, "box_costs", interrupted)
     model = fitted(OptimalTree(max_depth=3, min_rows=10), X, y)
     assert model.certificate_.status == "interrupted"
     assert model.certificate_.gap > 0
@@ -220,7 +219,7 @@ def test_an_interrupt_returns_the_greedy_tree(monkeypatch, make_rows):
 def test_too_many_boxes_fall_back_to_greedy_with_a_bound(monkeypatch, make_rows):
     X, y = make_rows(n=500, d=4)
     exact = fitted(OptimalTree(max_depth=2, min_rows=10), X, y)
-    monkeypatch.setattr(admiss.partition.proof, "MOST_BOXES", 5)
+    monkeypatch.setattr(admiss.partition.optimal_tree, "MOST_BOXES", 5)
     with pytest.warns(UserWarning, match="too many to enumerate"):
         model = fitted(OptimalTree(max_depth=2, min_rows=10), X, y)
     assert 0 < model.certificate_.bound <= exact.certificate_.objective <= model.certificate_.objective

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from formulations.leaves import leaf_cost_of
 from formulations.leaves.any_loss import ProgramLeafCost
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.logistic import LogisticLeafCost
@@ -126,14 +125,14 @@ def test_offset_and_units_do_not_spoil_a_program():
 
 def test_logistic_without_ridge_is_refused():
     with pytest.raises(ValueError, match="ridge > 0"):
-        leaf_cost_of(make_pattern_rows(classes=True), Logistic(), 0.0)
+        LogisticLeafCost(make_pattern_rows(classes=True), 0.0)
 
 
 def test_another_ridge_forgets_costs():
     rows = make_pattern_rows(classes=True)
-    first = leaf_cost_of(rows, Logistic(), 1.0)
+    first = LogisticLeafCost(rows, 1.0)
     first.cost(MEMBERS)
-    assert first.with_ridge(5.0).cost(MEMBERS) == leaf_cost_of(rows, Logistic(), 5.0).cost(MEMBERS)
+    assert first.with_ridge(5.0).cost(MEMBERS) == LogisticLeafCost(rows, 5.0).cost(MEMBERS)
 
 
 def test_union_costs_at_least_the_parts_with_the_sample_scaled_ridge():

@@ -88,7 +88,7 @@ def test_sums_over_subsets_are_direct_sums(held, monkeypatch):
     leaf_cost, d, depth = SquaredLeafCost(rows, 1.0), rows.patterns.shape[1], 4
     subsets = [sorted(combinations(range(d), k), key=lambda s: s[::-1]) for k in range(depth)]
     A = np.zeros((sum(map(len, subsets)), leaf_cost.length + 2))
-    all_sums((*leaf_cost.statistics, rows.counts, rows.patterns), depth, A)
+    all_sums((leaf_cost.Z, rows.start, leaf_cost.grams, rows.counts, rows.patterns), depth, A)
     for total, subset in zip(A[1:], chain(*subsets[1:]), strict=True):
         members = np.flatnonzero(rows.patterns[:, list(subset)].all(axis=1))
         assert tuple(total[-2:]) == (len(members), rows.counts[members].sum())
