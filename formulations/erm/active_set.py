@@ -15,14 +15,15 @@ support. Arrays may be longer than m; entries past the first m are not touched.
 
 from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.jit import compiled
+from formulations.rounding import UNIT
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
 CONDITION_TOLERANCE = 1e-10
 # Sweeps between two direct solves, and rounds of both before giving up.
 SWEEPS = 2
 MAX_ROUNDS = 2000
-# A coordinate that falls to this share of its size is set to 0.
-NEGLIGIBLE = 1e-14
+# A coordinate that falls to this share of its size is set to 0: what is left of it is rounding.
+NEGLIGIBLE = 64.0 * UNIT
 # Proximal steps on a singular support before others may enter.
 PROXIMAL_STEPS = 3
 

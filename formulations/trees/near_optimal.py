@@ -23,6 +23,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.box_costs import BoxCosts, members_of
+from formulations.rounding import UNIT
 from formulations.trees.dynamic_program import Tree, leaves_of
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within, rounded_trees
 
@@ -36,7 +37,7 @@ STEPS = (128, 4096)
 MOST_VISITED = 2 * 10**4
 # Larger numbers of trees are not counted; from EXACT on they are rounded.
 MOST_TREES = 1e150
-EXACT = 2.0**53
+EXACT = 1.0 / UNIT
 ROUNDING = 1e-9
 # A cost is better than another if it is lower by more than this share.
 BETTER = Fraction(1, 10**9)
@@ -179,8 +180,7 @@ def _totals(index: IntArray, numbers: FloatArray) -> FloatArray:
     return np.bincount(index, weights=numbers).astype(float)
 
 
-# Largest numbers of visited boxes, and of unions of two partitions.
-MOST_LISTED = 10**4
+# Largest number of unions of two partitions.
 MOST_UNIONS = 10**5
 
 # Partitions of a box, each a set of leaves, with their costs.
@@ -204,7 +204,7 @@ def partitions(trees: RoundedTrees, ceiling: int, patterns: BoolArray) -> Partit
     if ceiling < trees.optimum:
         return {}
     allowed, visited, _ = trees.allowed(ceiling)
-    if sum(map(len, visited)) > MOST_LISTED:
+    if sum(map(len, visited)) > MOST_VISITED:
         raise TooManyTreesError("too many boxes are so close to the optimum")
     below: dict[tuple[int, int], list[tuple[float, frozenset[bytes]]]] = {}
     unions = 0
