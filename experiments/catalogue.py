@@ -22,7 +22,7 @@ from experiments.studies.bounds.tables import bounds_sections
 from experiments.studies.classes.grid import STUDY as CLASSES
 from experiments.studies.classes.tables import classes_sections
 from experiments.studies.grids.grid import STUDY as GRIDS
-from experiments.studies.grids.tables import grids_sections
+from experiments.studies.grids.grid import grids_sections
 from experiments.studies.indicators.figures import LABELS as INDICATOR_LABELS
 from experiments.studies.indicators.figures import indicator_drawings
 from experiments.studies.indicators.gains import by_draw

@@ -7,16 +7,17 @@ u for b < y_i and v for b > y_i: b is the weighted quantile of y of order -u / (
 both are, and the multipliers of the rows with y_i = b take what is left to make the sum 0.
 """
 
+import math
+
 import numpy as np
 from scipy.optimize import brentq
 
 from formulations.arrays import FloatArray
 from formulations.losses import Loss
+from formulations.rounding import UNIT
 
-# Shares of the weight that differ by less are equal.
-TIED = 1e-12
-# Log-odds beyond which a class is certain.
-CERTAIN = 40.0
+# Log-odds beyond which a class is certain: the probability of the other is below rounding.
+CERTAIN = -math.log(UNIT)
 
 
 def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, FloatArray]:
@@ -42,7 +43,8 @@ def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, Floa
     below, above = (float(end[0]) for end in loss.domain(y))
     order = np.argsort(y, kind="stable")
     share, level = np.cumsum(s[order]) / s.sum(), -below / (above - below)
-    ends = np.searchsorted(share, [level - TIED, level + TIED]).clip(max=len(y) - 1)
+    rounding = 4 * len(y) * UNIT  # of a share
+    ends = np.searchsorted(share, [level - rounding, level + rounding]).clip(max=len(y) - 1)
     b = float(y[order[ends]].mean())
     theta = s * np.where(y > b, below, above)
     tied = y == b

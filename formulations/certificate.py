@@ -29,6 +29,8 @@ SOLVERS_BOUND = "solver's bound"
 ROUNDING = "rounding errors exceed the tolerance"
 # Status of a gap that remains although the solver has finished.
 NOT_CLOSED = "not proven to the tolerance"
+# A fit is optimal if its gap is below this share of its objective, or of the risk of the null model: six digits.
+GAP_TOLERANCE = 1e-6
 # Names of the parts of a file that are not arrays of the evidence.
 HEADER, DUAL = "certificate", "dual"
 
@@ -197,6 +199,14 @@ class Certificate:
             return cls(**values | {"dual": dual, "evidence": evidence})
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is not a certificate written by Certificate.save, or it is damaged.") from error
+
+
+def gap_tolerance(objective: float, null_risk: float) -> float:
+    """Largest gap of an optimal fit: 1e-6 of its objective, or of the risk of the null model if that is larger.
+
+    The risk of the null model is that of :func:`formulations.erm.risk.null_risk`, in the loss of the fit.
+    """
+    return GAP_TOLERANCE * max(abs(objective), null_risk)
 
 
 def certify(

@@ -25,6 +25,8 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.certificate import clock
 
+# The tightest tolerance that HiGHS takes, and the share by which its bounds are lowered for rounding errors.
+HIGHS_TOLERANCE = 1e-10
 # Seconds between two checks whether the solver has finished.
 POLL = 0.05
 # Seconds that an interrupted solver may take to stop.

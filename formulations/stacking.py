@@ -15,7 +15,7 @@ Stacking with non-negative weights that sum to 1 is due to Breiman (1996): rho =
 average. The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
 min f >= f(w) - (g'w - min_k g_k) with the gradient g of f at any w. It is corrected for rounding: the product of the
 errors of models k and l is off by at most gamma(n) e_k e_l, where e_k is the root mean square error of model k
-(:func:`formulations.erm.rounding.gamma`). The weights are optimal if the gap is below 1e-7 of the objective of the
+(:func:`formulations.rounding.gamma`). The weights are optimal if the gap is below 1e-6 of the objective of the
 plain average, or of the best single model if that is smaller. The solution of an interior-point method is polished by
 an active-set method, since the error of a bad model may be larger than that of the others by many orders.
 """
@@ -28,16 +28,15 @@ import cvxpy as cp
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import ROUNDING, Certificate, SolverError, certify, clock
-from formulations.erm.rounding import UNIT, gamma
+from formulations.certificate import GAP_TOLERANCE, ROUNDING, Certificate, SolverError, certify, clock
+from formulations.rounding import UNIT, gamma
 
+# Accuracy asked of the solver; the polish starts from what it reaches.
 TOLERANCE = 1e-12
-# Weights below this are set to 0.
+# Weights below this are set to 0, where the polish starts; it may raise them again.
 SMALLEST_WEIGHT = 1e-8
 # With a shrinkage above this multiple of the risk at equal weights, all weights are positive.
 STRONG = 1e3
-# Largest gap of optimal weights, as a share of the objective at equal weights or of the best single model.
-GAP_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)

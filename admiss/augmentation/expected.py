@@ -68,11 +68,11 @@ from admiss.linear.squared import (
 from admiss.linear.stated_program import Fit, solve_stated
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.certificate import ROUNDING, certify, clock
-from formulations.erm.dual_bound import Rows, gap_tolerance, prove
+from formulations.certificate import ROUNDING, certify, clock, gap_tolerance
+from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.risk import EmpiricalRisk
-from formulations.erm.rounding import gamma
 from formulations.losses import Squared
+from formulations.rounding import gamma
 
 # Rows whose atoms are held at once.
 BLOCK = 4096

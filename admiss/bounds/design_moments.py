@@ -40,8 +40,8 @@ from scipy.sparse.linalg import cg
 from admiss.adaptivity import Adaptivity
 from admiss.bounds.counts import class_name, dense, polynomial_degrees
 from admiss.bounds.setting import MissingLaw
-from admiss.laws.law import PIVOT_TOLERANCE as DEPENDENT
 from formulations.arrays import FloatArray, IntArray
+from formulations.rounding import PIVOT_TOLERANCE as DEPENDENT
 
 # Number of columns up to which the moments are factorised, in 200 MB; more are a system for conjugate gradients.
 FACTORISED = 5000

@@ -31,8 +31,8 @@ from admiss.bounds.counts import ClassLike, read_class
 from admiss.bounds.design_moments import BATCH, design_of
 from admiss.bounds.setting import MissingLaw, read_missing
 from admiss.laws import Law
-from admiss.laws.law import PIVOT_TOLERANCE as DEPENDENT
 from formulations.arrays import FloatArray
+from formulations.rounding import PIVOT_TOLERANCE as DEPENDENT
 
 # Largest number of features with missing values whose patterns are all summed: 2^15 of them take .3 s.
 ENUMERATED = 15

@@ -27,8 +27,14 @@ from formulations.leaves.box_costs import BoxCosts
 from formulations.leaves.cholesky import LOWER, UPPER
 from formulations.leaves.cost import LeafCost
 from formulations.trees.dynamic_program import Tree, best_costs, tree_cost
-from formulations.trees.leaf_penalty import PenaltyRange, penalty_ranges
-from formulations.trees.near_optimal import Bracket, partitions_within, trees_better, trees_within
+from formulations.trees.near_optimal import (
+    Bracket,
+    PenaltyRange,
+    partitions_within,
+    penalty_ranges,
+    trees_better,
+    trees_within,
+)
 from formulations.trees.rounded_costs import TooManyTreesError
 
 # Costs above the optimum, in per cent, at which trees are counted.

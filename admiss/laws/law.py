@@ -30,6 +30,7 @@ import scipy.linalg
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 from formulations.jit import compiled
+from formulations.rounding import PIVOT_TOLERANCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +149,6 @@ def expectations(
     return result, covariance, float(log_likelihood)
 
 
-# Pivots below this share of their diagonal entry are skipped: what rounding may leave of the variance of a column that
-# depends linearly on others, 45,000 eps.
-PIVOT_TOLERANCE = 1e-11
 LOG_2_PI = math.log(2.0 * math.pi)
 
 

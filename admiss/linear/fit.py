@@ -41,8 +41,7 @@ from admiss.linear.squared import TrainingRows, solve_squared
 from admiss.linear.squared_by_rows import solve_by_rows
 from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
 from formulations.arrays import FloatArray
-from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock
-from formulations.erm.dual_bound import gap_tolerance
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock, gap_tolerance
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
 

@@ -23,8 +23,8 @@ from admiss.linear.design import Design
 from admiss.linear.penalty import Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, certify, clock
-from formulations.erm.dual_bound import gap_tolerance, prove_centred
+from formulations.certificate import ROUNDING, certify, clock, gap_tolerance
+from formulations.erm.dual_bound import prove_centred
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, LogisticRidge
 from formulations.erm.optimality import polish

@@ -30,11 +30,10 @@ from admiss.linear.design import Design, fit_design
 from admiss.linear.penalty import OVERWHELMING, Penalty, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.certificate import certify, clock
-from formulations.erm.dual_bound import gap_tolerance
+from formulations.certificate import certify, clock, gap_tolerance
 from formulations.erm.moment_bound import moment_bound
 from formulations.erm.quadratic_path import Path, RidgeProblem, quadratic_path
-from formulations.erm.rounding import exact_sum, gamma
+from formulations.rounding import exact_sum, gamma
 
 # A column whose variation is below this share of its size is constant up to rounding.
 CONSTANT = 1e-13

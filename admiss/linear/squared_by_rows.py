@@ -16,8 +16,8 @@ from admiss.linear.penalty import Penalty
 from admiss.linear.squared import Shift, WeightedRows, fit_moments, moments_of, shift_of
 from admiss.linear.stated_program import Fit, risk_of, solve_stated
 from formulations.arrays import FloatArray, Matrix
-from formulations.certificate import ROUNDING, certify, clock
-from formulations.erm.dual_bound import GAP_TOLERANCE, Rows, gap_tolerance, prove
+from formulations.certificate import GAP_TOLERANCE, ROUNDING, certify, clock, gap_tolerance
+from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.risk import centred, compressed_squared_risk, risk_of_rounding
 from formulations.losses import Squared
 

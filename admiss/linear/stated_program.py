@@ -7,11 +7,10 @@ from typing import Any
 from admiss.linear.design import Design
 from admiss.linear.penalty import Penalty
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, certify
-from formulations.erm.dual_bound import gap_tolerance
+from formulations.certificate import Certificate, certify, gap_tolerance
 from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
-from formulations.erm.rounding import gamma
 from formulations.losses import Loss, Squared
+from formulations.rounding import gamma
 
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8

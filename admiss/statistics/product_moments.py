@@ -30,9 +30,9 @@ from admiss.adaptivity import Adaptivity
 from admiss.statistics.blocks import BLOCK_ROWS, Arrays, CompensatedSum, NamedSums, RowBlock, Shape, anchored
 from admiss.statistics.product_columns import ProductColumns, degree_of, product_columns
 from formulations.arrays import FloatArray, IntArray
-from formulations.erm.rounding import gamma
 from formulations.jit import compiled
 from formulations.leaves.box_grams import binomials
+from formulations.rounding import gamma
 
 # Entries of a block of columns, 2 MB: it stays in the cache for the product.
 BLOCK_ENTRIES = 2**18

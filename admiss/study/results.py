@@ -16,7 +16,6 @@ import polars as pl
 from admiss.atomic_write import EngineError, NamedFile, check_outputs, write_atomically
 from admiss.report.figures import Drawing
 from admiss.study.export import provenance
-from admiss.study.report.latex import latex
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation
 from admiss.study.report.verdicts import COMPARISON_HEADER, MEANS_HEADER, comparison_numbers, mean_numbers
@@ -143,3 +142,42 @@ def write_files(store: Store, presentation: Presentation, folder: Path) -> list[
     words = {"versions": ", ".join(f"{name} {version}" for name, version in facts["versions"].items())}
     inputs = study_files(store, presentation.study)
     return write_results(table, presentation, folder, "\n".join(facts["command"]), words, inputs)
+
+
+# Characters that LaTeX does not take as they are.
+SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "²": r"\textsuperscript{2}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    }
+)
+
+
+def latex(section: Section) -> str:
+    r"""A section as a tabular with the rules of booktabs: the first column is on the left, the others on the right.
+
+    Examples
+    --------
+    >>> print(latex(Section("Means", "", ["method", "R²"], [["a & b_1", "0.50"]])))
+    % Means
+    \begin{tabular}{lr}
+    \toprule
+    method & R\textsuperscript{2} \\
+    \midrule
+    a \& b\_1 & 0.50 \\
+    \bottomrule
+    \end{tabular}
+    <BLANKLINE>
+    """
+    lines = [f"% {' '.join(section.title.split())}", rf"\begin{{tabular}}{{l{'r' * (len(section.header) - 1)}}}"]
+    lines += [r"\toprule", _line(section.header), r"\midrule", *map(_line, section.rows), r"\bottomrule"]
+    return "\n".join([*lines, r"\end{tabular}", ""])
+
+
+def _line(cells: Sequence[object]) -> str:
+    return " & ".join(" ".join(str(cell).translate(SPECIAL).split()) for cell in cells) + r" \\"

@@ -46,8 +46,7 @@ from admiss.verification.claim import (
 )
 from admiss.verification.dual import PenalisedRisk, stated_loss
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.certificate import Certificate
-from formulations.erm.dual_bound import GAP_TOLERANCE
+from formulations.certificate import GAP_TOLERANCE, Certificate
 from formulations.erm.risk import null_risk
 from formulations.losses import Logistic
 

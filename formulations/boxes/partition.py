@@ -46,7 +46,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost
-from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
+from formulations.linear_solver import HIGHS_TOLERANCE, highs_version, require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
 
 # Most steps of a search.
@@ -95,8 +95,6 @@ def best_partition(
 
 # Costs that differ by less than this share are equal.
 TIE = 1e-12
-# Share by which the bound of the solver is lowered, for its rounding errors.
-SOLVER_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -302,7 +300,7 @@ class _Search:
             self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING - self.max_leaves * 2.0**-52), True)
             self._take_boxes(found[0])
         elif np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the start is retained
-            self.raise_bound(min(self.objective, rest.bound * unit) * (1.0 - SOLVER_ROUNDING), False)
+            self.raise_bound(min(self.objective, rest.bound * unit) * (1.0 - HIGHS_TOLERANCE), False)
 
     def _take(self, retained: IntArray, values: FloatArray | None) -> list[Literals]:
         """Accept the values of a program if they are a partition; returns its boxes."""

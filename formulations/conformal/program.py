@@ -59,15 +59,12 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import Certificate, SolverError, certify, clock
-from formulations.linear_solver import solve_linear
+from formulations.certificate import GAP_TOLERANCE, Certificate, SolverError, certify, clock
+from formulations.linear_solver import HIGHS_TOLERANCE, solve_linear
 
-# The tightest tolerances of HiGHS, and the share by which it stays below the limit u = 1 - a, clearly more than these:
-# t jumps at the limit itself.
-TOLERANCES = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-BELOW_LIMIT = 1e-8
-# Largest gap of an optimal program, as a share of the sum of the absolute scores.
-GAP_TOLERANCE = 1e-7
+TOLERANCES = {"primal_feasibility_tolerance": HIGHS_TOLERANCE, "dual_feasibility_tolerance": HIGHS_TOLERANCE}
+# Share by which HiGHS stays below the limit u = 1 - a, clearly more than its tolerance: t jumps at the limit itself.
+BELOW_LIMIT = 100.0 * HIGHS_TOLERANCE
 
 
 @dataclass(frozen=True)

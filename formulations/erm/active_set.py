@@ -15,16 +15,14 @@ support. Arrays may be longer than m; entries past the first m are not touched.
 
 from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.jit import compiled
+from formulations.rounding import UNIT
 
 # A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
 CONDITION_TOLERANCE = 1e-10
-# Sweeps between two direct solves, and rounds of both before giving up.
-SWEEPS = 2
+# Rounds of sweeps and direct solves before giving up; the violation that is left is reported with the solution.
 MAX_ROUNDS = 2000
-# A coordinate that falls to this share of its size is set to 0.
-NEGLIGIBLE = 1e-14
-# Proximal steps on a singular support before others may enter.
-PROXIMAL_STEPS = 3
+# A coordinate that falls to this share of its size is set to 0: what is left of it is rounding.
+NEGLIGIBLE = 64.0 * UNIT
 
 
 @compiled
@@ -34,11 +32,10 @@ def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance,
     The first ``known`` rows of L are those of the factor on the first entries of F, for the same H and l2. Returns the
     size of the support, and of the factor that is now in L.
     """
-    support, proximal, limit = 0, 0, tolerance
+    support, limit = 0, tolerance
     for _ in range(MAX_ROUNDS):
         if sweep:
-            for _ in range(SWEEPS):
-                _sweep(H, m, b, l1, l2, w, q)
+            _sweep(H, m, b, l1, l2, w, q)
         support, known = _support(m, w, F, known)
         if support == 0 and sweep:
             return 0, 0
@@ -46,8 +43,7 @@ def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance,
         known = 0 if singular else support
         cut = _first_flip(w, F, support, x)
         # first find the minimum on this support, which can only shrink; then see which coordinates want to enter
-        proximal = proximal + 1 if singular and cut == 1.0 else 0
-        sweep = cut == 1.0 and proximal % PROXIMAL_STEPS == 0
+        sweep = cut == 1.0
         if cut == 1.0:
             _move(F, support, x, w)
             set_product(H, m, w, q)

@@ -12,9 +12,9 @@ numbers are unsigned: signed ones that may be negative, counting from the end, w
 import numpy as np
 
 from formulations.jit import compiled, inlined
+from formulations.rounding import PIVOT_TOLERANCE
 
-# A pivot below this share of its diagonal entry makes a matrix count as singular.
-PIVOT_TOLERANCE = 1e-11
+# Rows and columns of a tile, whose loops are written out below.
 TILE = 4
 
 

@@ -41,23 +41,22 @@ import numpy as np
 from scipy.special import logit
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.certificate import GAP_TOLERANCE
 from formulations.erm.dual_rows import Factor, Rows
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
-from formulations.erm.rounding import gamma
 from formulations.losses import Squared
+from formulations.rounding import gamma
 
-__all__ = ["GAP_TOLERANCE", "Proof", "Rows", "dual_bound", "gap_tolerance", "prove", "prove_centred"]
+__all__ = ["Proof", "Rows", "dual_bound", "lacks_room", "prove", "prove_centred"]
 
-# A fit is optimal if its gap is below this share of its objective, or of the risk of the null model.
-GAP_TOLERANCE = 1e-6
 # Share of the objective that may be lost without notice: a hundredth of the tolerance.
 NEGLIGIBLE = GAP_TOLERANCE / 100.0
 # Bounds that are tried: two more if the first one leaves a gap.
 ATTEMPTS = 3
 # Share by which points stay inside their limits, for the rounding of quotients: far above that, below the tolerance.
 MARGIN = 2.0**-40
-# Below this, numbers may have lost digits by underflow.
-UNDERFLOW = 1e-290
+# Below this, the rounding error of a product may have been lost by underflow.
+UNDERFLOW = float(np.finfo(float).tiny / np.finfo(float).eps)
 
 
 class Proof(NamedTuple):
@@ -67,14 +66,6 @@ class Proof(NamedTuple):
     bound: float
     estimate: float
     theta: FloatArray
-
-
-def gap_tolerance(objective: float, null_risk: float) -> float:
-    """Largest gap of an optimal fit: 1e-6 of its objective, or of the risk of the null model if that is larger.
-
-    The risk of the null model is that of :func:`formulations.erm.risk.null_risk`, or below it by rounding.
-    """
-    return GAP_TOLERANCE * max(abs(objective), null_risk)
 
 
 def prove(rows: Rows, l1: FloatArray, l2: FloatArray, w: FloatArray, theta: FloatArray | None = None) -> Proof:

@@ -24,8 +24,8 @@ import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
-from formulations.erm.rounding import gamma
 from formulations.losses import Loss
+from formulations.rounding import gamma
 
 # Columns, in units of their size, whose distance to the others is below this are dependent up to rounding.
 DEPENDENT = 1e-13

@@ -21,9 +21,6 @@ from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.erm.logistic_rows import add_products, set_curvatures
 from formulations.jit import compiled, inlined
 
-# First regularisation of B_ff, as a share of its diagonal: it is singular if all rows of a cell are certain.
-REGULARISATION = 1e-12
-
 
 class Model(NamedTuple):
     """The model of the module; Lf is the Cholesky factor of B_ff.
@@ -106,7 +103,8 @@ def _forget_errors(first, last, model):  # type: ignore[no-untyped-def]
 
 @compiled
 def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
-    share = REGULARISATION
+    """Factor B_ff, with a share of its diagonal added if it is singular, as it is if all rows of a cell are certain."""
+    share = 0.0
     while True:
         for i in range(f):
             for k in range(i + 1):

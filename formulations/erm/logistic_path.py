@@ -33,7 +33,7 @@ from formulations.erm.logistic_rows import (
     risk_of,
     set_predictions,
 )
-from formulations.erm.quadratic_path import scale_penalty
+from formulations.erm.quadratic_path import REFRESH_SHARE, scale_penalty
 from formulations.jit import compiled
 
 # The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
@@ -42,8 +42,6 @@ GRADIENT_TOLERANCE = 1e-9
 SLOW = 0.3
 # Violations above which the objective, whose changes are about their squares, tells whether a slow step is a good one.
 TELLING = 1e-6
-# Share of the conditions not settled by their bound above which all are computed.
-REFRESH_SHARE = 0.1
 # Steps at one lambda, and the least share of a step.
 MAX_STEPS = 100
 LEAST_SHARE = 1e-10

@@ -30,8 +30,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 from formulations.arrays import FloatArray
-from formulations.erm.logistic_path import GRADIENT_TOLERANCE, MAX_STEPS, LogisticPath
-from formulations.erm.quadratic_path import TINY
+from formulations.erm.logistic_path import GRADIENT_TOLERANCE, LEAST_SHARE, MAX_STEPS, LogisticPath
 
 # Up to this many columns the steps are so short that the compiled loops of ``logistic_path`` are faster.
 FEW_COLUMNS = 64
@@ -39,8 +38,6 @@ FEW_COLUMNS = 64
 UNKNOWNS_PER_STEP = 40
 # Solutions from which the next one is extrapolated.
 EXTRAPOLATED = 3
-# Smallest share of a step.
-SMALLEST_SHARE = 1e-10
 # In the space of rows D is at least this share of q: a smaller curvature is that of a row without doubt.
 SMALLEST_CURVATURE = 1e-13
 
@@ -230,7 +227,7 @@ def newton(
         new_wrong = expit(-y * (z + change))
         new_residual, new_violation = space.residual(x + step, -q * y * new_wrong, lam)
         if not new_violation < violation:  # the objective decides
-            share = _decreasing_share(space, y, q, lam, (x, z), (step, change), SMALLEST_SHARE if is_current else 1.0)
+            share = _decreasing_share(space, y, q, lam, (x, z), (step, change), LEAST_SHARE if is_current else 1.0)
             if share == 0.0:
                 if is_current:
                     break
@@ -282,7 +279,7 @@ def _cholesky(H: FloatArray, penalties: FloatArray) -> FloatArray:
     diagonal, more = np.diagonal(H) + penalties, 0.0
     while True:
         K = H.copy()
-        K.flat[:: len(K) + 1] = diagonal * (1.0 + more) + TINY
+        K.flat[:: len(K) + 1] = diagonal * (1.0 + more) + np.finfo(float).tiny
         L, info = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
         if info == 0 or more > 1.0:
             return L

@@ -8,6 +8,7 @@ columns four at a time, so that each sum or slope is loaded once for four of the
 that may be negative, counting from the end, would not be vectorised.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,13 @@ from formulations.jit import compiled
 
 # Rows of a block.
 BLOCK = 512
-# exp(t) = 2^k exp(r), r = t - k log 2; adding SHIFT rounds to an integer, which is then in the last bits.
-LOG2_E, LOG_2_HIGH, LOG_2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
-SHIFT = 1.5 * 2**52
-# Below, exp(t) is less than the smallest normal number.
-LEAST_EXPONENT = -708.0
-EXPONENT_BITS = 52
+# exp(t) = 2^k exp(r), r = t - k log 2. The logarithm is the sum of HIGH, whose product with k is exact, and LOW; adding
+# SHIFT rounds to an integer, which is then in the last bits of the fraction.
+LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+FRACTION_BITS = np.finfo(float).nmant
+SHIFT = 1.5 * 2**FRACTION_BITS
+# Below, 2^k may be less than the smallest normal number, 2^-1022.
+LEAST_EXPONENT = -1021.0 * math.log(2.0)
 
 
 class Rows(NamedTuple):
@@ -77,9 +79,13 @@ def _float_of(_: Any, bits: Any) -> Any:
 
 
 def _exp(t):  # type: ignore[no-untyped-def]
-    """exp(t) for t <= 0 to 3e-16, in plain arithmetic, which LLVM vectorises in loops; its own np.exp it does not."""
+    """exp(t) for t <= 0 to 3e-16, in plain arithmetic.
+
+    LLVM vectorises it in loops, and np.exp it does not: with that a cross-validation of 10,000 rows and 10 features
+    takes 1.7 times as long.
+    """
     t = LEAST_EXPONENT if t < LEAST_EXPONENT else t
-    shifted = t * LOG2_E + SHIFT
+    shifted = t * (1.0 / LOG_2_HIGH) + SHIFT
     k = shifted - SHIFT
     r = (t - k * LOG_2_HIGH) - k * LOG_2_LOW
     value = 1.0 / 479001600.0
@@ -95,10 +101,10 @@ def _exp(t):  # type: ignore[no-untyped-def]
     value = value * r + 0.5
     value = value * r + 1.0
     value = value * r + 1.0
-    return _float_of(_bits(value) + (_bits(shifted) << EXPONENT_BITS))  # type: ignore[call-arg]
+    return _float_of(_bits(value) + (_bits(shifted) << FRACTION_BITS))  # type: ignore[call-arg]
 
 
-# Reassociated, k would be t * LOG2_E, not an integer.
+# Reassociated, k would be t / log 2, not an integer.
 exp_of_negative = compiled(_exp, fastmath={"contract"})
 
 

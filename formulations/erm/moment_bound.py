@@ -25,7 +25,7 @@ depend on each other if they have a penalty.
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.erm.rounding import gamma
+from formulations.rounding import gamma
 
 
 def moment_bound(

@@ -34,9 +34,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import NOT_CLOSED, ROUNDING, Certificate, SolverError, certify, clock
+from formulations.certificate import (
+    GAP_TOLERANCE,
+    NOT_CLOSED,
+    ROUNDING,
+    Certificate,
+    SolverError,
+    certify,
+    clock,
+    gap_tolerance,
+)
 from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
-from formulations.erm.dual_bound import gap_tolerance, prove_centred
+from formulations.erm.dual_bound import prove_centred
 from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
 
@@ -44,19 +53,16 @@ Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
 # Penalties of |w| and w^2 above which coefficients are 0, in units of y and of the largest column.
 LARGEST_L1, LARGEST_L2 = 1e4, 1e9
-# The bound of a solver counts as accurate to this share of the objective or of the risk of the null model.
-SOLVER_ACCURACY = 1e-7
+# The bound of a solver counts as accurate to this share of the objective or of the risk of the null model, and a smooth
+# fit with a residual of the optimality conditions below it is returned even if its gap is not closed.
+ACCURACY = GAP_TOLERANCE / 10.0
 # A fit is returned with its gap, and not as optimal, if that is below this multiple of the tolerance up to rounding:
 # three digits of the objective are then known.
 NEARLY = 1000.0
 # Status of a fit that meets the optimality conditions, or is perfect up to rounding, with a gap.
 STATIONARY = "optimality conditions met, gap not closed"
-# Residual of the optimality conditions below which a smooth fit is returned even if its gap is not closed.
-RESIDUAL_TOLERANCE = 1e-7
 # A coefficient that moves predictions by less than this share of the spread of y is set to 0.
 ZERO_TOLERANCE = 1e-9
-# Largest violation allowed in the constraints of a structure.
-FEASIBILITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -255,7 +261,7 @@ def _read_solution(compiled: CompiledERM, a1: float, a2: float, zero: BoolArray,
     stationary = False
     if risk.loss.smooth and erm.structure is None:
         v = polish(risk, l1, l2, v)
-        stationary = optimality_residual(risk, l1, l2, v) <= RESIDUAL_TOLERANCE
+        stationary = optimality_residual(risk, l1, l2, v) <= ACCURACY
     else:
         size = np.sqrt(risk.column_squares())
         if erm.structure is not None:  # it may need the coefficient of a column that is nearly 0 on these rows
@@ -296,7 +302,7 @@ def _structured_solution(
     at_zero, allowed = _value(compiled)
     if allowed and (at_zero <= objective or not feasible):
         v, objective, feasible = np.zeros_like(v), at_zero, True
-    bound = bound - SOLVER_ACCURACY * max(abs(objective), compiled.null) if feasible else -np.inf
+    bound = bound - ACCURACY * max(abs(objective), compiled.null) if feasible else -np.inf
     if theta is None:
         theta = risk.q * risk.loss.derivative(risk.y, risk.A @ v)
     if compiled.nonneg:
@@ -311,11 +317,11 @@ def _value(compiled: CompiledERM) -> tuple[float, bool]:
     """The objective at the values of the variables, and whether these satisfy the constraints."""
     value = compiled.factor * float(compiled.problem.objective.value) + compiled.centred.risk.offset
     constraints = compiled.problem.constraints
-    return value, all(np.max(c.violation(), initial=0.0) <= FEASIBILITY_TOLERANCE for c in constraints)
+    return value, all(np.max(c.violation(), initial=0.0) <= GAP_TOLERANCE for c in constraints)
 
 
 def _is_perfect(compiled: CompiledERM, objective: float) -> bool:
-    """Whether free columns explain y up to rounding, and an objective is at most that of errors of 1e-7 of y."""
+    """Whether free columns explain y up to rounding, and an objective is at most that of errors of ACCURACY of y."""
     risk = compiled.erm.risk
-    error = 1e-7 * (np.abs(risk.y).max() or 1.0)
+    error = ACCURACY * (np.abs(risk.y).max() or 1.0)
     return compiled.explained and objective <= float(risk.q @ risk.loss.value(risk.y, risk.y + error))

@@ -47,17 +47,16 @@ from formulations.erm.active_set import (
 )
 from formulations.erm.cholesky import cholesky_solve
 from formulations.jit import compiled
+from formulations.rounding import UNIT
 
 # A rank below this share of the columns is exploited.
 LOW_RANK = 0.8
-# Residuals, as a share of the largest |b|, that are rounding; and rounds of solving for larger ones.
-ROUNDING, CORRECTIONS = 1e-14, 3
+# Residuals, as a share of the largest |b|, that are rounding.
+ROUNDING = 128.0 * UNIT
 # Problems up to this size work on all coordinates; above, on those that may be active.
 SMALL = 160
-# Guards against division by zero if b is 0.
-TINY = 1e-300
-# Share of the conditions not settled by their bound above which all of q is recomputed.
-REFRESH_SHARE = 0.06
+# Share of the conditions not settled by their bound above which all are computed.
+REFRESH_SHARE = 0.1
 
 
 class Path(NamedTuple):
@@ -121,7 +120,7 @@ def penalised_path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def
             if m == p or not _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w, tolerance):
                 break
         _scatter(m, work, w, solutions[step])
-        violations[step] = violation_of(m, bW, l1, l2, w, q) / max(scale, TINY)
+        violations[step] = violation_of(m, bW, l1, l2, w, q) / (scale if scale > 0.0 else 1.0)
     return solutions, violations
 
 
@@ -268,20 +267,17 @@ class RidgeProblem:
 
     def path(self, lambdas: FloatArray) -> Path:
         """Solutions for each lambda, with their violations as in :func:`quadratic_path`."""
-        scale = max(float(np.abs(self.b).max(initial=0.0)), TINY)
+        scale = float(np.abs(self.b).max(initial=0.0)) or 1.0
         W = self._solve(self.b[None], lambdas)
         residuals, violation = self._residuals(W, lambdas, scale)
-        for _ in range(CORRECTIONS):
-            if np.all(violation <= ROUNDING):
-                break
+        gained = True
+        while gained and np.any(violation > ROUNDING):
             corrected = W + self._solve(residuals, lambdas)
             new_residuals, new_violation = self._residuals(corrected, lambdas, scale)
             better = new_violation < violation
             W[better], residuals[better] = corrected[better], new_residuals[better]
-            gained = np.any(new_violation < 0.5 * violation)
+            gained = bool(np.any(new_violation < 0.5 * violation))
             violation = np.where(better, new_violation, violation)
-            if not gained:
-                break
         left = np.flatnonzero(~(violation <= 10.0 * CONDITION_TOLERANCE))
         if len(left):
             by_supports = quadratic_path(self.H, self.b, np.zeros(len(self.b)), self.v, lambdas[left])

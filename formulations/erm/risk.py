@@ -26,11 +26,11 @@ from scipy.sparse.linalg import lsqr
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.best_constant import best_constant
-from formulations.erm.rounding import exact_sum
 from formulations.losses import Loss, Squared
+from formulations.rounding import UNIT, exact_sum
 
 # Coefficients of y on the free columns that differ by less than this share are the same.
-SAME = 2.0**-46
+SAME = 128.0 * UNIT
 
 
 @dataclass(frozen=True)

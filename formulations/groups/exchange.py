@@ -28,16 +28,14 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.quadratics import GroupChoice, add_quadratic, least_value, set_quadratic
 from formulations.jit import compiled
 
-# Partitions: starts at least, and at most so many patterns in all starts.
-LEAST_RESTARTS, RESTARTED_PATTERNS = 4, 40_000
+# Partitions: most patterns in all starts.
+RESTARTED_PATTERNS = 40_000
 # Patterns visited between two looks at the clock.
 VISITS = 200_000
-# A move counts if it lowers the cost by this share of the cost of G.
+# A move counts if it lowers the cost by this share of the cost of G, a change if it lowers the reduced cost by it.
 LOWER = 1e-10
 # Groups: random starts, and the smallest and largest share of the patterns in one.
 RANDOM_STARTS, SHARES = 60, (0.1, 0.6)
-# A change counts if it lowers the reduced cost by this share.
-LOWER_REDUCED = 1e-12
 
 
 def exchanged_partitions(
@@ -46,7 +44,7 @@ def exchanged_partitions(
     """Labels of the partitions reached from ``start`` and from random starts, at most so many, the best first."""
     P, Q = c.patterns, min(max_groups, c.patterns)
     starts = [start, np.arange(P) % Q]
-    while len(starts) < max(LEAST_RESTARTS, min(most, RESTARTED_PATTERNS // P)):
+    while len(starts) < min(most, RESTARTED_PATTERNS // P):
         starts.append(rng.integers(Q, size=P))
     partitions: list[tuple[float, int, IntArray]] = []
     for labels in starts:
@@ -177,7 +175,7 @@ def improve_group(quadratics, base, prices, rows, least_rows, member):  # type: 
             count += rows[p]
     value = least_value(matrix, L) - paid if count >= least_rows else np.inf
     while True:
-        selected, best = -1, value - LOWER_REDUCED * abs(value) if value < np.inf else np.inf
+        selected, best = -1, value - LOWER * abs(value) if value < np.inf else np.inf
         for p in range(P):
             sign = -1 if member[p] else 1
             # With too few rows, patterns may only be added.

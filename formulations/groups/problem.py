@@ -35,11 +35,9 @@ from formulations.groups.blocks import bound_by_blocks
 from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
 from formulations.leaves.cost import RIDGE_SCALES
-from formulations.linear_solver import highs_version
+from formulations.linear_solver import HIGHS_TOLERANCE, highs_version
 from formulations.trees.dynamic_program import CLOSED, NOISE
 
-# Share of the objective by which the bound is lowered, for rounding errors.
-MARGIN = 1e-10
 # Smallest pivot, as a share of its diagonal entry, for which the bound counts as proven.
 LEAST_PIVOT = 1e-6
 
@@ -166,7 +164,7 @@ def solve_pattern_groups(
         status = "interrupted"
     labels = _in_order_of_appearance(search.labels)
     objective = sum(group_cost(problem, labels == g) for g in range(labels.max() + 1))
-    bound = max(0.0, min(search.bound * search.unit, objective) - MARGIN * objective)
+    bound = max(0.0, min(search.bound * search.unit, objective) - HIGHS_TOLERANCE * objective)
     tolerance = max(CLOSED * objective, NOISE * group_cost(problem, np.arange(problem.patterns)))
     rigorous = problem.least_pivot >= LEAST_PIVOT
     return labels, certify(

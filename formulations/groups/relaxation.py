@@ -39,11 +39,10 @@ from formulations.arrays import BoolArray, FloatArray
 from formulations.groups.exchange import price_by_exchange
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.quadratics import GroupChoice
-from formulations.linear_solver import highs_lp
+from formulations.linear_solver import HIGHS_TOLERANCE, highs_lp
 
-# Tolerance of the solver, the tightest that HiGHS takes, and thus of reduced costs, in units of the cost of a good
-# partition.
-TOLERANCE = 1e-10
+# Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
+TOLERANCE = HIGHS_TOLERANCE
 # Cost of leaving a pattern out, in the same units: any number above the cost of a partition will do.
 LEFT_OUT = 1e3
 # Most groups that exact pricing returns at a time.

@@ -41,8 +41,8 @@ from formulations.trees.dynamic_program import CLOSED
 
 # Rounding error of a cost, as a share of the sum of squares of the target.
 ROUNDING = 1e-13
-# Most starts of the exchange, and how many of the partitions provide columns.
-RESTARTS, COLUMN_PARTITIONS = 1000, 100
+# How many of the partitions that the exchange found provide columns.
+COLUMN_PARTITIONS = 100
 # Up to this many patterns there are no blocks.
 MOST_DIRECT = 44
 # With more patterns than this, only the exchange is run.
@@ -60,7 +60,8 @@ BoundByBlocks = Callable[[GroupChoice, int, IntArray, float, np.random.Generator
 class GroupSearch:
     """The search; its current state is in ``labels``, ``value`` and ``bound``, the last two in multiples of ``unit``.
 
-    ``value`` is infinite until a partition has been evaluated; ``labels`` is then the start, or one group.
+    ``value`` is infinite until a partition has been evaluated; ``labels`` is then the start, or one group. The exchange
+    has at most ``restarts`` starts: searches of many blocks have less time for each.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class GroupSearch:
         random_state: int,
         on_progress: Progress | None = None,
         bound_by_blocks: BoundByBlocks | None = None,
-        restarts: int = RESTARTS,
+        restarts: int = 1000,
     ) -> None:
         self.choice, self.max_groups, self.start, self.on_progress = choice, max_groups, start, on_progress
         self.bound_by_blocks, self.restarts = bound_by_blocks, restarts

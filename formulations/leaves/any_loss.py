@@ -30,9 +30,9 @@ from formulations.best_constant import best_constant
 from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Proof, Rows, prove
 from formulations.erm.risk import EmpiricalRisk
-from formulations.erm.rounding import exact_sum
 from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel, PatternRows
 from formulations.losses import Loss
+from formulations.rounding import exact_sum
 
 # Solvers and tolerances, tried in turn.
 ATTEMPTS = (("CLARABEL", 1e-10), ("CLARABEL", 1e-8), ("HIGHS", 1e-9), ("CLARABEL", 1e-6))

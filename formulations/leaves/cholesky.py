@@ -30,6 +30,7 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
+from formulations.rounding import UNIT
 
 # Ends of the interval of a cost, or an estimate of it.
 LOWER, ESTIMATE, UPPER = -1, 0, 1
@@ -37,7 +38,8 @@ LOWER, ESTIMATE, UPPER = -1, 0, 1
 VANISHED = 1e-10
 # Rows summed before they are added to a total, which bounds the rounding error of long sums.
 BLOCK = 64
-U, GRID = 2.0**-53, 2.0**52
+U = UNIT
+GRID = 2.0**52
 
 
 @compiled

@@ -32,12 +32,12 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.rounding import exact_sum
 from formulations.leaves import double_double
 from formulations.leaves.box_grams import all_sums
 from formulations.leaves.cholesky import BLOCK, ESTIMATE, LOWER, U, leaf_costs, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.losses import Squared
+from formulations.rounding import exact_sum
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
 COLLINEAR = 1e-13

@@ -26,14 +26,12 @@ import numpy as np
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
-from formulations.linear_solver import require_solver, solve_linear, time_left
+from formulations.linear_solver import HIGHS_TOLERANCE, require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, tree_cost
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
 # Values this close to 0 and 1 count as integral.
 INTEGRAL = 1e-6
-# Share by which the bound of the solver is lowered, for its rounding errors.
-ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
@@ -189,7 +187,7 @@ def solve_optimal_tree(
             options={"presolve": "off"} if hasattr(model, "leaves") else {},
         )
         status, version = solution.status, solution.version
-        bound = max(solution.bound * unit * (1.0 - ROUNDING), 0.0)  # no loss is negative
+        bound = max(solution.bound * unit * (1.0 - HIGHS_TOLERANCE), 0.0)  # no loss is negative
         if solution.values is not None and np.abs(solution.values - np.round(solution.values)).max() <= INTEGRAL:
             trees.append(_tree_of(problem, boxes, keys, solution.values))
     except KeyboardInterrupt:

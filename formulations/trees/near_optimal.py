@@ -1,4 +1,4 @@
-"""The number of trees close to the optimum.
+"""The number of trees close to the optimum, and the best number of leaves under a penalty per leaf.
 
 A tree is a recursive split structure with at most Q leaves and depth D: two structures with the same leaves count
 twice. The number is bracketed, with costs rounded up for the lower end and down for the upper end (``rounded_costs``).
@@ -12,17 +12,24 @@ coarser grid, where sums over pairs are convolutions. If leaves are limited, the
 patterns in the same way. A partition is a set of leaves, a leaf the set of observed patterns in its box. The distinct
 ones are listed box by box like the costs of trees, each with its lowest rounded cost, and counted at the root: with
 costs rounded up for the lower end of the bracket, down for the upper end.
+
+*Penalty.* With V(q) the cost of the best tree with at most q leaves, min over q of V(q) + gamma q is attained at a
+vertex of the lower convex hull of the points (q, V(q)): q_1 < q_2 < .. with slopes that rise to 0. Vertex q_i is best
+for gamma between the absolute slopes on its right and on its left,
+
+    (V(q_i) - V(q_{i+1})) / (q_{i+1} - q_i)  <=  gamma  <=  (V(q_{i-1}) - V(q_i)) / (q_i - q_{i-1}).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor
+from math import floor, inf
 
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves.box_costs import BoxCosts, members_of
+from formulations.rounding import UNIT
 from formulations.trees.dynamic_program import Tree, leaves_of
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within, rounded_trees
 
@@ -36,7 +43,7 @@ STEPS = (128, 4096)
 MOST_VISITED = 2 * 10**4
 # Larger numbers of trees are not counted; from EXACT on they are rounded.
 MOST_TREES = 1e150
-EXACT = 2.0**53
+EXACT = 1.0 / UNIT
 ROUNDING = 1e-9
 # A cost is better than another if it is lower by more than this share.
 BETTER = Fraction(1, 10**9)
@@ -179,8 +186,7 @@ def _totals(index: IntArray, numbers: FloatArray) -> FloatArray:
     return np.bincount(index, weights=numbers).astype(float)
 
 
-# Largest numbers of visited boxes, and of unions of two partitions.
-MOST_LISTED = 10**4
+# Largest number of unions of two partitions.
 MOST_UNIONS = 10**5
 
 # Partitions of a box, each a set of leaves, with their costs.
@@ -204,7 +210,7 @@ def partitions(trees: RoundedTrees, ceiling: int, patterns: BoolArray) -> Partit
     if ceiling < trees.optimum:
         return {}
     allowed, visited, _ = trees.allowed(ceiling)
-    if sum(map(len, visited)) > MOST_LISTED:
+    if sum(map(len, visited)) > MOST_VISITED:
         raise TooManyTreesError("too many boxes are so close to the optimum")
     below: dict[tuple[int, int], list[tuple[float, frozenset[bytes]]]] = {}
     unions = 0
@@ -231,3 +237,35 @@ def partitions(trees: RoundedTrees, ceiling: int, patterns: BoolArray) -> Partit
             level[rank, v] = sorted(((cost, held) for held, cost in found.items()), key=lambda item: item[0])
         below = level
     return {held: cost for cost, held in below.get((0, 0), [])}
+
+
+@dataclass(frozen=True)
+class PenaltyRange:
+    """The penalties per leaf, from ``low`` to ``high``, at which trees with ``leaves`` leaves are best."""
+
+    leaves: int
+    low: float
+    high: float
+
+
+def penalty_ranges(costs: Sequence[float]) -> list[PenaltyRange]:
+    """Ranges of the penalty, the largest first, from the costs with at most 1, 2, .. leaves.
+
+    Examples
+    --------
+    >>> for part in penalty_ranges([10.0, 9.0, 4.0, 3.0, 3.0]):
+    ...     print(part)
+    PenaltyRange(leaves=1, low=3.0, high=inf)
+    PenaltyRange(leaves=3, low=1.0, high=3.0)
+    PenaltyRange(leaves=4, low=0.0, high=1.0)
+    """
+    ranges: list[PenaltyRange] = []
+    q, high = 1, inf
+    while True:
+        cost = costs[q - 1]
+        slopes = [((cost - lower) / (r - q), r) for r, lower in enumerate(costs, 1) if r > q and lower < cost]
+        if not slopes:
+            return [*ranges, PenaltyRange(q, 0.0, high)]
+        low, farthest = max(slopes)
+        ranges.append(PenaltyRange(q, low, high))
+        q, high = farthest, low

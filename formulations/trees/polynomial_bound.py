@@ -28,6 +28,7 @@ import scipy.linalg
 from formulations.arrays import BoolArray, IntArray
 from formulations.leaves.cost import LeafCost, PatternTotals
 from formulations.leaves.squared import SquaredLeafCost
+from formulations.rounding import UNIT, gamma
 
 # Most columns, and largest product of rows and squared columns (some ten seconds).
 MOST_COLUMNS = 4000
@@ -36,10 +37,8 @@ MOST_WORK = 2e11
 BLOCK = 4096
 # Rounding error of the squared residual, as a share of y'y.
 SLACK = 1e-11
-# Relative rounding error of a sum over patterns.
-ROUNDING = 1e-13
-# Pivots of columns of norm 1, times the number of rows, of columns that depend on others; and that nearly do.
-DEPENDENT, NEARLY_DEPENDENT = 1e-16, 1e-6
+# Pivots below this of columns of norm 1, and not rounding, are those of columns that nearly depend on others.
+NEARLY_DEPENDENT = 1e-6
 
 
 def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> float:
@@ -70,7 +69,7 @@ def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:
     """Lower end of the sum of the squared residuals of each pattern's own model."""
     unpenalised = leaf_cost.with_ridge(0.0)
     several = np.flatnonzero(leaf_cost.rows.counts > 1)
-    return sum(unpenalised.interval(np.array([p]))[0] for p in several) * (1.0 - ROUNDING)
+    return sum(unpenalised.interval(np.array([p]))[0] for p in several) * (1.0 - gamma(len(several) + 2))
 
 
 def _monomials(M: BoolArray, order: int) -> BoolArray:
@@ -97,7 +96,7 @@ def _residual(leaf_cost: SquaredLeafCost, monomials: BoolArray, useful: BoolArra
     y = R[:, -1]
     Q, T, _ = scipy.linalg.qr(R[:, :-1], mode="economic", pivoting=True, check_finite=False)
     pivots = np.abs(np.diag(T))
-    dependent = pivots <= DEPENDENT * len(Z)
+    dependent = pivots <= UNIT * len(Z)
     if np.any(~dependent & (pivots < NEARLY_DEPENDENT)):
         return _residual_of_patterns(leaf_cost)
     Q = Q[:, ~dependent]

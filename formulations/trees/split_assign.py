@@ -49,15 +49,13 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.certificate import Certificate, certify, clock
+from formulations.certificate import GAP_TOLERANCE, Certificate, certify, clock
 from formulations.leaves.box_costs import OutOfTimeError, members_of
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left
 from formulations.losses import Absolute
 from formulations.trees.dynamic_program import Tree, leaves_of
 
-# A gap below this share of the objective counts as closed.
-CLOSED = 1e-6
 TOLERANCES = {"mip_feasibility_tolerance": 1e-9, "primal_feasibility_tolerance": 1e-9, "mip_rel_gap": 1e-7}
 
 
@@ -233,7 +231,7 @@ def solve_split_assign_tree(
         )
         status, used = solution.status, (solution.solver, solution.version)
         if np.isfinite(solution.bound):  # infinite if "infeasible", which would be wrong: the start is feasible
-            bound = max(bound, solution.bound * problem.unit * (1.0 - CLOSED / 2))  # no loss is negative
+            bound = max(bound, solution.bound * problem.unit * (1.0 - GAP_TOLERANCE / 2))  # no loss is negative
         if solution.values is not None:
             trees.append(_tree_of(problem, keys, solution.values))
     except OutOfTimeError:
@@ -244,7 +242,7 @@ def solve_split_assign_tree(
     costs = [leaf_cost.total(members_of(patterns, leaf) for leaf in leaves_of(tree)) for tree in trees]
     objective = min(costs)
     tree = trees[costs.index(objective)]
-    return tree, certify(objective, bound, CLOSED * objective, status, *used, started, rigorous=False)
+    return tree, certify(objective, bound, GAP_TOLERANCE * objective, status, *used, started, rigorous=False)
 
 
 def _values_of(problem: SplitAssignProblem, tree: Tree, keys: list[tuple[str, Any]]) -> FloatArray:

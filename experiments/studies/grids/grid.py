@@ -10,8 +10,11 @@ their grids were not nested.
 
 from typing import Any
 
+import polars as pl
+
 from admiss.baselines import GRIDS
 from admiss.study import Method, Product, Study
+from admiss.study.sections import Section
 from experiments.scales import SCALES
 from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
@@ -25,6 +28,9 @@ from experiments.studies.methods.families import (
     tuned_methods,
 )
 from experiments.studies.synthetic.grid import spread_instances
+
+GRID_NAMES = ("reduced", "authors", "nested")
+FIELDS = ["n", "mechanism", "signal", "missing_fraction", "replicate"]
 
 
 def _named(methods: list[Method], grid: str) -> list[Method]:
@@ -80,3 +86,25 @@ STUDY = Study(
     settings=("mechanism", "signal", "n"),
     seconds=1800.0,
 )
+
+
+def grids_sections(table: pl.DataFrame) -> list[Section]:
+    """Differences in R2 between grids over the same instances, and CPU seconds of each."""
+    done = table.filter(pl.col("status") == "done").select("method", "r2_authors", "seconds", *FIELDS)
+    split = done.with_columns(
+        pl.col("method").str.replace(r" \[.*\]$", "").alias("name"),
+        pl.col("method").str.extract(r"\[(.*)\]$").alias("grid"),
+    )
+    rows = []
+    for name in sorted(split["name"].unique()):
+        by_grid = {grid: split.filter((pl.col("name") == name) & (pl.col("grid") == grid)) for grid in GRID_NAMES}
+        both = by_grid["reduced"].join(by_grid["authors"], on=FIELDS, suffix="_authors")
+        difference = (both["r2_authors"] - both["r2_authors_authors"]).to_numpy()
+        seconds = [by_grid[grid]["seconds"].to_numpy() for grid in GRID_NAMES]
+        times = [round(float(values.mean()), 2) if len(values) else None for values in seconds]
+        mean = round(float(difference.mean()), 4) if len(both) else None
+        error = round(float(difference.std(ddof=1)) / len(both) ** 0.5, 4) if len(both) > 1 else None
+        rows.append([name, len(both) or None, mean, error, *times])
+    text = "R2 with the reduced grid minus R2 with the authors', over the same instances, and mean CPU seconds."
+    header = ["method", "instances", "difference", "standard error", *(f"seconds, {grid}" for grid in GRID_NAMES)]
+    return [Section("Reduced grids against the authors'", text, header, rows)]

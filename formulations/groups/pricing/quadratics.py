@@ -31,9 +31,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
-
-# A pivot below this share of its diagonal entry counts as 0: the direction has no curvature.
-PIVOT_TOLERANCE = 1e-11
+from formulations.rounding import PIVOT_TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ pivot vanishes, :func:`formulations.groups.pricing.quadratics.shifted_minimum` d
 dropped, or make the minimum -infinity.
 """
 
-from formulations.groups.pricing.quadratics import PIVOT_TOLERANCE, shifted_minimum
+from formulations.groups.pricing.quadratics import shifted_minimum
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
+from formulations.rounding import PIVOT_TOLERANCE
 
 
 @compiled

@@ -12,8 +12,7 @@ from admiss.compare.setting import Setting
 from admiss.datasets import make_interacting, make_synthetic
 from formulations.leaves.box_costs import BoxCosts
 from formulations.trees import near_optimal as counting
-from formulations.trees.leaf_penalty import PenaltyRange
-from formulations.trees.near_optimal import Bracket
+from formulations.trees.near_optimal import Bracket, PenaltyRange
 
 ONE, UNKNOWN = Bracket(1.0, 1.0), Bracket(0.0, np.inf)
 FEW = NearOptimal(

@@ -6,12 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from experiments.studies.intervals.coverage import pooled
 from experiments.studies.intervals.figures import interval_drawings
 from experiments.studies.intervals.grid import CASES, products
 from experiments.studies.intervals.instances import ConformalDraw
 from experiments.studies.intervals.methods import METHODS, cover
-from experiments.studies.intervals.tables import by_case, interval_sections
+from experiments.studies.intervals.tables import by_case, interval_sections, pooled
 
 
 @pytest.mark.parametrize(("mechanism", "shift"), CASES)

@@ -11,8 +11,8 @@ from admiss import AdaptiveRegressorCV, FiniteRegressorCV, JointImputeRegressor
 from admiss.baselines import baseline, complete_transductive
 from admiss.datasets import paper_instance
 from admiss.partition import Greedy
+from experiments.studies.grids.grid import grids_sections
 from experiments.studies.grids.methods import nested_adaptive, nested_joint
-from experiments.studies.grids.tables import grids_sections
 from experiments.studies.methods.adaptive import adaptive, finite
 from experiments.studies.methods.joint import joint
 from experiments.studies.methods.outcome import outcome

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from admiss.study.plan import instance_recipe
-from experiments.studies.recommendation.instances import HALVES, DrawnLaw
+from experiments.studies.recommendation.grid import HALVES, DrawnLaw
 from experiments.studies.recommendation.methods import CLASSES, RECOMMENDATION
 from experiments.studies.recommendation.tables import Case, recommendation_sections
 from experiments.studies.synthetic.instances import AuthorsInstance

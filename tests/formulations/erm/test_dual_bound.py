@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from flint import fmpq, fmpq_mat
 
-from formulations.erm.dual_bound import Rows, _penalty_part, dual_bound, gap_tolerance, prove
+from formulations.certificate import gap_tolerance
+from formulations.erm.dual_bound import Rows, _penalty_part, dual_bound, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 

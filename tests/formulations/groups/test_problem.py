@@ -119,7 +119,6 @@ def test_equals_the_dynamic_program_on_more_patterns(ridge_scale, groups):
 
 def test_without_enumeration_there_is_a_bound_and_no_proof(monkeypatch):
     monkeypatch.setattr(search, "MOST_ENUMERATED", 1)
-    monkeypatch.setattr(search, "RESTARTS", 1)
     statuses = set()
     for seed in range(12):
         problem, _ = draw(seed, 10, features=4, rows=80, ridge=0.01, max_groups=3, min_rows=10)

@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from formulations.trees.leaf_penalty import penalty_ranges
+from formulations.trees.near_optimal import penalty_ranges
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -64,7 +64,7 @@ def test_too_many_partitions_say_so(monkeypatch):
     rng = np.random.default_rng(0)
     patterns = np.unique(rng.uniform(size=(12, 4)) < 0.5, axis=0)
     boxes = boxes_of_members(rng, patterns, 3)
-    for name, words in (("MOST_UNIONS", "too many partitions"), ("MOST_LISTED", "too many boxes")):
+    for name, words in (("MOST_UNIONS", "too many partitions"), ("MOST_VISITED", "too many boxes")):
         monkeypatch.setattr(near_optimal, name, 2)
         with pytest.raises(TooManyTreesError, match=words):
             partitions_within(boxes, boxes, 8, 100, patterns)

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulations.erm.rounding import exact_sum
+from formulations.rounding import exact_sum
 
 
 def test_sums_are_rounded_once():

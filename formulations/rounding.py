@@ -1,4 +1,4 @@
-"""Rounding errors of sums, and sums that are rounded once.
+"""The unit roundoff, rounding errors of sums, and sums that are rounded once.
 
 A sum of n products has an error of at most gamma(n) = n u / (1 - n u) times the sum of absolute values, u = 2^-53,
 whatever the order of summation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, Section 3.1).
@@ -8,7 +8,11 @@ import math
 
 from formulations.arrays import FloatArray
 
+# The unit roundoff of doubles: half the distance from 1 to the next number.
 UNIT = 2.0**-53
+# A pivot of a factorisation below this share of its diagonal entry counts as 0: what rounding may leave of the variance
+# of a column that depends linearly on others, 45,000 eps.
+PIVOT_TOLERANCE = 1e-11
 
 
 def gamma(m: float) -> float:
