@@ -1,7 +1,7 @@
 """CSV files, a part after the other.
 
-Files are read by the standard library, so that the result is the same with every library for data frames: in UTF-8,
-with or without a byte-order mark, in UTF-16 with one, or else in Windows-1252; separated by commas, semicolons, tabs,
+The cells are those of the standard library, whatever tokenizes a part of the file: in UTF-8, with or without a
+byte-order mark, in UTF-16 with one, or else in Windows-1252; separated by commas, semicolons, tabs,
 bars, colons, blanks or tildes; compressed by gzip if the name ends in .gz. Lines above the header that begin with #
 are comments, and so are further lines then.
 """
@@ -12,17 +12,20 @@ import io
 import re
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from admiss.tables.column import SourceError
+from admiss.tables.csv_blocks import arrow_columns, without_quotes
 from admiss.tables.notes import Notes
 
 SEPARATORS = ",;\t|: ~"
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+# Cells that are read at once, of about 8 characters: 60 MB of texts.
+PART_CELLS = 2**20
 # Rows that tell whether the header lacks a name, or has names of empty columns.
 HEADER_ROWS = 1000
 # What spreadsheets take for a formula, and numbers that begin like one.
@@ -36,7 +39,7 @@ def is_csv(data: Any) -> bool:
 
 
 class Cells:
-    """Some rows of a CSV file: lists of texts by the names of the columns. Those of arrays may be numbers."""
+    """Some rows of a CSV file: lists of texts, or arrays of pyarrow, by the names of the columns; numbers of arrays."""
 
     def __init__(self, columns: dict[str, Any], n_rows: int) -> None:
         self.columns, self.n_rows = columns, n_rows
@@ -98,13 +101,28 @@ class CsvFile:
         short = [f"{counted} fewer cells than the header; the rest is missing."] if self.short else []
         return [*self.about, *short, *self.renamed.sentences()]
 
-    def parts(self, size: int) -> Iterator[Cells]:
-        """The rows, so many at once."""
+    def parts(self) -> Iterator[Cells]:
+        """The rows, some at once."""
         self.short = 0
-        with self._records() as records:
-            next(records)
-            while rows := list(islice(records, size)):
-                yield self._cells(rows)
+        with self._rows() as text:
+            number, _ = next(self._numbered(text))
+            while block := text.read(8 * PART_CELLS) + text.readline():
+                rest = without_quotes(block, self.separator)
+                if rest is None:
+                    yield from self._tokenized(chain(io.StringIO(block, newline=""), text), number)
+                    return
+                columns = None if self.has_comments else arrow_columns(block, rest, self.columns, self.separator)
+                if columns is None:
+                    yield from self._tokenized(io.StringIO(block, newline=""), number)
+                else:
+                    yield Cells(columns, len(columns[self.columns[0]]))
+                number += block.count("\n")
+
+    def _tokenized(self, lines: Iterable[str], before: int) -> Iterator[Cells]:
+        """The rows of lines by the standard library, numbered after those before."""
+        records = self._numbered(lines, before)
+        while rows := list(islice(records, max(1, PART_CELLS // len(self.columns)))):
+            yield self._cells(rows)
 
     def _cells(self, rows: list[tuple[int, list[str]]]) -> Cells:
         width = len(self.columns)
@@ -158,17 +176,18 @@ class CsvFile:
             yield io.TextIOWrapper(file, encoding=self.encoding, errors="replace", newline="")
 
     @contextmanager
-    def _records(self) -> Iterator[Iterator[tuple[int, list[str]]]]:
-        """The rows with their numbers, the first of which is the header; empty ones and comments are left out."""
+    def _rows(self) -> Iterator[TextIO]:
+        """The text from the header on."""
         with self._opened() as text:
             for _ in range(self.skipped):
                 text.readline()
-            yield self._numbered(text)
+            yield text
 
-    def _numbered(self, text: TextIO) -> Iterator[tuple[int, list[str]]]:
-        reader = _reader(text, self.separator)
+    def _numbered(self, lines: Iterable[str], before: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """The rows with their numbers, after those before; empty ones and comments are left out."""
+        reader = _reader(lines, self.separator)
         try:
-            for number, row in enumerate(reader, start=1):
+            for number, row in enumerate(reader, start=before + 1):
                 if any(map(str.strip, row)) and not (self.has_comments and number > 1 and row[0].startswith("#")):
                     yield number, row
         except csv.Error as error:
@@ -187,8 +206,8 @@ class CsvFile:
 
     def _read_header(self) -> None:
         self.short, self.renamed = 0, Notes()
-        with self._records() as records:
-            rows = [row for _, row in islice(records, HEADER_ROWS + 1)]
+        with self._rows() as text:
+            rows = [row for _, row in islice(self._numbered(text), HEADER_ROWS + 1)]
         if len(rows) < 2:
             raise SourceError(f"{self.path} has {'no rows below the header' if rows else 'no content'}.")
         header = _header(rows[0], rows[1:])

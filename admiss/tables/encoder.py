@@ -9,8 +9,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.tables.csv_file import Cells
-from admiss.tables.deciding import Plan, decide
+from admiss.tables.deciding import decide
 from admiss.tables.frames import eager
+from admiss.tables.plan import Plan
 from formulations.arrays import FloatArray
 
 

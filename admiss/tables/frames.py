@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError, require_columns
 from admiss.tables.csv_file import Cells, CsvFile
-from admiss.tables.deciding import DECIDING_ROWS, Plan, common_columns, decide
+from admiss.tables.deciding import DECIDING_ROWS, decide
+from admiss.tables.plan import Plan, common_columns
 from admiss.tables.schema import Schema
 from admiss.tables.source import Batch, Chunk, Place, Source, batch_rows
 
-# Cells of a CSV file that are read at once: about 60 MB of texts.
-PART_CELLS = 2**20
 # Rows of a slice, which are counted as a whole; memory is that of a batch.
 SLICE_ROWS = 2**20
 
@@ -291,7 +290,7 @@ class CsvSource(Source):
         rows = 0
         for number, file in enumerate(self.files):
             first = 0
-            for part in file.parts(max(1, PART_CELLS // len(file.columns))):
+            for part in file.parts():
                 yield number, first, part
                 first += len(part)
                 rows += len(part)

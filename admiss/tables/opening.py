@@ -9,8 +9,8 @@ import numpy as np
 
 from admiss.tables.column import SourceError
 from admiss.tables.csv_file import is_csv
-from admiss.tables.deciding import Plan
 from admiss.tables.frames import ArraySource, CsvSource, DaskSource, FrameSource
+from admiss.tables.plan import Plan
 from admiss.tables.schema import Schema
 from admiss.tables.source import Source
 

@@ -103,7 +103,7 @@ class Chunk(ABC):
         """The values that identify rows for folds."""
         require_columns([name], list(frame.columns), self.name)
         values = frame[name]
-        if isinstance(values, list):
+        if not isinstance(values, nw.Series):
             column = raw_column(name, values)
             lacking = int((~column.observed).sum())
             if self.schema.whole_keys:
