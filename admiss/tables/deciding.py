@@ -31,8 +31,8 @@ from typing import Any
 from admiss.tables.column import Column, SourceError, joined, raw_column, require_columns
 from admiss.tables.column_rules import MOST_FOLLOWED, Decision, Tally
 from admiss.tables.notes import Notes
-from admiss.tables.plan import Plan
 from admiss.tables.schema import Feature, Schema, level_feature
+from admiss.tables.source import Plan
 from admiss.tables.target import Target, read_target
 
 # Rows that decide: with 100 columns of numbers, 100 MB.

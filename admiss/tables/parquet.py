@@ -19,9 +19,8 @@ from admiss.extras import optional_import
 from admiss.tables.column import SourceError, is_numeric, require_columns
 from admiss.tables.deciding import decide
 from admiss.tables.parsing import plain_number
-from admiss.tables.plan import Plan, common_columns
 from admiss.tables.schema import Schema
-from admiss.tables.source import Chunk, Place, Source, batch_rows
+from admiss.tables.source import Chunk, Place, Plan, Source, batch_rows, common_columns
 from admiss.terminal.progress import progress
 
 with optional_import("Reading Parquet files", "files"):

@@ -115,6 +115,7 @@ def tokenized(path):
     try:
         file = CsvFile(Path(path), ["y"])
         parts = list(file.parts())
+        assert all(map(len, parts))
         cells = {n: [c for part in parts for c in pa.array(part[n]).to_pylist()] for n in file.columns}
     except ValueError as error:
         return str(error)
@@ -133,6 +134,7 @@ BY_HAND = {
     "long row": b"a,y\n1,2\n\n3,4,5\n6,7\n",
     "no mark at the end": b'a,y\n1,2\n3,"4\n5,6\n',
     "text behind a mark": b'a,y\n1,2\n"3"x,4\n5,6\n',
+    "a part without cells": b"a,y\n1,2\n" + b" ,\n" * 40 + b"3,4\n",
     "one column": b"y\n1\n\n2\n  \n3\n",
     "wide": "a;y\nä€;1,5\n\u2003;2,5\n".encode("utf-16"),
 }  # fmt: skip
@@ -144,10 +146,10 @@ def test_cells_do_not_depend_on_what_tokenizes(case, characters, here, monkeypat
     path = odd_file(case) if isinstance(case, int) else "t.csv"
     if isinstance(case, str):
         Path(path).write_bytes(BY_HAND[case])
-    monkeypatch.setattr("admiss.tables.csv_file.PART_CELLS", characters // 8)
+    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", characters // 8)
     found = tokenized(path)
-    monkeypatch.setattr("admiss.tables.csv_file.PART_CELLS", 2**20)
-    monkeypatch.setattr("admiss.tables.csv_file.without_quotes", lambda block, separator: None)
+    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", 2**20)
+    monkeypatch.setattr("admiss.tables.csv_rows._without_quotes", lambda block, separator: None)
     assert found == tokenized(path)
 
 
