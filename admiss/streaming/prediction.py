@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.atomic_write import check_outputs, flush
@@ -113,7 +114,7 @@ def _without_formulas(table: Any) -> Any:
 
 def _arrow(values: Any) -> Any:
     """A column to keep: cells of a CSV file as they are."""
-    return pa.array(values) if isinstance(values, list) else values.to_arrow()
+    return values.to_arrow() if isinstance(values, nw.Series) else pa.array(values)
 
 
 def pattern_report(model: Any, source: Source) -> Table:

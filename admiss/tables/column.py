@@ -3,9 +3,10 @@
 Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.tables.notes import listed
-from admiss.tables.parsing import plain_number
+from admiss.tables.parsing import may_be_codes, plain_number, plain_numbers
 from formulations.arrays import BoolArray, FloatArray
 
 # Missing, in upper or lower case and with any blanks around.
@@ -39,8 +40,8 @@ class Column:
         The numbers of "truth" are 0 and 1, those of "dates" are days since 1970-01-01.
     numbers : ndarray
         Numbers with NaN; empty for text.
-    texts : list
-        Text, None where missing; empty for other kinds.
+    cells : list, or array of pyarrow
+        Values that are text; empty for other kinds.
     is_duration : bool
         Whether the numbers are days of a duration.
     """
@@ -48,8 +49,33 @@ class Column:
     name: str
     kind: Literal["numbers", "truth", "dates", "text"]
     numbers: FloatArray = field(default_factory=lambda: np.empty(0))
-    texts: list[str | None] = field(default_factory=list)
+    cells: Any = ()
     is_duration: bool = False
+
+    @cached_property
+    def texts(self) -> list[str | None]:
+        """The cells without surrounding blanks, None for words that mean a missing value.
+
+        Examples
+        --------
+        >>> Column("plan", "text", cells=[" pro", "?", "n/a ", None, 7]).texts
+        ['pro', None, None, None, '7']
+        """
+        texts = ["" if cell is None else str(cell).strip() for cell in _listed(self.cells)]
+        return [None if len(text) <= _LONGEST and text.casefold() in _MISSING else text for text in texts]
+
+    @cached_property
+    def plain(self) -> FloatArray | None:
+        """The numbers of text if all of it is missing or a number in the notation of programs, else None."""
+        found = None if isinstance(self.cells, list) else _arrow_numbers(self.cells)
+        return plain_numbers(self.texts) if found is None else found
+
+    @property
+    def as_numbers(self) -> "Column":
+        """Text as a column of numbers if it has values and all are plain; any other column as it is."""
+        if self.kind != "text" or self.plain is None or np.isnan(self.plain).all():
+            return self
+        return Column(self.name, "numbers", self.plain)
 
     @property
     def observed(self) -> BoolArray:
@@ -59,25 +85,15 @@ class Column:
         return np.isfinite(self.numbers)
 
     def __len__(self) -> int:
-        return len(self.texts) if self.kind == "text" else len(self.numbers)
+        return len(self.cells) if self.kind == "text" else len(self.numbers)
 
     def at(self, rows: BoolArray) -> "Column":
         """The column at some rows."""
         if self.kind == "text":
-            return replace(self, texts=[text for text, taken in zip(self.texts, rows, strict=True) if taken])
+            if isinstance(self.cells, list):
+                return replace(self, cells=[cell for cell, taken in zip(self.cells, rows, strict=True) if taken])
+            return replace(self, cells=self.cells.take(np.flatnonzero(rows)))
         return replace(self, numbers=self.numbers[rows])
-
-
-def text_column(name: str, values: Iterable[Any]) -> Column:
-    """A column of text without surrounding blanks, None for words that mean a missing value.
-
-    Examples
-    --------
-    >>> text_column("plan", [" pro", "?", "n/a ", None, 7]).texts
-    ['pro', None, None, None, '7']
-    """
-    texts = ["" if value is None else str(value).strip() for value in values]
-    return Column(name, "text", texts=[None if len(t) <= _LONGEST and t.casefold() in _MISSING else t for t in texts])
 
 
 def raw_column(name: str, values: Any) -> Column:
@@ -85,18 +101,58 @@ def raw_column(name: str, values: Any) -> Column:
 
     Integers that a double rounds are codes, and what is neither a number, a date nor a truth value is text.
     """
-    if isinstance(values, list):
-        return text_column(name, values)
     if isinstance(values, np.ndarray):
         return Column(name, "truth" if values.dtype == bool else "numbers", values.astype(float))
+    if not isinstance(values, nw.Series):
+        return Column(name, "text", cells=values)
     dtype = values.dtype
     if values.null_count() == len(values):
         return Column(name, "numbers", np.full(len(values), np.nan))
     is_code = dtype.is_integer() and max(abs(values.max()), abs(values.min())) > LARGEST_WHOLE
     if is_code or not is_numeric(dtype):
-        return text_column(name, values.to_list())
+        return Column(name, "text", cells=values.to_list())
     kind: Any = "truth" if dtype == nw.Boolean else "dates" if dtype in (nw.Date, nw.Datetime) else "numbers"
     return Column(name, kind, numbers(values), is_duration=dtype == nw.Duration)
+
+
+def joined(name: str, pieces: Sequence[Column]) -> Column:
+    """Columns of successive rows as one; those without a value have any kind."""
+    kinds = {piece.kind for piece in pieces}
+    typed = pieces[0] if len(kinds) == 1 else next((piece for piece in pieces if piece.observed.any()), pieces[0])
+    if typed.kind != "text":
+        numbers = [piece.numbers if piece.kind != "text" else np.full(len(piece), np.nan) for piece in pieces]
+        return Column(name, typed.kind, np.concatenate(numbers).astype(float), is_duration=typed.is_duration)
+    cells = [[None] * len(piece) if piece.kind != "text" else piece.cells for piece in pieces]
+    if any(isinstance(each, list) for each in cells):
+        return Column(name, "text", cells=[cell for each in cells for cell in _listed(each)])
+    import pyarrow as pa
+
+    return Column(name, "text", cells=pa.concat_arrays(cells))
+
+
+def _listed(cells: Any) -> list[Any]:
+    return cells if isinstance(cells, list) else cells.to_pylist()
+
+
+def _arrow_numbers(cells: Any) -> FloatArray | None:
+    """The numbers of cells by pyarrow, which rounds as Python does, or None if Python may read some in another way."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pa.array([word.lower() for word in MISSING_WORDS])
+    tests: tuple[Callable[[], Any], ...] = (
+        lambda: pc.equal(cells, ""),
+        lambda: pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(cells)), words),
+    )
+    for is_missing in tests:
+        try:
+            read = pc.if_else(is_missing(), pa.scalar(None, pa.string()), cells).cast(pa.float64())
+        except pa.ArrowInvalid:
+            continue
+        found = np.asarray(read.to_numpy(zero_copy_only=False))
+        is_finite = np.count_nonzero(np.isfinite(found)) == len(read) - read.null_count
+        return found if is_finite and not may_be_codes(found) else None
+    return None
 
 
 def is_numeric(dtype: Any) -> bool:

@@ -1,7 +1,7 @@
 """CSV files, a part after the other.
 
-Files are read by the standard library, so that the result is the same with every library for data frames: in UTF-8,
-with or without a byte-order mark, in UTF-16 with one, or else in Windows-1252; separated by commas, semicolons, tabs,
+The cells are those of the standard library, whatever tokenizes a part of the file: in UTF-8, with or without a
+byte-order mark, in UTF-16 with one, or else in Windows-1252; separated by commas, semicolons, tabs,
 bars, colons, blanks or tildes; compressed by gzip if the name ends in .gz. Lines above the header that begin with #
 are comments, and so are further lines then.
 """
@@ -14,12 +14,18 @@ import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from admiss.tables.column import SourceError
+from admiss.tables.column import SourceError, require_columns
+from admiss.tables.csv_rows import Cells, CsvRows, reader_of
+from admiss.tables.deciding import DECIDING_ROWS, decide
 from admiss.tables.notes import Notes
+from admiss.tables.schema import Schema
+from admiss.tables.source import Chunk, Place, Plan, Source, common_columns
 
 SEPARATORS = ",;\t|: ~"
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -33,19 +39,6 @@ NUMBER = r"^[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s?%?$"
 def is_csv(data: Any) -> bool:
     """Whether this is a path, or a pattern, of CSV files."""
     return isinstance(data, str | Path) and str(data).lower().endswith(SUFFIXES)
-
-
-class Cells:
-    """Some rows of a CSV file: lists of texts by the names of the columns. Those of arrays may be numbers."""
-
-    def __init__(self, columns: dict[str, Any], n_rows: int) -> None:
-        self.columns, self.n_rows = columns, n_rows
-
-    def __len__(self) -> int:
-        return self.n_rows
-
-    def __getitem__(self, name: str) -> Any:
-        return self.columns[name]
 
 
 class CsvFile:
@@ -84,43 +77,26 @@ class CsvFile:
         lines = re.split("\r\n|\r|\n", start[named.end() if named else 0 :])
         comments = self._comments(lines)
         self.skipped += comments
-        self.has_comments = comments > 0
-        self.separator = named[1] if named else separator_of("\n".join(lines[comments : comments + 400]), known)
-        self.decimal_comma = self.separator == ";"
+        separator = named[1] if named else separator_of("\n".join(lines[comments : comments + 400]), known)
+        self.rows = CsvRows(path, separator, comments > 0)
+        self.decimal_comma = separator == ";"
         self._read_header()
 
     @property
     def notes(self) -> list[str]:
         """Sentences on the file and on its header."""
         counted = (
-            f"{self.short:,} rows of {self.path.name} have" if self.short > 1 else f"1 row of {self.path.name} has"
+            f"{self.rows.short:,} rows of {self.path.name} have"
+            if self.rows.short > 1
+            else f"1 row of {self.path.name} has"
         )
-        short = [f"{counted} fewer cells than the header; the rest is missing."] if self.short else []
+        short = [f"{counted} fewer cells than the header; the rest is missing."] if self.rows.short else []
         return [*self.about, *short, *self.renamed.sentences()]
 
-    def parts(self, size: int) -> Iterator[Cells]:
-        """The rows, so many at once."""
-        self.short = 0
-        with self._records() as records:
-            next(records)
-            while rows := list(islice(records, size)):
-                yield self._cells(rows)
-
-    def _cells(self, rows: list[tuple[int, list[str]]]) -> Cells:
-        width = len(self.columns)
-        for position, (number, row) in enumerate(rows):
-            if len(row) == width:
-                continue
-            if any(map(str.strip, row[width:])):
-                mark = {"\t": "a tab", " ": "a blank"}.get(self.separator, repr(self.separator))
-                raise SourceError(
-                    f"{self.path}: row {number:,} has {len(row)} cells and the header has {width}: put cells with"
-                    f" {mark} inside into quotation marks."
-                )
-            self.short += len(row) < width
-            rows[position] = number, [*row[:width], *[""] * (width - len(row))]
-        transposed = zip(*(row for _, row in rows), strict=True)
-        return Cells(dict(zip(self.columns, map(list, transposed), strict=True)), len(rows))
+    def parts(self) -> Iterator[Cells]:
+        """The rows, some at once."""
+        with self._from_header() as text:
+            yield from self.rows.parts(text, self.columns)
 
     def _encoding(self) -> str:
         """The encoding of the whole file, without what cannot be text."""
@@ -158,21 +134,12 @@ class CsvFile:
             yield io.TextIOWrapper(file, encoding=self.encoding, errors="replace", newline="")
 
     @contextmanager
-    def _records(self) -> Iterator[Iterator[tuple[int, list[str]]]]:
-        """The rows with their numbers, the first of which is the header; empty ones and comments are left out."""
+    def _from_header(self) -> Iterator[TextIO]:
+        """The text from the header on."""
         with self._opened() as text:
             for _ in range(self.skipped):
                 text.readline()
-            yield self._numbered(text)
-
-    def _numbered(self, text: TextIO) -> Iterator[tuple[int, list[str]]]:
-        reader = _reader(text, self.separator)
-        try:
-            for number, row in enumerate(reader, start=1):
-                if any(map(str.strip, row)) and not (self.has_comments and number > 1 and row[0].startswith("#")):
-                    yield number, row
-        except csv.Error as error:
-            raise SourceError(f"{self.path} could not be read as CSV, check the quotation marks: {error}.") from error
+            yield text
 
     def _comments(self, lines: list[str]) -> int:
         """How many lines above the header are comments; a header may begin with # itself."""
@@ -186,9 +153,9 @@ class CsvFile:
         return count
 
     def _read_header(self) -> None:
-        self.short, self.renamed = 0, Notes()
-        with self._records() as records:
-            rows = [row for _, row in islice(records, HEADER_ROWS + 1)]
+        self.renamed = Notes()
+        with self._from_header() as text:
+            rows = [row for _, row in islice(self.rows.numbered(text), HEADER_ROWS + 1)]
         if len(rows) < 2:
             raise SourceError(f"{self.path} has {'no rows below the header' if rows else 'no content'}.")
         header = _header(rows[0], rows[1:])
@@ -210,17 +177,13 @@ def _header(first: list[str], rows: list[list[str]]) -> list[str]:
     return header
 
 
-def _reader(lines: Any, separator: str) -> Any:
-    return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-
-
 def separator_of(text: str, known: Sequence[str]) -> str:
     """The separator that gives the header the most known names, 50 rows equally many cells, and the header the most."""
 
     def quality(separator: str) -> tuple[int, bool, int]:
         rows: list[list[str]] = [[]]
         with suppress(csv.Error):  # quotation marks that belong to another separator
-            rows = [row for row in islice(_reader(io.StringIO(text, newline=""), separator), 50) if any(row)] or rows
+            rows = [row for row in islice(reader_of(io.StringIO(text, newline=""), separator), 50) if any(row)] or rows
         header = {" ".join(cell.split()) for cell in rows[0]}
         alike = len({len(row) for row in rows}) == 1 < len(rows[0])
         usual = separator in ",;\t|"
@@ -241,6 +204,80 @@ def _names(header: Sequence[str], notes: Notes) -> list[str]:
             notes.add("renamed" if wanted else "unnamed", name)
         names.append(name)
     return names
+
+
+class CsvSource(Source):
+    """CSV files, whose rows are read in parts.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+    plan : Plan or Schema
+        What the columns are for, or the schema of another source.
+    """
+
+    size = None
+
+    def __init__(self, paths: Sequence[Path], plan: Plan | Schema) -> None:
+        self.paths = paths
+        roles = [] if isinstance(plan, Schema) else plan.roles
+        known = plan.used if isinstance(plan, Schema) else [*roles, *(plan.features or ())]
+        self.files = [CsvFile(path, known, roles) for path in paths]
+        self.decimal_comma = self.files[0].decimal_comma
+        self._small: list[tuple[int, int, Cells]] | None = None
+        files = [(str(file.path), file.columns) for file in self.files]
+        if isinstance(plan, Plan):
+            plan = decide(self._read, plan, common_columns(files, plan), decimal_comma=self.decimal_comma)
+        for where, names in files:
+            require_columns(plan.used, names, where)
+        self.schema = plan
+
+    @property
+    def notes(self) -> list[str]:  # type: ignore[override]
+        """Sentences on the files; rows that are too short are counted in those that were read."""
+        return [note for file in self.files for note in file.notes]
+
+    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Cells]]:
+        for number, _, part in self._parts():
+            yield str(self.paths[number]), part
+
+    def _parts(self) -> Iterator[tuple[int, int, Cells]]:
+        """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""
+        if self._small is not None:
+            yield from self._small
+            return
+        kept: list[tuple[int, int, Cells]] = []
+        rows = 0
+        for number, file in enumerate(self.files):
+            first = 0
+            for part in file.parts():
+                yield number, first, part
+                first += len(part)
+                rows += len(part)
+                kept = [*kept, (number, first - len(part), part)] if rows <= DECIDING_ROWS else []
+        if rows <= DECIDING_ROWS:
+            self._small = kept
+
+    def chunks(self) -> Iterator[Chunk]:
+        status = [path.stat() for path in self.paths]
+        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
+        for number, row, part in self._parts():
+            name = str(self.paths[number])
+            yield CsvPart(name, f"{digest}-{number}-{row}", self.schema, Place(number, 0, row), part)
+
+
+@dataclass(frozen=True)
+class CsvPart(Chunk):
+    """Rows of a CSV file."""
+
+    name: str
+    digest: str
+    schema: Schema
+    place: Place
+    cells: Cells
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        yield self.cells
 
 
 def escape_formula(text: str) -> str:

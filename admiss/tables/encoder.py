@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from admiss.tables.csv_file import Cells
-from admiss.tables.deciding import Plan, decide
+from admiss.tables.csv_rows import Cells
+from admiss.tables.deciding import decide
 from admiss.tables.frames import eager
+from admiss.tables.source import Plan
 from formulations.arrays import FloatArray
 
 

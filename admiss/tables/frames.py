@@ -1,8 +1,8 @@
-"""Rows of arrays, data frames, CSV files and partitions of Dask as sources.
+"""Data frames, and partitions of Dask, as sources.
 
-Arrays, which may be mapped from disk, are read in slices of rows. Data frames come from an iterator, a function that
-returns one, or a lazy frame of polars. A function can be called again, as a pass that continues after an interruption
-needs, and all of its frames decide on the columns; an iterator is used up by one pass, and its first frame decides.
+Data frames come from an iterator, a function that returns one, or a lazy frame of polars. A function can be called
+again, as a pass that continues after an interruption needs, and all of its frames decide on the columns; an iterator is
+used up by one pass, and its first frame decides.
 """
 
 from collections import Counter
@@ -11,107 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import numpy as np
-from numpy.typing import NDArray
 
 from admiss.extras import optional_import
-from admiss.tables.column import SourceError, require_columns
-from admiss.tables.csv_file import Cells, CsvFile
-from admiss.tables.deciding import DECIDING_ROWS, Plan, common_columns, decide
+from admiss.tables.column import SourceError
+from admiss.tables.deciding import decide
 from admiss.tables.schema import Schema
-from admiss.tables.source import Batch, Chunk, Place, Source, batch_rows
-
-# Cells of a CSV file that are read at once: about 60 MB of texts.
-PART_CELLS = 2**20
-# Rows of a slice, which are counted as a whole; memory is that of a batch.
-SLICE_ROWS = 2**20
-
-
-@dataclass(frozen=True)
-class Slice(Chunk):
-    """Rows ``start`` to ``stop`` of arrays."""
-
-    start: int
-    stop: int
-    arrays: tuple[NDArray[Any] | None, ...]  # X, y, weight, keys
-
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        raise NotImplementedError  # arrays are sliced
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"rows {self.start:,} to {self.stop - 1:,}"
-
-    @cached_property
-    def digest(self) -> str:  # type: ignore[override]
-        """Of file, size and time of writing for mapped arrays, of the content for others."""
-        found = blake2b(f"{self.start} {self.stop}".encode(), digest_size=12)
-        for array in self.arrays:
-            if array is None:
-                found.update(b"none")
-            elif isinstance(array, np.memmap) and array.filename is not None:
-                status = Path(array.filename).stat()
-                layout = (array.offset, array.shape, str(array.dtype), array.strides)
-                found.update(repr((status.st_size, status.st_mtime_ns, layout)).encode())
-            else:
-                rows = array[self.start : self.stop]
-                found.update(repr(rows.tolist()).encode() if rows.dtype == object else rows.tobytes())
-        return found.hexdigest()
-
-    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
-        if columns:
-            raise SourceError(f"An array has no column {columns[0]!r}: its only columns are the features.")
-        matrix, keys = self.arrays[0], self.arrays[3]
-        assert matrix is not None
-        size = batch_rows(matrix.shape[1])
-        for start in range(self.start, self.stop, size):
-            rows = slice(start, min(start + size, self.stop))
-            X = np.asarray(matrix[rows], dtype=float)
-            y, weight = (None if array is None else np.asarray(array[rows], dtype=float) for array in self.arrays[1:3])
-            yield Batch(X, y, weight, None if keys is None else np.asarray(keys[rows]), Place(row=start))
-
-
-class ArraySource(Source):
-    """Rows of arrays, which may be memory-mapped.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        Numbers with NaN, of any floating-point or integer type; ``np.load(file, mmap_mode="r")`` is read in slices.
-    y, sample_weight, keys : arrays of shape (n,), optional
-    names : sequence of str, optional
-        Names of the features; x0, x1, .. by default.
-    """
-
-    def __init__(
-        self,
-        X: NDArray[Any],
-        y: NDArray[Any] | None = None,
-        *,
-        sample_weight: NDArray[Any] | None = None,
-        keys: NDArray[Any] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        if np.ndim(X) != 2 or not np.size(X):
-            raise SourceError(f"X must be a matrix with rows and columns, not of shape {np.shape(X)}.")
-        self.arrays = (X, y, sample_weight, keys)
-        self.n_rows = len(X)
-        for what, array in zip(("y", "sample_weight", "keys"), self.arrays[1:], strict=True):
-            if array is not None and np.shape(array) != (self.n_rows,):
-                raise SourceError(f"{what} must have one value for each of the {self.n_rows:,} rows of X.")
-        names = [f"x{j}" for j in range(X.shape[1])] if names is None else list(names)
-        if len(names) != X.shape[1]:
-            raise SourceError(f"X has {X.shape[1]} columns, and there are {len(names)} names.")
-        self.schema = Schema.of_numbers(names, None if y is None else "y")
-        self.size = -(-self.n_rows // SLICE_ROWS)
-
-    def chunks(self) -> Iterator[Chunk]:
-        for start in range(0, self.n_rows, SLICE_ROWS):
-            yield Slice(start, min(start + SLICE_ROWS, self.n_rows), self.arrays)
+from admiss.tables.source import Chunk, Place, Plan, Source, batch_rows
 
 
 @dataclass(frozen=True)
@@ -245,80 +153,6 @@ def _factory(frames: Any) -> tuple[Callable[[], Iterable[Any]], bool]:
         return used.pop()
 
     return once, False
-
-
-class CsvSource(Source):
-    """CSV files, whose rows are read in parts.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-    plan : Plan or Schema
-        What the columns are for, or the schema of another source.
-    """
-
-    size = None
-
-    def __init__(self, paths: Sequence[Path], plan: Plan | Schema) -> None:
-        self.paths = paths
-        roles = [] if isinstance(plan, Schema) else plan.roles
-        known = plan.used if isinstance(plan, Schema) else [*roles, *(plan.features or ())]
-        self.files = [CsvFile(path, known, roles) for path in paths]
-        self.decimal_comma = self.files[0].decimal_comma
-        self._small: list[tuple[int, int, Cells]] | None = None
-        files = [(str(file.path), file.columns) for file in self.files]
-        if isinstance(plan, Plan):
-            plan = decide(self._read, plan, common_columns(files, plan), decimal_comma=self.decimal_comma)
-        for where, names in files:
-            require_columns(plan.used, names, where)
-        self.schema = plan
-
-    @property
-    def notes(self) -> list[str]:  # type: ignore[override]
-        """Sentences on the files; rows that are too short are counted in those that were read."""
-        return [note for file in self.files for note in file.notes]
-
-    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Cells]]:
-        for number, _, part in self._parts():
-            yield str(self.paths[number]), part
-
-    def _parts(self) -> Iterator[tuple[int, int, Cells]]:
-        """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""
-        if self._small is not None:
-            yield from self._small
-            return
-        kept: list[tuple[int, int, Cells]] = []
-        rows = 0
-        for number, file in enumerate(self.files):
-            first = 0
-            for part in file.parts(max(1, PART_CELLS // len(file.columns))):
-                yield number, first, part
-                first += len(part)
-                rows += len(part)
-                kept = [*kept, (number, first - len(part), part)] if rows <= DECIDING_ROWS else []
-        if rows <= DECIDING_ROWS:
-            self._small = kept
-
-    def chunks(self) -> Iterator[Chunk]:
-        status = [path.stat() for path in self.paths]
-        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
-        for number, row, part in self._parts():
-            name = str(self.paths[number])
-            yield CsvPart(name, f"{digest}-{number}-{row}", self.schema, Place(number, 0, row), part)
-
-
-@dataclass(frozen=True)
-class CsvPart(Chunk):
-    """Rows of a CSV file."""
-
-    name: str
-    digest: str
-    schema: Schema
-    place: Place
-    cells: Cells
-
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        yield self.cells
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from admiss.tables.arrays import ArraySource
 from admiss.tables.column import SourceError
-from admiss.tables.csv_file import is_csv
-from admiss.tables.deciding import Plan
-from admiss.tables.frames import ArraySource, CsvSource, DaskSource, FrameSource
+from admiss.tables.csv_file import CsvSource, is_csv
+from admiss.tables.frames import DaskSource, FrameSource
 from admiss.tables.schema import Schema
-from admiss.tables.source import Source
+from admiss.tables.source import Plan, Source
 
 
 def open_source(
@@ -35,7 +35,7 @@ def open_source(
     data                                            chunks
     ==============================================  ==================================================
     Parquet files: paths, folders, patterns         row groups
-    CSV files: a path or a pattern                  parts of 262,144 rows
+    CSV files: a path or a pattern                  parts of 8 million characters
     a lazy frame of polars                          its batches
     frames of pandas, polars or pyarrow:            frames
     an iterator, or a function that returns one

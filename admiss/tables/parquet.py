@@ -17,10 +17,10 @@ import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError, is_numeric, require_columns
-from admiss.tables.deciding import Plan, common_columns, decide
+from admiss.tables.deciding import decide
 from admiss.tables.parsing import plain_number
 from admiss.tables.schema import Schema
-from admiss.tables.source import Chunk, Place, Source, batch_rows
+from admiss.tables.source import Chunk, Place, Plan, Source, batch_rows, common_columns
 from admiss.terminal.progress import progress
 
 with optional_import("Reading Parquet files", "files"):

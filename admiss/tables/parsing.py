@@ -77,9 +77,6 @@ class Reading:
         >>> Reading(notation=3).values(["1.200,50", None, "x"])
         (array([1200.5,    nan,    nan]), ['x'])
         """
-        plain = _plain_numbers(texts) if self == Reading() else None
-        if plain is not None:
-            return plain, []
         read = _NOTATIONS[self.kind][self.notation]
         distinct = dict.fromkeys(text for text in texts if text is not None)
         found = {text: value for text in distinct if (value := read(text)) is not None}
@@ -115,7 +112,7 @@ def read_texts(texts: Sequence[str], *, decimal_comma: bool = False, strict: boo
     """
     if not texts:
         return None
-    plain = _plain_numbers(texts)
+    plain = plain_numbers(texts)
     if plain is not None:
         return ReadTexts(Reading(), dict(zip(texts, plain.tolist(), strict=True)))
     for kind, notations in _NOTATIONS.items():
@@ -179,14 +176,18 @@ def plain_number(text: str) -> float | None:
         return None
 
 
-def _plain_numbers(texts: Sequence[str | None]) -> FloatArray | None:
+def plain_numbers(texts: Sequence[str | None]) -> FloatArray | None:
     """All numbers at once if every text is plain, else None."""
     try:
         numbers = np.array([np.nan if text is None else float(text) for text in texts])
     except ValueError:
         return None
-    large = np.abs(numbers[np.isfinite(numbers)]).max(initial=0) >= 10.0**MOST_DIGITS
-    return None if large or "_" in "".join(filter(None, texts)) else numbers
+    return None if may_be_codes(numbers) or "_" in "".join(filter(None, texts)) else numbers
+
+
+def may_be_codes(numbers: FloatArray) -> bool:
+    """Whether some numbers are so large that whole ones are codes."""
+    return bool(np.abs(numbers[np.isfinite(numbers)]).max(initial=0) >= 10.0**MOST_DIGITS)
 
 
 def _marked_number(pattern: re.Pattern[str], point: str, text: str) -> float | None:

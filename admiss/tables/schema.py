@@ -88,7 +88,7 @@ class Feature:
         assert self.reading is not None
         values = column.numbers
         if column.kind == "text":
-            values, unread = self.reading.values(column.texts)
+            values, unread = self._read(column)
             unread = _in_rows(unread, column, strict)
             if unread:
                 raise SourceError(
@@ -107,6 +107,12 @@ class Feature:
                 raise SourceError(f"{where}: column {column.name!r} holds numbers that are not dates such as 20201231.")
             values = values if days is None else days
         return values - self.start if self.start else values
+
+    def _read(self, column: Column) -> tuple[FloatArray, list[str]]:
+        """The numbers of text, and the texts that cannot be read."""
+        assert self.reading is not None
+        plain = column.plain if self.reading == Reading() else None
+        return self.reading.values(column.texts) if plain is None else (plain, [])
 
     def _codes(self, column: Column, where: str, strict: BoolArray | None) -> FloatArray:
         """The position of each text among the levels, the number of levels for others, or -1."""
@@ -249,6 +255,6 @@ def level_feature(name: str, levels: Sequence[str] | None, known: Sequence[str] 
 def _described(feature: Feature) -> str:
     if feature.reading is None:
         return "codes of text" if feature.is_code else listed(feature.names)
-    if feature.reading.kind == "dates":
+    if feature.reading.kind == "dates" or feature.digits:
         return f"days since {np.datetime64(int(feature.start), 'D')}"
     return {"numbers": "numbers", "truth": "0 or 1", "hours": "hours"}[feature.reading.kind]

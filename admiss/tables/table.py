@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from admiss.extras import MissingPackageError
-from admiss.tables.column import SourceError, raw_column
+from admiss.tables.column import SourceError, joined, raw_column
 from admiss.tables.csv_file import is_csv
-from admiss.tables.deciding import joined
 from admiss.tables.opening import open_source
 from admiss.tables.schema import Schema
 from admiss.tables.source import Chunk, Source

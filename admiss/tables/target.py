@@ -93,6 +93,8 @@ def read_target(column: Column, task: str, decimal_comma: bool = False) -> Targe
 def _read(column: Column, decimal_comma: bool) -> tuple[Column, Feature | None, list[str]]:
     """The column as numbers if it consists of them, how it is read, and remarks on what it is."""
     name, remarks, reading = column.name, list[str](), Reading()
+    column = column.as_numbers
+    dates = ""
     if column.kind == "text":
         texts = list(dict.fromkeys(text for text in column.texts if text is not None))
         read = read_texts(texts, decimal_comma=decimal_comma, strict=True)
@@ -104,7 +106,7 @@ def _read(column: Column, decimal_comma: bool) -> tuple[Column, Feature | None, 
         kind: Any = {"truth": "truth", "dates": "dates"}.get(reading.kind, "numbers")
         column = Column(name, kind, reading.values(column.texts)[0])
     else:
-        reading, dates = Reading("dates" if column.kind == "dates" else "numbers"), ""
+        reading = Reading("dates" if column.kind == "dates" else "numbers")
         remarks = ["a duration, in days"] if column.is_duration else []
     feature = Feature(name, (name,), reading)
     if column.kind == "numbers" and len(np.unique(column.numbers)) > FEW_VALUES:

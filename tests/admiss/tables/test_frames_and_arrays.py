@@ -92,7 +92,7 @@ def test_frames_that_differ_are_named() -> None:
 
 
 def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admiss.tables.frames.SLICE_ROWS", 4)
+    monkeypatch.setattr("admiss.tables.arrays.SLICE_ROWS", 4)
     monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 3)
     X = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)

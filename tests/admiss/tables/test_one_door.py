@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from admiss import TableEncoder
@@ -11,6 +12,8 @@ from admiss.cli.main import main
 from admiss.streaming.file_model import load_model
 from admiss.study import CsvInstance
 from admiss.tables import open_source, read_table
+from admiss.tables.column import Column
+from admiss.tables.csv_file import CsvFile
 from tests.admiss.tables.test_odd_files import as_bytes, columns_of, damaged, hide
 
 KINDS = ("plain", "gz", "comments", "twice", "nul", "quote", "damaged", "parquet")
@@ -105,3 +108,69 @@ def test_an_encoder_has_the_columns_of_the_file(here):
         frame = pd.read_parquet(path)
         encoder = TableEncoder().fit(frame.drop(columns="y"))
         assert encoder.get_feature_names_out().tolist() == in_memory(path)
+
+
+def tokenized(path):
+    """The notes and every cell of a file, or the sentence."""
+    try:
+        file = CsvFile(Path(path), ["y"])
+        parts = list(file.parts())
+        assert all(map(len, parts))
+        cells = {n: [c for part in parts for c in pa.array(part[n]).to_pylist()] for n in file.columns}
+    except ValueError as error:
+        return str(error)
+    return cells, file.notes
+
+
+BY_HAND = {
+    "quotes": b'a,y\n"1, ""x""",2\n" 3",4\n',
+    "blanks": b'a, y\n 1, 2\n3 ,4\n   \n, \n5,6\n',
+    "blanks and quotes": b'a,y\n 1," 2"\n3,4\n',
+    "a mark within": b'a,y\n5",2\n3,4\n',
+    "a row in two lines": b'a,y\n1,2\n"3\n4",5\n6,7\n',
+    "lines of an old Mac": b"a,y\r1,2\r3,4\r",
+    "lines of Windows": b"a,y\r\n1,2\r\n\r\n3,4",
+    "short rows": b"a,b,y\n1,2,3\n4,5\n6,7,8,\n9,10,11\n",
+    "long row": b"a,y\n1,2\n\n3,4,5\n6,7\n",
+    "no mark at the end": b'a,y\n1,2\n3,"4\n5,6\n',
+    "text behind a mark": b'a,y\n1,2\n"3"x,4\n5,6\n',
+    "a part without cells": b"a,y\n1,2\n" + b" ,\n" * 40 + b"3,4\n",
+    "one column": b"y\n1\n\n2\n  \n3\n",
+    "wide": "a;y\nä€;1,5\n\u2003;2,5\n".encode("utf-16"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("characters", [8, 80, 8 * 2**20])
+@pytest.mark.parametrize("case", [*BY_HAND, *(seed for seed in range(64) if KINDS[seed % 8] != "parquet")])
+def test_cells_do_not_depend_on_what_tokenizes(case, characters, here, monkeypatch):
+    path = odd_file(case) if isinstance(case, int) else "t.csv"
+    if isinstance(case, str):
+        Path(path).write_bytes(BY_HAND[case])
+    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", characters // 8)
+    found = tokenized(path)
+    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", 2**20)
+    monkeypatch.setattr("admiss.tables.csv_rows._without_quotes", lambda block, separator: None)
+    assert found == tokenized(path)
+
+
+@pytest.mark.parametrize("case", ["quotes", "blanks and quotes", "lines of Windows", "short rows", "a mark within"])
+def test_pyarrow_tokenizes_where_the_cells_are_plain(case, here):
+    Path("t.csv").write_bytes(BY_HAND[case])
+    (part,) = CsvFile(Path("t.csv"), ["y"]).parts()
+    assert isinstance(part["y"], pa.Array) == (case in ("quotes", "lines of Windows"))
+
+
+NUMBERS = ["1", "+1", "-.5e-3", "1.", "1e400", "1e-400", "0.1234567890123456789", "4.35", "2.675e-300"]
+OTHERS = ["inf", "nan(1)", "-nan", "1_0", "0x10", " 1", "1 ", "٣", "1d5", "9" * 15, "1" + "0" * 15, "1e", "x"]
+MISSING = ["", "NA", " n/A ", "?", ".", "nan", "NaT"]
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, *OTHERS, *MISSING])
+@pytest.mark.parametrize("other", ["2.5", "", "NA"])
+def test_numbers_of_pyarrow_are_those_of_python(text, other):
+    cells = [text, other, "7"]
+    by_pyarrow, by_python = Column("a", "text", cells=pa.array(cells)), Column("a", "text", cells=cells)
+    np.testing.assert_equal(by_pyarrow.plain, by_python.plain)
+    assert by_pyarrow.texts == by_python.texts
+    if text in NUMBERS:
+        assert by_python.plain[0] == float(text)
