@@ -25,11 +25,9 @@ from admiss.estimator.validation import is_number
 from admiss.patterns import lookup, nearest
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
-from formulations.leaves.box_costs import members_of
+from formulations.leaves.box_costs import Literals, members_of
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.trees.dynamic_program import Tree, leaves_of
-
-Literals = list[tuple[int, bool]]
 
 
 @dataclass(frozen=True)
