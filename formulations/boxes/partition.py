@@ -93,10 +93,6 @@ def best_partition(
     return best, value
 
 
-# Costs that differ by less than this share are equal.
-TIE = 1e-12
-
-
 @dataclass(frozen=True)
 class BoxPartitionProblem:
     """Data of the program.
@@ -319,6 +315,6 @@ class _Search:
         assert self.problem is not None
         leaves = [self.boxes.literals(*self.problem.boxes[B]) for B in selected]
         cost = self.refinement.upper(leaves) if leaves else np.inf
-        if cost < self.objective * (1.0 - TIE):
+        if cost < self.objective * (1.0 - ROUNDING):
             self.leaves, self.objective = leaves, cost
         return leaves
