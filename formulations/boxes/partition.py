@@ -49,7 +49,7 @@ from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_version, require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
 
-# Most steps of a search.
+# Most steps of a search; after a longer one, the bound is that of HiGHS.
 MOST_STEPS = 300_000
 
 
