@@ -43,9 +43,10 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError, certify, clock
 from formulations.linear_solver import LinearSolution, highs_version, solve_linear, time_left
 
-# A gap below this share of the largest hidden sum is a rounding error.
+# A gap below this share of the largest hidden sum, 450 eps, is a rounding error.
 CLOSED = 1e-13
-# Most programs solved, each in units of the gap left by the previous one.
+# Most programs solved, each in units of the gap left by the previous one: one or two are enough, unless a crossover
+# fails and is repeated.
 ROUNDS = 5
 OPTIONS = {"solver": "ipm", "run_crossover": "on", "presolve": "off"}
 

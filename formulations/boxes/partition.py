@@ -49,7 +49,7 @@ from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_version, require_solver, solve_linear, time_left
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
 
-# Most steps of a search.
+# Most steps of a search; after a longer one, the bound is that of HiGHS.
 MOST_STEPS = 300_000
 
 
@@ -91,10 +91,6 @@ def best_partition(
             if not masks[B] & covered:
                 stack.append((covered | masks[B], excess + float(reduced[B]), total + float(cost[B]), (*chosen, B)))
     return best, value
-
-
-# Costs that differ by less than this share are equal.
-TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -319,6 +315,6 @@ class _Search:
         assert self.problem is not None
         leaves = [self.boxes.literals(*self.problem.boxes[B]) for B in selected]
         cost = self.refinement.upper(leaves) if leaves else np.inf
-        if cost < self.objective * (1.0 - TIE):
+        if cost < self.objective * (1.0 - ROUNDING):
             self.leaves, self.objective = leaves, cost
         return leaves

@@ -17,7 +17,8 @@ from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.jit import compiled
 from formulations.rounding import UNIT
 
-# A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|.
+# A condition |b_j - q_j| <= l1_j counts as violated beyond this share of the largest |b|. What is left is
+# 1e-15 of it, or 1e-11 if columns are duplicates and K is singular.
 CONDITION_TOLERANCE = 1e-10
 # Rounds of sweeps and direct solves before giving up; the violation that is left is reported with the solution.
 MAX_ROUNDS = 2000

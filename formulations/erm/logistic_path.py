@@ -33,7 +33,7 @@ from formulations.erm.logistic_rows import (
     risk_of,
     set_predictions,
 )
-from formulations.erm.quadratic_path import REFRESH_SHARE, scale_penalty
+from formulations.erm.quadratic_path import scale_penalty
 from formulations.jit import compiled
 
 # The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
@@ -224,33 +224,31 @@ def _decreasing_share(rows, columns, m, point, trial, least):  # type: ignore[no
 def _join(rows, lam, tolerance, columns, m, point, model):  # type: ignore[no-untyped-def]
     """Add the columns whose condition is violated to the working set; its size, and the largest violation of others.
 
-    If the bound does not settle a condition, g_j is computed.
+    If the bound does not settle all conditions, the gradient is computed.
     """
-    slope, g_known, slope_known, inverse = point.slope, columns.g_known, columns.slope_known, columns.inverse
-    work, is_work, v1, norm = columns.work, columns.is_work, columns.v1, columns.norm
+    slope, g_known, slope_known = point.slope, columns.g_known, columns.slope_known
+    work, is_work, v1 = columns.work, columns.is_work, columns.v1
     p, start, largest = len(g_known), m, 0.0
     if m == p:
         return m, 0.0
     drift = 0.0
     for i in range(len(slope)):
         change = slope[i] - slope_known[i]
-        drift += change * change * inverse[i]
+        drift += change * change * columns.inverse[i]
     drift = np.sqrt(drift)
-    unsettled = 0
+    settled = True
     for j in range(p):
-        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
-            unsettled += 1
-    if unsettled == 0:
+        if abs(g_known[j]) + columns.norm[j] * drift > lam * v1[j] and not is_work[j]:
+            settled = False
+    if settled:
         return m, 0.0
-    if unsettled > REFRESH_SHARE * p and drift > 0.0:
+    if drift > 0.0:
         _refresh(rows, slope, columns)
-        drift = 0.0
     for j in range(p):
-        if abs(g_known[j]) + norm[j] * drift > lam * v1[j] and not is_work[j]:
-            gradient = g_known[j] if drift == 0.0 else _product(rows.A, j, slope)
-            over = (abs(gradient) - lam * v1[j]) / columns.size[j]
+        if abs(g_known[j]) > lam * v1[j] and not is_work[j]:
+            over = (abs(g_known[j]) - lam * v1[j]) / columns.size[j]
             if over > tolerance:
-                work[m], is_work[j], point.w[m], point.g[m] = j, True, 0.0, gradient
+                work[m], is_work[j], point.w[m], point.g[m] = j, True, 0.0, g_known[j]
                 m += 1
             else:
                 largest = max(largest, over)

@@ -9,6 +9,7 @@ that may be negative, counting from the end, would not be vectorised.
 """
 
 import math
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,12 @@ from numba.extending import intrinsic
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 
-# Rows of a block.
+# Rows of a block, 4 kB per column; with 4,096, paths of 1,000 to 10,000 rows take the same time.
 BLOCK = 512
-# exp(t) = 2^k exp(r), r = t - k log 2. The logarithm is the sum of HIGH, whose product with k is exact, and LOW; adding
-# SHIFT rounds to an integer, which is then in the last bits of the fraction.
-LOG_2_HIGH, LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+# exp(t) = 2^k exp(r), r = t - k log 2. The logarithm is the sum of HIGH, 33 bits, whose product with k is exact, and
+# LOW; adding SHIFT rounds to an integer, which is then in the last bits of the fraction.
+LOG_2_HIGH = math.floor(2**33 * math.log(2.0)) / 2**33
+LOG_2_LOW = float(Decimal(2).ln() - Decimal(LOG_2_HIGH))
 FRACTION_BITS = np.finfo(float).nmant
 SHIFT = 1.5 * 2**FRACTION_BITS
 # Below, 2^k may be less than the smallest normal number, 2^-1022.

@@ -49,14 +49,11 @@ from formulations.erm.cholesky import cholesky_solve
 from formulations.jit import compiled
 from formulations.rounding import UNIT
 
-# A rank below this share of the columns is exploited.
-LOW_RANK = 0.8
+# A rank below this share of the columns is exploited: measured on 400 and 800 columns, where the time is equal between
+# .6 and .7.
+LOW_RANK = 0.65
 # Residuals, as a share of the largest |b|, that are rounding.
 ROUNDING = 128.0 * UNIT
-# Problems up to this size work on all coordinates; above, on those that may be active.
-SMALL = 160
-# Share of the conditions not settled by their bound above which all are computed.
-REFRESH_SHARE = 0.1
 
 
 class Path(NamedTuple):
@@ -126,10 +123,10 @@ def penalised_path(H, b, v1, v2, lambdas, start):  # type: ignore[no-untyped-def
 
 @compiled
 def _join(H, b, v1, lam, w_all, q_all, work, is_work, m, HW, w, q, bW):  # type: ignore[no-untyped-def]
-    """Add to the working set the coordinates that are active or violate their condition; all in a small problem."""
+    """Add to the working set the coordinates that are active or violate their condition."""
     p = len(b)
     for j in range(p):
-        if not is_work[j] and (p <= SMALL or w_all[j] != 0.0 or abs(b[j] - q_all[j]) > lam * v1[j]):
+        if not is_work[j] and (w_all[j] != 0.0 or abs(b[j] - q_all[j]) > lam * v1[j]):
             work[m], is_work[j] = j, True
             w[m], bW[m] = w_all[j], b[j]
             product = 0.0
@@ -172,33 +169,24 @@ def _predict(HW, m, L, F, support, v1, v2, work, change, w, q, x):  # type: igno
 
 @compiled
 def _outside(H, root, b, v1, lam, w_all, w_known, q_all, is_work, work, HW, m, w, tolerance):  # type: ignore[no-untyped-def]
-    """Whether a coordinate outside the working set violates its condition; if so, its ``q_all`` is exact.
+    """Whether a coordinate outside the working set violates its condition; if so, ``q_all`` is H w.
 
-    ``q_all`` holds H w_known. If the bound does not settle a condition, q_j is computed.
+    ``q_all`` holds H w_known, and is computed anew if the bound does not settle all conditions.
     """
-    p = len(b)
     drift = _drift(HW, m, work, w, w_known)
-    unsettled = 0
-    for j in range(p):
-        if not is_work[j] and abs(b[j] - q_all[j]) + root[j] * drift > lam * v1[j]:
-            unsettled += 1
-    if unsettled == 0:
+    if not _is_over(b, q_all, root, drift, v1, lam, 0.0, is_work):
         return False
-    if unsettled > REFRESH_SHARE * p:
-        _refresh(H, m, work, w, w_known, q_all)
-        drift = 0.0
-    found = False
-    for j in range(p):
-        if not is_work[j] and abs(b[j] - q_all[j]) + root[j] * drift > lam * v1[j]:
-            product = q_all[j]
-            if drift > 0.0:
-                product = 0.0
-                for i in range(m):
-                    product += H[j, work[i]] * w[i]
-            if abs(b[j] - product) > lam * v1[j] + tolerance:
-                q_all[j] = product
-                found = True
-    return found
+    _refresh(H, m, work, w, w_known, q_all)
+    return _is_over(b, q_all, root, 0.0, v1, lam, tolerance, is_work)
+
+
+@compiled
+def _is_over(b, q_all, root, drift, v1, lam, tolerance, is_work):  # type: ignore[no-untyped-def]
+    """Whether a condition outside the working set may be violated, with q known up to the drift."""
+    for j in range(len(b)):
+        if not is_work[j] and abs(b[j] - q_all[j]) + root[j] * drift > lam * v1[j] + tolerance:
+            return True
+    return False
 
 
 @compiled

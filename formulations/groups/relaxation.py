@@ -45,8 +45,6 @@ from formulations.linear_solver import HIGHS_TOLERANCE, highs_lp
 TOLERANCE = HIGHS_TOLERANCE
 # Cost of leaving a pattern out, in the same units: any number above the cost of a partition will do.
 LEFT_OUT = 1e3
-# Most groups that exact pricing returns at a time.
-MOST_PRICED = 50
 
 
 def master_program(groups: BoolArray, costs: FloatArray, max_groups: int) -> Any:
@@ -151,7 +149,7 @@ def relax(
         new = master.unknown(price_by_exchange(c, prices, sigma - TOLERANCE, master.groups[z > 0], rng, stop))
         if len(new) == 0 and not stop():
             enough = (useful - float(prices.sum())) / max_groups
-            priced = price_groups(c, prices, min(sigma - TOLERANCE / max_groups, enough), stop, MOST_PRICED)
+            priced = price_groups(c, prices, min(sigma - TOLERANCE / max_groups, enough), stop)
             lowest = min(0.0, priced.bound)
             bound = max(bound, float(prices.sum()) + max_groups * lowest)
             new = master.unknown(priced.groups)

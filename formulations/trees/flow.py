@@ -30,7 +30,7 @@ from formulations.linear_solver import HIGHS_TOLERANCE, require_solver, solve_li
 from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, tree_cost
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
-# Values this close to 0 and 1 count as integral.
+# Values this close to 0 and 1 count as integral: the default of HiGHS.
 INTEGRAL = 1e-6
 
 

@@ -41,7 +41,8 @@ CONVOLVED = 5 * 10**8
 STEPS = (128, 4096)
 # Largest number of visited boxes and pairs of lists.
 MOST_VISITED = 2 * 10**4
-# Larger numbers of trees are not counted; from EXACT on they are rounded.
+# Larger numbers of trees, whose products may overflow, are not counted. From EXACT on numbers are rounded, which the
+# share ROUNDING covers for nine million roundings in a row.
 MOST_TREES = 1e150
 EXACT = 1.0 / UNIT
 ROUNDING = 1e-9

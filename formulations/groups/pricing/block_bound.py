@@ -39,6 +39,7 @@ from formulations.groups.pricing.side_by_side import least_values, minimiser, wh
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES
 
+# Whether a pattern is in the groups of a node, names and not quantities.
 FREE, IN, OUT = 0, 1, 2
 # Most patterns per block, and the least share, tuned on 20 to 40 patterns.
 BLOCK, LEAST_SHARE = 6, 1e-6

@@ -51,13 +51,13 @@ def price_groups(
     prices: FloatArray,
     threshold: float,
     stop: Callable[[], bool],
-    most_groups: int,
+    most_groups: int = 50,
     most_nodes: float = np.inf,
 ) -> Priced:
     """Find the groups with cost minus prices below ``threshold``, and prove that there are no others.
 
     The search ends early, with a valid bound, when ``stop()`` holds, or after ``most_groups`` groups or ``most_nodes``
-    nodes.
+    nodes: columns of a relaxation need not be all of them, an enumeration has to be.
     """
     P, K = choice.patterns, choice.base.shape[0] - 1
     most_slots = max(64, POOL_BYTES // (8 * P * K))
