@@ -61,8 +61,11 @@ class Column:
         >>> Column("plan", "text", cells=[" pro", "?", "n/a ", None, 7]).texts
         ['pro', None, None, None, '7']
         """
-        texts = ["" if cell is None else str(cell).strip() for cell in _listed(self.cells)]
-        return [None if len(text) <= _LONGEST and text.casefold() in _MISSING else text for text in texts]
+        if isinstance(self.cells, list):
+            return _cleaned(self.cells)
+        encoded = self.cells.dictionary_encode()
+        distinct = np.array(_cleaned(encoded.dictionary.to_pylist()), dtype=object)
+        return list(distinct[encoded.indices.to_numpy()].tolist())
 
     @cached_property
     def plain(self) -> FloatArray | None:
@@ -128,6 +131,11 @@ def joined(name: str, pieces: Sequence[Column]) -> Column:
     import pyarrow as pa
 
     return Column(name, "text", cells=pa.concat_arrays(cells))
+
+
+def _cleaned(cells: Sequence[Any]) -> list[str | None]:
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    return [None if len(text) <= _LONGEST and text.casefold() in _MISSING else text for text in texts]
 
 
 def _listed(cells: Any) -> list[Any]:

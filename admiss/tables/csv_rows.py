@@ -121,7 +121,7 @@ def _without_quotes(block: str, separator: str) -> str | None:
     if '"' not in block:
         return block
     mark = re.escape(separator)
-    rest = re.sub(rf'(?m)(^|{mark})"[^"\r\n]*(?:""[^"\r\n]*)*"(?={mark}|\r?$)', r"\1x", block)
+    rest = re.sub(rf'(?m)(?:^|(?<={mark}))"[^"\r\n]*(?:""[^"\r\n]*)*"(?={mark}|\r?$)', "x", block)
     return None if '"' in rest else rest
 
 

@@ -174,3 +174,10 @@ def test_numbers_of_pyarrow_are_those_of_python(text, other):
     assert by_pyarrow.texts == by_python.texts
     if text in NUMBERS:
         assert by_python.plain[0] == float(text)
+
+
+def test_one_number_that_is_not_whole_tells_that_a_column_is_no_id():
+    values = np.append(np.arange(10_500.0), 20_000.5)
+    frame = pd.DataFrame({"PID": values, "text": values.astype(str)})
+    assert TableEncoder().fit(frame[["PID"]]).schema_.names == ["PID"]
+    assert TableEncoder().fit(frame[["text"]].rename(columns={"text": "PID"})).schema_.names == ["PID"]
