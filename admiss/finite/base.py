@@ -225,7 +225,7 @@ class FiniteModel(AllowsMissing, BaseEstimator):
 
     def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
         """Fit the leaves of a partition."""
-        models = [leaf_cost.fit(members) for members in partition.leaves()]
+        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
         costs = np.array([model.cost + model.rounding for model in models])
         objective = math.fsum(costs) * (1.0 + 2.0**-52)  # rounded up
         certificate = replace(partition.certificate, objective=objective)

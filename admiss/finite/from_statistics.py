@@ -308,8 +308,8 @@ def _doubtful(leaf_cost: SetSumsCost, partition: Partition) -> list[IntArray]:
     """Leaves that rows would settle, if the partition is not proven optimal."""
     if partition.certificate.status == "optimal":
         return []
-    for members in partition.leaves():
-        leaf_cost.interval(members)
+    for leaf in range(partition.n_leaves):
+        leaf_cost.interval(partition.members(leaf))
     tolerance = tolerance_of(leaf_cost, partition.certificate.objective)
     return leaf_cost.doubtful(tolerance / partition.n_leaves)
 
@@ -356,7 +356,7 @@ def fold_losses(
             partition = allowed.partition(leaf_cost.rows, leaf_cost, names)
             if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
                 raise KeyboardInterrupt
-            models = [leaf_cost.fit(members) for members in partition.leaves()]
+            models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
             total[z, r] = loss(partition, models)
             leaves[z, r] = partition.n_leaves
     weight = statistics.summary(held).weight

@@ -161,7 +161,7 @@ def _predicted(
     partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
     if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
         raise KeyboardInterrupt
-    models = [leaf_cost.fit(members) for members in partition.leaves()]
+    models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
     intercepts = np.array([model.intercept for model in models])
     weights = np.array([model.weights for model in models])
     return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves

@@ -78,10 +78,6 @@ class Partition:
         """Indices of the patterns of a leaf."""
         return np.flatnonzero(self.leaf == leaf)
 
-    def leaves(self) -> list[IntArray]:
-        """Indices of the patterns of each leaf."""
-        return [self.members(leaf) for leaf in range(self.n_leaves)]
-
     def assign(self, M: BoolArray) -> IntArray:
         """The leaf of each row of a 0/1 matrix."""
         leaves = self._decided(M)
