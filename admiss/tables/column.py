@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.tables.notes import listed
-from admiss.tables.parsing import may_be_codes, plain_number, plain_numbers
+from admiss.tables.parsing import MOST_DIGITS, plain_number
 from formulations.arrays import BoolArray, FloatArray
 
 # Missing, in upper or lower case and with any blanks around.
@@ -71,7 +71,7 @@ class Column:
     def plain(self) -> FloatArray | None:
         """The numbers of text if all of it is missing or a number in the notation of programs, else None."""
         found = None if isinstance(self.cells, list) else _arrow_numbers(self.cells)
-        return plain_numbers(self.texts) if found is None else found
+        return _plain_numbers(self.texts) if found is None else found
 
     @property
     def as_numbers(self) -> "Column":
@@ -159,8 +159,22 @@ def _arrow_numbers(cells: Any) -> FloatArray | None:
             continue
         found = np.asarray(read.to_numpy(zero_copy_only=False))
         is_finite = np.count_nonzero(np.isfinite(found)) == len(read) - read.null_count
-        return found if is_finite and not may_be_codes(found) else None
+        return found if is_finite and not _may_be_codes(found) else None
     return None
+
+
+def _plain_numbers(texts: Sequence[str | None]) -> FloatArray | None:
+    """All numbers at once if every text is plain, else None."""
+    try:
+        numbers = np.array([np.nan if text is None else float(text) for text in texts])
+    except ValueError:
+        return None
+    return None if _may_be_codes(numbers) or "_" in "".join(filter(None, texts)) else numbers
+
+
+def _may_be_codes(numbers: FloatArray) -> bool:
+    """Whether some numbers are so large that whole ones are codes."""
+    return bool(np.abs(numbers[np.isfinite(numbers)]).max(initial=0) >= 10.0**MOST_DIGITS)
 
 
 def is_numeric(dtype: Any) -> bool:

@@ -112,9 +112,6 @@ def read_texts(texts: Sequence[str], *, decimal_comma: bool = False, strict: boo
     """
     if not texts:
         return None
-    plain = plain_numbers(texts)
-    if plain is not None:
-        return ReadTexts(Reading(), dict(zip(texts, plain.tolist(), strict=True)))
     for kind, notations in _NOTATIONS.items():
         order = list(range(len(notations)))
         if kind == "numbers" and decimal_comma:
@@ -174,20 +171,6 @@ def plain_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def plain_numbers(texts: Sequence[str | None]) -> FloatArray | None:
-    """All numbers at once if every text is plain, else None."""
-    try:
-        numbers = np.array([np.nan if text is None else float(text) for text in texts])
-    except ValueError:
-        return None
-    return None if may_be_codes(numbers) or "_" in "".join(filter(None, texts)) else numbers
-
-
-def may_be_codes(numbers: FloatArray) -> bool:
-    """Whether some numbers are so large that whole ones are codes."""
-    return bool(np.abs(numbers[np.isfinite(numbers)]).max(initial=0) >= 10.0**MOST_DIGITS)
 
 
 def _marked_number(pattern: re.Pattern[str], point: str, text: str) -> float | None:
