@@ -31,6 +31,7 @@ from collections.abc import Callable
 import numpy as np
 
 from formulations.arrays import BoolArray, IntArray
+from formulations.certificate import ROUNDING as ROUNDING_STATUS
 from formulations.certificate import clock
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.pricing.branch_and_bound import price_groups
@@ -84,6 +85,8 @@ class GroupSearch:
         self.labels = self.one_group if start is None else start
         self.value, self.bound, self.unit = math.inf, 0.0, 1.0
         self.known: dict[bytes, float] = {}
+        # whether the search is at its end, with a gap that rounding leaves
+        self.is_rounded = False
 
     def run(self) -> str:
         """Search until the gap is closed or time is up; returns the reason for stopping."""
@@ -176,6 +179,8 @@ class GroupSearch:
             self.raise_bound(self.value - TOLERANCE)
         if self.closed(self.bound):
             return "optimal"
+        if self.is_rounded:
+            return ROUNDING_STATUS
         return "time limit" if self.late() else "too many groups to enumerate"
 
     def round(self, relaxation: Relaxation) -> None:
@@ -204,6 +209,7 @@ class GroupSearch:
             if labels[0] >= 0:
                 self.offer(labels)
             if self.value == before:  # better by rounding errors only: it would be found again and again
+                self.is_rounded = True
                 break
         return False
 
