@@ -179,7 +179,7 @@ def factor_tile(typing_context, T, inverse, i, j, height, least, otherwise):  # 
 @compiled
 def transpose(G, rows, first, count, T, target):  # type: ignore[no-untyped-def]
     """Write ``count`` entries of LANES rows of G, from ``first``, side by side to the vectors of T, from ``target``."""
-    for lane in range(LANES):
-        row = rows[lane]
-        for t in range(count):
-            T[LANES * (target + t) + lane] = G[row, first + t]
+    for t in range(count):
+        begin = LANES * (target + t)
+        for lane in range(LANES):
+            T[begin + lane] = G[rows[lane], first + t]
