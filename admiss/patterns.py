@@ -5,7 +5,6 @@ feature, and the distinct patterns are found by sorting integers instead of rows
 before 1, first feature first).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
+from formulations.names import pattern_name as pattern_name
 
 # Number of rows packed into keys at once.
 KEY_BLOCK = 2**16
@@ -157,13 +157,30 @@ def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
     return found[table.codes]
 
 
-def pattern_name(pattern: BoolArray, feature_names: Sequence[str]) -> str:
-    """A pattern in words.
+def alike(M: BoolArray) -> IntArray:
+    """For each feature the first one that is missing in the same rows.
 
     Examples
     --------
-    >>> pattern_name(np.array([True, False, True]), ["age", "sex", "income"])
-    'missing age, income'
+    >>> alike(np.array([[0, 1, 0, 1], [0, 0, 1, 0]], bool)).tolist()
+    [0, 1, 2, 1]
     """
-    missing = [name for name, m in zip(feature_names, pattern, strict=True) if m]
-    return "missing " + ", ".join(missing) if missing else "nothing missing"
+    columns = np.packbits(M, axis=0).T
+    places: dict[bytes, int] = {}
+    return np.array([places.setdefault(column.tobytes(), j) for j, column in enumerate(columns)], dtype=np.int64)
+
+
+def alike_in_both(first: IntArray, other: IntArray) -> IntArray:
+    """For each feature the first one that is missing in the same rows of two tables, from :func:`alike` of each."""
+    _, place, code = np.unique(np.column_stack([first, other]), axis=0, return_index=True, return_inverse=True)
+    return place[code.ravel()]
+
+
+def is_first(first: IntArray) -> BoolArray:
+    """Whether each feature stands for those that are missing in the same rows."""
+    return np.asarray(first == np.arange(len(first)))
+
+
+def missing_once(M: BoolArray) -> IntArray:
+    """Features that are missing in some rows, the first one of those that are always missing together."""
+    return np.flatnonzero(M.any(axis=0) & is_first(alike(M)))

@@ -8,7 +8,7 @@ import polars as pl
 from admiss.report.figures import Drawing
 from admiss.study.report.by_setting import time_drawing
 from admiss.study.report.presentation import Catalogue, Presentation
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 from experiments.paper.figures import paper_drawings
 from experiments.paper.labels import LABELS, authors_r2, by_signal_and_design, r2_words
 from experiments.paper.real_design.claims import REAL_DESIGN_CLAIMS

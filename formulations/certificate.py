@@ -23,6 +23,8 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 
+# A constraint of a program counts as satisfied up to this share of its size, the tolerance of most solvers.
+FEASIBLE = 1e-6
 # Status of a gap that is closed only by the floating-point bound of a solver.
 SOLVERS_BOUND = "solver's bound"
 # Status of a gap that is within the tolerance, or would be, if numbers were not rounded to doubles.
@@ -199,6 +201,14 @@ class Certificate:
             return cls(**values | {"dual": dual, "evidence": evidence})
         except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ValueError(f"{path} is not a certificate written by Certificate.save, or it is damaged.") from error
+
+
+def plain_value(value: Any) -> Any:
+    """A value that JSON can hold: a number, text, pairs of a dictionary, or the text of any other object."""
+    if isinstance(value, dict):
+        return [[plain_value(key), plain_value(own)] for key, own in value.items()]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
 
 
 def gap_tolerance(objective: float, null_risk: float) -> float:

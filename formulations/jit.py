@@ -1,8 +1,9 @@
 """Compilation of loops with numba, cached on disk if possible.
 
 numba's documented interface is enough; with the versions that were tested, ``numba_internals`` compiles the same code
-in a third to a half of the time, by parts of numba that another release may change. While numba compiles, the clock of
-certificates and time limits stands still (``compile_events``).
+in less time, by parts of numba that another release may change: a first fit without a cache, imports included, took 6.2
+instead of 8.4 CPU seconds for a search of regressors, and 6.2 instead of 8.0 for an exact tree. While numba compiles,
+the clock of certificates and time limits stands still (``compile_events``).
 """
 
 from collections.abc import Callable
@@ -42,15 +43,16 @@ else:
 def compiled(function: Callable[..., Any], fastmath: Any = REASSOCIATED, forceinline: bool = False) -> Any:
     """Compile a function of numbers and arrays, as a part of its callers if ``forceinline``.
 
+    numba compiles it once more for each integer or boolean that compiled code calls it with as a constant:
+    ``np.int64(0)`` is an ordinary number.
+
     The result is cached next to the source or in the user's cache folder; if neither is writable, as in a read-only
     installation without a home folder, it is compiled in every process.
     """
     options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "forceinline": forceinline}
-    if INTERNALS is None:
-        return _cached(function, options)
-    options |= INTERNALS.FOR_PYTHON
     dispatcher = _cached(function, options)
-    INTERNALS.compile_part_for_callers(dispatcher, options)
+    if INTERNALS is not None:
+        INTERNALS.compile_part_for_callers(dispatcher, options)
     return dispatcher
 
 

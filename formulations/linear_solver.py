@@ -17,7 +17,8 @@ Other solvers run through Pyomo, most of them in a separate process, which works
 
 import shutil
 import threading
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from formulations.certificate import clock
 
 # The tightest tolerance that HiGHS takes, and the share by which its bounds are lowered for rounding errors.
 HIGHS_TOLERANCE = 1e-10
+# Values this close to 0 and 1 count as integral: the default of HiGHS.
+INTEGRAL = 1e-6
 # Seconds between two checks whether the solver has finished.
 POLL = 0.05
 # Seconds that an interrupted solver may take to stop.
@@ -84,7 +87,7 @@ def solve_linear(
     solver: str = "highs",
     time_limit: float | None = None,
     start: FloatArray | None = None,
-    upper: float = np.inf,
+    upper: float | FloatArray = np.inf,
     options: dict[str, Any] | None = None,
 ) -> LinearSolution:
     """Solve a Pyomo model.
@@ -100,9 +103,9 @@ def solve_linear(
     time_limit : float, optional
         Seconds.
     start : array, optional
-        A feasible solution to start from, if the solver supports it.
-    upper : float
-        Upper bound that all variables satisfy in every relevant solution; used for the dual bound.
+        A feasible solution to start from, if the solver supports it; NaN for values that it shall find itself.
+    upper : float or array
+        Upper bounds that the variables satisfy in every relevant solution; used for the dual bound.
     options : dict, optional
         Options of HiGHS.
     """
@@ -114,6 +117,29 @@ def solve_linear(
         except KeyboardInterrupt:  # before the solver has started, or without its solution
             return LinearSolution(None, -np.inf, "interrupted", "HIGHS", highs_version(), clock() - started)
     return _solve_other(model, variables, solver, time_limit, started)
+
+
+def solve_integral(model: Any, binary: list[Any], others: Sequence[Any] = (), **options: Any) -> LinearSolution:
+    """Solve a model whose variables ``binary`` are to be 0 or 1: they are declared so if a solution is fractional.
+
+    The other parameters and the result are those of :func:`solve_linear`; the time limit is shared by both solves.
+    """
+    import pyomo.environ as pyo
+
+    started, variables = clock(), [*binary, *others]
+    relaxed = solve_linear(model, variables, **options)
+    if relaxed.status != "optimal" or relaxed.values is None or is_integral(relaxed.values[: len(binary)]):
+        return relaxed
+    for variable in binary:
+        variable.domain = pyo.Binary
+    limit = time_left(options.pop("time_limit", None), started)
+    solution = solve_linear(model, variables, **options, time_limit=limit)
+    return replace(solution, bound=max(solution.bound, relaxed.bound), seconds=clock() - started)
+
+
+def is_integral(values: FloatArray) -> bool:
+    """Whether all values are 0 or 1, up to the tolerance of solvers."""
+    return bool(np.abs(values - (values > 0.5)).max(initial=0.0) <= INTEGRAL)
 
 
 def highs_version() -> str:
@@ -133,18 +159,20 @@ def _solve_highs(
     variables: list[Any],
     time_limit: float | None,
     start: FloatArray | None,
-    upper: float,
+    upper: float | FloatArray,
     options: dict[str, Any],
     started: float,
 ) -> LinearSolution:
     import highspy
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
-    form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=variables)
+    # With an order of columns, Pyomo 6.10 makes columns of fixed variables too, under wrong names.
+    order = None if any(variable.fixed for variable in variables) else variables
+    form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=order)
     lp = highs_lp(form)
-    # The compiled form leaves out variables that are in no row and not in the objective.
-    used = {id(variable) for variable in form.columns}
-    columns = np.array([i for i, variable in enumerate(variables) if id(variable) in used], dtype=int)
+    # The compiled form leaves out variables that are fixed, or in no row and not in the objective.
+    place = {id(variable): i for i, variable in enumerate(variables)}
+    columns = np.array([place[id(variable)] for variable in form.columns], dtype=int)
     has_integers = any(kind != highspy.HighsVarType.kContinuous for kind in lp.integrality_)
     h = highspy.Highs()
     settings: dict[str, Any] = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0}
@@ -157,9 +185,9 @@ def _solve_highs(
         h.setOptionValue(name, value)
     h.passModel(lp)
     if start is not None and has_integers:  # linear programs are faster without it
-        solution = highspy.HighsSolution()
-        solution.col_value = start[columns].tolist()
-        h.setSolution(solution)
+        first = start[columns]
+        known = np.flatnonzero(~np.isnan(first))
+        h.setSolution(len(known), known.astype(np.int32), first[known])
     interrupted, ended = _run(h)
     if not ended:
         raise KeyboardInterrupt
@@ -174,7 +202,8 @@ def _solve_highs(
     if has_integers:
         bound = float(info.mip_dual_bound)
     elif found.dual_valid:
-        bound, reduced_columns = _dual_bound(lp, np.array(found.row_dual), upper)
+        most = np.broadcast_to(upper, len(variables))[columns]
+        bound, reduced_columns = _dual_bound(lp, np.array(found.row_dual), most)
         reduced = np.zeros(len(variables))
         reduced[columns] = reduced_columns
         duals = {id(row.constraint): y for row, y in zip(form.rows, found.row_dual, strict=True)}
@@ -192,7 +221,9 @@ def _solve_highs(
 
 
 def _unused_value(variable: Any) -> float:
-    """Value of a variable that is not in the program: as close to 0 as its bounds allow."""
+    """Value of a variable that is not in the program: the fixed one, or as close to 0 as its bounds allow."""
+    if variable.fixed:
+        return float(variable.value)
     low, high = variable.bounds
     return max(-np.inf if low is None else low, min(0.0, np.inf if high is None else high))
 
@@ -250,7 +281,7 @@ def _run(h: Any) -> tuple[bool, bool]:
             h.cancelSolve()
 
 
-def _dual_bound(lp: Any, y: FloatArray, upper: float) -> tuple[float, FloatArray]:
+def _dual_bound(lp: Any, y: FloatArray, upper: FloatArray) -> tuple[float, FloatArray]:
     """Bound by weak duality from any row duals, and the corresponding reduced costs."""
     import scipy.sparse as sp
 

@@ -15,14 +15,18 @@ its derivatives in z if they exist, its conjugate (for the dual bound), and its 
 cvxpy is imported only when an expression is built.
 """
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, xlogy
 
 from formulations.arrays import FloatArray
+from formulations.certificate import plain_value
+from formulations.rounding import UNIT
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -33,7 +37,30 @@ LARGEST_DELTA = 1e120
 
 
 class Loss(ABC):
-    """A convex loss; see the table in the module docstring."""
+    """A convex loss; see the table in the module docstring.
+
+    A loss of one's own implements ``value``, ``total`` and ``conjugate_inside``, and ``domain`` if the conjugate is not
+    finite everywhere. Smooth ones have ``derivative`` and ``curvature``, or say ``smooth = False``.
+
+    Examples
+    --------
+    >>> class Expectile(Loss):  # squared errors, of which those above z count 4 times
+    ...     smooth = False
+    ...
+    ...     def value(self, y, z):
+    ...         return np.where(y > z, 0.8, 0.2) * (y - z) ** 2
+    ...
+    ...     def total(self, y, z, q):
+    ...         import cvxpy as cp
+    ...
+    ...         return q @ (0.8 * cp.square(cp.pos(y - z)) + 0.2 * cp.square(cp.neg(y - z)))
+    ...
+    ...     def conjugate_inside(self, y, t):
+    ...         return t * y + t**2 / (4 * np.where(t < 0, 0.8, 0.2))
+    >>> y, z, t = np.array([[1.0, 2.0], [3.0, 1.0], [-3.2, 0.4]])
+    >>> (Expectile().value(y, z) + Expectile().conjugate(y, t) >= t * z).tolist()  # by the definition of l*
+    [True, True]
+    """
 
     task: ClassVar[str] = "regression"
     smooth: ClassVar[bool] = True
@@ -73,6 +100,17 @@ class Loss(ABC):
     def in_units(self, sigma: float) -> tuple["Loss", float]:
         """The loss l' and the factor c with l(sigma y, sigma z) = c l'(y, z)."""
         return (self if sigma == 1.0 else InUnits(self, sigma)), 1.0
+
+    def description(self) -> dict[str, Any]:
+        """Name and parameters in plain values.
+
+        Examples
+        --------
+        >>> Huber().description()
+        {'name': 'Huber', 'delta': 1.0}
+        """
+        parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
+        return {"name": type(self).__name__} | {name: plain_value(value) for name, value in parameters.items()}
 
 
 @dataclass(frozen=True)
@@ -143,7 +181,18 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """Squared up to ``delta``, linear beyond; ``delta`` is in the units of y."""
+    """Squared up to ``delta``, linear beyond.
+
+    Parameters
+    ----------
+    delta : float
+        In the units of y.
+
+    Examples
+    --------
+    >>> Huber(1.0).value(np.array([0.5, 3.0]), np.zeros(2)).tolist()
+    [0.25, 5.0]
+    """
 
     conjugate_curvature: ClassVar[float] = 0.5
     delta: float = 1.0
@@ -179,7 +228,18 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Quantile(Loss):
-    """max{tau r, (tau - 1) r} with r = y - z: its minimiser is the quantile of order ``level`` (tau)."""
+    """max{tau r, (tau - 1) r} with r = y - z: its minimiser is the quantile of order ``level`` (tau).
+
+    Parameters
+    ----------
+    level : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> Quantile(0.75).value(np.array([4.0, -4.0]), np.zeros(2)).tolist()
+    [3.0, 1.0]
+    """
 
     smooth: ClassVar[bool] = False
     largest_curvature: ClassVar[float] = np.inf
@@ -192,8 +252,8 @@ class Quantile(Loss):
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
         import cvxpy as cp
 
-        r = y - z
-        return q @ cp.maximum(self.level * r, (self.level - 1.0) * r)
+        r = y - z  # not as cp.maximum, whose values cvxpy 1.9.3 gives wrong limits that HiGHS uses
+        return (self.level - 0.5) * (q @ r) + 0.5 * (q @ cp.abs(r))
 
     def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
         r = y - z
@@ -286,3 +346,44 @@ def resolve_loss(loss: str | Loss) -> Loss:
         return LOSSES[loss]()
     known = ", ".join(repr(name) for name in LOSSES)
     raise ValueError(f"Unknown loss {loss!r}: choose one of {known}, or an object such as Quantile(0.9).")
+
+
+# Log-odds beyond which a class is certain: the probability of the other is below rounding.
+CERTAIN = -math.log(UNIT)
+
+
+def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, FloatArray]:
+    """The b that minimises sum_i s_i l(y_i, b), and multipliers that prove it.
+
+    These are theta_i = s_i times a slope of the loss of row i at b, which add up to 0 up to rounding. A smooth loss has
+    its derivative at 0 there, which is found by bisection. The absolute and the quantile loss have slopes u for b < y_i
+    and v for b > y_i: b is the weighted quantile of y of order -u / (v - u), halfway between two values if both are.
+    The multipliers of the rows with y_i = b take what is left to make the sum 0.
+
+    Examples
+    --------
+    >>> best_constant(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), Quantile(0.7))[0]
+    3.0
+    """
+    if loss.smooth:
+        low, high = (float(y.min()), float(y.max())) if loss.task == "regression" else (-CERTAIN, CERTAIN)
+
+        def slope(b: float) -> float:
+            return float(s @ loss.derivative(y, np.full_like(y, b)))
+
+        if slope(low) < 0 < slope(high):
+            b = float(brentq(slope, low, high, xtol=2.0**-60 * (high - low), maxiter=1000, disp=False))
+        else:
+            b = low if slope(low) >= 0 else high
+        return b, s * loss.derivative(y, np.full_like(y, b))
+    below, above = (float(end[0]) for end in loss.domain(y))
+    order = np.argsort(y, kind="stable")
+    share, level = np.cumsum(s[order]) / s.sum(), -below / (above - below)
+    rounding = 4 * len(y) * UNIT  # of a share
+    ends = np.searchsorted(share, [level - rounding, level + rounding]).clip(max=len(y) - 1)
+    b = float(y[order[ends]].mean())
+    theta = s * np.where(y > b, below, above)
+    tied = y == b
+    if tied.any():
+        theta[tied] = -s[tied] / s[tied].sum() * theta[~tied].sum()
+    return b, theta

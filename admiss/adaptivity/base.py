@@ -13,13 +13,16 @@ on W. A new class implements `basis`; everything else has a default.
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import has_fit_parameter
 
 from admiss.estimator.by_value import EqualByValue
+from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, Matrix
 from formulations.jit import compiled
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 # Number of entries above which the columns are sparse.
 DENSE_ENTRIES = 2**23
+# Number of patterns on which the basis is evaluated at once.
+PATTERN_BLOCK = 2**14
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -103,7 +108,9 @@ class Adaptivity(EqualByValue, BaseEstimator):
 
     def mask(self, d: int) -> BoolArray:
         """Which (j, k) exist, of shape (d + 1, K); row 0 is the intercept. All of them by default."""
-        return np.ones((d + 1, self.basis(np.zeros((1, d))).shape[1]), dtype=bool)
+        phi = self.basis(np.zeros((1, d)))
+        _require_rows(self, phi, 1)
+        return np.ones((d + 1, phi.shape[1]), dtype=bool)
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
         """Names of the basis functions."""
@@ -197,6 +204,79 @@ class Adaptivity(EqualByValue, BaseEstimator):
     def imputes_constants(self) -> bool:
         """Whether this class itself is declared to be imputation by constants."""
         return bool(vars(type(self)).get("constant_imputation", False))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """All that a fitted class says of its columns before any row is made into them.
+
+    Attributes
+    ----------
+    adaptivity : Adaptivity
+        The fitted class.
+    mask : bool array of shape (d + 1, K)
+        The pairs (j, k) that exist.
+    constant : bool array of shape (K,)
+        Whether each basis function is constant and not 0 on the training patterns.
+    counts, factors : arrays of shape (d + 1, K)
+        n_jk, and the penalty factors.
+    has_factors, has_structure : bool
+        Whether the class has penalty factors of its own, and a structure on W.
+    """
+
+    adaptivity: Adaptivity
+    mask: BoolArray
+    constant: BoolArray
+    counts: FloatArray
+    factors: FloatArray
+    has_factors: bool
+    has_structure: bool
+
+    @classmethod
+    def of(cls, fitted: Adaptivity, mask: BoolArray, constant: BoolArray, counts: FloatArray) -> "Basis":
+        """The basis of a fitted class with these counts."""
+        used = np.where(mask, counts, 0.0)
+        factors = np.asarray(fitted.penalty_factors(used), dtype=float)
+        if factors.shape != used.shape or not np.all((factors[used > 0] >= 0) & np.isfinite(factors[used > 0])):
+            raise ValueError(
+                f"{type(fitted).__name__}.penalty_factors must give {used.shape} finite non-negative numbers."
+            )
+        return cls(fitted, mask, constant, counts, factors, fitted.has_penalty_factors(), fitted.has_structure())
+
+    @classmethod
+    def learned(
+        cls, adaptivity: Adaptivity, X: FloatArray, M: BoolArray, sample_weight: FloatArray, table: PatternTable
+    ) -> "Basis":
+        """The basis of a class that is fitted to training rows, with their patterns in ``table``."""
+        weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
+        fitted = copy.copy(adaptivity).fit(X, M, **weighted)
+        mask = fitted.mask(X.shape[1])
+        low, high, counts = np.full(1, np.inf), np.full(1, -np.inf), np.zeros(1)
+        for start in range(0, len(table.patterns), PATTERN_BLOCK):
+            patterns = table.patterns[start : start + PATTERN_BLOCK]
+            phi = fitted.basis(patterns.astype(float))
+            _require_rows(fitted, phi, len(patterns))
+            block_low, block_high = column_extremes(phi)
+            low, high = np.minimum(low, block_low), np.maximum(high, block_high)
+            counts = counts + fitted.counts(patterns, table.weights[start : start + PATTERN_BLOCK])
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise ValueError(f"{type(fitted).__name__}.basis gives NaN or infinity on the training patterns.")
+        return cls.of(fitted, mask, (low == high) & (low != 0), counts)
+
+
+def _require_rows(adaptivity: Adaptivity, phi: Matrix, n: int) -> None:
+    if np.ndim(phi) != 2 or phi.shape[0] != n:
+        raise ValueError(
+            f"{type(adaptivity).__name__}.basis must give a row for each of {n} patterns, not {np.shape(phi)}."
+        )
+
+
+def column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest entry of each column."""
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    if sp.issparse(columns):
+        return low.toarray().ravel(), high.toarray().ravel()
+    return low, high
 
 
 @compiled

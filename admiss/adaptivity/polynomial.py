@@ -1,7 +1,9 @@
 """Weights that are polynomials of the pattern (Section 2.2 of the paper).
 
 The basis functions are monomials  phi_J(m) = prod_{j in J} m_j  over sets J of features that are missing in some
-training rows (the monomials of the others are 0):
+training rows (the monomials of the others are 0). Of features that are always missing together in training, as the
+columns of one category are, only the first is in a set: the monomials of the others are the same functions of the
+training rows.
 
 ===================== ====================== ======================
 class                 J for the features     J for the intercept
@@ -25,13 +27,15 @@ import numpy as np
 
 from admiss.adaptivity.base import Adaptivity, from_patterns
 from admiss.estimator.validation import require_integer, require_number
-from formulations.arrays import BoolArray, FloatArray
+from admiss.patterns import alike, missing_once
+from formulations.arrays import BoolArray, FloatArray, IntArray
 
 
 class _Monomials(Adaptivity):
     """Monomials of the pattern; ``monomials_[k, j]`` is True if feature j is in the set of basis function k."""
 
     monomials_: BoolArray
+    alike_: IntArray
     static_features: ClassVar[bool] = False
 
     def _degree(self) -> int:
@@ -39,9 +43,10 @@ class _Monomials(Adaptivity):
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
-        missable = np.flatnonzero(M.any(axis=0))
+        missable = missing_once(M)
         sets = [J for s in range(min(self._degree(), len(missable)) + 1) for J in itertools.combinations(missable, s)]
         fitted = copy.copy(self)
+        fitted.alike_ = alike(M)
         fitted.monomials_ = np.zeros((len(sets), M.shape[1]), dtype=bool)
         for k, J in enumerate(sets):
             fitted.monomials_[k, list(J)] = True
@@ -66,8 +71,12 @@ class _Monomials(Adaptivity):
         return (0 if self.static_features else self._degree()), self._degree()
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
-        sets = [[feature_names[j] for j in np.flatnonzero(J).tolist()] for J in self.monomials_]
-        return [" & ".join(f"{name} missing" for name in J) if J else "1" for J in sets]
+        together = [
+            ", ".join(name for name, first in zip(feature_names, self.alike_, strict=True) if first == j)
+            for j in range(len(feature_names))
+        ]
+        sets = [[together[j] for j in np.flatnonzero(J).tolist()] for J in self.monomials_]
+        return [" & ".join(f"{names} missing" for names in J) if J else "1" for J in sets]
 
 
 class Static(_Monomials):
@@ -173,7 +182,7 @@ class Polynomial(_Monomials):
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         require_number(self, "max_columns")
-        d, missable = M.shape[1], int(M.any(axis=0).sum())
+        d, missable = M.shape[1], len(missing_once(M))
         columns = self.n_columns(d, missable)
         if columns > self.max_columns:
             raise ValueError(

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.augmentation.deletions import Deletions, with_copies
 from admiss.augmentation.expected import fit_expected, is_exact
-from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
     AllowsMissing,
@@ -262,19 +262,19 @@ def _warn_of_single_rows(estimator: Any, n: int) -> None:
 
 def _own_folds(estimator: Any) -> tuple[str | None, Any]:
     """Name and value of the parameter with the folds of the outermost search; warns of searches inside of it."""
-    found = {key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "cv"}
+    folds = {key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "cv"}
     prefix, last = "", estimator
     while isinstance(last, Pipeline):
         step, last = last.steps[-1]
         prefix += f"{step}__"
-    name = f"{prefix}cv" if f"{prefix}cv" in found else None
-    inner = [key for key, value in found.items() if key != name and not isinstance(value, str)]
+    name = f"{prefix}cv" if f"{prefix}cv" in folds else None
+    inner = [key for key, value in folds.items() if key != name and not isinstance(value, str)]
     if inner:
         warn(
             f"{', '.join(inner)}: folds of a search inside another estimator, in which copies of a row may be apart; "
             "its penalties can come out too small."
         )
-    return name, found.get(name) if name else None
+    return name, folds.get(name) if name else None
 
 
 def _copied(fold: Split, rows: IntArray) -> Split:

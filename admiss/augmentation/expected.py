@@ -29,7 +29,6 @@ Every feature that is observed somewhere can be missing after deletions, so the 
 is 0 on all rows only if its feature is constant, and then left out.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,8 +40,8 @@ from sklearn.base import clone
 from admiss._version import __version__
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
-from admiss.estimator.cv import FoldedRows
-from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
+from admiss.estimator.cross_validation import FoldedRows
+from admiss.estimator.scaling import centre_of, observed_moments, observed_scale
 from admiss.estimator.validation import (
     feature_names,
     read_features,
@@ -51,50 +50,42 @@ from admiss.estimator.validation import (
     refuse_extremes,
 )
 from admiss.linear.cv import AUTO_CLASSES, AdaptiveRegressorCV, few_affine_columns
-from admiss.linear.design import MAX_COLUMNS, Design
+from admiss.linear.design import MAX_COLUMNS, Design, DesignOptions, check_narrow
 from admiss.linear.estimators import AdaptiveRegressor
-from admiss.linear.folds import ClassFolds, GridOptions, check_narrow, training_folds
-from admiss.linear.penalty import OVERWHELMING, Penalty
+from admiss.linear.fit import solve_moments
+from admiss.linear.folds import ClassFolds, GridOptions, training_folds
+from admiss.linear.penalty import Penalty, UnitProgram
 from admiss.linear.squared import (
     Moments,
-    Quadratic,
     RowColumns,
     Shift,
+    Training,
     TrainingRows,
     eliminate,
-    error_by_moments,
-    solve_squared,
 )
 from admiss.linear.stated_program import Fit, solve_stated
 from admiss.patterns import PatternTable
-from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import ROUNDING, certify, clock, gap_tolerance
 from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Squared
 from formulations.rounding import gamma
 
-# Rows whose atoms are held at once.
+# Rows whose atoms are held at once: 500 columns of them take 16 MB.
 BLOCK = 4096
 
 
 def expected_design(
-    X: FloatArray,
-    s: FloatArray,
-    adaptivity: Adaptivity,
-    law: Deletions,
-    *,
-    center: bool,
-    scale: bool,
-    fit_intercept: bool,
+    X: FloatArray, s: FloatArray, adaptivity: Adaptivity, law: Deletions, options: DesignOptions
 ) -> Design:
     """The design of a class of monomials on rows with further deletions; see ``admiss.linear.design.fit_design``."""
     features = np.flatnonzero(~np.isnan(X).all(axis=0))
     part, missable = X[:, features], np.ones(len(features), dtype=bool)
     mean, deviation, size, _ = observed_moments(part, s)
     spread, is_constant = observed_scale(deviation, size)
-    centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
-    fitted = adaptivity.fit(part, missable[None, :])
+    centre = centre_of(mean, deviation) if options.centred else np.zeros(len(features))
+    fitted = adaptivity.fit(part, np.eye(len(features), dtype=bool))  # deletions separate all features
     pairs = np.argwhere(fitted.mask(len(features)))
     if len(pairs) > MAX_COLUMNS:
         raise ValueError(
@@ -109,19 +100,20 @@ def expected_design(
         mean=mean,
         spread=spread,
         centre=centre,
-        scale=spread if scale else np.ones(len(features)),
+        scale=spread if options.scale else np.ones(len(features)),
         patterns=PatternTable.of_missing(part, s),
         pairs=pairs,
         position=np.arange(len(pairs)),
         counts=np.empty(len(pairs)),
         factors=np.ones(len(pairs)),
+        has_factors=False,
         free=(pairs[:, 0] == 0) & ~adaptive,
         adaptive=adaptive,
         n_basis=len(_sets(fitted)),
     )
     counts = _expectation(design) @ (law.kept(_atoms(design).sum(axis=1)) * _observed_weights(design, part, s))
     zero = np.append(False, is_constant & (mean == centre))[pairs[:, 0]]
-    keep = ~zero & (counts > 0) & (fit_intercept | ~design.free)
+    keep = ~zero & (counts > 0) & (options.fit_intercept | ~design.free)
     kept = {name: getattr(design, name)[keep] for name in ("pairs", "position", "factors", "free", "adaptive")}
     return Design(**{**vars(design), **kept, "counts": counts[keep]})
 
@@ -131,15 +123,13 @@ class ExpectedRows(TrainingRows):
     """Rows in memory with further deletions, as a fit of the squared loss takes them."""
 
     law: Deletions
+    # never by the rows as they are
+    squared_error = Training.squared_error
+    gradient_and_curvature = Training.gradient_and_curvature
 
-    def part(self, rows: IntArray) -> "ExpectedRows":
-        """Some of the rows."""
-        return ExpectedRows(self.X[rows], self.y[rows], self.s[rows], self.law)
-
-    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+    def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class of monomials."""
-        options = {"center": center, "scale": scale, "fit_intercept": fit_intercept}
-        return expected_design(self.X, self.s, adaptivity, self.law, **options)
+        return expected_design(self.X, self.s, adaptivity, self.law, options)
 
     def columns(self, design: Design, unit: float) -> RowColumns:
         """The columns, which are centred already; the mean of y is subtracted if there is an intercept."""
@@ -169,10 +159,6 @@ class ExpectedRows(TrainingRows):
         sizes = np.append(np.abs(L) @ np.sqrt(np.diag(G)), np.sqrt(r)) * (1.0 + accuracy)
         expected = L @ (L @ (self.law.kept(union) * G)).T
         return Moments(self.weight, expected, L @ (single * c), r, L @ (single * a), sizes, accuracy)
-
-    def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
-        """The summed squared error as a function of rows of penalised coefficients."""
-        return error_by_moments(self.moments(columns), quadratic)
 
 
 def _whole(design: Design) -> Design:
@@ -256,11 +242,11 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     y, s = read_regression_target(model, y, len(X)), read_weights(sample_weight, X)
     rows = ExpectedRows(X[s > 0], y[s > 0], s[s > 0], law)
     refuse_extremes(rows.y, rows.s, rows.X, feature_names(model))
-    design = rows.design(adaptivity, **model._design_options())
+    design = rows.design(adaptivity, model._design_options())
     check_narrow(design, adaptivity)
     model._warn_never_observed(design)
     penalty = model._penalty(design)
-    fit = solve_squared(rows, design, penalty) if model.solver == "auto" else None
+    fit = solve_moments(rows, design, penalty) if model.solver == "auto" else None
     w, model.certificate_ = fit or _solve_factor(rows, design, penalty, model.solver)
     model.design_, model.coefficients_, model.target_range_ = design, w, rows.target_range
     return model
@@ -271,17 +257,16 @@ def _solve_factor(rows: ExpectedRows, design: Design, penalty: Penalty, solver: 
 
     The factor is rounded, so the bound holds up to rounding only.
     """
-    start, unit = clock(), float(power_of_two(np.abs(rows.y).max()))
-    scaled, change = design.in_powers_of_two()
-    stated = penalty.for_target(unit, unit**2).in_units(change).at_most(OVERWHELMING)
-    columns = rows.columns(scaled, unit)
-    moments, shift = rows.moments(columns), columns.shift
-    quadratic, k = eliminate(moments, scaled.free, shift), ~scaled.free
+    start, program = clock(), UnitProgram.of(design, penalty, Squared(), float(np.abs(rows.y).max()))
+    scaled, stated = program.design, program.penalty
+    columns = rows.columns(scaled, program.unit)
+    moments = rows.moments(columns)
+    quadratic, k = eliminate(moments, scaled.free, columns.shift), ~scaled.free
     values, vectors = np.linalg.eigh(moments.matrix / moments.S)
     R = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     risk = EmpiricalRisk(np.ascontiguousarray(R[:, :-1]), R[:, -1].copy(), np.ones(len(R)), Squared())
     if stated.is_positive:
-        v = stated.without_overwhelmed(solve_stated(scaled, risk, stated, solver)[0])
+        v = np.where(program.overwhelmed, 0.0, solve_stated(scaled, risk, stated, solver)[0])
     else:
         v = np.zeros(len(k))
         v[k] = np.linalg.pinv(quadratic.H, hermitian=True) @ quadratic.b
@@ -291,12 +276,10 @@ def _solve_factor(rows: ExpectedRows, design: Design, penalty: Penalty, solver: 
     engine = ("admiss engine", __version__, start)
     certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, rigorous=False)
     w = v.copy()
-    w[scaled.free] += shift.y
-    return w / scaled.column_scale * unit, certificate.in_units(unit**2, unit)
+    w[scaled.free] += columns.shift.y
+    return program.restored(w, certificate)
 
 
 def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law: Deletions) -> ClassFolds:
     """The folds of one class for the squared loss, with further deletions in training and in held-out rows."""
-    whole = ExpectedRows(rows.X, rows.targets[0], rows.s, law)
-    folds = [(whole.part(train), whole.part(test)) for train, test in rows.splits]
-    return training_folds(whole, folds, adaptivity, options)
+    return training_folds(ExpectedRows(rows.X, rows.targets[0], rows.s, law), rows.splits, adaptivity, options)

@@ -30,7 +30,6 @@ function of the row and a seed: a row gets the same values whatever other rows c
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +45,7 @@ from admiss.estimator.validation import (
     feature_names,
     read_features,
     read_random_state,
+    require_integer,
     unchanged_on_error,
 )
 from admiss.terminal.progress import progress
@@ -54,6 +54,8 @@ from formulations.jit import compiled
 
 # The ridge of mice, added to the diagonal of the correlations.
 KAPPA = 1e-5
+# Largest numbers of donors and sweeps: more would change nothing, or never end.
+MOST = 100_000
 
 
 class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
@@ -104,6 +106,10 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
         self.n_sweeps = n_sweeps
         self.random_state = random_state
 
+    def _check_parameters(self) -> None:
+        for name in ("n_donors", "n_sweeps"):
+            require_integer(self, name, 1, MOST)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Complete the training rows, and store regressions and donors of that completion; y is ignored."""
         self.fit_transform(X)
@@ -111,13 +117,13 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
 
     def fit_transform(self, X: Any, y: Any = None) -> FloatArray:
         """Fit, and return the completed training rows; y is ignored."""
-        n_donors, n_sweeps = _check_counts(self.n_donors, self.n_sweeps)
+        self._check_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
             rng = read_random_state(self.random_state)
             observed = ~np.isnan(X)
             warn_set_to_zero(feature_names(self), np.flatnonzero(~observed.any(axis=0)))
-            completed = _complete(X, n_donors, n_sweeps, rng)
+            completed = _complete(X, self.n_donors, self.n_sweeps, rng)
             self.units_ = _Units.of(X)
             Z = self.units_.standardise(completed)
             self.matchings_: dict[int, Matching] = {
@@ -130,7 +136,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
     def transform(self, X: Any) -> FloatArray:
         """Fill in the missing values of new rows."""
         check_is_fitted(self)
-        n_donors, n_sweeps = _check_counts(self.n_donors, self.n_sweeps)
+        self._check_parameters()
         X = _only_columns(read_features(self, X, reset=False), self.matchings_)
         M = np.isnan(X)
         rows = {j: np.flatnonzero(M[:, j]) for j in np.flatnonzero(M.any(axis=0)).tolist()}
@@ -139,10 +145,10 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
             values = self.matchings_[j].values
             X[U, j] = values[(_uniforms(keys[U], 0, j) * len(values)).astype(int)]
         Z = self.units_.standardise(X)
-        for sweep in range(n_sweeps):
+        for sweep in range(self.n_sweeps):
             for j, U in rows.items():
                 chance = _uniforms(keys[U], 2 * sweep + 1, j), _uniforms(keys[U], 2 * sweep + 2, j)
-                X[U, j] = self.matchings_[j].draw(Z[U], n_donors, *chance)
+                X[U, j] = self.matchings_[j].draw(Z[U], self.n_donors, *chance)
                 Z[U, j] = self.units_.standardise(X[U, j], j)
         return X
 
@@ -180,8 +186,8 @@ def complete_transductive(
     >>> train.shape, bool(abs(test[0, 1] + 7) <= 3)
     ((40, 2), True)
     """
-    n_donors, n_sweeps = _check_counts(n_donors, n_sweeps)
-    reader = ChainedEquations()
+    reader = ChainedEquations(n_donors, n_sweeps)
+    reader._check_parameters()
     X_train = read_features(reader, X_train, reset=True)
     seen = np.flatnonzero(~np.isnan(X_train).all(axis=0))
     X_test = _only_columns(read_features(reader, X_test, reset=False), seen)
@@ -190,13 +196,6 @@ def complete_transductive(
     train = _complete(X_train, n_donors, n_sweeps, rng)
     both = _complete(np.vstack([train, X_test]), n_donors, n_sweeps, rng)
     return train, both[len(train) :]
-
-
-def _check_counts(n_donors: Any, n_sweeps: Any) -> tuple[int, int]:
-    for name, value in (("n_donors", n_donors), ("n_sweeps", n_sweeps)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or not 1 <= int(value) <= 100_000:
-            raise ValueError(f"{name} must be a positive integer up to 100,000, not {value!r}.")
-    return int(n_donors), int(n_sweeps)
 
 
 def _only_columns(X: FloatArray, retained: Any) -> FloatArray:
@@ -305,7 +304,7 @@ def _nearest(predictions, targets, rank, tie_chance):  # type: ignore[no-untyped
     larger comes first.
     """
     n = len(predictions)
-    found = np.empty(len(targets), dtype=np.int64)
+    donors = np.empty(len(targets), dtype=np.int64)
     for i in range(len(targets)):
         target = targets[i]
         right = np.searchsorted(predictions, target)
@@ -318,8 +317,8 @@ def _nearest(predictions, targets, rank, tie_chance):  # type: ignore[no-untyped
                 index, right = right, right + 1
         first = np.searchsorted(predictions, predictions[index], side="left")
         last = np.searchsorted(predictions, predictions[index], side="right")
-        found[i] = first + int(tie_chance[i] * (last - first))
-    return found
+        donors[i] = first + int(tie_chance[i] * (last - first))
+    return donors
 
 
 @dataclass(frozen=True)

@@ -182,31 +182,17 @@ class _Trees(Kind):
             single = X.astype(np.float32)
         totals = np.zeros((len(depths), len(X), trees[0].tree_.value.shape[2]))
         for count, tree in enumerate(trees, start=1):
-            _add_cut_tree(tree.tree_, single, depths, totals)
+            path = tree.tree_.decision_path(single)  # the nodes of each row, from the root to its leaf
+            lengths = np.diff(path.indptr) - 1
+            for total, depth in zip(totals, depths, strict=True):
+                steps = lengths if depth is None else np.minimum(lengths, depth)
+                total += tree.tree_.value[path.indices[path.indptr[:-1] + steps], 0]
             if count not in nested.get("n_estimators", [len(trees)]):
                 continue
             for depth, total in zip(depths, totals, strict=True):
                 mean = total / count
                 cell = {"n_estimators": count, "max_depth": depth}
                 yield {name: cell[name] for name in nested}, mean if hasattr(model, "classes_") else mean[:, 0]
-
-
-def _add_cut_tree(tree: Any, X: Any, depths: list[Any], totals: FloatArray) -> None:
-    """Add the values of the nodes at which rows stop if the tree is cut: climb from their leaves."""
-    inner = np.flatnonzero(tree.children_left >= 0)
-    parent = np.zeros(tree.node_count, dtype=int)
-    parent[tree.children_left[inner]] = inner
-    parent[tree.children_right[inner]] = inner
-    level = np.zeros(tree.node_count, dtype=int)
-    ancestor = np.arange(tree.node_count)
-    while ancestor.any():  # node 0 is the root
-        level += ancestor > 0
-        ancestor = parent[ancestor]
-    node = tree.apply(X)
-    for k, depth in reversed(list(enumerate(depths))):
-        while depth is not None and (is_below := level[node] > depth).any():
-            node = np.where(is_below, parent[node], node)
-        totals[k] += tree.value[node, 0]
 
 
 class _XGBoost(Kind):

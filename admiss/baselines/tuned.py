@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from admiss.baselines.grids import Grid, check_class_weights, resolve_grid
 from admiss.baselines.kinds import KINDS, Parameters, TrainingRows, fit_predictor
 from admiss.baselines.scoring import CLASSIFICATION, REGRESSION, check_held_out, score
-from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.scaling import observed_moments
 from admiss.estimator.validation import (
@@ -31,6 +31,7 @@ from admiss.estimator.validation import (
     read_regression_target,
     read_weights,
     refuse_extremes,
+    require_two_classes,
     seeded,
     unchanged_on_error,
 )
@@ -309,8 +310,7 @@ class TunedClassifier(ClassifierMixin, Tuned):
         check_class_weights(grids, classes.tolist())
         refuse_extremes(np.ones(len(s)), s)
         present = np.unique(codes[s > 0])
-        if len(present) < 2:
-            raise ValueError("TunedClassifier needs rows of at least two classes, and y has one class only.")
+        require_two_classes(self, present)
         self.classes_ = classes[present]
         return codes, np.searchsorted(present, codes)  # labels of rows of weight 0 have no meaning
 

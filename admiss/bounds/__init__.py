@@ -10,9 +10,8 @@
 ``from_data``       classes ranked for given rows, by second moments
 ``estimates``       sigma^2, L and b(F) estimated from data, none of them a bound
 ``figures``         bounds over n, and bias against estimation over the order
-``certificate``     the capped risk of fitted models, certified from held-out rows
+``certificate``     the capped risk of fitted models, certified from held-out rows by betting
 ``held_out_losses`` losses of models as multiples of a cap, and a cap from training rows
-``betting``         bounds on the mean of bounded variables
 =================== ==================================================================
 """
 

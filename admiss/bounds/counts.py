@@ -29,6 +29,7 @@ Counts are Python integers, which do not overflow.
 """
 
 import math
+from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -163,6 +164,7 @@ def class_name(adaptivity: Adaptivity) -> str:
     return NAMES.get(type(adaptivity), str(adaptivity))
 
 
+@cache
 def _subsets(d: int, t: int) -> int:
     """The number of subsets of d things with at most t elements."""
     return 2**d if t >= d else sum(math.comb(d, s) for s in range(t + 1))

@@ -45,7 +45,7 @@ from formulations.rounding import PIVOT_TOLERANCE as DEPENDENT
 
 # Number of columns up to which the moments are factorised, in 200 MB; more are a system for conjugate gradients.
 FACTORISED = 5000
-# Number of patterns at a time.
+# Number of patterns at a time: their residual covariances of 50 features take 20 MB.
 BATCH = 1024
 
 

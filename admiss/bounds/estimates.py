@@ -44,7 +44,7 @@ from sklearn.utils import check_random_state
 from admiss.adaptivity import Adaptivity, FullyAdaptive, Static
 from admiss.bounds.counts import ClassLike, class_name, dense, read_class
 from admiss.bounds.setting import read_share
-from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import is_number, positive_integer, read_features, read_regression_target
 from admiss.linear.estimators import AdaptiveRegressor
@@ -162,8 +162,8 @@ def _neighbour_differences(
             if len(rows) > 1:
                 # ties, in standard deviations: otherwise all rows with equal features could share one neighbour
                 points = np.column_stack([Z[rows], 1e-6 * rng.normal(size=len(rows))])
-                found = NearestNeighbors(n_neighbors=1).fit(points).kneighbors(return_distance=False)[:, 0]
-                neighbour[rows] = rows[found]
+                nearest = NearestNeighbors(n_neighbors=1).fit(points).kneighbors(return_distance=False)[:, 0]
+                neighbour[rows] = rows[nearest]
     rows = np.flatnonzero(neighbour >= 0)
     links = sparse.coo_array((np.ones(len(rows)), (rows, neighbour[rows])), shape=(len(y), len(y)))
     _, groups = connected_components(links, directed=False)

@@ -20,15 +20,26 @@ it the bounds of all: leave it out of both, before the held-out rows are seen.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import KFold, cross_val_predict
 
-from admiss.estimator.validation import is_number, read_classes, read_random_state, read_regression_target, seeded
-from formulations.arrays import FloatArray
+from admiss.bounds.counts import check_choice
+from admiss.estimator.validation import (
+    TableRows,
+    feature_names,
+    is_number,
+    read_classes,
+    read_features,
+    read_random_state,
+    read_regression_target,
+    seeded,
+)
+from formulations.arrays import BoolArray, FloatArray
 
 LOSSES = ("auto", "squared", "zero_one", "brier")
 
@@ -63,18 +74,16 @@ def read_models(models: Any) -> dict[str, Any]:
 
 def read_loss(loss: Any, models: dict[str, Any]) -> str:
     """The loss; by default 0-1 for classifiers and squared for regressors."""
-    if not isinstance(loss, str) or loss not in LOSSES:
-        raise ValueError(f"loss must be one of {', '.join(LOSSES)}, not {loss!r}.")
+    check_choice("loss", loss, LOSSES)
     if loss != "auto":
-        return loss
-    kinds = {_is_classifier(model) for model in models.values()}
+        return str(loss)
+    kinds = {
+        is_classifier(model) if hasattr(model, "__sklearn_tags__") else hasattr(model, "classes_")
+        for model in models.values()
+    }
     if len(kinds) > 1:
         raise ValueError("models has both regressors and classifiers: certify them separately, or choose the loss.")
     return "zero_one" if kinds.pop() else "squared"
-
-
-def _is_classifier(model: Any) -> bool:
-    return is_classifier(model) if hasattr(model, "__sklearn_tags__") else hasattr(model, "classes_")
 
 
 def read_cap(cap: Any, loss: str, models: dict[str, Any]) -> float:
@@ -84,7 +93,7 @@ def read_cap(cap: Any, loss: str, models: dict[str, Any]) -> float:
             "The squared loss needs a cap that is fixed before the held-out rows are seen, for instance "
             "cap=cap_from_training(models, X_train, y_train)."
         )
-    largest = largest_loss(loss, most_classes(models))
+    largest = largest_loss(loss, models)
     if cap is None:
         return largest
     if isinstance(cap, bool) or not is_number(cap) or not cap > 0:
@@ -92,16 +101,12 @@ def read_cap(cap: Any, loss: str, models: dict[str, Any]) -> float:
     return min(float(cap), largest)
 
 
-def largest_loss(loss: str, n_classes: int) -> float:
-    """The largest value of a loss."""
+def largest_loss(loss: str, models: dict[str, Any], n_classes: int = 0) -> float:
+    """The largest value of a loss, for models and labels of at most so many classes."""
     if loss == "squared":
         return math.inf
-    return 2.0 if loss == "brier" and n_classes > 2 else 1.0
-
-
-def most_classes(models: dict[str, Any]) -> int:
-    """The largest number of classes of a model."""
-    return max(len(getattr(model, "classes_", ())) for model in models.values())
+    most = max([n_classes, *(len(getattr(model, "classes_", ())) for model in models.values())])
+    return 2.0 if loss == "brier" and most > 2 else 1.0
 
 
 def relative_losses(models: dict[str, Any], X: Any, y: Any, n: int, loss: str, cap: float) -> dict[str, FloatArray]:
@@ -120,7 +125,7 @@ def relative_losses(models: dict[str, Any], X: Any, y: Any, n: int, loss: str, c
             raise ValueError(f"No label of y is a class of the model {name!r}: it was fitted to other labels.")
     if loss == "zero_one":
         return {name: _zero_one(name, model.predict(X), labels) / cap for name, model in models.items()}
-    half = largest_loss(loss, most_classes(models)) / 2
+    half = largest_loss(loss, models) / 2
     return {name: half * _brier(name, model, X, labels) / cap for name, model in models.items()}
 
 
@@ -130,18 +135,22 @@ def predicted_numbers(name: str, predicted: Any, n: int) -> FloatArray:
         numbers = np.asarray(predicted, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"The model {name!r} predicts no numbers: the squared loss is for regression.") from error
-    if numbers.shape not in ((n,), (n, 1)):
-        raise ValueError(f"The model {name!r} must predict one number per row, not an array of shape {numbers.shape}.")
+    numbers = _one_per_row(name, numbers, n, "number")
     if not np.isfinite(numbers).all():
         raise ValueError(f"The model {name!r} predicts NaN or infinity in {np.sum(~np.isfinite(numbers)):,} rows.")
-    return numbers.ravel()
+    return numbers
+
+
+def _one_per_row(name: str, predicted: Any, n: int, what: str) -> Any:
+    if predicted.shape not in ((n,), (n, 1)):
+        raise ValueError(
+            f"The model {name!r} must predict one {what} per row, not an array of shape {predicted.shape}."
+        )
+    return predicted.ravel()
 
 
 def _zero_one(name: str, predicted: Any, labels: Any) -> FloatArray:
-    predicted = np.asarray(predicted, dtype=object)
-    if predicted.shape not in ((len(labels),), (len(labels), 1)):
-        raise ValueError(f"The model {name!r} must predict one label per row, not an array of shape {predicted.shape}.")
-    predicted = predicted.ravel()
+    predicted = _one_per_row(name, np.asarray(predicted, dtype=object), len(labels), "label")
     if any(label is None or label != label for label in predicted):
         raise ValueError(f"The model {name!r} predicts NaN or no label in some rows.")
     return np.array(predicted != labels, dtype=float)
@@ -197,7 +206,7 @@ def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: An
     n = len(X)
     rng = read_random_state(random_state)
     if loss != "squared":
-        return largest_loss(loss, len(read_classes(BaseEstimator(), y, n)[0]))
+        return largest_loss(loss, {}, len(read_classes(BaseEstimator(), y, n)[0]))
     target = read_regression_target(BaseEstimator(), y, n)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if not 2 <= cv or n < 2:
@@ -222,3 +231,36 @@ def cap_from_training(models: Any, X: Any, y: Any, *, loss: str = "auto", cv: An
             "cap: give a positive number in the units of y^2."
         )
     return cap
+
+
+def read_groups(X: Any, by_missing: Any) -> tuple[list[str], BoolArray]:
+    """Names of the features whose groups are certified, and where they are missing."""
+    if by_missing is False:
+        return [], np.empty((0, 0), dtype=bool)
+    names, M = _missing(X)
+    if by_missing is True:
+        return names, M
+    if isinstance(by_missing, str) or not isinstance(by_missing, Iterable):
+        raise ValueError(f"by_missing must be True, False or a list of features, not {by_missing!r}.")
+    index = []
+    for feature in by_missing:
+        if feature not in names and feature not in range(len(names)):
+            raise ValueError(f"by_missing names {feature!r}, which is not a feature of X_held_out.")
+        index.append(names.index(feature) if feature in names else int(feature))
+    index = sorted(set(index))
+    return [names[j] for j in index], M[:, index]
+
+
+def _missing(X: Any) -> tuple[list[str], BoolArray]:
+    """Names of the columns, and where values are missing; the columns of a data frame may be of any type."""
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            "The columns of X_held_out must have different names, and one occurs more than once."
+        ) from error
+    if isinstance(frame, nw.DataFrame):
+        return list(frame.columns), np.isnan(TableRows(frame))
+    reader = BaseEstimator()
+    M = np.isnan(read_features(reader, X, reset=True))
+    return feature_names(reader), M

@@ -4,7 +4,6 @@ import argparse
 import json
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from glob import has_magic
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from admiss.atomic_write import NamedFile, check_outputs, flush, write_atomicall
 from admiss.cli.source_options import add_pass_options, checked_pass, opened
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
-from admiss.compare.rows import ComparedRows
-from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting
+from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting, described
 from admiss.datasets import make_interacting, make_synthetic
 from admiss.extras import optional_import
 from admiss.finite.base import LEAF_MODELS
@@ -97,7 +95,7 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--no-scale", action="store_true", help="let the ridge depend on the units of the features")
     add("--loss", choices=REGRESSION_LOSSES, help="loss of a leaf; squared by default, logistic for classes")
     add("--rows", type=int, default=1000, help="training rows of the generated data")
-    add("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test")
+    add("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test; 0 for none")
     add("--folds", type=int, default=default.folds, help="folds of the cross-validation; 0 for none")
     add("--time-limit", type=float, default=default.time_limit, help="seconds for each data set, see below")
     add("--seed", type=int, default=default.seed, help="seed of data, folds and test rows")
@@ -173,7 +171,7 @@ def _compare_tables(
     """For each data set its title and notes, and the comparison."""
     check_outputs(outputs, [] if options.data is None else [("--data", Path(options.data))])
     for title, task, notes, data in _data(options):
-        yield f"{title}: {ComparedRows.of(*data, replace(setting, task=task, folds=0)).description()}"
+        yield f"{title}: {described(*data[:2], task)}"
         yield from notes
         yield compare_partitions(
             *data, task=task, methods=methods, setting=setting, title=title, notes=tuple(notes), verify=options.verify
@@ -236,8 +234,8 @@ def _check(options: argparse.Namespace) -> None:
         raise ValueError("--data FILE and --target COLUMN belong together.")
     if options.data is None and (options.drop or options.keep or options.task != "auto"):
         raise ValueError("--task, --drop and --keep are for --data FILE.")
-    if not 0 < options.test_share < 1:
-        raise ValueError(f"--test-share must be between 0 and 1, not {options.test_share}.")
+    if not 0 <= options.test_share < 1:
+        raise ValueError(f"--test-share must be at least 0 and less than 1, not {options.test_share}.")
     if options.verify:
         with optional_import("--verify", "verify"):
             import flint  # noqa: F401
@@ -256,6 +254,9 @@ def _data(options: argparse.Namespace) -> Iterator[tuple[str, str, list[str], tu
             yield title, "regression", [], (made.X_train, made.y_train, made.X_test, made.y_test)
         return
     table = read_table(options.data, options.target, task=options.task, drop=options.drop, keep=options.keep)
+    if options.test_share == 0:
+        yield Path(options.data).name, table.task, table.notes, (table.features(), table.y, None, None)
+        return
     rows, test = _split(table.y, table.task, options.test_share, options.seed)
     data = table.features(rows), table.y[rows], table.features(test), table.y[test]
     yield Path(options.data).name, table.task, table.notes, data

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from admiss.cli.source_options import DATA, add_source_options, checked_pass, opened
-from admiss.tables.notes import listed
+from admiss.tables.column import listed
 from admiss.terminal.table import wrapped
 
 MODELS = {
@@ -47,8 +47,10 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--model", choices=list(MODELS), default="affine_intercept", help="see below (affine_intercept)")
     add("--cv", type=int, default=5, metavar="FOLDS", help="folds that select penalty and depth; 0 for none (5)")
     add("--max-depth", type=int, default=3, help="largest depth of a tree (3)")
+    add("--max-leaves", type=int, help="largest number of leaves of a tree; unlimited by default")
+    add("--min-rows", type=int, help="smallest number of rows in a leaf; 10 (d + 1) by default")
     add("--lam", type=float, default=1.0, help="penalty of linear models with --cv 0 (1.0)")
-    add("--ridge", type=float, default=1.0, help="penalty in the leaves of trees with --cv 0 (1.0)")
+    add("--ridge", type=float, default=10.0, help="penalty in the leaves of trees with --cv 0 (10.0)")
     add("--settle", action="store_true", help="read the data again for leaves of trees that sums cannot prove")
     add("--out", required=True, metavar="FILE", help="the model, for admiss predict and joblib")
     parser.set_defaults(handler=fit_pages)
@@ -69,6 +71,8 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         raise ValueError("--settle is for trees: the bounds of linear models follow from sums.")
     if tree and options.max_depth < 1:
         raise ValueError(f"--max-depth must be at least 1, not {options.max_depth}.")
+    if not tree and (options.max_leaves, options.min_rows) != (None, None):
+        raise ValueError("--max-leaves and --min-rows are for trees.")
     source = opened(options, out, [("--out", out)])
     names = source.schema.names
     yield wrapped(f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}")
@@ -99,8 +103,8 @@ def _fit_labels(options: argparse.Namespace, source: Any) -> Iterator[str]:
     """Fit a classifier to rows in memory, and write it."""
     from admiss.statistics.hash_folds import HashFolds
     from admiss.streaming.file_model import FileModel
+    from admiss.tables.opening import collect
     from admiss.tables.source import named_frame
-    from admiss.tables.table import collect
 
     for option in ("settle", "checkpoint", "workers", "scheduler"):
         if getattr(options, option):
@@ -135,7 +139,8 @@ def _model(options: argparse.Namespace, task: str) -> Any:
         if options.cv:
             return getattr(admiss, f"Adaptive{kind}CV")(options.model)
         return getattr(admiss, f"Adaptive{kind}")(options.model, lam=options.lam)
-    partitioner = {"tree": OptimalTree, "greedy": Greedy}[options.model](max_depth=options.max_depth)
+    limits = {"max_depth": options.max_depth, "max_leaves": options.max_leaves, "min_rows": options.min_rows}
+    partitioner = {"tree": OptimalTree, "greedy": Greedy}[options.model](**limits)
     if options.cv:
         return getattr(admiss, f"Finite{kind}CV")(partitioner, max_depths=list(range(1, options.max_depth + 1)))
     return getattr(admiss, f"Finite{kind}")(partitioner, ridge=options.ridge)

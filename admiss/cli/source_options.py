@@ -9,14 +9,22 @@ from typing import Any
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs
 from admiss.tables.column import SourceError
+from admiss.tables.deciding import DECIDING_ROWS
 
 TASKS = ("auto", "regression", "classification")
-DATA = """\
+DATA = f"""\
 Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in parts: memory does
 not depend on the number of rows. Columns are used as admiss compare uses them: dates become days, and text a 0/1 column
 per value; IDs, constants and copies are left out, and what was done with each column is said. Files that lack columns
-are named before any work. A pass that is interrupted, killed or out of disk space continues with the same
-command; a source that has changed is refused.
+are named before any work.
+
+Passes: a CSV file is read for its encoding, then its first {DECIDING_ROWS:,} rows to decide what the columns are,
+then all rows for columns that are text, constant or missing in these, and then for the sums; with at most so many rows
+it is kept after the second. Parquet files are read alike, but only their footers first. --settle and --patterns read
+the rows once more.
+
+A pass that is interrupted, killed or out of disk space continues with the same command; a source that has changed is
+refused.
 """
 
 

@@ -29,7 +29,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state
 
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static, resolve_adaptivity
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
 from admiss.finite.cv import FiniteRegressorCV
@@ -211,7 +211,7 @@ def _check_design(name: str, entry: Adaptivity | FiniteRegressorCV, X: FloatArra
     """Raise the error of a class that cannot be fitted before others are."""
     with _named(name):
         if isinstance(entry, Adaptivity):
-            fit_design(X, np.ones(len(X)), entry, center=True, scale=True, fit_intercept=True)
+            fit_design(X, np.ones(len(X)), entry)
         else:
             AdaptiveRegressorCV(entry)._read_grid()
 

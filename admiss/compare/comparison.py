@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from admiss.compare.near_optimal import NearOptimal
-from admiss.compare.references import reference_names
-from admiss.compare.scores import is_better
+from admiss.compare.scores import is_better, reference_names
 from admiss.compare.setting import METHODS, Setting
 from admiss.estimates import LEVEL, Estimate, estimate
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor

@@ -6,14 +6,16 @@ A tree has its root on the left and its leaves on the right, below each other in
 drawing high and not small. A solid branch is for observed values, a dashed one for missing values.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from math import isfinite, nan
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.compare.comparison import Comparison
@@ -190,19 +192,11 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
     True
     """
     plt = pyplot()
-    columns: list[list[Any]] = [[], []]
-    for comparison in comparisons:
-        for column, names in zip(columns, (("greedy",), EXACT_TREES), strict=True):
-            column.append(next((name for name in names if name in comparison.models), None))
-    sizes = [
-        [
-            _tree_size(c.models[name]) if _is_drawn(c, name) else (3.0, 2.0)
-            for c, name in zip(comparisons, column, strict=True)
-        ]
-        for column in columns
-    ]
-    widths = [4.2, 3.4, *(max(width for width, _ in column) for column in sizes)]
-    heights = [max(3.2, *(height for _, height in row)) for row in zip(*sizes, strict=True)]
+    trees = [_two_trees(comparison) for comparison in comparisons]
+    sizes = np.array([[_tree_size(c.models[name]) if _is_drawn(c, name) else (3.0, 2.0) for name in names]
+                      for c, names in zip(comparisons, trees, strict=True)])  # fmt: skip
+    widths = [4.2, 3.4, *sizes[:, :, 0].max(axis=0)]
+    heights = np.maximum(3.2, sizes[:, :, 1].max(axis=1))
     with print_style():
         figure, axes = plt.subplots(
             len(comparisons),
@@ -214,15 +208,22 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
             squeeze=False,
             layout="constrained",
         )
-        for row, comparison, *trees in zip(axes, comparisons, *columns, strict=True):
-            draw_costs(row[0], comparison)
-            row[0].set_title(f"{comparison.title}: cost and bound", parse_math=False)
-            if is_informative(comparison.near):
-                draw_near_optimal(row[1], comparison.near)
+        for (costs, near, *others), comparison, names in zip(axes, comparisons, trees, strict=True):
+            draw_costs(costs, comparison)
+            costs.set_title(f"{comparison.title}: cost and bound", parse_math=False)
+            if comparison.near is not None and is_informative(comparison.near):
+                draw_near_optimal(near, comparison.near)
             else:
-                row[1].axis("off")
-            for ax, name in zip(row[2:], trees, strict=True):
-                _draw_tree_or_words(ax, comparison, name)
+                near.axis("off")
+            for ax, name in zip(others, names, strict=True):
+                ax.axis("off")
+                if name:
+                    ax.set_title(f"{comparison.title}: {tree_title(comparison, name)}", parse_math=False)
+                if _is_drawn(comparison, name):
+                    _draw_tree(ax, comparison, name)
+                elif name:
+                    leaves = comparison.models[name].n_leaves_
+                    ax.text(0.5, 0.5, f"{leaves} leaves: the JSON file lists them", ha="center")
         if Path(path).suffix == ".png":
             from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -232,21 +233,19 @@ def plot_comparison(comparisons: Sequence[Comparison], path: str | Path) -> None
     plt.close(figure)
 
 
-def _is_drawn(comparison: Comparison, name: str | None) -> bool:
+def _two_trees(comparison: Comparison) -> tuple[str, str]:
+    """The greedy and the exact tree that were finished, by name; empty if there is none."""
+    exact = next((name for name in EXACT_TREES if name in comparison.models), "")
+    return "greedy" if "greedy" in comparison.models else "", exact
+
+
+def _is_drawn(comparison: Comparison, name: str) -> bool:
     return name in comparison.models and comparison.models[name].n_leaves_ <= MOST_LEAVES
 
 
-def _draw_tree_or_words(ax: Any, comparison: Comparison, name: str | None) -> None:
-    ax.axis("off")
-    if name is None:
-        return
-    model = comparison.models[name]
-    ax.set_title(f"{comparison.title}: {tree_title(comparison, name)}", parse_math=False)
-    if _is_drawn(comparison, name):
-        colour = GREEDY if name == "greedy" else EXACT
-        _TreeDrawing(ax, model, colour, no_split_cost(comparison)).draw()
-    else:
-        ax.text(0.5, 0.5, f"{model.n_leaves_} leaves: the JSON file lists them", ha="center")
+def _draw_tree(ax: Any, comparison: Comparison, name: str, shared: Collection[int] = ()) -> None:
+    colour = GREEDY if name == "greedy" else EXACT
+    _TreeDrawing(ax, comparison.models[name], colour, no_split_cost(comparison), shared=shared).draw()
 
 
 def tree_title(comparison: Comparison, name: str) -> str:
@@ -307,68 +306,69 @@ def draw_near_optimal(ax: Any, near: NearOptimal) -> None:
     ax.legend()
 
 
-def is_informative(near: NearOptimal | None) -> bool:
+def is_informative(near: NearOptimal) -> bool:
     """Whether there are ten trees to count."""
-    known = [number.most for _, number in near.curve if isfinite(number.most)] if near else []
+    known = [number.most for _, number in near.curve if isfinite(number.most)]
     return len(known) > 1 and max(known) >= 10
 
 
 def chart_drawings(comparison: Comparison, prefix: str) -> list[Drawing]:
     """Cost against leaves, and the number of trees close to the optimum."""
     drawn = []
-    if comparison.curves and isfinite(no_split_cost(comparison)):
-        with print_style():
-            figure, (ax,) = panels(1, height=2.6, width=4.6)
-            draw_costs(ax, comparison)
-        by_leaves = zip_longest(*comparison.curves.values(), fillvalue=nan)
+    curves, near = list(comparison.curves.values()), comparison.near
+    if curves and isfinite(no_split_cost(comparison)):
+        figure = _figure(lambda ax: draw_costs(ax, comparison))
+        by_leaves = zip_longest(*curves, fillvalue=nan)
         rows = [[str(q), *(f"{c:.6g}" if isfinite(c) else None for c in costs)] for q, costs in enumerate(by_leaves, 1)]
-        costs = list(comparison.curves.values())
-        is_lost = len(costs) == 2 and any(a > b * (1 + 1e-6) for a, b in zip(*costs, strict=False))
+        is_lost = len(curves) == 2 and any(a > b * (1 + 1e-6) for a, b in zip(*curves, strict=False))
         caption = "The shaded area is the loss of greedy splitting." if is_lost else "Training cost of each tree."
         header = ["leaves", *comparison.curves]
         drawn.append(Drawing(f"{prefix}costs", "Cost and leaves", caption, figure, header, rows))
-    if is_informative(comparison.near):
-        assert comparison.near is not None
-        with print_style():
-            figure, (ax,) = panels(1, height=2.6, width=4.6)
-            draw_near_optimal(ax, comparison.near)
+    if near is not None and is_informative(near):
+        figure = _figure(lambda ax: draw_near_optimal(ax, near))
         title = "Trees close to the optimum"
         caption = "How many trees cost at most so much more than the best one, on a logarithmic scale."
-        rows = [[f"{p:.3g}", f"{b.least:,.0f}", f"{b.most:,.0f}"] for p, b in comparison.near.curve]
+        rows = [[f"{p:.3g}", f"{b.least:,.0f}", f"{b.most:,.0f}"] for p, b in near.curve]
         header = ["% above the optimum", "trees, at least", "trees, at most"]
         drawn.append(Drawing(f"{prefix}near", title, caption, figure, header, rows))
     return drawn
 
 
+def _figure(draw: Callable[[Any], None], width: float = 4.6, height: float = 2.6) -> Any:
+    """A figure of one panel for a page."""
+    with print_style():
+        figure, (ax,) = panels(1, width=width, height=height)
+        draw(ax)
+    return figure
+
+
 def tree_drawings(comparison: Comparison, prefix: str) -> list[Drawing]:
     """The greedy and the exact tree, once if they are the same; leaves with the same patterns in both are grey."""
-    exact = next((name for name in EXACT_TREES if name in comparison.models), None)
-    models = {name: comparison.models[name] for name in ("greedy", exact) if name in comparison.models}
+    names = [name for name in _two_trees(comparison) if name]
     caption = "Costs of leaves are in per cent of the cost without a split. Solid: observed, dashed: missing."
-    if len(models) == 2 and has_one_tree(comparison):
-        del models["greedy"]
+    if has_one_tree(comparison):
+        names = names[1:]
         caption = f"Greedy found the same tree. {caption}"
-    leaves = {
-        name: [frozenset(model.partition_.members(q).tolist()) for q in range(model.n_leaves_)]
-        for name, model in models.items()
-    }
-    common = frozenset.intersection(*map(frozenset, leaves.values())) if len(leaves) > 1 else frozenset()
+    leaves = {name: _leaf_patterns(comparison.models[name]) for name in names}
+    common = set.intersection(*map(set, leaves.values())) if len(leaves) > 1 else set()
     if common:
         caption += " Grey leaves hold the same patterns in both trees."
     drawn = []
-    for name, model in models.items():
-        title = tree_title(comparison, str(name))
-        title = title[0].upper() + title[1:]
-        shared = {q for q, patterns in enumerate(leaves[name]) if patterns in common}
-        with print_style():
-            figure, (ax,) = panels(1, width=_tree_size(model)[0], height=_tree_size(model)[1])
-            colour = GREEDY if name == "greedy" else EXACT
-            _TreeDrawing(ax, model, colour, no_split_cost(comparison), shared=shared).draw()
-        drawn.append(Drawing(f"{prefix}tree-{name}", title, caption, figure, [], []))
+    for name, patterns in leaves.items():
+        title = tree_title(comparison, name)
+        shared = {q for q, members in enumerate(patterns) if members in common}
+        figure = _figure(partial(_draw_tree, comparison=comparison, name=name, shared=shared),
+                         *_tree_size(comparison.models[name]))  # fmt: skip
+        drawn.append(Drawing(f"{prefix}tree-{name}", title[0].upper() + title[1:], caption, figure, [], []))
     return drawn
+
+
+def _leaf_patterns(model: Any) -> list[frozenset[int]]:
+    """The patterns of each leaf."""
+    return [frozenset(model.partition_.members(q).tolist()) for q in range(model.n_leaves_)]
 
 
 def has_one_tree(comparison: Comparison) -> bool:
     """Whether greedy found the exact tree."""
-    trees = [comparison.models[name].partition_.tree for name in ("greedy", *EXACT_TREES) if name in comparison.models]
-    return len(trees) > 1 and trees[0] == trees[1]
+    greedy, exact = (comparison.models.get(name) for name in _two_trees(comparison))
+    return greedy is not None and exact is not None and greedy.partition_.tree == exact.partition_.tree

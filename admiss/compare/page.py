@@ -12,8 +12,8 @@ from admiss.compare.comparison import Comparison
 from admiss.compare.figures import chart_drawings, has_one_tree, no_split_cost, tree_drawings
 from admiss.compare.scores import SCORES
 from admiss.compare.setting import EXACT_TREES, METHODS, description
-from admiss.report.page import ABSENT, number
 from admiss.report.page import write_page as write_template
+from admiss.terminal.table import ABSENT, number
 from admiss.versions import versions
 
 DIGITS = {"leaves": 0, "above_bound_percent": 2, "seconds": 2}

@@ -28,10 +28,8 @@ from threadpoolctl import threadpool_limits
 
 from admiss.compare.comparison import Comparison, best_bound, percent_above
 from admiss.compare.near_optimal import Curves
-from admiss.compare.references import reference, reference_names
-from admiss.compare.rows import ComparedRows
-from admiss.compare.scores import SCORES, fitted, fold_scores, predicted, scores_of, task_of
-from admiss.compare.setting import DEFAULT_METHODS, HEURISTICS, Methods, Setting
+from admiss.compare.scores import SCORES, fitted, fold_scores, predicted, reference, reference_names, scores_of
+from admiss.compare.setting import DEFAULT_METHODS, HEURISTICS, ComparedRows, Methods, Setting, task_of
 from admiss.datasets import make_interacting
 from admiss.estimator.notices import silence
 from admiss.terminal.progress import counter, progress

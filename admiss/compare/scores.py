@@ -1,4 +1,10 @@
-"""Scores of predictions: R2 of numbers; log-loss, AUC and accuracy of class probabilities.
+"""Scores of predictions, and the methods of scikit-learn that partitions are compared with.
+
+The first reference imputes means, adds an indicator of missing values per feature, brings all columns to the same
+scale, and selects the penalty of a linear model by cross-validation: no partition, but the same information. The second
+one is gradient boosting with its defaults, which splits on values and on missing values.
+
+Scores are R2 of numbers; log-loss, AUC and accuracy of class probabilities.
 
 Probabilities are columns in the order of all classes. A model that has not seen a class gives it probability 0, which
 the log-loss counts as the smallest positive number next to 1. AUC is that of the second of two classes, or the mean of
@@ -9,8 +15,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV, RidgeCV
 from sklearn.metrics import r2_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from admiss.estimator.notices import silence
 from formulations.arrays import FloatArray
@@ -18,20 +30,61 @@ from formulations.arrays import FloatArray
 # For each task its scores, and whether larger is better.
 SCORES = {"regression": {"R2": True}, "classification": {"log_loss": False, "AUC": True, "accuracy": True}}
 SMALLEST = float(np.finfo(float).eps)
+# Penalties of the ridge, and inverse penalties of the logistic regression.
+PENALTIES = np.logspace(-3, 4, 15)
+INVERSE_PENALTIES = np.logspace(-4, 2, 7)
+# Name of each reference in the table, and in sentences.
+LINEAR = {
+    "regression": ("mean + indicators + ridge", "mean imputation with indicators and ridge"),
+    "classification": ("mean + indicators + logistic", "mean imputation with indicators and logistic regression"),
+}
+BOOSTING = ("HistGradientBoosting", "gradient boosting")
 
 
-def task_of(y: Any, task: str | None, of_integers: str) -> str:
-    """The task: as given, or classification for text and truth values, and regression for other numbers than integers.
+def reference_names(task: str) -> dict[str, str]:
+    """Names of the references in the table, with those in sentences."""
+    return dict([LINEAR[task], BOOSTING])
 
-    Examples
-    --------
-    >>> task_of(["a", "b"], None, "regression"), task_of([0.5, 1.0], None, "regression")
-    ('classification', 'regression')
-    """
-    if task is not None:
-        return task
-    kind = np.asarray(np.asarray(y).tolist()).dtype.kind  # objects as what they are
-    return of_integers if kind in "iu" else "regression" if kind == "f" else "classification"
+
+def reference(name: str, task: str, y: Any, seed: int) -> Any:
+    """The reference of a name for these training targets."""
+    if name == BOOSTING[0]:
+        boosting: Any = HistGradientBoostingRegressor(random_state=seed)
+        if task == "classification":
+            # its validation rows are stratified, which needs two rows per class
+            stopped = "auto" if _rarest(y) > 1 else False
+            boosting = HistGradientBoostingClassifier(random_state=seed, early_stopping=stopped)
+        return make_pipeline(_ObservedColumns(), boosting)
+    model: Any = RidgeCV(alphas=PENALTIES)
+    if task == "classification":
+        folds = min(5, _rarest(y))
+        model = LogisticRegression(max_iter=1000)
+        if folds > 1:
+            model = LogisticRegressionCV(
+                Cs=INVERSE_PENALTIES,
+                cv=folds,
+                scoring="neg_log_loss",
+                max_iter=1000,
+                l1_ratios=(0.0,),
+                use_legacy_attributes=False,
+            )
+    return make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), model)
+
+
+class _ObservedColumns(TransformerMixin, BaseEstimator):
+    """Leaves out columns without a value in training, which histograms cannot bin."""
+
+    def fit(self, X: Any, y: Any = None) -> "_ObservedColumns":
+        self.observed_ = ~np.isnan(np.asarray(X, dtype=float)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        return np.asarray(X, dtype=float)[:, self.observed_]
+
+
+def _rarest(y: Any) -> int:
+    """Rows of the rarest class."""
+    return int(np.unique(y, return_counts=True)[1].min())
 
 
 def predicted(model: Any, X: Any, classes: Any) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The methods of a comparison, and the settings that they share.
+"""The methods of a comparison, the settings and the folds that they share, and the rows.
 
 Settings that are not given are those of :class:`~admiss.FiniteRegressor`, so that a method of a comparison is the model
 that the same partitioner gives in Python.
@@ -8,8 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from admiss.estimator.cross_validation import Split, make_folds
+from admiss.estimator.validation import read_classes, read_features, read_regression_target
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor
 from admiss.partition.base import Partitioner
 from admiss.partition.box_partition import BoxPartition
@@ -17,6 +20,7 @@ from admiss.partition.greedy import Greedy
 from admiss.partition.optimal_tree import OptimalTree
 from admiss.partition.pattern_groups import PatternGroups
 from admiss.partition.split_assign_tree import SplitAssignTree
+from formulations.arrays import FloatArray
 
 # For each method its class of partitions, and a description.
 METHODS: dict[str, tuple[str, str]] = {
@@ -173,6 +177,20 @@ class Setting:
             self.estimator(method)._check_parameters()
 
 
+def task_of(y: Any, task: str | None, of_integers: str) -> str:
+    """The task: as given, or classification for text and truth values, and regression for other numbers than integers.
+
+    Examples
+    --------
+    >>> task_of(["a", "b"], None, "regression"), task_of([0.5, 1.0], None, "regression")
+    ('classification', 'regression')
+    """
+    if task is not None:
+        return task
+    kind = np.asarray(np.asarray(y).tolist()).dtype.kind  # objects as what they are
+    return of_integers if kind in "iu" else "regression" if kind == "f" else "classification"
+
+
 def _name(method: Any) -> str:
     """The name of a method in tables."""
     return method if isinstance(method, str) else " ".join(repr(method).split())
@@ -189,3 +207,85 @@ def _limited(partitioner: Partitioner, seconds: float | None) -> Partitioner:
 def description(method: str) -> str:
     """A method in words; a partitioner that has no name is described by itself."""
     return METHODS[method][1] if method in METHODS else "own partitioner"
+
+
+@dataclass(frozen=True)
+class ComparedRows:
+    """Rows as they were given, and as arrays.
+
+    Attributes
+    ----------
+    given : (X, y)
+        Training rows with their names.
+    X, y : arrays
+        The same as arrays with NaN, y numbers or labels.
+    test : (X, y), optional
+        Test rows as arrays.
+    classes : array, optional
+        All classes of training and test rows, sorted; None in regression.
+    folds : list of (train, held-out)
+        As many as rows if these are fewer than the folds of the settings.
+    """
+
+    given: tuple[Any, Any]
+    X: FloatArray
+    y: Any
+    test: tuple[FloatArray, Any] | None
+    classes: Any
+    folds: list[Split]
+
+    @classmethod
+    def of(cls, X: Any, y: Any, X_test: Any, y_test: Any, setting: Setting) -> "ComparedRows":
+        """Read the rows, with an error in one sentence for those that cannot be used."""
+        reader = setting.estimator("none")
+        rows = read_features(reader, X, reset=True)
+        if setting.task == "classification":
+            classes, labels = read_classes(reader, y, len(rows))
+            target = classes[labels]
+        else:
+            classes, labels, target = None, None, read_regression_target(reader, y, len(rows))
+        test = None
+        if X_test is not None:
+            test_rows = read_features(reader, X_test, reset=False)
+            if classes is None:
+                test = test_rows, read_regression_target(reader, y_test, len(test_rows))
+            else:
+                found, codes = read_classes(reader, y_test, len(test_rows))
+                test, classes = (test_rows, found[codes]), np.union1d(classes, found)
+        n_folds, folds = min(setting.folds, len(rows)), []
+        if n_folds > 1:
+            folds = make_folds(rows, target, labels, np.ones(len(rows)), n_folds, setting.seed)
+        return cls((X, y), rows, target, test, classes, folds)
+
+    def overlap(self) -> float:
+        """Held-out rows per training row of a fold."""
+        return float(np.mean([len(held) / len(train) for train, held in self.folds])) if self.folds else 0.0
+
+    def description(self) -> str:
+        """Their size in words."""
+        return described(self.X, self.y, "regression" if self.classes is None else "classification")
+
+    def notes(self) -> list[str]:
+        """A sentence about classes that are in few rows."""
+        if self.classes is None:
+            return []
+        counts = [(str(label), int((self.y == label).sum())) for label in self.classes]
+        rare = ", ".join(label for label, count in counts if count < max(1, len(self.folds)))
+        if not rare:
+            return []
+        return [
+            f"Fewer rows than folds are of class {rare}: a fold or a leaf without them gives them probability 0, which "
+            "weighs heavily in the log-loss."
+        ]
+
+
+def described(X: Any, y: Any, task: str) -> str:
+    """The size of training rows in words."""
+    n_features = np.shape(X)[1]
+    missing = np.isnan(np.asarray(X, dtype=float)).mean()
+    words = f"{len(y):,} training rows, {n_features} feature{'s' * (n_features != 1)}, {missing:.0%} missing"
+    if task == "regression":
+        return words
+    labels, counts = np.unique(y, return_counts=True)
+    listed = ", ".join(f"{label} {count:,}" for label, count in zip(labels, counts, strict=True))
+    return f"{words}; classes: {listed}" if len(labels) <= 10 else f"{words}; {len(labels)} classes"

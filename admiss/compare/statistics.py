@@ -14,7 +14,7 @@ import numpy as np
 
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import LATE, Run, TimeIsUpError, compile_kernels
-from admiss.compare.references import LINEAR, PENALTIES
+from admiss.compare.scores import LINEAR, PENALTIES
 from admiss.compare.setting import DEFAULT_METHODS, Methods, Setting
 from admiss.estimator.notices import silence
 from admiss.finite.estimators import FiniteRegressor

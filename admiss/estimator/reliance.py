@@ -29,7 +29,7 @@ from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 
 # A coefficient of scaled features below this share of the largest one is 0 up to rounding.
-ROUNDING = 1e-13
+NO_WEIGHT = 1e-13
 # Patterns whose basis is evaluated at once.
 BLOCK = 1024
 
@@ -91,7 +91,7 @@ def _adaptive(model: Any, M: BoolArray) -> BoolArray:
     design = model.design_
     is_used = np.zeros((len(design.features) + 1, design.n_basis + 1), dtype=bool)
     size = np.max(np.abs(np.atleast_2d(model.coefficients_ * design.column_scale)), axis=0)
-    is_used[*design.pairs.T] = size > ROUNDING * size.max(initial=0.0)
+    is_used[*design.pairs.T] = size > NO_WEIGHT * size.max(initial=0.0)
     is_used = is_used[:, :-1]  # without an intercept that the basis lacks
     table = PatternTable.of(M[:, design.features])
     relies = [

@@ -13,6 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
     check_array,
@@ -32,6 +33,7 @@ TRACE = 1e-60
 MOST = float(np.finfo(float).max)
 MOST_INTEGER = int(np.iinfo(np.int64).max)
 ENCODE = "encode them as numbers first, for instance with admiss.TableEncoder, or OneHotEncoder of scikit-learn"
+MISSING_LABELS = "y contains NaN or missing labels: remove these rows."
 DAYS = "turn them into days or hours first, for instance with admiss.TableEncoder in a pipeline"
 
 
@@ -110,9 +112,10 @@ def _frame_to_array(X: Any) -> FloatArray | None:
     refused = [str(name) for name, column in zip(frame.columns, columns, strict=True) if column is None]
     if refused:
         dates = [name for name in refused if frame[name].dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time)]
-        if dates == refused:
-            raise ValueError(f"The columns {', '.join(dates)} of X are dates or times: {DAYS}.")
-        raise ValueError(f"The columns {', '.join(refused)} of X are not numbers: {ENCODE}.")
+        others = [name for name in refused if name not in dates]
+        sentences = [f"The columns {', '.join(dates)} of X are dates or times: {DAYS}."] if dates else []
+        sentences += [f"The columns {', '.join(others)} of X are not numbers: {ENCODE}."] if others else []
+        raise ValueError(" ".join(sentences))
     if frame.shape[1] == 0:
         return np.empty((frame.shape[0], 0))
     return np.column_stack([column for column in columns if column is not None])
@@ -189,8 +192,19 @@ def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
 
     _require_target(estimator, y)
     y = column_or_1d(_one_column(y, "y"), warn=True)
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        raise ValueError(MISSING_LABELS)
+    if y.dtype.kind not in "biufU":
+        _require_one_type(y)
+    check_classification_targets(y)
+    check_consistent_length(y, np.empty(n))
+    return np.unique(y, return_inverse=True)
+
+
+def _require_one_type(y: Any) -> None:
+    """Refuse missing labels, labels that are neither strings nor numbers, and a mix of both."""
     if any(_is_missing(label) or label != label for label in np.asarray(y, dtype=object)):
-        raise ValueError("y contains NaN or missing labels: remove these rows.")
+        raise ValueError(MISSING_LABELS)
     numbers = Real | np.bool_
     kinds = {str if isinstance(label, str) else Real if isinstance(label, numbers) else type(label) for label in y}
     if not kinds <= {str, Real}:
@@ -199,9 +213,6 @@ def read_classes(estimator: Any, y: Any, n: int) -> tuple[Any, Any]:
     if len(kinds) > 1:
         names = ", ".join(sorted({type(label).__name__ for label in y}))
         raise ValueError(f"y holds labels of different types ({names}): make all of them strings, or all numbers.")
-    check_classification_targets(y)
-    check_consistent_length(y, np.empty(n))
-    return np.unique(y, return_inverse=True)
 
 
 def require_two_classes(estimator: Any, codes: Any) -> None:
@@ -367,18 +378,72 @@ def seeded(estimator: Any, seed: int) -> Any:
     return copy.set_params(**dict.fromkeys(unset, seed))
 
 
+class TableRows:
+    """Rows of a raw table, which a pipeline reads itself; as an array, NaN where a value is missing and 0 elsewhere.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = TableRows(nw.from_native(pd.DataFrame({"plan": ["pro", None], "age": [30.0, float("nan")]})))
+    >>> np.isnan(rows).tolist(), rows[np.array([0])].shape
+    ([[False, False], [True, True]], (1, 2))
+    """
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.shape = frame.shape
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: Any) -> "TableRows":
+        return TableRows(self.frame[np.asarray(rows)])
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
+        missing = [
+            (series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()).to_numpy()
+            for series in self.frame.iter_columns()
+        ]
+        return np.where(np.column_stack(missing).astype(bool), np.nan, 0.0)
+
+
+def takes_raw_table(estimator: Any, X: Any) -> bool:
+    """Whether an estimator is a pipeline, and X a data frame with other columns than numbers, which it reads itself."""
+    parts = estimator if isinstance(estimator, list | tuple) else [estimator]
+    if not all(isinstance(part, Pipeline) for part in parts):
+        return False
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:  # read_features says so
+        return False
+    return isinstance(frame, nw.DataFrame) and any(_column(series) is None for series in frame.iter_columns())
+
+
 class GivesFrames:
     """Mixin of estimators that read a table and give its rows to another estimator."""
 
+    estimator: Any
     library_: Any
+
+    def _read_table(self, X: Any, *, reset: bool) -> Any:
+        """Features, or the rows of a raw table for a pipeline."""
+        if not takes_raw_table(self.estimator, X):
+            return read_features(self, X, reset=reset)
+        method = getattr(self, "method", "class")
+        if method != "class":
+            raise ValueError(f"method={method!r} deletes values of numbers: use method='class' for raw tables.")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return TableRows(nw.from_native(X, eager_only=True))
 
     def _remember_frame(self, X: Any) -> None:
         """Remember the library of a data frame, in which the estimator is given its rows."""
         frame = nw.from_native(X, pass_through=True)
         self.library_ = str(frame.implementation) if isinstance(frame, nw.DataFrame) else ""
 
-    def _given(self, X: FloatArray) -> Any:
+    def _given(self, X: FloatArray | TableRows) -> Any:
         """Rows as the estimator sees them: with the names of the columns, if they had names."""
+        if isinstance(X, TableRows):
+            return X.frame.to_native()
         if self.library_ in ("pandas", "polars") and hasattr(self, "feature_names_in_"):
             return nw.from_numpy(X, schema=list(self.feature_names_in_), backend=self.library_).to_native()
         return X

@@ -1,7 +1,8 @@
 """Fit and predictions of finite regression and classification, and the features of the linear models in the leaves.
 
     static             a(x, m) = ((1 - m_j) (x_j - c_j))_j                      mean imputation, or zero imputation
-    affine_intercept   a(x, m) = the same, and m_j for every feature that was missing in training
+    affine_intercept   a(x, m) = the same, and m_j for every feature that was missing in training; one of features that
+                       were always missing together
 
 c_j is the mean of the observed training values, or 0. The difference is rounded to a double: it is the data of the
 program. The ridge penalises the weights of a_j / scale_j, with 1 or the standard deviation of the observed training
@@ -18,10 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
 from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.estimator.validation import (
@@ -32,14 +32,16 @@ from admiss.estimator.validation import (
     require_choice,
     require_flags,
 )
+from admiss.finite.program import PartitionProgram
 from admiss.partition.base import Partition, Partitioner
 from admiss.partition.greedy import Greedy
-from admiss.patterns import PatternTable
+from admiss.patterns import PatternTable, missing_once
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, plain_value
 from formulations.leaves.cost import RIDGE_SCALES, LeafCost, PatternRows
 from formulations.leaves.logistic import LogisticLeafCost
 from formulations.leaves.squared import SquaredLeafCost
+from formulations.leaves.squared_estimates import SquaredEstimates
 from formulations.losses import LOSSES, Logistic, Loss, Squared, resolve_loss
 
 LEAF_MODELS = ("affine_intercept", "static")
@@ -56,6 +58,8 @@ class LeafFeatures:
         Features that were observed in training.
     missable : bool array of shape (d,)
         Features that were missing somewhere in training.
+    indicators : int array
+        Features whose m_j is a leaf feature; it would be constant for a feature that is never observed.
     mean : float array of shape (d,)
         Training means of the features that were never missing, NaN for the others.
     centre, scale : float arrays of shape (d,)
@@ -67,6 +71,7 @@ class LeafFeatures:
     leaf_model: str
     observed: IntArray
     missable: BoolArray
+    indicators: IntArray
     mean: FloatArray
     centre: FloatArray
     scale: FloatArray
@@ -77,20 +82,26 @@ class LeafFeatures:
         """Means, scales and features with missing values, from the training rows."""
         M = np.isnan(X)
         missable, observed = np.asarray(M.any(axis=0)), np.flatnonzero(~M.all(axis=0))
+        indicators = missing_once(M)
         part = X if len(observed) == X.shape[1] else X[:, observed]
-        return cls.of_moments(missable, observed, observed_moments(part, s)[:3], leaf_model, centre, scale)
+        moments = observed_moments(part, s)[:3]
+        return cls.of_moments(missable, indicators, observed, moments, leaf_model, centre, scale)
 
     @classmethod
     def of_moments(
         cls,
         missable: BoolArray,
+        indicators: IntArray,
         observed: IntArray,
         moments: tuple[FloatArray, FloatArray, FloatArray],
         leaf_model: str,
         centre: bool,
         scale: bool,
     ) -> "LeafFeatures":
-        """The map for features with these means, deviations and largest sizes of their observed values."""
+        """The map for features with these means, deviations and largest sizes of their observed values.
+
+        ``indicators`` are the features that are missing somewhere, one of those that are always missing together.
+        """
         means, deviation, size = moments
         mean, middle, spread = np.full(len(missable), np.nan), np.zeros(len(missable)), np.ones(len(missable))
         mean[~missable] = means[~missable[observed]]
@@ -98,7 +109,9 @@ class LeafFeatures:
         if centre:
             middle[observed] = centre_of(means, deviation)
         unit = power_of_two(spread)
-        return cls(leaf_model, observed, missable, mean, middle, spread if scale else np.ones_like(spread), unit)
+        indicators = np.intersect1d(observed, indicators) if leaf_model != "static" else indicators[:0]
+        spread = spread if scale else np.ones_like(spread)
+        return cls(leaf_model, observed, missable, indicators, mean, middle, spread, unit)
 
     @property
     def never_observed(self) -> IntArray:
@@ -109,13 +122,6 @@ class LeafFeatures:
     def column_unit(self) -> FloatArray:
         """Powers of two by which the solvers divide the leaf features."""
         return np.append(self.unit[self.observed], np.ones(len(self.indicators)))
-
-    @property
-    def indicators(self) -> IntArray:
-        """Features whose m_j is a leaf feature; it would be constant for a feature that is never observed."""
-        if self.leaf_model == "static":
-            return np.empty(0, dtype=np.int64)
-        return self.observed[self.missable[self.observed]]
 
     def split(self, X: FloatArray) -> tuple[FloatArray, BoolArray]:
         """Features and patterns; a feature that was never missing in training is set to its mean."""
@@ -154,12 +160,23 @@ class LeafFeatures:
         return PatternRows.of(table.patterns, table.codes, A, y, s, ridge_weights)
 
     def leaf_cost(
-        self, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss, ridge: float, ridge_scale: str
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        s: FloatArray,
+        loss: Loss,
+        ridge: float,
+        ridge_scale: str,
+        proofs: bool = True,
     ) -> LeafCost:
-        """The cost of leaves of training rows: in closed form, by Newton's method, or by a cvxpy program."""
+        """The cost of leaves of training rows: in closed form, by Newton's method, or by a cvxpy program.
+
+        Without proofs, it is only as accurate as comparisons of predictions need.
+        """
         rows = self.pattern_rows(X, y, s)
         if isinstance(loss, Squared):
-            return SquaredLeafCost(rows, ridge, ridge_scale)
+            kind = SquaredLeafCost if proofs else SquaredEstimates
+            return kind(rows, ridge, ridge_scale)
         if isinstance(loss, Logistic):
             return LogisticLeafCost(rows, ridge, ridge_scale)
         from formulations.leaves.any_loss import ProgramLeafCost  # imports cvxpy
@@ -202,12 +219,98 @@ class FiniteModel(AllowsMissing, BaseEstimator):
 
     def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
         """Choose and fit the leaves."""
+        self._fit_leaf_features(X, s)
+        self._fit_partition(X, y, s, partitioner, loss)
+        self.certificate_ = replace(self.certificate_, evidence=self._evidence())
+
+    def _fit_leaf_features(self, X: FloatArray, s: FloatArray) -> None:
+        """Centres and scales."""
         self.leaf_features_ = LeafFeatures.fit(X, s, self.leaf_model, bool(self.center), bool(self.scale))
         if len(self.leaf_features_.never_observed):
             warn_never_observed(feature_names(self), self.leaf_features_.never_observed)
+
+    def _fit_partition(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
+        """Choose and fit the leaves, with costs from the rows of each pattern."""
         leaf_cost = self.leaf_features_.leaf_cost(X, y, s, loss, float(self.ridge), self.ridge_scale)
         self._adopt(leaf_cost, partitioner.partition(leaf_cost.rows, leaf_cost, feature_names(self)))
-        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
+
+    def program(
+        self, X: Any, y: Any, sample_weight: Any = None, integer: bool | None = None, last_splits: str = "all"
+    ) -> PartitionProgram:
+        """The program whose solution is the partition, as a Pyomo model that can be read, changed, exported and solved.
+
+        Nothing is solved, and the estimator is left as it is. The partitioner is one of
+        :class:`~admiss.partition.OptimalTree`, :class:`~admiss.partition.BoxPartition` and
+        :class:`~admiss.partition.PatternGroups`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+        integer : bool, optional
+            Whether variables are declared binary. By default, :meth:`~admiss.finite.program.PartitionProgram.solve`
+            does so if a solution of the relaxation is fractional.
+        last_splits : {"all", "best"}
+            Of trees: whether the last split of a box may be any, so that constraints on features hold at every level,
+            or is the cheapest, which makes the program smaller.
+
+        Returns
+        -------
+        PartitionProgram
+        """
+        estimator = clone(self)
+        partitioner, loss = estimator._check_parameters()
+        if integer is not None and not isinstance(integer, bool | np.bool_):
+            raise ValueError(f"integer must be True, False or None, not {integer!r}.")
+        rows, target, s = estimator._read(X, y, sample_weight, reset=True)
+        estimator._fit_leaf_features(rows, s)
+        leaf_cost = estimator.leaf_features_.leaf_cost(
+            rows, target, s, loss, float(estimator.ridge), estimator.ridge_scale
+        )
+        stated = partitioner.program(leaf_cost, feature_names(estimator), integer, last_splits)
+        return PartitionProgram(estimator, leaf_cost, stated, integer)
+
+    def _evidence(self) -> dict[str, Any]:
+        """Program and solution, see :mod:`admiss.estimator.evidence`."""
+        partitioner, partition = self.partitioner, self.partition_
+        names = list(getattr(self, "feature_names_in_", []))
+        listed = getattr(partitioner, "split_features", None)
+        limits = {name: getattr(partitioner, name, None) for name in ("max_depth", "max_leaves", "min_rows")}
+        program: dict[str, Any] = {
+            "task": self._task,
+            "ridge": float(self.ridge),
+            "ridge_scale": self.ridge_scale,
+            "leaf_model": self.leaf_model,
+            "center": bool(self.center),
+            "scale": bool(self.scale),
+            "partitioner": "Greedy" if partitioner is None else type(partitioner).__name__,
+            "split_features": None
+            if listed is None
+            else [names.index(f) if isinstance(f, str) else int(f) for f in listed],
+            **{name: None if value is None else int(value) for name, value in limits.items()},
+        }
+        if partitioner is None:
+            program["max_depth"] = 3
+        boxes = partition.boxes
+        solution = {
+            "boxes": None if boxes is None else [[[int(j), bool(m)] for j, m in box] for box in boxes],
+            "tree": _nested_lists(partition.tree),
+            "is_tree": bool(partition.is_tree),
+        }
+        arrays = {
+            "patterns": partition.patterns,
+            "leaf": partition.leaf,
+            "leaf_intercepts": self.leaf_intercepts_,
+            "leaf_weights": self.leaf_weights_,
+            "leaf_costs": self.leaf_costs_,
+            "centre": self.leaf_features_.centre,
+            "scale": self.leaf_features_.scale,
+            "unit": self.leaf_features_.unit,
+        }
+        weights = getattr(self, "class_weight", None)
+        program["class_weight"] = plain_value(weights) if isinstance(weights, dict) else weights
+        program["loss"] = resolve_loss(self.loss).description()
+        return {"kind": "finite", "program": program, "solution": solution, "arrays": arrays}
 
     @abstractmethod
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -225,7 +328,7 @@ class FiniteModel(AllowsMissing, BaseEstimator):
 
     def _adopt(self, leaf_cost: LeafCost, partition: Partition) -> None:
         """Fit the leaves of a partition."""
-        models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
+        models = leaf_cost.models(partition.leaf)
         costs = np.array([model.cost + model.rounding for model in models])
         objective = math.fsum(costs) * (1.0 + 2.0**-52)  # rounded up
         certificate = replace(partition.certificate, objective=objective)
@@ -234,11 +337,11 @@ class FiniteModel(AllowsMissing, BaseEstimator):
         self.leaf_intercepts_ = np.array([model.intercept for model in models])
         self.leaf_weights_ = np.array([model.weights for model in models]) / self.leaf_features_.column_unit
         self.leaf_costs_ = costs
-        self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts, partition.n_leaves).astype(int)
+        self.leaf_rows_ = np.bincount(partition.leaf, leaf_cost.rows.counts).astype(int)
         self.pattern_rows_ = leaf_cost.rows.counts if partition.complete else np.zeros(0, dtype=np.int64)
         self.certificate_ = certificate
         self.partition_ = replace(partition, certificate=certificate)
-        self.n_leaves_ = partition.n_leaves
+        self.n_leaves_ = len(models)
 
     def apply(self, X: Any) -> IntArray:
         """The leaf of each row."""
@@ -267,3 +370,8 @@ def leaf_scores(intercepts: FloatArray, weights: FloatArray, leaves: IntArray, A
         with np.errstate(over="ignore", invalid="ignore"):  # far beyond the training rows
             scores[inside] = A[inside] @ weights[leaf].T + intercepts[leaf]
     return np.nan_to_num(scores)
+
+
+def _nested_lists(tree: Any) -> Any:
+    """A tree as nested lists."""
+    return None if tree is None else [int(tree[0]), _nested_lists(tree[1]), _nested_lists(tree[2])]

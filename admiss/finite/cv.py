@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from admiss.estimator.cv import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
+from admiss.estimator.cross_validation import FoldedRows, SearchedClassifier, SearchedModel, SearchedRegressor
 from admiss.estimator.validation import feature_names, unchanged_on_error
 from admiss.finite.base import LEAF_MODELS
 from admiss.finite.estimators import FiniteClassifier, FiniteRegressor

@@ -121,9 +121,7 @@ class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
         """
         partitioner, loss = self._check_parameters()
         with unchanged_on_error(self):
-            rows, target, s = self._read(X, y, sample_weight, reset=True)
-            self._fit_leaves(rows, target, s, partitioner, loss)
-            self.target_range_ = float(target.min()), float(target.max())
+            self._fit_leaves(*self._read(X, y, sample_weight, reset=True), partitioner, loss)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -133,6 +131,8 @@ class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
         used = s > 0
         rows, target, s = rows[used], target[used], s[used]
         refuse_extremes(target, s, rows, feature_names(self))
+        if reset:
+            self.target_range_ = float(target.min()), float(target.max())
         return rows, target, s
 
     def predict(self, X: Any) -> FloatArray:

@@ -1,5 +1,7 @@
 """Finite models from row statistics: the fit, held-out losses of a grid, and one more pass over rows if it is needed.
 
+Optimal trees of many rows in memory are found from the same sums over sets of missing features as those of statistics.
+
 Two kinds of statistics serve.
 
 *Patterns.* The pseudo-rows of each pattern (:mod:`admiss.statistics.pattern_factors`) take the place of the rows, for
@@ -36,14 +38,15 @@ from admiss.estimator.validation import (
     unchanged_on_error,
 )
 from admiss.finite.base import FiniteModel, LeafFeatures, leaf_scores
-from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared
-from admiss.partition.base import Partition, Partitioner
+from admiss.finite.search import LARGEST_LOSS, FiniteGrid, FoldLosses, HeldOut, compared, fitted_cells
+from admiss.partition.base import Partition, Partitioner, tree_partition
 from admiss.partition.greedy import Greedy
-from admiss.partition.optimal_tree import OptimalTree
+from admiss.partition.optimal_tree import MOST_BOXES, OptimalTree
 from admiss.patterns import PatternTable
+from admiss.statistics.blocks import RowBlock, anchored
 from admiss.statistics.feature_sums import FeatureSummary
-from admiss.statistics.missing_sets import MissingSets
-from admiss.statistics.pattern_factors import ROUNDING, relative_error
+from admiss.statistics.missing_sets import MOST_BYTES, MissingSets
+from admiss.statistics.pattern_factors import POINT_ROUNDING, relative_error
 from admiss.statistics.row_statistics import (
     MISSING_SETS,
     PATTERN_FACTORS,
@@ -54,20 +57,29 @@ from admiss.statistics.row_statistics import (
 from admiss.terminal.progress import progress
 from formulations.arrays import FloatArray, IntArray
 from formulations.leaves import double_double
+from formulations.leaves.box_costs import count_boxes
 from formulations.leaves.cost import LeafModel, PatternTotals
 from formulations.leaves.pseudo_rows import PseudoRowsCost, RowError
 from formulations.leaves.set_costs import SetSumsCost, Settled
+from formulations.leaves.set_moments import SetMoments
+from formulations.leaves.set_sums import SetSums
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.trees.dynamic_program import tolerance_of
+from formulations.leaves.subsets import count_sets
+from formulations.losses import Loss, Squared
+from formulations.trees.dynamic_program import ILL_CONDITIONED, tolerance_of
 
 # Targets of -1 and 1 are classes: a mean square within this of 1 with no larger value.
 SIGNS = 1e-9
 # Passes over the rows after which leaves keep their intervals.
 MOST_PASSES = 20
+# Fewest rows in memory, and rows for each set of missing features, from which sums over sets replace those of patterns.
+# Measured with 5 to 40 features and depths 2 to 4: the two break even at 20,000 rows if there are few patterns, at 5 to
+# 10 rows per set if there are many.
+FEWEST_ROWS, ROWS_PER_SET = 20_000, 10
 
 Chunks = Iterable[tuple[Any, ...]]
-# Loss of the models of the leaves of a partition.
-Loss = Callable[[Partition, list[LeafModel]], float]
+# Squared loss of the models of the leaves of a partition.
+PartitionLoss = Callable[[Partition, list[LeafModel]], float]
 
 
 class LeafSums(ABC):
@@ -86,8 +98,8 @@ class LeafSums(ABC):
         found = self.summary
         observed = np.flatnonzero(found.n_observed > 0)
         moments = found.mean[observed], found.deviation[observed], found.size[observed]
-        missable = found.n_observed < found.n_rows
-        return LeafFeatures.of_moments(missable, observed, moments, leaf_model, center, scale)
+        missable, indicators = found.n_observed < found.n_rows, np.flatnonzero(found.missing_once)
+        return LeafFeatures.of_moments(missable, indicators, observed, moments, leaf_model, center, scale)
 
     @property
     def rarest_class(self) -> int | None:
@@ -103,7 +115,7 @@ class LeafSums(ABC):
         """Costs of leaves."""
 
     @abstractmethod
-    def loss(self, features: LeafFeatures) -> Loss:
+    def loss(self, features: LeafFeatures) -> PartitionLoss:
         """The squared loss of models of these leaf features on the rows."""
 
 
@@ -132,14 +144,14 @@ class PatternLeafRows(LeafSums):
             for of_one, size in ((1.0, found.size + np.abs(origin)), (0.0, pseudo.lost))
         )
         error = RowError(
-            rounding=ROUNDING,
+            rounding=POINT_ROUNDING,
             of_sums=np.sqrt(relative_error(found.n_rows, len(features.observed))) * sizes / unit,
             lost=lost / unit,
             is_exact=np.bincount(codes, ~pseudo.is_exact) == 0,
         )
         return PseudoRowsCost(totals, error, float(origin[-1]), ridge, ridge_scale)
 
-    def loss(self, features: LeafFeatures) -> Loss:
+    def loss(self, features: LeafFeatures) -> PartitionLoss:
         pseudo = self.statistics.pseudo_rows(self.folds)
         filled, M = features.split(pseudo.X)
         A = features.columns(filled, M) / features.column_unit
@@ -159,33 +171,13 @@ class SetLeafSums(LeafSums):
         super().__init__(statistics, folds)
         self.origin, self.moments = part.origin, part.moments(folds)
 
-    def columns(self, features: LeafFeatures) -> tuple[FloatArray, FloatArray]:
-        """C of the module for (1, a, y) minus a shift, with leaf features in units of the solvers; and the shift.
-
-        y, and features that were never missing in training, are shifted by their means, which intercepts absorb.
-        """
-        d, j, i = len(features.missable), features.observed, features.indicators
-        C, level = np.zeros((2 + len(j) + len(i), 2 * d + 2)), self.summary.mean[-1]
-        C[0, 0] = C[-1, -1] = 1.0
-        at, unit, missable = 1 + np.arange(len(j)), features.unit[j], features.missable[j]
-        middle = np.where(missable, features.centre[j], features.mean[j])
-        C[at, 0], C[at, 1 + j] = (self.origin[j] - middle) / unit, 1.0 / unit
-        # a missing value is 0 after centring, or the mean if it was never missing in training: then 0 after the shift
-        C[at, 1 + d + j] = -C[at, 0]
-        C[1 + len(j) + np.arange(len(i)), 1 + d + i] = 1.0
-        C[-1, 0] = self.origin[-1] - level
-        shift = np.zeros(len(C))
-        shift[at], shift[-1] = (middle - features.centre[j]) / unit, level
-        return C, shift
-
     def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SetSumsCost:
-        sources = np.append(features.observed, len(features.missable) + features.indicators)
-        C, shift = self.columns(features)
+        columns = set_columns(features, self.origin, self.summary.mean[-1])
         weights = features.ridge_weights
-        return SetSumsCost(self.moments, C, shift, sources, weights, ridge, ridge_scale, self.rarest_class)
+        return SetSumsCost(self.moments, *columns, sources_of(features), weights, ridge, ridge_scale, self.rarest_class)
 
-    def loss(self, features: LeafFeatures) -> Loss:
-        C, shift = self.columns(features)
+    def loss(self, features: LeafFeatures) -> PartitionLoss:
+        C, shift = set_columns(features, self.origin, self.summary.mean[-1])
         everything = np.eye(2 * len(features.missable) + 2)
         boxes: dict[tuple[tuple[int, bool], ...], FloatArray] = {}
 
@@ -204,6 +196,31 @@ class SetLeafSums(LeafSums):
         return of_models
 
 
+def set_columns(features: LeafFeatures, origin: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """C of the module for (1, a, y) minus a shift, with leaf features in units of the solvers; and the shift.
+
+    y, and features that were never missing in training, are shifted by their means, which intercepts absorb.
+    """
+    d, j, i = len(features.missable), features.observed, features.indicators
+    C = np.zeros((2 + len(j) + len(i), 2 * d + 2))
+    C[0, 0] = C[-1, -1] = 1.0
+    at, unit, missable = 1 + np.arange(len(j)), features.unit[j], features.missable[j]
+    middle = np.where(missable, features.centre[j], features.mean[j])
+    C[at, 0], C[at, 1 + j] = (origin[j] - middle) / unit, 1.0 / unit
+    # a missing value is 0 after centring, or the mean if it was never missing in training: then 0 after the shift
+    C[at, 1 + d + j] = -C[at, 0]
+    C[1 + len(j) + np.arange(len(i)), 1 + d + i] = 1.0
+    C[-1, 0] = origin[-1] - level
+    shift = np.zeros(len(C))
+    shift[at], shift[-1] = (middle - features.centre[j]) / unit, level
+    return C, shift
+
+
+def sources_of(features: LeafFeatures) -> IntArray:
+    """What each leaf feature is made of: j for x_j, d + j for m_j."""
+    return np.append(features.observed, len(features.missable) + features.indicators)
+
+
 def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], folds: IntArray) -> LeafSums:
     """The statistics from which partitioners find leaves of some folds, or an error that says what to do."""
     if PATTERN_FACTORS in statistics.parts:
@@ -215,13 +232,10 @@ def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], fo
                 f"{type(partitioner).__name__} needs the moments of each pattern: collect them with "
                 "RowStatistics(patterns=True)."
             )
-        depth = partitioner.max_depth
-        if partitioner.max_leaves is not None:
-            depth = min(partitioner.max_leaves - 1, partitioner.max_leaves if depth is None else depth)
         held = sets.depth if isinstance(sets, MissingSets) else 0
-        n_features = statistics.n_features_in_
-        if min(n_features if depth is None else depth, n_features) > held:
-            wanted = "its max_depth" if depth is None else depth
+        if set_depth(partitioner, statistics.n_features_in_) > held:
+            is_limited = partitioner.max_depth is not None or partitioner.max_leaves is not None
+            wanted = set_depth(partitioner, statistics.n_features_in_) if is_limited else "its max_depth"
             raise ValueError(
                 f"{partitioner!r} needs sums for trees of depth {wanted}, and the statistics have them up to {held}: "
                 f"collect them with RowStatistics(tree_depth={wanted}), or lower max_depth."
@@ -231,10 +245,56 @@ def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], fo
     return SetLeafSums(statistics, folds, sets)
 
 
+def set_depth(partitioner: Greedy | OptimalTree, n_features: int) -> int:
+    """Most literals of a leaf."""
+    depth = n_features if partitioner.max_depth is None else min(partitioner.max_depth, n_features)
+    return depth if partitioner.max_leaves is None else min(depth, partitioner.max_leaves - 1)
+
+
+def sets_pay(shape: tuple[int, int], partitioner: OptimalTree) -> bool:
+    """Whether sums over sets of missing features take less time than those of patterns."""
+    n_rows, n_features = shape
+    depth = set_depth(partitioner, n_features)
+    n_sets = count_sets(n_features, depth)
+    is_small = 16 * n_sets * (n_features + 1) ** 2 <= MOST_BYTES and count_boxes(n_features, depth) <= MOST_BOXES
+    return is_small and n_rows >= max(FEWEST_ROWS, ROWS_PER_SET * n_sets)
+
+
 class StatisticsFit(FiniteModel):
-    """``fit_statistics`` of a finite regression."""
+    """``fit_statistics`` of a finite regression, and optimal trees of many rows."""
 
     target_range_: tuple[float, float]
+
+    def _fit_partition(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
+        """Find an optimal tree of many rows from sums over sets of missing features; its proof may need the rows."""
+        if isinstance(loss, Squared) and isinstance(partitioner, OptimalTree) and sets_pay(X.shape, partitioner):
+            leaf_cost = self._cost_of_sets(X, y, s, partitioner)
+            partition = partitioner.partition(leaf_cost.rows, leaf_cost, feature_names(self))
+            if partition.certificate.status != ILL_CONDITIONED:
+                self._adopt(leaf_cost, partition)
+                table = PatternTable.of_missing(X, s)
+                of_rows = PatternTotals.of_totals(
+                    table.patterns, table.counts, table.weights, self.leaf_features_.ridge_weights, complete=True
+                )
+                self.pattern_rows_ = table.counts
+                self.partition_ = tree_partition(of_rows, partition.tree, self.certificate_)
+                return
+        super()._fit_partition(X, y, s, partitioner, loss)
+
+    def _cost_of_sets(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: OptimalTree) -> SetSumsCost:
+        """Costs of boxes, from sums around the centres of the features if they are centred."""
+        features, level = self.leaf_features_, float(s @ y / s.sum())
+        origin = np.append(features.centre, level)
+        if not self.center:
+            rows = RowBlock(X, y, s, np.zeros(len(y), dtype=np.int64))
+            origin = np.nan_to_num(anchored(np.full(len(origin), np.nan), rows))
+        sums, additions = SetSums.of(X, y, s, origin, set_depth(partitioner, X.shape[1]))
+        moments = SetMoments(sums, np.zeros(len(origin)), additions)
+        signs = (np.abs(y) == 1.0).all()
+        rarest = int(min((y > 0).sum(), (y < 0).sum())) if signs else None
+        columns, weights = set_columns(features, origin, level), features.ridge_weights
+        ridge = float(self.ridge)
+        return SetSumsCost(moments, *columns, sources_of(features), weights, ridge, self.ridge_scale, rarest)
 
     def fit_statistics(self, statistics: RowStatistics, settle: Chunks | None = None) -> Self:
         """Choose and fit the leaves from statistics of the rows, as :meth:`fit` does from the rows.
@@ -349,16 +409,9 @@ def fold_losses(
     shape = len(grid.partitioners), len(grid.ridges)
     total, leaves = np.empty(shape), np.empty(shape)
     any_ridge = training.leaf_cost(features, grid.ridges[0], grid.ridge_scale)
-    for r, ridge in enumerate(grid.ridges):
-        leaf_cost = any_ridge.with_ridge(ridge)
-        for z, partitioner in enumerate(grid.partitioners.values()):
-            allowed = partitioner.within(leaf_cost.rows.n_rows)
-            partition = allowed.partition(leaf_cost.rows, leaf_cost, names)
-            if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
-                raise KeyboardInterrupt
-            models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
-            total[z, r] = loss(partition, models)
-            leaves[z, r] = partition.n_leaves
+    for cell, partition, models in fitted_cells(grid, any_ridge, names):
+        total[cell] = loss(partition, models)
+        leaves[cell] = partition.n_leaves
     weight = statistics.summary(held).weight
     unit = float(power_of_two(statistics.summary().size[-1])) ** 2
     losses = np.minimum(total / weight / unit, LARGEST_LOSS)[:, :, None]

@@ -1,7 +1,8 @@
 """Held-out losses of finite models over a grid, and the selection of one.
 
 Everything is recomputed in each fold: means, scales, leaf costs, the partition, the range to which predictions are
-truncated. The held-out loss is averaged over the rows of all folds.
+truncated. The held-out loss is averaged over the rows of all folds. Leaves in folds are fitted as accurately as
+predictions need (:mod:`formulations.leaves.squared_estimates`); only the selected model is fitted with proofs.
 
 Many partitions are tried, so the smallest held-out loss is optimistic for few rows. The rule of one standard error
 selects the fewest splits whose loss is within one standard error of the smallest; the error is that of the difference
@@ -9,20 +10,21 @@ between the two losses, row by row. Ties, to a relative 1e-9, go to the simpler 
 leaf model, then the larger ridge.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from admiss.estimator.cv import FoldedRows
+from admiss.estimator.cross_validation import FoldedRows
 from admiss.estimator.scaling import power_of_two
 from admiss.finite.base import LEAF_MODELS, LeafFeatures, leaf_scores
-from admiss.partition.base import Partitioner
+from admiss.partition.base import Partition, Partitioner
 from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
-from formulations.arrays import BoolArray, FloatArray
-from formulations.leaves.cost import LeafCost
+from formulations.arrays import FloatArray
+from formulations.leaves.cost import LeafCost, LeafModel
 from formulations.losses import Loss
 
 NO_SPLIT = 0
@@ -92,7 +94,7 @@ def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> H
         delayed(_fold)(grid, leaf_model, rows, y, fold) for leaf_model, fold in tasks
     )
     folds = list(progress(runs, len(tasks), "cross-validation: folds"))
-    return compared(grid, folds, [rows.weights_in(fold)[held] for fold, (_, held) in enumerate(splits)])
+    return compared(grid, folds, [rows.fold_weights[fold][held] for fold, (_, held) in enumerate(splits)])
 
 
 def compared(grid: FiniteGrid, folds: "list[FoldLosses]", weights: list[FloatArray]) -> HeldOut:
@@ -131,7 +133,7 @@ class FoldLosses:
 
 
 def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> FoldLosses:
-    (train, held), X, s = rows.splits[fold], rows.X, rows.weights_in(fold)
+    (train, held), X, s = rows.splits[fold], rows.X, rows.fold_weights[fold]
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
     filled, M = features.split(X[held])
     with np.errstate(over="ignore"):  # far beyond the training rows
@@ -142,26 +144,29 @@ def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fo
     total, leaves = np.empty(shape), np.empty(shape)
     _, unit = grid.loss.in_units(float(power_of_two(np.abs(y).max())) if grid.loss.task == "regression" else 1.0)
     training = X[train], y[train], s[train]
-    any_ridge = features.leaf_cost(*training, grid.loss, grid.ridges[0], grid.ridge_scale)
-    for r, ridge in enumerate(grid.ridges):
-        leaf_cost = any_ridge.with_ridge(ridge)
-        for z, partitioner in enumerate(grid.partitioners.values()):
-            scores, leaves[z, r] = _predicted(leaf_cost, partitioner.within(len(train)), A, M, rows.names)
-            if grid.truncate:
-                scores = np.clip(scores, y[train].min(), y[train].max())
-            by_row = grid.loss.value(targets, scores).sum(axis=1)
-            losses[z, r], total[z, r] = np.minimum(by_row / unit, LARGEST_LOSS), s[held] @ by_row
+    any_ridge = features.leaf_cost(*training, grid.loss, grid.ridges[0], grid.ridge_scale, proofs=False)
+    for cell, partition, models in fitted_cells(grid, any_ridge, rows.names):
+        intercepts = np.array([model.intercept for model in models])
+        weights = np.array([model.weights for model in models])
+        scores = leaf_scores(intercepts, weights, partition.assign(M), A)
+        if grid.truncate:
+            scores = np.clip(scores, y[train].min(), y[train].max())
+        by_row = grid.loss.value(targets, scores).sum(axis=1)
+        leaves[cell] = partition.n_leaves
+        total[cell] = s[held] @ by_row
+        losses[cell] = np.minimum(by_row / unit, LARGEST_LOSS)
     return FoldLosses(losses, total, leaves, A.shape[1] + 1)
 
 
-def _predicted(
-    leaf_cost: LeafCost, partitioner: Partitioner, A: FloatArray, M: BoolArray, names: list[str]
-) -> tuple[FloatArray, int]:
-    """Predictions for held-out rows, and the number of leaves."""
-    partition = partitioner.partition(leaf_cost.rows, leaf_cost, names)
-    if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
-        raise KeyboardInterrupt
-    models = [leaf_cost.fit(partition.members(leaf)) for leaf in range(partition.n_leaves)]
-    intercepts = np.array([model.intercept for model in models])
-    weights = np.array([model.weights for model in models])
-    return leaf_scores(intercepts, weights, partition.assign(M), A), partition.n_leaves
+def fitted_cells(
+    grid: FiniteGrid, any_ridge: LeafCost, names: list[str]
+) -> Iterator[tuple[tuple[int, int], Partition, list[LeafModel]]]:
+    """The partition and the models of its leaves for each size and ridge, by their indices."""
+    for r, ridge in enumerate(grid.ridges):
+        leaf_cost = any_ridge.with_ridge(ridge)
+        for z, partitioner in enumerate(grid.partitioners.values()):
+            allowed = partitioner.within(leaf_cost.rows.n_rows)
+            partition = allowed.partition(leaf_cost.rows, leaf_cost, names)
+            if partition.certificate.status == "interrupted":  # its loss is not that of a complete search
+                raise KeyboardInterrupt
+            yield (z, r), partition, leaf_cost.models(partition.leaf)

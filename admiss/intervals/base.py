@@ -26,7 +26,6 @@ from admiss.estimator.validation import (
     GivesFrames,
     feature_names,
     is_number,
-    read_features,
     read_random_state,
     refuse_arguments,
     require_choice,
@@ -35,7 +34,7 @@ from admiss.estimator.validation import (
 )
 from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
 from admiss.intervals.masking import exact_thresholds
-from admiss.patterns import PatternTable, pattern_name
+from admiss.patterns import PatternTable, alike, is_first, pattern_name
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
 from formulations.conformal.program import ThresholdProblem
@@ -145,13 +144,16 @@ def coverage_report(
 
 
 def _groups(M: BoolArray, names: list[str]) -> Iterator[tuple[str, str, Any]]:
-    """Kind, name and rows of each group that is not empty."""
+    """Kind, name and rows of each group that is not empty; features that are always missing together are one."""
     yield "all", "all rows", np.arange(len(M))
-    for j in np.flatnonzero(M.any(axis=0)).tolist():
+    first = alike(M)
+    once = is_first(first)
+    for j in np.flatnonzero(M.any(axis=0) & once):
+        together = ", ".join(names[i] for i in np.flatnonzero(first == j))
         for kind, rows in (("missing", M[:, j]), ("observed", ~M[:, j])):
             if rows.any():
-                yield kind, f"{names[j]} {kind}", np.flatnonzero(rows)
-    numbers = M.sum(axis=1)
+                yield kind, f"{together} {kind}", np.flatnonzero(rows)
+    numbers = M[:, once].sum(axis=1)
     for number in np.unique(numbers).tolist():
         yield "n_missing", f"{number} missing", np.flatnonzero(numbers == number)
     table = PatternTable.of(M)
@@ -179,14 +181,27 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
 
     # How the report calls the size of a set.
     _size_name: ClassVar[str]
-    confidence_level: Any
-    basis: Any
-    method: str
-    prefit: bool
-    random_state: Any
-    calibration_size: float
-    randomize: bool
     basis_: PatternBasis
+
+    def __init__(
+        self,
+        estimator: Any,
+        confidence_level: Any = 0.9,
+        basis: Any = "auto",
+        method: str = "class",
+        prefit: bool = False,
+        random_state: Any = None,
+        calibration_size: float = 0.3,
+        randomize: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.confidence_level = confidence_level
+        self.basis = basis
+        self.method = method
+        self.prefit = prefit
+        self.random_state = random_state
+        self.calibration_size = calibration_size
+        self.randomize = randomize
 
     def _check_parameters(self) -> None:
         levels = np.atleast_1d(np.asarray(self.confidence_level, dtype=object))
@@ -212,7 +227,7 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         refuse_arguments(self, unknown)
         self._check_parameters()
         with unchanged_on_error(self):
-            rows = read_features(self, X, reset=True)
+            rows = self._read_table(X, reset=True)
             self._remember_frame(X)
             target = self._read_target(y, len(rows), reset=True)
             random = read_random_state(self.random_state)
@@ -241,7 +256,7 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         if not self.prefit:
             check_is_fitted(self, "train_patterns_")
         with unchanged_on_error(self):
-            rows = read_features(self, X, reset=bool(self.prefit))
+            rows = self._read_table(X, reset=bool(self.prefit))
             if self.prefit:
                 self._remember_frame(X)
                 self.seed_ = int(read_random_state(self.random_state).randint(2**31 - 1))
@@ -278,7 +293,7 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
     def _read_rows(self, X: Any) -> FloatArray:
         """Rows to be predicted, after calibration."""
         check_is_fitted(self)
-        rows = read_features(self, X, reset=False)
+        rows = self._read_table(X, reset=False)
         if not hasattr(self, "scores_"):
             raise NotFittedError("There are no calibration rows: call conformalize(X, y) first.")
         return rows
@@ -287,13 +302,13 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         """Thresholds of each row, of shape (n, levels), nested across levels."""
         table, levels = PatternTable.of(np.isnan(X)), self._levels()
         if self.method == "class":
-            found = self._class_thresholds(table.patterns, levels)
+            thresholds = self._class_thresholds(table.patterns, levels)
         else:
             assert self.calibration_rows_ is not None
-            found = exact_thresholds(*self.calibration_rows_, self._outputs, self._scores, table.patterns, levels)
+            thresholds = exact_thresholds(*self.calibration_rows_, self._outputs, self._scores, table.patterns, levels)
         ascending = np.argsort(levels, kind="stable")
-        nested = np.empty_like(found)
-        nested[:, ascending] = np.maximum.accumulate(found[:, ascending], axis=1)
+        nested = np.empty_like(thresholds)
+        nested[:, ascending] = np.maximum.accumulate(thresholds[:, ascending], axis=1)
         self._warn_infinite(table, np.asarray(np.isposinf(nested).any(axis=1)))
         return nested[table.codes]
 

@@ -21,6 +21,7 @@ score          l, h                 s           models
 ============== ==================== =========== ======================================================================
 """
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,6 @@ from sklearn.utils.validation import check_is_fitted
 from admiss.estimator.notices import silence
 from admiss.estimator.validation import (
     read_classes,
-    read_features,
     read_regression_target,
     require_choice,
     require_two_classes,
@@ -44,6 +44,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 SCORES = ("absolute", "scaled", "quantile")
 
 
+@dataclass(frozen=True)
 class BandModels:
     """The fitted models of a band.
 
@@ -56,9 +57,11 @@ class BandModels:
     smallest_scale : float
     """
 
-    def __init__(self, lower: Any, upper: Any, point: Any, scale: Any = None, smallest_scale: float = 0.0) -> None:
-        self.lower, self.upper, self.point = lower, upper, point
-        self.scale, self.smallest_scale = scale, smallest_scale
+    lower: Any
+    upper: Any
+    point: Any
+    scale: Any = None
+    smallest_scale: float = 0.0
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of the target."""
@@ -165,7 +168,8 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
     Parameters
     ----------
     estimator : estimator, or (lower, upper) or (lower, upper, prediction)
-        Any regressor that accepts NaN; quantile models for ``conformity_score="quantile"``.
+        Any regressor that accepts NaN; quantile models for ``conformity_score="quantile"``. A pipeline also
+        takes raw tables, with text and dates: it is given the frame, whose null values are the pattern.
     confidence_level : float or list of float
         Level 1 - a. The intervals of several levels are nested: if those of a lower level reach further, they are
         taken for the higher ones as well.
@@ -224,21 +228,14 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
         randomize: bool = False,
         scale_estimator: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.confidence_level = confidence_level
-        self.basis = basis
+        super().__init__(estimator, confidence_level, basis, method, prefit, random_state, calibration_size, randomize)
         self.conformity_score = conformity_score
-        self.method = method
-        self.prefit = prefit
-        self.random_state = random_state
-        self.calibration_size = calibration_size
-        self.randomize = randomize
         self.scale_estimator = scale_estimator
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of the estimator."""
         check_is_fitted(self)
-        return self.models_.predict(self._given(read_features(self, X, reset=False)))
+        return self.models_.predict(self._given(self._read_table(X, reset=False)))
 
     def predict_interval(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Predictions, and intervals of shape (n, 2, levels): lower and upper ends, NaN for the empty set."""
@@ -250,8 +247,8 @@ class PatternConformalRegressor(RegressorMixin, PatternConformal):
             assert self.calibration_rows_ is not None
             intervals = np.empty((len(X), 2, len(self._levels())))
             comparisons = nested_comparisons(*self.calibration_rows_, self._outputs, self._scores, X)
-            for block, values, found, codes in comparisons:
-                intervals[block] = nested_intervals(values, found, codes, self._levels())
+            for block, values, scores, codes in comparisons:
+                intervals[block] = nested_intervals(values, scores, codes, self._levels())
         else:
             band, t = self._outputs(X), self._thresholds(X)
             reach = t * band[:, 2:]
@@ -294,7 +291,7 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
     Parameters
     ----------
     estimator : estimator
-        Any classifier with ``predict_proba`` that accepts NaN.
+        Any classifier with ``predict_proba`` that accepts NaN; a pipeline takes raw tables.
     confidence_level, basis, method, prefit, random_state, calibration_size, randomize
         As in :class:`PatternConformalRegressor`.
 
@@ -319,30 +316,10 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
 
     _size_name: ClassVar[str] = "size"
 
-    def __init__(
-        self,
-        estimator: Any,
-        confidence_level: Any = 0.9,
-        basis: Any = "auto",
-        method: str = "class",
-        prefit: bool = False,
-        random_state: Any = None,
-        calibration_size: float = 0.3,
-        randomize: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.confidence_level = confidence_level
-        self.basis = basis
-        self.method = method
-        self.prefit = prefit
-        self.random_state = random_state
-        self.calibration_size = calibration_size
-        self.randomize = randomize
-
     def predict_proba(self, X: Any) -> FloatArray:
         """Probability of each class."""
         check_is_fitted(self)
-        return self._outputs(read_features(self, X, reset=False))
+        return self._outputs(self._read_table(X, reset=False))
 
     def predict(self, X: Any) -> Any:
         """Most likely class of each row."""
@@ -359,8 +336,8 @@ class PatternConformalClassifier(ClassifierMixin, PatternConformal):
             assert self.calibration_rows_ is not None
             sets = np.empty((len(X), len(self.classes_), len(self._levels())), dtype=bool)
             comparisons = nested_comparisons(*self.calibration_rows_, self._outputs, self._scores, X)
-            for block, values, found, codes in comparisons:
-                sets[block] = nested_sets(values, found, codes, self._levels())
+            for block, values, scores, codes in comparisons:
+                sets[block] = nested_sets(values, scores, codes, self._levels())
             return sets
         return (1.0 - self._outputs(X))[:, :, None] <= self._thresholds(X)[:, None]
 

@@ -23,7 +23,7 @@ from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.conformal.ranks import conformal_rank, order_threshold
 
-# Entries of the arrays of test rows and calibration rows that are built at once.
+# Entries of the arrays of test rows and calibration rows that are built at once, in 34 MB.
 BLOCK = 2**22
 Outputs = Callable[[FloatArray], FloatArray]
 Scores = Callable[[FloatArray, Any], FloatArray]
@@ -43,8 +43,8 @@ def exact_thresholds(
     for p, m in enumerate(patterns):
         used = ~(M & ~m).any(axis=1)
         if used.any():
-            found = scores(outputs(masked(X[used], m)), y[used])
-            thresholds[p] = [order_threshold(found, level) for level in levels]
+            of_pattern = scores(outputs(masked(X[used], m)), y[used])
+            thresholds[p] = [order_threshold(of_pattern, level) for level in levels]
     return thresholds
 
 
@@ -60,29 +60,29 @@ def nested_comparisons(
     for p, m in enumerate(test.patterns):
         unions = PatternTable.of(calibration.patterns | m)
         codes = unions.codes[calibration.codes]
-        found = scores(outputs(np.where(unions.patterns[codes], np.nan, X)), y)
+        of_rows = scores(outputs(np.where(unions.patterns[codes], np.nan, X)), y)
         rows = np.flatnonzero(test.codes == p)
         for block in np.array_split(rows, -(-len(rows) * len(y) // BLOCK)):
             deleted = np.where(unions.patterns, np.nan, X_test[block][:, None, :])
             values = outputs(deleted.reshape(-1, X.shape[1]))
-            yield block, values.reshape(len(block), len(unions.patterns), -1), found, codes
+            yield block, values.reshape(len(block), len(unions.patterns), -1), of_rows, codes
 
 
-def nested_intervals(values: FloatArray, found: FloatArray, codes: IntArray, levels: list[float]) -> FloatArray:
+def nested_intervals(values: FloatArray, scores: FloatArray, codes: IntArray, levels: list[float]) -> FloatArray:
     """Intervals of shape (rows, 2, levels) from bands of shape (rows, unions, 3), for a block of test rows."""
-    lower = values[:, codes, 0] - found * values[:, codes, 2]
-    upper = values[:, codes, 1] + found * values[:, codes, 2]
+    lower = values[:, codes, 0] - scores * values[:, codes, 2]
+    upper = values[:, codes, 1] + scores * values[:, codes, 2]
     intervals = np.full((len(values), 2, len(levels)), np.inf)
     intervals[:, 0] = -np.inf
     for k, level in enumerate(levels):
-        rank = conformal_rank(len(found), level)
-        if rank <= len(found):
-            intervals[:, 0, k] = np.partition(lower, len(found) - rank, axis=1)[:, len(found) - rank]
+        rank = conformal_rank(len(scores), level)
+        if rank <= len(scores):
+            intervals[:, 0, k] = np.partition(lower, len(scores) - rank, axis=1)[:, len(scores) - rank]
             intervals[:, 1, k] = np.partition(upper, rank - 1, axis=1)[:, rank - 1]
     return intervals
 
 
-def nested_sets(values: FloatArray, found: FloatArray, codes: IntArray, levels: list[float]) -> BoolArray:
+def nested_sets(values: FloatArray, scores: FloatArray, codes: IntArray, levels: list[float]) -> BoolArray:
     """Sets of shape (rows, classes, levels) from probabilities of shape (rows, unions, classes)."""
-    smaller = (found[:, None] < 1.0 - values[:, codes]).sum(axis=1)
-    return np.stack([smaller < conformal_rank(len(found), level) for level in levels], axis=-1)
+    smaller = (scores[:, None] < 1.0 - values[:, codes]).sum(axis=1)
+    return np.stack([smaller < conformal_rank(len(scores), level) for level in levels], axis=-1)

@@ -29,7 +29,7 @@ from itertools import product
 
 import numpy as np
 
-from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import warn
 from admiss.estimator.scaling import standardised
 from admiss.joint.indicator_ridge import (

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
 from admiss.estimator.validation import (
@@ -28,6 +29,7 @@ from admiss.estimator.validation import (
     refuse_extremes,
     require_choice,
     require_two_classes,
+    takes_raw_table,
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm
@@ -43,9 +45,17 @@ ERRORS = ("log_loss", "auc")
 class _JointImpute(AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
-    estimator: Any
-    algorithm: str | ImputationSearch
-    random_state: int | np.random.RandomState | None
+    encoder_: Any = None  # models of earlier versions have none
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        algorithm: str | ImputationSearch = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.algorithm = algorithm
+        self.random_state = random_state
 
     def _predictor(self) -> Any:
         """f, given or by default."""
@@ -62,45 +72,88 @@ class _JointImpute(AllowsMissing, BaseEstimator):
             raise ValueError(f"algorithm must be 'auto', 'paper' or a search, not {self.algorithm!r}.")
         return ClosedForm() if self.algorithm == "auto" else PaperSearch()
 
+    def _encode(self, X: Any, y: Any, f: Any) -> tuple[FloatArray, Any]:
+        """Features of fit as numbers, and f without the first steps of a pipeline if these encode a raw table."""
+        self.encoder_ = None
+        if not takes_raw_table(f, X):
+            return read_features(self, X, reset=True), f
+        validate_data(self, X, reset=True, skip_check_array=True)
+        table, steps = X, list(f.steps)
+        encoders: list[tuple[str, Any]] = []
+        while len(steps) > 1 and takes_raw_table(f, table):
+            name, step = steps.pop(0)
+            step = clone(step)
+            try:
+                table = step.fit_transform(table, y)
+            except (TypeError, ValueError) as error:
+                reason = str(error).strip().split("\n")[0].rstrip(".")
+                raise ValueError(
+                    f"The step {name!r} of the pipeline cannot read the table ({reason}): put an encoder of tables, "
+                    "such as admiss.TableEncoder, before it."
+                ) from error
+            encoders.append((name, step))
+        self.encoder_ = Pipeline(encoders)
+        return self._encoded(table), Pipeline(steps)
+
+    def _encoded(self, table: Any) -> FloatArray:
+        """What the first steps gave, as numbers with NaN."""
+        return read_features(BaseEstimator(), table, reset=True)
+
     def _fit_jointly(
         self, problem: JointProblem, search: ImputationSearch, random_state: np.random.RandomState
     ) -> None:
         self.missable_, observed = problem.M.any(axis=0), (~problem.M).any(axis=0)
         self.observed_ = observed
-        warn_set_to_zero(feature_names(self), np.flatnonzero(~observed))
+        warn_set_to_zero(self._names(), np.flatnonzero(~observed))
         if self.missable_.any():
             try:
                 suggested = search(problem, random_state)
             except TypeError as error:
                 raise TypeError(f"algorithm fails as a function of the problem and a random state: {error}") from error
-            f, found = _fit_at(problem, suggested, np.asarray(self.missable_ & observed))
+            f, imputation = _fit_at(problem, suggested, np.asarray(self.missable_ & observed))
         else:
-            found = Imputation(problem.means(), (), "nothing is missing")
-            f = problem.fit(found.mu)
-        self.imputation_, self.estimator_, self.history_, self.note_ = found.mu, f, found.history, found.note
+            imputation = Imputation(problem.means(), (), "nothing is missing")
+            f = problem.fit(imputation.mu)
+        self.estimator_ = f
+        self.imputation_ = imputation.mu
+        self.history_ = imputation.history
+        self.note_ = imputation.note
 
     def _ask(self, method: str, X: Any) -> Any:
         """Result of a method of f on the completed rows."""
         check_is_fitted(self)
         return getattr(self.estimator_, method)(self._complete(X))
 
+    def _read(self, X: Any) -> FloatArray:
+        """Features of rows to predict, encoded as in fit."""
+        if self.encoder_ is None:
+            return read_features(self, X, reset=False)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._encoded(self.encoder_.transform(X))
+
+    def _names(self) -> list[str]:
+        """Names of the features of x^mu."""
+        if self.encoder_ is None:
+            return feature_names(self)
+        return [str(name) for name in self.encoder_.get_feature_names_out()]
+
     def _complete(self, X: Any) -> FloatArray:
         """x^mu, with a warning about features that were never missing in training."""
-        X = read_features(self, X, reset=False)
+        X = self._read(X)
         surprising = np.isnan(X).any(axis=0) & ~self.missable_
-        warn_never_missing(feature_names(self), np.flatnonzero(surprising))
+        warn_never_missing(self._names(), np.flatnonzero(surprising))
         return np.where(self.observed_, imputed(X, self.imputation_), 0.0)
 
 
-def _fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tuple[Any, Imputation]:
+def _fit_at(problem: JointProblem, suggested: Imputation, matters: BoolArray) -> tuple[Any, Imputation]:
     """f fitted at the values that a search found, or at the means if it fails there.
 
     Features that do not matter, since they are never missing or never observed, have their means.
     """
     means = problem.means()
-    found = replace(found, mu=_checked(found.mu, means, matters), history=tuple(found.history))
+    suggested = replace(suggested, mu=_checked(suggested.mu, means, matters), history=tuple(suggested.history))
     failures: list[str] = []
-    for mu in (found.mu, means):
+    for mu in (suggested.mu, means):
         try:
             f = problem.fit(mu)
             break
@@ -114,10 +167,10 @@ def _fit_at(problem: JointProblem, found: Imputation, matters: BoolArray) -> tup
                 message = f"{name} cannot be fitted: it fails with the means imputed, too ({failures[-1]})."
                 raise ValueError(message) from failure
     if not failures:
-        return f, found
+        return f, suggested
     reason = f"the predictor failed at the values found ({failures[0]})"
     warn(f"The means are imputed, since {reason}.")
-    return f, Imputation(means, tuple(replace(entry, moves=()) for entry in found.history), f"the mean: {reason}")
+    return f, Imputation(means, tuple(replace(entry, moves=()) for entry in suggested.history), f"the mean: {reason}")
 
 
 def _checked(mu: Any, means: FloatArray, matters: BoolArray) -> FloatArray:
@@ -136,7 +189,8 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
     Parameters
     ----------
     estimator : scikit-learn regressor, optional
-        f; least squares by default. It may be a pipeline.
+        f; least squares by default. It may be a pipeline, which takes raw tables: its first steps, such as
+        ``TableEncoder``, encode text and dates, and imputed values are learned for the encoded features.
     algorithm : {"auto", "paper"} or ImputationSearch
         How mu is found: ``"auto"`` is :class:`admiss.joint.ClosedForm`, a ridge on values and indicators that is used
         if cross-validation prefers it to the mean; ``"paper"`` is :class:`admiss.joint.PaperSearch`, the local search
@@ -148,6 +202,9 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
 
     Attributes
     ----------
+    encoder_ : Pipeline or None
+        The first steps of a pipeline that was fitted to a raw table; the other attributes are then those of the encoded
+        features.
     imputation_ : array of shape (n_features_in_,)
         mu; the mean of a feature that was never missing, 0 for one that was never observed.
     estimator_ : regressor
@@ -173,16 +230,6 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        algorithm: str | ImputationSearch = "auto",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.algorithm = algorithm
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find mu and fit f.
 
@@ -198,12 +245,12 @@ class JointImputeRegressor(RegressorMixin, _JointImpute):
         """
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
-            X = read_features(self, X, reset=True)
+            X, f = self._encode(X, y, self._predictor())
             y = read_regression_target(self, y, len(X))
             s = read_weights(sample_weight, X)
-            refuse_extremes(y, s, X, feature_names(self))
+            refuse_extremes(y, s, X, self._names())
             rng = read_random_state(self.random_state)
-            f = prepared(self._predictor(), rng)
+            f = prepared(f, rng)
             problem = JointProblem(X, y, s, f, "squared", pass_weights=sample_weight is not None)
             self._fit_jointly(problem.weighted_rows(), search, rng)
         return self
@@ -235,7 +282,7 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    imputation_, estimator_, history_, note_, missable_, observed_, n_features_in_, feature_names_in_
+    encoder_, imputation_, estimator_, history_, note_, missable_, observed_, n_features_in_, feature_names_in_
         As in :class:`JointImputeRegressor`; ``estimator_`` knows the classes by their index in ``classes_``.
 
     Examples
@@ -255,25 +302,23 @@ class JointImputeClassifier(ClassifierMixin, _JointImpute):
         error: str = "log_loss",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.estimator = estimator
-        self.algorithm = algorithm
+        super().__init__(estimator, algorithm, random_state)
         self.error = error
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find mu and fit f; parameters as in :meth:`JointImputeRegressor.fit`, with class labels in y."""
         require_choice(self, "error", ERRORS)
         search = self._check_parameters(sample_weight)
         with unchanged_on_error(self):
-            X = read_features(self, X, reset=True)
+            X, f = self._encode(X, y, self._predictor())
             classes, codes = read_classes(self, y, len(X))
             s = read_weights(sample_weight, X)
-            refuse_extremes(np.ones(len(X)), s, X, feature_names(self))
+            refuse_extremes(np.ones(len(X)), s, X, self._names())
             present = np.unique(codes[s > 0])
             require_two_classes(self, present)
             self.classes_, codes = classes[present], np.searchsorted(present, codes)
             rng = read_random_state(self.random_state)
-            f = prepared(self._predictor(), rng, self.classes_)
+            f = prepared(f, rng, self.classes_)
             weighted = sample_weight is not None
             problem = JointProblem(X, codes, s, f, self.error, n_classes=len(self.classes_), pass_weights=weighted)
             problem = problem.weighted_rows()

@@ -30,7 +30,7 @@ from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, 
 
 # An eigenvalue below this share of the largest counts as 0.
 ZERO = 1e-10
-# Rows per block when moments are summed.
+# Rows per block when moments are summed: of 100 features they take 7 MB.
 BLOCK_ROWS = 4096
 # Rows from which the penalties of the logistic loss are selected; more would hardly matter.
 SELECTION_ROWS = 20_000
@@ -87,8 +87,8 @@ class IndicatorRidge(ABC):
 
     def coefficients(self, training: Parts, cell: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """w and b of shape (targets, d) in one cell, and the deviations in the units of X."""
-        found = self._solve(training, [self.cells[cell]], selecting=False)
-        return found.w[0], found.b[0], found.deviation * self.unit
+        solutions = self._solve(training, [self.cells[cell]], selecting=False)
+        return solutions.w[0], solutions.b[0], solutions.deviation * self.unit
 
     def _columns(self, X: FloatArray) -> FloatArray:
         """(1, x, m), with x standardised by its observed values, 0 where missing."""
@@ -205,8 +205,9 @@ class LogisticRidge(IndicatorRidge):
             tolerance = 1e-5
         d, q = self.d, self.s[rows] / self.s[rows].sum()
         A, mean, deviation = standardised_columns(self.columns[rows], q)
-        found = np.stack([_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets], axis=1)
-        return Solutions(found[..., :d], found[..., d:-1], found[..., -1], mean, deviation)
+        solved = [_logistic_solutions(A, target[rows], q, cells, tolerance) for target in self.targets]
+        coefficients = np.stack(solved, axis=1)
+        return Solutions(coefficients[..., :d], coefficients[..., d:-1], coefficients[..., -1], mean, deviation)
 
     def _errors(self, coefficients: FloatArray, held: int) -> FloatArray:
         rows = self.held_out[held][:: self.stride]
@@ -220,10 +221,10 @@ class LogisticRidge(IndicatorRidge):
 def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[Cell], tolerance: float) -> FloatArray:
     """(w, b, a) for each cell."""
     d = A.shape[1] // 2
-    found = np.zeros((len(cells), 2 * d + 1))
+    coefficients = np.zeros((len(cells), 2 * d + 1))
     if np.ptp(y) == 0:
-        found[:, -1] = 30.0 * y[0]  # log-odds of a class that all rows have, or that none has
-        return found
+        coefficients[:, -1] = 30.0 * y[0]  # log-odds of a class that all rows have, or that none has
+        return coefficients
     if 2 * d > FEW_COLUMNS and min(map(min, cells)) > 0:
         return _newton_solutions(A, y, q, cells, tolerance)
     for i, (alpha, beta) in enumerate(cells):
@@ -234,30 +235,33 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
             A[:, :width], np.ones((len(y), 1)), y, q, np.zeros(width), np.repeat([alpha, beta], d)[:width],
             np.ones(1), tolerance, (start[:width].copy(), start[-1:].copy()),
         )  # fmt: skip
-        found[i, :width], found[i, -1] = path.w[0], path.free[0, 0]
-        start = found[i]
-    return found
+        coefficients[i, :width], coefficients[i, -1] = path.w[0], path.free[0, 0]
+        start = coefficients[i]
+    return coefficients
 
 
 def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[Cell], tolerance: float) -> FloatArray:
     """The same in the space of columns or of rows, whichever is smaller, see :mod:`formulations.erm.logistic_ridge`."""
-    (n, width), E, found = A.shape, np.ones((len(y), 1)), np.zeros((len(cells), A.shape[1] + 1))
-    d, penalties = width // 2, np.array([np.repeat(cell, width // 2) for cell in cells])
+    n, width = A.shape
+    d = width // 2
+    E = np.ones((n, 1))
+    coefficients = np.zeros((len(cells), width + 1))
+    penalties = np.array([np.repeat(cell, d) for cell in cells])
     if n < width:
         kernels = [part @ part.T for part in (A[:, :d], A[:, d:])]
         c = np.zeros(n + 1)
         for i, (alpha, beta) in enumerate(cells):
             space = RowSpace(kernels[0] / alpha + kernels[1] / beta, E, q)
             c, _ = newton(space, y, q, 1.0, c, tolerance)
-            found[i] = np.append((c[:n] @ A) / penalties[i], c[n])
-        return found
+            coefficients[i] = np.append((c[:n] @ A) / penalties[i], c[n])
+        return coefficients
     for i in range(len(cells)):
         used = np.append(np.isfinite(penalties[i]), True)
-        v, start = penalties[i][used[:-1]], found[i - 1, used]
+        v, start = penalties[i][used[:-1]], coefficients[i - 1, used]
         columns = ColumnSpace(A[:, used[:-1]], E, q, v)
         units = np.append(np.sqrt(v), 1.0)
-        found[i, used] = newton(columns, y, q, 1.0, units * start, tolerance)[0] / units
-    return found
+        coefficients[i, used] = newton(columns, y, q, 1.0, units * start, tolerance)[0] / units
+    return coefficients
 
 
 def standardised_columns(columns: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

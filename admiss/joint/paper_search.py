@@ -12,8 +12,8 @@ once more. The total weight of the rows counts as their number: weights that are
 smaller by sqrt(10), as ten copies of each row would.
 
 A step must lower the error by more than rounding can, and the step down wins ties. :mod:`admiss.joint.moves` has the
-rule, the plain search, which predicts every row for every candidate, and a search that makes the same moves with fewer
-predictions; :mod:`admiss.joint.linear_moves` needs none for linear and logistic predictors.
+rule, the plain search, which predicts every row for every candidate, and two that make the same moves with fewer
+predictions, or, for linear predictors and the squared error, with none.
 
 The authors' implementation differs in three points (``variant="authors"``): mu and sigma come from training and test
 rows together (``reference``), coordinates are in random order, and the outer loop has no tolerance.
@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from admiss.estimator.notices import warn
-from admiss.joint.linear_moves import linear_moves
-from admiss.joint.moves import Moves, batched_moves, plain_moves
+from admiss.joint.moves import Moves, batched_moves, linear_moves, plain_moves
 from admiss.joint.problem import Imputation, JointProblem, Round, imputed
 from admiss.terminal.progress import counter
 from formulations.arrays import FloatArray, IntArray
@@ -96,17 +95,17 @@ class PaperSearch:
                     history.append(Round(error))
                     if self._stalls(history):
                         return Imputation(mu, tuple(history), "the error fell by less than the tolerance")
-                    found = inner_search(problem, f, mu, step, self.orders(problem, random_state), self.accelerated)
+                    search = inner_search(problem, f, mu, step, self.orders(problem, random_state), self.accelerated)
                 except Exception as failure:
                     if not history or is_interrupt(failure):
                         raise
                     note = f"the predictor failed in round {number} ({type(failure).__name__}: {failure})"
                     warn(f"The search ended early, with its best imputed values so far: {note}.")
                     return Imputation(best[1], tuple(history), note)
-                history[-1] = Round(error, found.moves)
-                mu = found.mu
+                history[-1] = Round(error, search.moves)
+                mu = search.mu
                 report(number, self.outer_rounds)
-                if not found.moves:
+                if not search.moves:
                     return Imputation(mu, tuple(history), "no step lowers the error")
         return Imputation(mu, tuple(history), f"{self.outer_rounds} outer rounds")
 
@@ -180,5 +179,5 @@ def inner_search(
     outputs = problem.outputs(f, X)
     can_move = problem.M.any(axis=0) & (step > 0)
     orders = orders[can_move[orders]].reshape(len(orders), -1)
-    found = linear_moves(problem, f, X, outputs, mu, step, orders)
-    return batched_moves(problem, f, X, outputs, mu, step, orders) if found is None else found
+    moves = linear_moves(problem, f, X, outputs, mu, step, orders)
+    return batched_moves(problem, f, X, outputs, mu, step, orders) if moves is None else moves

@@ -40,7 +40,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.cv import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import silence
 from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import (
@@ -50,6 +50,7 @@ from admiss.estimator.validation import (
     read_random_state,
     read_regression_target,
     read_weights,
+    require_two_classes,
     unchanged_on_error,
 )
 from admiss.laws import DEFAULT_PRIOR
@@ -204,8 +205,7 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
             rows = read_features(self, X, reset=True)
             self.classes_, codes = read_classes(self, y, len(rows))
             s = read_weights(sample_weight, rows)
-            if len(np.unique(codes[s > 0])) < 2:
-                raise ValueError(f"{type(self).__name__} needs rows of at least two classes, and y has one class only.")
+            require_two_classes(self, codes[s > 0])
             self._fit_targets(X, np.eye(len(self.classes_))[codes], codes, rows, s)
         return self
 

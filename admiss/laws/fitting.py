@@ -16,13 +16,13 @@ of two, and k with them, which does not change the law.
 
 Rows are grouped by pattern: a step costs one Cholesky factor per pattern and one triangular solve per row. After two
 steps, with differences r and r + v of the parameters, the extrapolation theta + 2 t r + t^2 v, t = |r| / |v|, is
-accepted if it is a law and does not lower the objective (Varadhan and Roland 2008). EM stops when a plain step gains
-less than 1e-6 per row, or after 1,000 steps: close enough for predictions, although mu and S may not
-have converged.
+accepted if it is a law and does not lower the objective (Varadhan and Roland 2008). What a law is used for are the
+expected values: EM stops when a plain step moves those of the missing entries by at most ``MOVE`` standard deviations
+of the features in root mean square, or after ``MOST_STEPS``. In wide tables, mu and S have not converged then.
 
 In a censored law (``law.py``) the E step takes moments of truncated Gaussians. The side of a feature is that of its
-predictions from the others when it is missing; limits are the extreme observed values. The E step is approximate, and
-EM stops when no parameter moves by more than 1e-3, or, as with heavy tails, after 100 steps.
+predictions from the others when it is missing; limits are the extreme observed values. The E step is approximate, there
+is no objective, and every extrapolation that is a law is accepted.
 
 Little and Rubin, *Statistical Analysis with Missing Data*, chapter 11, have EM for Gaussian data.
 """
@@ -32,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -41,11 +41,17 @@ from admiss.estimator.scaling import observed_moments, observed_scale, power_of_
 from admiss.estimator.validation import is_number
 from admiss.laws.law import Law, expectations
 from admiss.patterns import PatternTable
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import FloatArray
 
 LAWS = ("gaussian", "censored")
 # Number of added rows of uncorrelated features.
 DEFAULT_PRIOR = 0.1
+# Standard deviations. Ten tables of 150 x 100 end after 30 to 60 steps in .25 s; stopping by the likelihood took 1,000
+# steps in 8 s. A ridge on expected features loses .001 of R2 on average, and .011 at most, as its penalty is selected
+# anew.
+MOVE = 3e-3
+# One of nine real tables, with 98 indicators, reaches this limit.
+MOST_STEPS = 100
 
 # The latest laws: models with the same training rows, such as those of a stack, need the same law in turn.
 _LATEST: "OrderedDict[bytes, Law]" = OrderedDict()
@@ -103,11 +109,11 @@ def fit_law(X: FloatArray, weights: FloatArray, kind: str = "gaussian", prior: f
     digest = blake2b(np.ascontiguousarray(X).tobytes())
     digest.update(np.ascontiguousarray(weights).tobytes())
     digest.update(repr((X.shape, prior)).encode())
-    found = _cached(digest.digest(), lambda: _gaussian(X, weights, prior))
-    if kind == "gaussian" or not found.missable.any():
-        return found if unit == 1.0 else replace(found, history=found.history * unit)
+    gaussian_law = _cached(digest.digest(), lambda: _gaussian(X, weights, prior))
+    if kind == "gaussian" or not gaussian_law.missable.any():
+        return gaussian_law if unit == 1.0 else replace(gaussian_law, history=gaussian_law.history * unit)
     digest.update(b"censored")
-    return _cached(digest.digest(), lambda: _censored(X, weights, found, prior))
+    return _cached(digest.digest(), lambda: _censored(X, weights, gaussian_law, prior))
 
 
 def _cached(key: bytes, compute: Callable[[], Law]) -> Law:
@@ -127,33 +133,33 @@ def _cached(key: bytes, compute: Callable[[], Law]) -> Law:
 
 def _gaussian(X: FloatArray, weights: FloatArray, prior: float) -> Law:
     law = _start(X, weights)
-    rows = _Rows(law, X, weights, prior)
-    value, once = rows.step(law)
-    history = [value]
-    while len(history) < 1000:
-        value, twice = rows.step(once)
-        history.append(value)
-        if value - history[-2] <= 1e-6 * rows.n:
-            break
-        law, once, value = _extrapolated(rows, law, once, twice, value)
-        history.append(value)
-    return replace(once, history=np.array(history))
+    return _maximum(_Rows(law, X, weights, prior), law)
 
 
-def _extrapolated(rows: "_Rows", law: Law, once: Law, twice: Law, value: float) -> tuple[Law, Law, float]:
-    """The extrapolation of two steps, the step from there, and its value; or the same for the second step."""
-    further = _further(law, once, twice)
-    if further is not None:
-        found, step = rows.step(further)
-        if found >= value:
-            return further, step, found
-    found, step = rows.step(twice)
-    return twice, step, found
+def _maximum(rows: "_Rows", law: Law) -> Law:
+    """Steps of EM and extrapolations from a law, until the expected values rest."""
+    censored = bool(law.side.any())  # the value of a step is then not that of the law
+    first = rows.step(law)
+    history = [first.value]
+    while True:
+        second = rows.step(first.following)
+        history.append(second.value)
+        if rows.move(first, second) <= MOVE or len(history) >= MOST_STEPS:
+            return replace(second.law, history=np.array([] if censored else history))
+        third = None
+        further = _further(first.law, second.law, second.following)
+        if further is not None:
+            third = rows.step(further)
+        if third is None or (third.value < second.value and not censored):
+            third = rows.step(second.following)
+        first = third
+        history.append(first.value)
 
 
 def _further(law: Law, once: Law, twice: Law) -> Law | None:
     """The extrapolation of two steps, if it goes beyond them and is a law."""
-    r, v = once.parameters() - law.parameters(), twice.parameters() - 2 * once.parameters() + law.parameters()
+    r = once.parameters() - law.parameters()
+    v = twice.parameters() - once.parameters() - r
     length = float(np.linalg.norm(v))
     stretch = float(np.linalg.norm(r)) / length if length > 0 else 1.0
     if stretch <= 1.0:
@@ -173,6 +179,15 @@ def _start(X: FloatArray, weights: FloatArray) -> Law:
     )  # fmt: skip
 
 
+class _Step(NamedTuple):
+    """The objective and the completed rows at a law, and the law after a step of EM."""
+
+    law: Law
+    value: float
+    completed: FloatArray
+    following: Law
+
+
 class _Rows:
     """The training rows, and the two steps of EM on them."""
 
@@ -186,13 +201,19 @@ class _Rows:
         self.second_moment = gram / (self.n + prior)
         self.inverse = scipy.linalg.pinvh(gram)
 
-    def step(self, law: Law) -> tuple[float, Law]:
-        """The objective at a law, and the law after a step of EM from there."""
+    def step(self, law: Law) -> "_Step":
         completed, covariance, log_likelihood = self.expect(law)
-        return log_likelihood - self.penalty(law), self.maximise(law, completed, covariance)
+        following = self.maximise(law, completed, covariance)
+        return _Step(law, log_likelihood - self.penalty(law), completed, following)
 
     def expect(self, law: Law) -> tuple[FloatArray, FloatArray, float]:
         return expectations(self.V, law.mu + self.z @ law.B.T, self.weights, self.table, law)
+
+    def move(self, first: "_Step", second: "_Step") -> float:
+        """Root of the mean square by which expected values of missing entries differ."""
+        squares = (second.completed - first.completed) ** 2
+        missing = float(self.weights @ self.M.sum(axis=1)) or 1.0
+        return float(np.sqrt(self.weights @ squares.sum(axis=1) / missing))
 
     def maximise(self, law: Law, completed: FloatArray, covariance: FloatArray) -> Law:
         mu = self.weights @ completed / self.n
@@ -216,27 +237,38 @@ class _Rows:
 
 def _censored(X: FloatArray, weights: FloatArray, law: Law, prior: float) -> Law:
     rows = _Rows(law, X, weights, prior)
-    side = _sides(law, X, rows.M, weights)
+    side = _sides(law, X, weights)
     largest, smallest = np.nanmax(rows.V, axis=0, initial=-np.inf), np.nanmin(rows.V, axis=0, initial=np.inf)
-    law = replace(law, side=side, limit=np.where(side > 0, largest, smallest), history=np.empty(0))
-    for _ in range(33):  # of three steps each
-        once = rows.step(law)[1]
-        twice = rows.step(once)[1]
-        further = _further(law, once, twice)
-        law, before = rows.step(twice if further is None else further)[1], law
-        if np.abs(law.parameters() - before.parameters()).max() < 1e-3:
-            break
-    return law
+    limit = np.where(side > 0, largest, smallest)
+    return _maximum(rows, replace(law, side=side, limit=limit))
 
 
-def _sides(law: Law, X: FloatArray, M: BoolArray, weights: FloatArray) -> FloatArray:
+def _sides(law: Law, X: FloatArray, weights: FloatArray) -> FloatArray:
     """1 if a feature, as predicted from the others, is larger when missing than when observed, otherwise -1."""
-    side = np.ones(M.shape[1])
-    for k, j in enumerate(np.flatnonzero(law.missable)):
-        hidden = X.copy()
-        hidden[:, j] = np.nan
-        predicted = law.expect_standard(hidden)[:, j]
-        missing, observed = (np.average(predicted[rows], weights=weights[rows]) for rows in (M[:, k], ~M[:, k]))
-        if missing < observed:
-            side[k] = -1.0
+    predicted, missing = _predictions(law, X), np.isnan(X[:, law.missable])
+    side = np.ones(predicted.shape[1])
+    for j, column in enumerate(predicted.T):
+        rows = missing[:, j]
+        if np.average(column[rows], weights=weights[rows]) < np.average(column[~rows], weights=weights[~rows]):
+            side[j] = -1.0
     return side
+
+
+def _predictions(law: Law, X: FloatArray) -> FloatArray:
+    """E[v_j | z, the other observed v] of each standardised feature that can be missing, also where it is observed.
+
+    There it is v_j - (K r)_j / K_jj with r = v_o - E[v_o | z] and K the inverse of S_oo.
+    """
+    completed = law.expect_standard(X)
+    V = completed[:, law.missable]
+    residual = V - law.mu - completed[:, ~law.missable] @ law.B.T
+    predicted = V.copy()
+    table = PatternTable.of(np.isnan(X[:, law.missable]))
+    for code, pattern in enumerate(table.patterns):
+        rows, o = np.flatnonzero(table.codes == code), np.flatnonzero(~pattern)
+        K = scipy.linalg.pinvh(law.S[np.ix_(o, o)])
+        at = np.ix_(rows, o)
+        own = np.diag(K)
+        # of a feature without variance its mean is predicted
+        predicted[at] -= np.divide(residual[at] @ K, own, out=residual[at], where=own > 0.0)
+    return predicted

@@ -163,81 +163,78 @@ def complete_rows(  # type: ignore[no-untyped-def]
     limits. Results are written to ``completed`` and ``covariance``.
     """
     n, v = V.shape
-    L, W, C, E = np.empty((v, v)), np.empty((v, v)), np.empty((v, v)), np.empty((v, v))
-    o, m = np.empty(v, np.int64), np.empty(v, np.int64)
-    u, expected = np.empty(v), np.empty(v)
-    own_side, own_limit = np.empty(v), np.empty(v)
+    A, E = np.empty((v, v)), np.empty((v, v))
+    order, rest = np.empty(v, np.int64), np.empty(v)
+    expected, own_side, own_limit = np.empty(v), np.empty(v), np.empty(v)
     covariance[:] = 0.0
     log_likelihood, log_det = 0.0, 0.0
     n_o, n_m, last, truncated = 0, 0, -1, False
     for i in range(n):
         if codes[i] != last:
             last = codes[i]
-            n_o, n_m = 0, 0
+            n_o = 0
+            for j in range(v):
+                if not patterns[last, j]:
+                    order[n_o] = j
+                    n_o += 1
+            n_m = 0
+            truncated = False
             for j in range(v):
                 if patterns[last, j]:
-                    m[n_m] = j
+                    order[n_o + n_m] = j
+                    own_side[n_m], own_limit[n_m] = side[j], limit[j]
+                    truncated |= side[j] != 0.0
                     n_m += 1
-                else:
-                    o[n_o] = j
-                    n_o += 1
-            log_det = _condition(S, o, n_o, m, n_m, L, W, C)
-            truncated = False
-            for a in range(n_m):
-                own_side[a], own_limit[a] = side[m[a]], limit[m[a]]
-                truncated |= own_side[a] != 0.0
-        for a in range(n_o):
-            total = V[i, o[a]] - mean[i, o[a]]
-            for k in range(a):
-                total -= L[a, k] * u[k]
-            u[a] = total / L[a, a] if L[a, a] > 0.0 else 0.0
-            completed[i, o[a]] = V[i, o[a]]
+            log_det = _eliminate(S, order, n_o, A)
+        for a in range(v):
+            j = order[a]
+            rest[a] = V[i, j] - mean[i, j] if a < n_o else -mean[i, j]
         square = 0.0
         for a in range(n_o):
-            square += u[a] * u[a]
+            u = rest[a] / A[a, a] if A[a, a] > 0.0 else 0.0
+            square += u * u
+            row = A[a]
+            for b in range(a + 1, v):
+                rest[b] -= u * row[b]
+            completed[i, order[a]] = V[i, order[a]]
         log_likelihood -= 0.5 * weights[i] * (square + log_det + n_o * LOG_2_PI)
         for b in range(n_m):
-            total = mean[i, m[b]]
-            for a in range(n_o):
-                total += W[a, b] * u[a]
-            expected[b] = total
+            expected[b] = -rest[n_o + b]
         if truncated:
-            _truncate(expected, C, n_m, own_side, own_limit, E)
+            _truncate(expected, A[n_o:, n_o:], n_m, own_side, own_limit, E)
         for b in range(n_m):
-            completed[i, m[b]] = expected[b]
+            completed[i, order[n_o + b]] = expected[b]
             for c in range(n_m):
-                covariance[m[b], m[c]] += weights[i] * (E[b, c] if truncated else C[b, c])
+                share = E[b, c] if truncated else A[n_o + b, n_o + c]
+                covariance[order[n_o + b], order[n_o + c]] += weights[i] * share
     return log_likelihood
 
 
 @compiled
-def _condition(S, o, n_o, m, n_m, L, W, C):  # type: ignore[no-untyped-def]
-    """Write L, W and C = S_mm - W'W of a pattern; return log det S_oo."""
+def _eliminate(S, order, n_o, A):  # type: ignore[no-untyped-def]
+    """Write the rows (L', W) and below them C = S_mm - W'W for the entries ``order``; return log det S_oo."""
+    v = len(order)
+    for a in range(v):
+        for b in range(a, v):
+            A[a, b] = S[order[a], order[b]]
     log_det = 0.0
-    for a in range(n_o):
-        for b in range(a):
-            total = S[o[a], o[b]]
-            for k in range(b):
-                total -= L[a, k] * L[b, k]
-            L[a, b] = total / L[b, b] if L[b, b] > 0.0 else 0.0
-        pivot = S[o[a], o[a]]
-        for k in range(a):
-            pivot -= L[a, k] * L[a, k]
-        L[a, a] = math.sqrt(pivot) if pivot > PIVOT_TOLERANCE * S[o[a], o[a]] else 0.0
-        if L[a, a] > 0.0:
-            log_det += 2.0 * math.log(L[a, a])
-    for a in range(n_o):
-        for b in range(n_m):
-            total = S[o[a], m[b]]
-            for k in range(a):
-                total -= L[a, k] * W[k, b]
-            W[a, b] = total / L[a, a] if L[a, a] > 0.0 else 0.0
-    for b in range(n_m):
-        for c in range(b + 1):
-            total = S[m[b], m[c]]
-            for a in range(n_o):
-                total -= W[a, b] * W[a, c]
-            C[b, c], C[c, b] = total, total
+    for a in range(v):
+        row = A[a, a:]
+        for k in range(min(a, n_o)):
+            factor = A[k, a]
+            above = A[k, a:]
+            for b in range(v - a):
+                row[b] -= factor * above[b]
+        if a < n_o:
+            pivot = A[a, a]
+            root = math.sqrt(pivot) if pivot > PIVOT_TOLERANCE * S[order[a], order[a]] else 0.0
+            if root > 0.0:
+                log_det += 2.0 * math.log(root)
+            for b in range(v - a):
+                row[b] = row[b] / root if root > 0.0 else 0.0
+    for a in range(n_o, v):
+        for b in range(n_o, a):
+            A[a, b] = A[b, a]
     return log_det
 
 

@@ -1,9 +1,16 @@
 """Adaptive linear models (Sections 2.1 to 2.4 of the paper).
 
-Read ``estimators`` and ``base`` first (parameters, and the way of a fit), then ``design`` (from rows to columns),
-``penalty``, and ``fit`` (units, and the choice of a solver). ``squared`` has the squared loss: moments, path and proof;
-``training_sums`` and ``training_patterns`` give it the same from statistics, ``squared_by_rows`` is for fits that
-moments do not prove. ``logistic`` has the logistic loss, ``stated_program`` leads to cvxpy. Cross-validation is ``cv``
-(grid and choice), ``folds`` (the folds of a class) and ``grid_paths`` (paths of lambda in all folds). ``describe``
-prints models.
+A fit: parameters are checked (``base``), rows are read (``estimators``), the class says what its columns are
+(:class:`admiss.adaptivity.base.Basis`), the rows become the columns of a design (``design``), these get their penalties
+and units (``penalty``), and a solver is chosen (``fit``).
+
+``squared`` has the squared loss: training rows, their moments, the path and the proof. ``training_sums`` and
+``training_patterns`` are training rows of which only statistics are known; ``squared_by_rows`` is for fits that moments
+do not prove. ``logistic`` has the logistic loss, ``stated_program`` leads to cvxpy, and
+``program`` opens the program.
+
+A cross-validation (``cv``): the grid is checked, rows are read and divided
+(:mod:`admiss.estimator.cross_validation`); for every class, ``folds`` makes the lambdas from all rows and then, fold by
+fold, a design, penalties and an object that follows a path; ``grid_paths`` runs all paths and chooses a cell, which is
+fitted on all rows. ``describe`` prints models.
 """

@@ -1,32 +1,33 @@
 """Parameters, fit and scores that adaptive regression and classification share."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.adaptivity import Adaptivity, resolve_adaptivity
-from admiss.estimator.evidence import evidence_of
 from admiss.estimator.notices import ON_UNSEEN_PATTERN, treat_unseen, warn_never_observed
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
     is_number,
     read_features,
-    refuse_extremes,
     require_choice,
     require_flags,
 )
 from admiss.linear.describe import AdaptiveDescription
-from admiss.linear.design import Design, fit_design
+from admiss.linear.design import Design, DesignOptions, fit_design
 from admiss.linear.fit import solve_program
 from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
-from formulations.certificate import total
+from formulations.certificate import Certificate, plain_value, total
 from formulations.losses import LOSSES, Loss, resolve_loss
+
+if TYPE_CHECKING:
+    from admiss.linear.program import AdaptiveProgram
 
 
 class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
@@ -48,8 +49,45 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     loss: str | Loss
     on_unseen_pattern: str
     solver: str
+    constraints: Any
+    monotonic_cst: Any
+
+    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
+        """One target per program, and the weights of the rows."""
+        raise NotImplementedError
+
+    def program(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaptiveProgram":
+        """The stated program on these rows as a ``cvxpy.Problem`` that can be read, changed and solved.
+
+        Nothing is solved, and the estimator stays as it is. Parameters are those of ``fit``; a classification needs two
+        classes. See :class:`admiss.linear.program.AdaptiveProgram`.
+        """
+        from admiss.linear.program import TWO_CLASSES, AdaptiveProgram
+
+        model = clone(self)
+        X = read_features(model, X, reset=True)
+        targets, s = model._read_targets(X, y, sample_weight)
+        if len(targets) > 1:
+            raise ValueError(TWO_CLASSES)
+        used = s > 0
+        return AdaptiveProgram(model, X[used], targets[0][used], s[used])
+
+    def _is_constrained(self) -> bool:
+        return self.constraints is not None or self.monotonic_cst is not None
+
+    def _fit_constrained(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit the stated program with its constraints."""
+        fitted = self.program(X, y, sample_weight).solve(solver=self.solver)
+        read_features(self, X, reset=True)
+        for name, value in vars(fitted).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
 
     def _check_parameters(self) -> tuple[Adaptivity, Loss]:
+        loss, adaptivity = resolve_loss(self.loss), resolve_adaptivity(self.adaptivity)
+        if loss.task != self._task:
+            fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
+            raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
         for name in self._numbers:
             value, largest = getattr(self, name), 1.0 if name == "l1_ratio" else np.inf
             other = self._other_values.get(name, 0.0)
@@ -63,53 +101,69 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         require_choice(self, "penalty_weights", PENALTY_WEIGHTS)
         require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
         require_flags(self, "center", "scale", "fit_intercept")
+        is_function = callable(self.constraints) and not isinstance(self.constraints, type)
+        if self.constraints is not None and not is_function:
+            raise ValueError(
+                "constraints must be None, or a function of the program that returns a list of constraints."
+            )
         if not isinstance(self.solver, str):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
-        loss = resolve_loss(self.loss)
-        if loss.task != self._task:
-            fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
-            raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")
-        return resolve_adaptivity(self.adaptivity), loss
+        return adaptivity, loss
 
     def _fit_targets(
         self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
     ) -> None:
-        """Solve one program per target, over the same design; rows of weight 0 are dropped."""
-        used = s > 0
-        if not used.all():
-            X, s, targets = X[used], s[used], [y[used] for y in targets]
-        for y in targets:
-            refuse_extremes(y, s, X, feature_names(self))
-        design = fit_design(X, s, adaptivity, **self._design_options())
-        self._warn_never_observed(design)
+        """Solve one program per target, over the same design, on rows of positive weight."""
+        design = fit_design(X, s, adaptivity, self._design_options())
         penalty = self._penalty(design, X, s)
         fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
-        coefficients = np.array([w for w, _ in fits])
-        self.design_ = design
-        self.coefficients_ = coefficients[0] if len(targets) == 1 else coefficients
-        self.certificate_ = total([certificate for _, certificate in fits])
-        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
+        if len(fits) == 1:
+            self._adopt(design, *fits[0])
+        else:
+            self._adopt(design, np.array([w for w, _ in fits]), total([certificate for _, certificate in fits]))
 
-    def _design_options(self) -> dict[str, bool]:
-        return {name: bool(getattr(self, name)) for name in ("center", "scale", "fit_intercept")}
+    def _adopt(self, design: Design, coefficients: FloatArray, certificate: Certificate) -> None:
+        """Store a fit with the evidence of its certificate."""
+        self._warn_never_observed(design)
+        self.design_, self.coefficients_ = design, coefficients
+        self.certificate_ = replace(certificate, evidence=self._evidence())
 
     def _warn_never_observed(self, design: Design) -> None:
         if len(design.features) < self.n_features_in_:
             never = np.setdiff1d(np.arange(self.n_features_in_), design.features)
             warn_never_observed(feature_names(self), never)
 
+    def _evidence(self) -> dict[str, Any]:
+        """Program and solution, see :mod:`admiss.estimator.evidence`."""
+        design = self.design_
+        adaptivity, given = design.adaptivity, self.adaptive_penalty
+        weights = getattr(self, "class_weight", None)
+        program = {
+            "task": self._task,
+            "adaptivity": type(adaptivity).__name__,
+            "adaptivity_parameters": {name: plain_value(value) for name, value in adaptivity.get_params().items()},
+            "lam": float(self.lam),
+            "l1_ratio": float(self.l1_ratio),
+            "adaptive_penalty": AUTO if given == AUTO else float(given),
+            "penalty_weights": self.penalty_weights,
+            "center": bool(self.center),
+            "scale": bool(self.scale),
+            "fit_intercept": bool(self.fit_intercept),
+            "class_weight": plain_value(weights) if isinstance(weights, dict) else weights,
+            "loss": resolve_loss(self.loss).description(),
+        }
+        arrays = {"coefficients": self.coefficients_, "centre": design.centre, "scale": design.scale}
+        return {"kind": "linear", "program": program, "solution": {}, "arrays": arrays}
+
+    def _design_options(self) -> DesignOptions:
+        return DesignOptions(bool(self.center), bool(self.scale), bool(self.fit_intercept))
+
     def _penalty(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Penalty:
         """The penalty of the columns; rows matter only for the authors' weights."""
-        weights = penalty_weights(
-            design,
-            X,
-            s,
-            kind=self.penalty_weights,
-            adaptive_penalty=self.adaptive_penalty,
-            standardise=self.scale,
-        )
+        kind, factor = self.penalty_weights, self.adaptive_penalty
+        u1, u2 = penalty_weights(design, X, s, kind=kind, adaptive_penalty=factor, standardise=self.scale)
         lam, alpha = float(self.lam), float(self.l1_ratio)
-        return Penalty(alpha * lam, (1.0 - alpha) * lam, *weights)
+        return Penalty(alpha * lam, (1.0 - alpha) * lam, u1, u2)
 
     def _scores(self, X: Any) -> FloatArray:
         """f(x, m), of shape (n,) or (n, classes)."""

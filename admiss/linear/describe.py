@@ -20,7 +20,16 @@ from admiss.estimator.validation import feature_names, read_features
 from admiss.linear.design import Design
 from admiss.patterns import PatternTable, lookup, pattern_name
 from admiss.terminal.table import Table
-from formulations.arrays import FloatArray
+from formulations.arrays import BoolArray, FloatArray
+
+
+def columns_at_pattern(design: Design, missing: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """C(0, m) of shape (p,) and C(e_j, m) - C(0, m) of shape (d, p) at a pattern of the features of the design."""
+    steps = np.vstack([np.zeros(len(missing)), np.eye(len(missing))])
+    steps[:, missing] = np.where(design.missable, np.nan, design.mean - design.centre)[missing]
+    C = design.matrix_of(steps, np.isnan(steps))
+    C = C.toarray() if sp.issparse(C) else C
+    return C[0], C[1:] - C[0]
 
 
 class AdaptiveDescription(ModelAtPattern):
@@ -38,15 +47,12 @@ class AdaptiveDescription(ModelAtPattern):
                 f"Predictions with {self.design_.adaptivity!r} are not linear in x at a pattern, so it has no weights."
             )
         design, missing = self.design_, read_pattern(pattern, feature_names(self))[self.design_.features]
-        steps = np.vstack([np.zeros(len(missing)), np.eye(len(missing))])
-        steps[:, missing] = np.where(design.missable, np.nan, design.mean - design.centre)[missing]
-        C = design.matrix_of(steps, np.isnan(steps))
-        C = C.toarray() if sp.issparse(C) else C
+        at_centre, of_slopes = columns_at_pattern(design, missing)
         w = (self.coefficients_ * design.column_scale).T
-        slopes = ((C[1:] - C[0]) @ w).T
+        slopes = (of_slopes @ w).T
         weights = np.zeros((*slopes.shape[:-1], self.n_features_in_))
         weights[..., design.features] = slopes
-        return np.asarray(C[0] @ w - slopes @ design.centre), weights
+        return np.asarray(at_centre @ w - slopes @ design.centre), weights
 
     @property
     def imputation_(self) -> FloatArray:

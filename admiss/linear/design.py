@@ -10,15 +10,14 @@ The intercept x_0 = 1 is free of penalty: its column (0, k) with phi_k = 1, or t
 basis functions of the class are indicators of cells.
 """
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import Adaptivity
+from admiss.adaptivity.base import Basis, column_extremes
 from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
@@ -27,8 +26,6 @@ from formulations.jit import compiled
 # Entries of the design in a block of rows, and the smallest number of rows (wide designs are sparse).
 BLOCK_ENTRIES = 2**18
 BLOCK_ROWS = 1024
-# Number of patterns on which the basis is evaluated at once.
-PATTERN_BLOCK = 2**14
 # Columns beyond which the matrix of cross products is not formed.
 MAX_COLUMNS = 5000
 # Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
@@ -63,6 +60,8 @@ class Design:
         n_k, the weight of the rows on which it is not 0.
     factors : float array of shape (p,)
         Penalty factors of the class.
+    has_factors : bool
+        Whether they are its own; all are 1 otherwise.
     free : bool array of shape (p,)
         Columns without penalty.
     adaptive : bool array of shape (p,)
@@ -83,6 +82,7 @@ class Design:
     position: IntArray
     counts: FloatArray
     factors: FloatArray
+    has_factors: bool
     free: BoolArray
     adaptive: BoolArray
     n_basis: int
@@ -147,6 +147,11 @@ class Design:
             return sp.vstack([sp.csr_array(A) for A in parts], format="csr")
         return np.vstack(parts)
 
+    def dense(self, X: FloatArray) -> FloatArray:
+        """The columns of all rows as a dense array."""
+        A = self.whole(X)
+        return A.toarray() if sp.issparse(A) else A
+
     def predictor(self, X: FloatArray, w: FloatArray) -> FloatArray:
         """The columns times the coefficients ``w`` of shape (p,) or (p, outputs)."""
         degrees = self.adaptivity.degrees()
@@ -189,6 +194,22 @@ def far_from_origin(design: Design) -> IntArray:
     return np.flatnonzero(far & design.adaptivity.linear_in_x)
 
 
+def check_narrow(design: Design, adaptivity: Adaptivity) -> None:
+    """Raise an error if cross products of the columns, and so fast paths, do not apply."""
+    if len(design.pairs) > MAX_COLUMNS:
+        raise ValueError(
+            f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
+            "leave it out, or search with scikit-learn's GridSearchCV."
+        )
+    far = far_from_origin(design)
+    if len(far):
+        listed = ", ".join(str(j) for j in design.features[far][:5])
+        raise ValueError(
+            f"The features in columns {listed} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "
+            "use center=True."
+        )
+
+
 @compiled
 def _imputed_sums(X, centre, slope, if_missing, constant):  # type: ignore[no-untyped-def]
     n, d = X.shape
@@ -219,13 +240,25 @@ def _row_slices(n: int, n_columns: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, n, size))
 
 
-def fit_design(
-    X: FloatArray, sample_weight: FloatArray, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool
-) -> Design:
-    """The design of an adaptivity class on training rows whose weights are all positive.
+@dataclass(frozen=True)
+class DesignOptions:
+    """Whether features are centred and scaled, and whether there is an intercept, without which none is centred."""
 
-    Without an intercept nothing is centred: predictions are 0 at x = 0.
-    """
+    center: bool = True
+    scale: bool = True
+    fit_intercept: bool = True
+
+    @property
+    def centred(self) -> bool:
+        """Whether features are centred: without an intercept they are not, so that predictions are 0 at x = 0."""
+        return self.center and self.fit_intercept
+
+
+def fit_design(
+    X: FloatArray, sample_weight: FloatArray, adaptivity: Adaptivity, options: DesignOptions = DesignOptions()
+) -> Design:
+    """The design of an adaptivity class on training rows whose weights are all positive."""
+    centred = options.centred and adaptivity.linear_in_x
     features = np.flatnonzero(~np.isnan(np.fmax.reduce(X, axis=0)))
     part = X if len(features) == X.shape[1] else X[:, features]
     M = np.isnan(part)
@@ -233,26 +266,22 @@ def fit_design(
     shift, deviation, _, _ = observed_moments(part - mean, sample_weight)  # without the rounding of values far from 0
     mean = mean + shift
     spread, is_constant = observed_scale(deviation, size)
-    centre = np.zeros(len(features))
+    centre = centre_of(mean, deviation) if centred else np.zeros(len(features))
     if not adaptivity.linear_in_x:
-        scale, spread = False, np.ones(len(features))
-    elif center and fit_intercept:
-        centre = centre_of(mean, deviation)
+        spread = np.ones(len(features))
     table = PatternTable.of_missing(part, sample_weight)
-    has_zero = _attained(part, centre)
-    weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
-    reads_values = not hasattr(type(adaptivity).fit, "from_patterns")
-    fitted = copy.copy(adaptivity).fit(_moved(part, centre) if reads_values else part, M, **weighted)
-    missable = np.asarray(M.any(axis=0))
+    reads_values = centre.any() and not hasattr(type(adaptivity).fit, "from_patterns")
+    basis = Basis.learned(adaptivity, part - centre if reads_values else part, M, sample_weight, table)
+    missable, fitted = np.asarray(M.any(axis=0)), basis.adaptivity
     del M  # an eighth of X
-    constant, counts = _basis_on_patterns(fitted, table)
-    n_columns = int(fitted.mask(len(features)).sum())
+    n_columns = int(basis.mask.sum())
     low, high = -np.ones(n_columns), np.ones(n_columns)
+    has_zero = _attained(part, centre)
     if type(fitted).columns is not Adaptivity.columns or np.any(has_zero | is_constant):
         # otherwise no product of values is constant, and it is 0 on all rows only if n_k = 0
         low, high = _extremes(fitted, part, centre, n_columns)
     observed = Observed(features, missable, mean, spread, centre, table, float(table.weights.sum()))
-    return assembled(fitted, observed, constant, counts, (low, high), scale=scale, fit_intercept=fit_intercept)
+    return assembled(basis, observed, (low, high), options)
 
 
 @dataclass(frozen=True)
@@ -269,109 +298,54 @@ class Observed:
 
 
 def assembled(
-    fitted: Adaptivity,
-    observed: Observed,
-    constant: BoolArray,
-    counts: FloatArray,
-    extremes: tuple[FloatArray, FloatArray],
-    *,
-    scale: bool,
-    fit_intercept: bool,
+    basis: Basis, observed: Observed, extremes: tuple[FloatArray, FloatArray], options: DesignOptions
 ) -> Design:
     """The design of a fitted class, without columns that are 0 or, next to a free intercept, constant.
 
-    Parameters
-    ----------
-    fitted : Adaptivity
-    observed : Observed
-    constant : bool array of shape (K,)
-        Whether each basis function is constant and not 0.
-    counts : array of shape (d + 1, K)
-        n_k.
-    extremes : two arrays
-        Smallest and largest value of each column of the class; only whether they are equal, and 0, matters.
+    ``extremes`` are the smallest and the largest value of each column of the class; only whether they are equal, and 0,
+    matters.
     """
-    n_basis, (low, high) = len(constant), extremes
-    mask = fitted.mask(len(observed.features))
-    pairs = np.argwhere(mask)
+    low, high = extremes
+    pairs = np.argwhere(basis.mask)
     position = np.arange(len(pairs))
-    factors = _penalty_factors(fitted, np.where(mask, counts, 0.0))[*pairs.T]
-    counts = counts[*pairs.T]
-    adaptive = ~constant[pairs[:, 1]]
+    counts, factors = basis.counts[*pairs.T], basis.factors[*pairs.T]
+    adaptive = ~basis.constant[pairs[:, 1]]
     is_intercept = pairs[:, 0] == 0
     free = is_intercept.copy()
-    if not fitted.cells:
+    if not basis.adaptivity.cells:
         free[np.flatnonzero(is_intercept & ~adaptive)[1:]] = False
         free &= ~adaptive
     keep = counts > 0
-    if not fitted.has_structure():  # a structure may determine the coefficient of a column that is 0 on every row
+    if not basis.has_structure:  # a structure may determine the coefficient of a column that is 0 on every row
         keep &= (low != 0) | (high != 0)
-    if fit_intercept:
+    if options.fit_intercept:
         keep &= free | (low != high) | (low == 0)
         if not free.any():
-            pairs = np.vstack([pairs, [[0, n_basis]]])
+            pairs = np.vstack([pairs, [[0, len(basis.constant)]]])
             position = np.append(position, -1)
             keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
             counts, factors = np.append(counts, observed.weight), np.append(factors, 1.0)
     else:
         keep &= ~free
+    is_scaled = options.scale and basis.adaptivity.linear_in_x
     return Design(
-        adaptivity=fitted,
+        adaptivity=basis.adaptivity,
         features=observed.features,
         missable=observed.missable,
         mean=observed.mean,
         spread=observed.spread,
         centre=observed.centre,
-        scale=observed.spread if scale else np.ones(len(observed.features)),
+        scale=observed.spread if is_scaled else np.ones(len(observed.features)),
         patterns=observed.patterns,
         pairs=pairs[keep],
         position=position[keep],
         counts=counts[keep],
         factors=factors[keep],
+        has_factors=basis.has_factors,
         free=free[keep],
         adaptive=adaptive[keep],
-        n_basis=n_basis,
+        n_basis=len(basis.constant),
     )
-
-
-def _basis_on_patterns(adaptivity: Adaptivity, table: PatternTable) -> tuple[BoolArray, FloatArray]:
-    """Whether each basis function is constant and not 0 on the training patterns; and the counts n_k."""
-    name = type(adaptivity).__name__
-    low: FloatArray | None = None
-    for start in range(0, len(table.patterns), PATTERN_BLOCK):
-        rows = slice(start, start + PATTERN_BLOCK)
-        patterns = table.patterns[rows]
-        phi = adaptivity.basis(patterns.astype(float))
-        if np.ndim(phi) != 2 or phi.shape[0] != len(patterns):
-            raise ValueError(f"{name}.basis must give a row for each of {len(patterns)} patterns, not {np.shape(phi)}.")
-        block_low, block_high = _column_extremes(phi)
-        block_counts = adaptivity.counts(patterns, table.weights[rows])
-        if low is None:
-            low, high, counts = block_low, block_high, block_counts
-        else:
-            low, high = np.minimum(low, block_low), np.maximum(high, block_high)
-            counts = counts + block_counts
-    assert low is not None
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise ValueError(f"{name}.basis gives NaN or infinity on the training patterns.")
-    return (low == high) & (low != 0), counts
-
-
-def _penalty_factors(adaptivity: Adaptivity, counts: FloatArray) -> FloatArray:
-    """The penalty factors of a class, checked."""
-    factors = np.asarray(adaptivity.penalty_factors(counts), dtype=float)
-    if factors.shape != counts.shape or not np.all((factors[counts > 0] >= 0) & np.isfinite(factors[counts > 0])):
-        raise ValueError(
-            f"{type(adaptivity).__name__}.penalty_factors must give {counts.shape} finite non-negative numbers."
-        )
-    return factors
-
-
-def _column_extremes(columns: Matrix) -> tuple[FloatArray, FloatArray]:
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    if sp.issparse(columns):
-        return low.toarray().ravel(), high.toarray().ravel()
-    return low, high
 
 
 def _extremes(
@@ -385,6 +359,6 @@ def _extremes(
             raise ValueError(
                 f"{type(adaptivity).__name__}.columns gives {columns.shape[1]} columns, but its mask has {n_columns}."
             )
-        block_low, block_high = _column_extremes(columns)
+        block_low, block_high = column_extremes(columns)
         low, high = np.minimum(low, block_low), np.maximum(high, block_high)
     return low, high

@@ -8,7 +8,6 @@ with the basis phi of an adaptivity class and c_j the mean of the observed train
     (1/S) sum_i s_i l(y_i, f(x_i, m_i)) + sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ].
 """
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.evidence import evidence_of
 from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import (
@@ -24,18 +22,23 @@ from admiss.estimator.validation import (
     read_features,
     read_regression_target,
     read_weights,
+    refuse_extremes,
     unchanged_on_error,
 )
 from admiss.linear.base import AdaptiveModel
 from admiss.linear.design import Design
-from admiss.linear.fit import with_dual
+from admiss.linear.fit import solve_moments, with_dual
 from admiss.linear.penalty import AUTO
-from admiss.linear.squared import solve_squared
 from admiss.linear.stated_program import Fit
 from admiss.linear.training_patterns import TrainingPatterns, solve_patterns
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
 from admiss.statistics.product_columns import refuse_learners
-from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
+from admiss.statistics.row_statistics import (
+    RowStatistics,
+    adopt_features,
+    refuse_extreme_summary,
+    require_squared,
+)
 from formulations.arrays import FloatArray
 from formulations.losses import Loss, Squared
 
@@ -53,6 +56,8 @@ def read_statistics(estimator: Any, statistics: Any) -> None:
         )
     if estimator.solver != "auto":
         raise ValueError(f"solver={estimator.solver!r} needs the rows, not only their statistics: use solver='auto'.")
+    if estimator.constraints is not None or estimator.monotonic_cst is not None:
+        raise ValueError("constraints and monotonic_cst need the rows, not only their statistics: use fit.")
 
 
 def training_of(statistics: RowStatistics, adaptivity: Adaptivity) -> TrainingSums | TrainingPatterns:
@@ -114,6 +119,13 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     solver : str
         ``"auto"`` (the fast engine if it applies, else cvxpy), ``"cvxpy"`` (always the stated program), or the name
         of a cvxpy solver. All give the same model; ``certificate_`` names the solver.
+    constraints : callable, optional
+        A function of the :class:`~admiss.linear.program.AdaptiveProgram` that returns a list of cvxpy constraints, such
+        as ``lambda program: [program.largest_step("income") <= 2.0]``.
+    monotonic_cst : dict or array of shape (d,), optional
+        1 (its weight is never negative) or -1 (never positive) for a feature, by name or for all of them, 0 for none.
+        The sign holds at every pattern, for classes whose weights are static, affine, or separate per cell. With
+        constraints cvxpy solves the program, and the bound of the certificate is the solver's.
 
     Attributes
     ----------
@@ -164,6 +176,8 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         max_extrapolation: float = 1.0,
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
+        constraints: Any = None,
+        monotonic_cst: Any = None,
     ) -> None:
         self.adaptivity = adaptivity
         self.lam = lam
@@ -177,6 +191,8 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self.max_extrapolation = max_extrapolation
         self.on_unseen_pattern = on_unseen_pattern
         self.solver = solver
+        self.constraints = constraints
+        self.monotonic_cst = monotonic_cst
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -192,13 +208,18 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         """
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
+            if self._is_constrained():
+                self._forget()
+                self._fit_constrained(X, y, sample_weight)
+                return self
             X = read_features(self, X, reset=True)
-            y, s = read_regression_target(self, y, len(X)), read_weights(sample_weight, X)
+            (y,), s = self._read_targets(X, y, sample_weight)
             used = s > 0
             if not used.all():  # otherwise no copy is made
                 X, y, s = X[used], y[used], s[used]
             self._forget()
             self._fit_rows(X, y, s, adaptivity, loss)
+            self.target_range_ = float(y.min()), float(y.max())
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -263,18 +284,21 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self._fit_sums(TrainingSums.of_statistics(statistics, adaptivity), adaptivity)
         return vars(self)[name]
 
+    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
+        return [read_regression_target(self, y, len(X))], read_weights(sample_weight, X)
+
     def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
         """Fit rows of positive weight: by sums over them if that is faster and proves the fit, else by the rows."""
         by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
         if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
             sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
-            sums.refuse_extremes(feature_names(self))
+            refuse_extreme_summary(sums.summary(), feature_names(self))
             design, fit = self._solved(sums, adaptivity)
             if fit is not None and fit[1].status == "optimal":
-                self._adopt(design, with_dual(fit, design, X, y, s), sums.target_range)
+                self._adopt(design, *with_dual(fit, design, X, y, s))
                 return
+        refuse_extremes(y, s, X, feature_names(self))
         self._fit_targets(X, [y], s, adaptivity, loss)
-        self.target_range_ = float(y.min()), float(y.max())
 
     def _fit_sums(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> None:
         design, fit = self._solved(rows, adaptivity)
@@ -282,22 +306,16 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             raise ValueError(
                 "The columns are dependent up to the accuracy of their moments: use a larger lam, or fit in memory."
             )
-        self._adopt(design, fit, rows.target_range)
+        self._adopt(design, *fit)
+        self.target_range_ = rows.target_range
 
     def _solved(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> tuple[Design, Fit | None]:
         """The design and the fit by sums; None if there is none."""
-        design = rows.design(adaptivity, **self._design_options())
+        design = rows.design(adaptivity, self._design_options())
         penalty = self._penalty(design)
         if isinstance(rows, TrainingPatterns):
             return design, solve_patterns(rows, design, penalty)
-        return design, solve_squared(rows, design, penalty)
-
-    def _adopt(self, design: Design, fit: Fit, target_range: tuple[float, float]) -> None:
-        self._warn_never_observed(design)
-        self.design_ = design
-        self.coefficients_, self.certificate_ = fit
-        self.target_range_ = target_range
-        self.certificate_ = replace(self.certificate_, evidence=evidence_of(self))
+        return design, solve_moments(rows, design, penalty)
 
 
 class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):
@@ -308,8 +326,8 @@ class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):
     Parameters
     ----------
     adaptivity, lam, l1_ratio, adaptive_penalty, penalty_weights, center, scale, fit_intercept, \
-on_unseen_pattern, solver
-        As in :class:`AdaptiveRegressor`.
+on_unseen_pattern, solver, constraints, monotonic_cst
+        As in :class:`AdaptiveRegressor`; constraints are about the log-odds, of two classes.
     loss : str or Loss
         ``"logistic"``.
     class_weight : dict, "balanced" or None
@@ -348,6 +366,8 @@ on_unseen_pattern, solver
         class_weight: Any = None,
         on_unseen_pattern: str = "nearest",
         solver: str = "auto",
+        constraints: Any = None,
+        monotonic_cst: Any = None,
     ) -> None:
         self.adaptivity = adaptivity
         self.lam = lam
@@ -361,15 +381,28 @@ on_unseen_pattern, solver
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern
         self.solver = solver
+        self.constraints = constraints
+        self.monotonic_cst = monotonic_cst
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels as y."""
         adaptivity, loss = self._check_parameters()
         with unchanged_on_error(self):
+            if self._is_constrained():
+                self._fit_constrained(X, y, sample_weight)
+                return self
             X = read_features(self, X, reset=True)
-            self.classes_, _, targets, weights = read_class_targets(self, y, X, sample_weight)
-            self._fit_targets(X, targets, weights, adaptivity, loss)
+            targets, s = self._read_targets(X, y, sample_weight)
+            used = s > 0
+            if not used.all():  # otherwise no copy is made
+                X, s, targets = X[used], s[used], [target[used] for target in targets]
+            refuse_extremes(targets[0], s, X, feature_names(self))
+            self._fit_targets(X, targets, s, adaptivity, loss)
         return self
+
+    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
+        self.classes_, _, targets, weights = read_class_targets(self, y, X, sample_weight)
+        return targets, weights
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

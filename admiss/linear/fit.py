@@ -10,12 +10,8 @@ solution of minimum norm: of all w with the same predictions on the training row
 over the columns that are not free. If columns are dependent only up to rounding, the rank is decided in scaled columns.
 
 With ``solver="auto"`` a single fit takes the fast path if cross products of the columns are accurate enough and the
-optimality conditions are met. Otherwise, and for any other ``solver``, cvxpy solves the stated program. Inside, y and
-the weights are of unit size, and so are the columns: they are divided by powers of two, and penalties, structure, loss
-and certificate change with them. The program stays the same, and so does every digit of the data. With
-y = u y', w = u w' and  l(u y', u z') = c l'(y', z'),  the penalties of w' are  l1' = l1 u / c  and  l2' = l2 u^2 / c.
-
-A penalty above 1e40 in these units makes a coefficient 0. The solvers see 1e40, whose bound holds for the larger one.
+optimality conditions are met. Otherwise, and for any other ``solver``, cvxpy solves the stated program. Inside, y,
+weights and columns are of unit size (:class:`admiss.linear.penalty.UnitProgram`).
 
 Fits of the squared loss are certified from the moments of their columns (:mod:`formulations.erm.moment_bound`) where
 these suffice, all others from the rows (:mod:`formulations.erm.dual_bound`).
@@ -32,19 +28,25 @@ from typing import Any
 
 import numpy as np
 
+from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design, is_applicable
 from admiss.linear.logistic import solve_logistic
-from admiss.linear.penalty import OVERWHELMING, Penalty
-from admiss.linear.squared import TrainingRows, solve_squared
+from admiss.linear.penalty import Penalty, UnitProgram
+from admiss.linear.squared import Training, TrainingRows, eliminate, fit_quadratic
 from admiss.linear.squared_by_rows import solve_by_rows
 from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
 from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock, gap_tolerance
+from formulations.erm.moment_bound import moment_bound
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic, Loss, Squared
 
+# Status of a fit whose moments are too inaccurate for a proof.
+NOT_FROM_MOMENTS = "not proven: the moments of the columns are too close to dependent"
+# Least eigenvalue of the correlations of the columns for a fit without penalty.
+DEPENDENT = 1e-10
 # Penalties, in units of columns and y of size 1, that an interior-point method may not take.
 TOO_LARGE = 1e8
 
@@ -58,29 +60,68 @@ def solve_program(
     """
     structured = design.adaptivity.has_structure()
     fast = solver == "auto" and not structured and is_applicable(design)
+    program = UnitProgram.of(design, penalty, loss, float(np.abs(y).max()))
     if fast and isinstance(loss, Squared) and penalty.is_positive:
-        fit = solve_squared(TrainingRows(X, y, s), design, penalty)
+        fit = solve_squared(TrainingRows(X, y, s), program)
         if fit is not None and fit[1].status == "optimal":
-            return with_dual(fit, design, X, y, s)
-    unit = float(power_of_two(np.abs(y).max())) if loss.task == "regression" else 1.0
-    own_loss, factor = loss.in_units(unit)
-    s = s / power_of_two(s.max())
+            return with_dual(program.restored(*fit), design, X, y, s)
+    rows = TrainingRows(X, y / program.unit, s / power_of_two(s.max()))
     if len(design.pairs) == 0:
-        return np.zeros(0), _nothing(y / unit, s, own_loss).in_units(factor, unit)
-    rows, (scaled, change) = (X, y / unit, s), design.in_powers_of_two()
-    stated, structure = penalty.for_target(unit, factor).in_units(change), None
-    if not structured:
-        stated = stated.at_most(OVERWHELMING)
-    else:
-        of_rows = unit * np.concatenate([[1.0], design.scale / scaled.scale])
-        structure = partial(_structure_in_units, design.adaptivity, of_rows, factor)
+        return program.restored(np.zeros(0), _nothing(rows, program.loss))
+    structure = structure_of(design, program)
     try:
-        w, certificate = _solve(scaled, rows, own_loss, stated, solver, change, structure)
+        fit = _solve(program, rows, solver, fast, structure)
     except SolverError:
-        if structure is not None or np.maximum(stated.l1, stated.l2).max() <= TOO_LARGE:
+        if structured or np.maximum(program.penalty.l1, program.penalty.l2).max() <= TOO_LARGE:
             raise
-        w, certificate = _solve_without_large_penalties(scaled, rows, own_loss, stated, solver, change)
-    return w / scaled.column_scale * unit, certificate.in_units(factor, unit)
+        fit = _solve_without_large_penalties(program, rows, solver, fast)
+    return program.restored(*fit)
+
+
+def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
+    """The fit of the squared loss from moments alone, see :func:`solve_squared`."""
+    program = UnitProgram.of(design, penalty, Squared(), max(map(abs, rows.target_range)))
+    fit = solve_squared(rows, program)
+    return None if fit is None else program.restored(*fit)
+
+
+def solve_squared(rows: Training, program: UnitProgram) -> Fit | None:
+    """The fit of the squared loss from moments of the columns, in the units of the program.
+
+    It is certified from the moments, without a dual point. None if the optimality conditions are not met, or if columns
+    without penalty are dependent up to the accuracy of the moments.
+    """
+    design, penalty = program.design, program.penalty
+    columns = rows.columns(design, program.unit)
+    moments = rows.moments(columns)
+    quadratic = eliminate(moments, design.free, columns.shift)
+    if not penalty.is_positive and _are_dependent(quadratic.H):
+        return None
+    w = fit_quadratic(quadratic, penalty)
+    if w is None:
+        return None
+    w[program.overwhelmed] = 0.0
+    second, known = moments.matrix, (moments.sizes, moments.accuracy, moments.S)
+    v = columns.shift.applied(w, design.free)
+    objective, bound = moment_bound(second, *known, penalty.l1, penalty.l2, v)
+    tolerance = gap_tolerance(objective, quadratic.rho)
+    return w, certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, program.start)
+
+
+def _are_dependent(H: FloatArray) -> bool:
+    """Whether columns of these second moments are dependent up to rounding."""
+    size = np.sqrt(np.diag(H))
+    used = size > 0
+    R = H[np.ix_(used, used)] / size[used][:, None] / size[used]
+    return len(R) > 0 and bool(np.linalg.eigvalsh(R)[0] < DEPENDENT)
+
+
+def structure_of(design: Design, program: UnitProgram) -> Structure | None:
+    """The structure of the class in the units of the program."""
+    if not design.adaptivity.has_structure():
+        return None
+    of_rows = program.unit * np.concatenate([[1.0], design.scale / program.design.scale])
+    return partial(_structure_in_units, design.adaptivity, of_rows, program.factor)
 
 
 def with_dual(fit: Fit, design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Fit:
@@ -90,9 +131,9 @@ def with_dual(fit: Fit, design: Design, X: FloatArray, y: FloatArray, s: FloatAr
     return w, replace(certificate, dual=theta)
 
 
-def _nothing(y: FloatArray, s: FloatArray, loss: Loss) -> Certificate:
+def _nothing(rows: TrainingRows, loss: Loss) -> Certificate:
     """The certificate of a model without columns."""
-    start, q = clock(), s / s.sum()
+    start, y, q = clock(), rows.y, rows.s / rows.s.sum()
     value = float(q @ loss.value(y, np.zeros_like(y)))
     theta = q * loss.derivative(y, np.zeros_like(y)) if loss.smooth else None
     return closed_form(value, len(y), theta, start)
@@ -114,23 +155,17 @@ def _structure_in_units(adaptivity: Adaptivity, units: FloatArray, factor: float
     return omega * (c / factor), constraints
 
 
-def _solve_without_large_penalties(
-    design: Design,
-    rows: tuple[FloatArray, FloatArray, FloatArray],
-    loss: Loss,
-    penalty: Penalty,
-    solver: str,
-    change: FloatArray,
-) -> Fit:
+def _solve_without_large_penalties(program: UnitProgram, rows: TrainingRows, solver: str, fast: bool) -> Fit:
     """The fit with penalties that an interior-point method can take; coefficients with larger ones are set to 0.
 
     Its bound is that of smaller penalties, and so holds; its objective is the stated one.
     """
-    start, (X, y, s) = clock(), rows
+    start, penalty = clock(), program.penalty
     large = np.maximum(penalty.l1, penalty.l2) > TOO_LARGE
-    w, found = _solve(design, rows, loss, penalty.at_most(TOO_LARGE), solver, change)
+    smaller = replace(program, penalty=penalty.at_most(TOO_LARGE), overwhelmed=np.zeros_like(large))
+    w, found = _solve(smaller, rows, solver, fast)
     w[large] = 0.0
-    value = EmpiricalRisk(design.whole(X), y, s / s.sum(), loss).value(w)
+    value = EmpiricalRisk(program.design.whole(rows.X), rows.y, rows.s / rows.s.sum(), program.loss).value(w)
     objective = float(value + penalty.l1 @ np.abs(w) + penalty.l2 @ w**2 / 2.0)
     end = (found.solver, found.version, start)
     tolerance = max(found.tolerance, gap_tolerance(objective, 0.0))
@@ -139,23 +174,16 @@ def _solve_without_large_penalties(
 
 
 def _solve(
-    design: Design,
-    rows: tuple[FloatArray, FloatArray, FloatArray],
-    loss: Loss,
-    penalty: Penalty,
-    solver: str,
-    change: FloatArray,
-    structure: Structure | None = None,
+    program: UnitProgram, rows: TrainingRows, solver: str, fast: bool, structure: Structure | None = None
 ) -> Fit:
-    """The fit in the columns of this design, which are those of the stated one divided by ``change``."""
-    X, y, s = rows
-    q, structured = s / s.sum(), structure is not None
-    fast = solver == "auto" and not structured and is_applicable(design)
+    """The fit in the units of the program, certified from the rows."""
+    design, loss, q = program.design, program.loss, rows.s / rows.s.sum()
     if isinstance(loss, Logistic):
-        return solve_logistic(design, EmpiricalRisk(design.whole(X), y, q, loss), penalty, solver, fast, structure)
-    if isinstance(loss, Squared) and not structured:
-        return solve_by_rows(design, X, y, s, penalty, solver, fast, change)
-    w, certificate = solve_stated(design, risk_of(design, X, y, q, loss), penalty, solver, structure)
+        whole = EmpiricalRisk(design.whole(rows.X), rows.y, q, loss)
+        return solve_logistic(program, whole, solver, fast, structure)
+    if isinstance(loss, Squared) and structure is None:
+        return solve_by_rows(program, rows, solver, fast)
+    w, certificate = solve_stated(design, risk_of(design, rows.X, rows.y, q, loss), program.penalty, solver, structure)
     if isinstance(loss, Squared):  # its rows may have been compressed
-        certificate = replace(certificate, dual=2.0 * q * (design.predictor(X, w) - y))
+        certificate = replace(certificate, dual=2.0 * q * (design.predictor(rows.X, w) - rows.y))
     return w, certificate

@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.cv import FoldedRows
+from admiss.estimator.cross_validation import FoldedRows, Split
 from admiss.estimator.scaling import power_of_two
-from admiss.linear.design import MAX_COLUMNS, MAX_OFFSET, Design, far_from_origin, fit_design
-from admiss.linear.logistic import LogisticProblem, is_separable, outside_one_class_cells, summed_losses
-from admiss.linear.penalty import Penalty, penalty_weights
-from admiss.linear.squared import Quadratic, Training, TrainingRows, curvature, eliminate, linear_term, squared_path
+from admiss.linear.design import Design, DesignOptions, check_narrow, fit_design
+from admiss.linear.logistic import LogisticFold, LogisticRows
+from admiss.linear.penalty import UnitPenalties, penalty_weights
+from admiss.linear.squared import SquaredFold, Training, TrainingRows, eliminate
 from admiss.linear.training_patterns import TrainingPatterns
 from admiss.linear.training_sums import TrainingSums, sums_are_faster
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred
 from formulations.losses import Logistic
 
@@ -36,8 +35,9 @@ SMALLEST_ALPHA = 1e-3
 # Largest and smallest lambda of ridge, as multiples of the one at which the penalty equals the curvature of the risk.
 RIDGE_RANGE = (1e2, 1e-6)
 
+# From the index of an adaptive penalty, alpha, lambdas, a state and a tolerance to the summed loss on the held-out rows
+# and the violation of the optimality conditions for each lambda, and a state from which the path can continue.
 FoldPath = Callable[[int, float, FloatArray, Any, float], tuple[FloatArray, FloatArray, Any]]
-Weights = list[tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,17 @@ class GridOptions:
     n_lambdas: int
     eps: float | str
     penalty_weights: str
-    center: bool
-    scale: bool
-    fit_intercept: bool
+    of_design: DesignOptions
     stop_early: bool
 
-    def design(self, X: FloatArray, s: FloatArray, adaptivity: Adaptivity) -> Design:
-        """The design of an adaptivity class on some rows; features that are not scaled are so inside, see `weights`."""
-        return self.in_units(fit_design(X, s, adaptivity, **self.of_design))
-
     def in_units(self, design: Design) -> Design:
-        """The design in the units of the paths."""
-        return design if self.scale else design.in_powers_of_two()[0]
+        """The design in the units of the paths: features that are not scaled are so inside."""
+        return design if self.of_design.scale else design.in_powers_of_two()[0]
 
-    @property
-    def of_design(self) -> dict[str, bool]:
-        """The options of a design."""
-        return {"center": self.center, "scale": self.scale, "fit_intercept": self.fit_intercept}
-
-    def weights(self, design: Design, X: FloatArray | None = None, s: FloatArray | None = None) -> Weights:
-        """u1 and u2 of the columns, for each adaptive penalty; rows matter only for the authors' weights."""
-        kind, standardise = self.penalty_weights, self.scale
-        divisor = np.ones(len(design.pairs)) if self.scale else design.column_scale
+    def unit_penalties(self, design: Design, X: FloatArray | None, s: FloatArray | None) -> UnitPenalties:
+        """The penalties of the columns for lambda = 1; rows matter only for the authors' weights."""
+        kind, standardise = self.penalty_weights, self.of_design.scale
+        divisor = np.ones(len(design.pairs)) if standardise else design.column_scale
         parts = [
             penalty_weights(design, X, s, kind=kind, adaptive_penalty=c, standardise=standardise)
             for c in self.adaptive_penalties
@@ -85,19 +74,13 @@ class ClassFolds:
     Attributes
     ----------
     name : str
-        The class in words.
+        The class as text.
     n_columns : int
         Columns of its design on all rows.
-    largest : array of shape (n_penalties,)
-        For each adaptive penalty, alpha times the smallest lambda at which all penalised coefficients are 0.
-    balanced : array of shape (n_penalties,)
-        For each adaptive penalty, the smallest lambda at which a ridge is at least the curvature of the risk.
-    eps : float
-        Smallest lambda as a share of the largest.
+    lambdas : dict
+        From (adaptive penalty index, alpha) to the lambdas of the path, from large to small.
     paths : list of callables
-        One function per fold of (adaptive penalty index, alpha, lambdas, state, tolerance) that returns, for each
-        lambda, the summed loss on the held-out rows and the violation of the optimality conditions, and a state from
-        which the path can continue.
+        One for each fold.
     weight : float
         Weight of all held-out rows.
     exact : bool
@@ -106,54 +89,10 @@ class ClassFolds:
 
     name: str
     n_columns: int
-    largest: FloatArray
-    balanced: FloatArray
-    eps: float
+    lambdas: dict[tuple[int, float], FloatArray]
     paths: list[FoldPath]
     weight: float
     exact: bool
-
-    def lambdas(self, penalty: int, alpha: float, options: GridOptions) -> FloatArray:
-        """The lambdas of a path, from large to small."""
-        if alpha == 0.0 and options.eps != "glmnet":
-            large, small = (factor * float(self.balanced[penalty]) for factor in RIDGE_RANGE)
-            return np.geomspace(large, small if options.eps == "auto" else self.eps * large, options.n_lambdas)
-        largest = self.largest[penalty] / max(alpha, SMALLEST_ALPHA)
-        return np.geomspace(largest, self.eps * largest, options.n_lambdas)
-
-
-def check_narrow(design: Design, adaptivity: Adaptivity) -> None:
-    """Raise an error if fast paths do not apply to the design of all rows."""
-    if len(design.pairs) > MAX_COLUMNS:
-        raise ValueError(
-            f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
-            "leave it out, or search with scikit-learn's GridSearchCV."
-        )
-    far = far_from_origin(design)
-    if len(far):
-        listed = ", ".join(str(j) for j in design.features[far][:5])
-        raise ValueError(
-            f"The features in columns {listed} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "
-            "use center=True."
-        )
-
-
-def lambda_ranges(
-    design: Design, n_rows: int, weights: Weights, gradient: FloatArray, curvatures: FloatArray, options: GridOptions
-) -> tuple[FloatArray, FloatArray, float]:
-    """``largest``, ``balanced`` and ``eps`` of :class:`ClassFolds`.
-
-    Gradient and curvatures are those of the risk on all rows in the penalised columns, at coefficients 0.
-    """
-    largest = [_largest_ratio(np.abs(gradient), u1[~design.free]) for u1, _ in weights]
-    balanced = [_largest_ratio(curvatures, u2[~design.free]) for _, u2 in weights]
-    by_rule = 1e-2 if n_rows < len(design.pairs) else 1e-4
-    return np.array(largest), np.array(balanced), by_rule if isinstance(options.eps, str) else options.eps
-
-
-def _largest_ratio(size: FloatArray, u: FloatArray) -> float:
-    """The largest size_k / u_k, 1 if all are 0."""
-    return float(np.max(size[u > 0] / u[u > 0], initial=0.0)) or 1.0
 
 
 def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
@@ -162,20 +101,7 @@ def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions
     fold = _fold_of_rows(rows)
     if fold is not None and options.penalty_weights == "count" and sums_are_faster(X, adaptivity):
         return folds_of_sums(TrainingSums.of_rows(X, y, s, fold, adaptivity), adaptivity, options)
-    whole = TrainingRows(X, y, s)
-    folds = [(whole.part(train), whole.part(test)) for train, test in rows.splits]
-    return training_folds(whole, folds, adaptivity, options)
-
-
-def folds_of_sums(sums: TrainingSums | TrainingPatterns, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
-    """The folds of one class for the squared loss; ``sums`` are those of all folds."""
-    folds = []
-    for f in sums.folds.tolist():
-        held = sums.within(np.array([f]))
-        if not held.n_rows:
-            raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
-        folds.append((sums.within(np.delete(sums.folds, f)), held))
-    return training_folds(sums, folds, adaptivity, options)
+    return training_folds(TrainingRows(X, y, s), rows.splits, adaptivity, options)
 
 
 def _fold_of_rows(rows: FoldedRows) -> IntArray | None:
@@ -189,100 +115,113 @@ def _fold_of_rows(rows: FoldedRows) -> IntArray | None:
     return fold if is_partition else None
 
 
-def training_folds(
-    rows: Training, folds: Sequence[tuple[Training, Training]], adaptivity: Adaptivity, options: GridOptions
-) -> ClassFolds:
-    """The folds, given all rows and pairs of training and held-out ones; y is divided by a power of two."""
-    unit = float(power_of_two(np.abs(rows.target_range).max()))
-    design = options.in_units(rows.design(adaptivity, **options.of_design))
+def folds_of_sums(sums: TrainingSums | TrainingPatterns, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
+    """The folds of one class for the squared loss; ``sums`` are those of all folds."""
+    splits = [(np.delete(sums.folds, f), sums.folds[f : f + 1]) for f in range(len(sums.folds))]
+    return training_folds(sums, splits, adaptivity, options)
+
+
+def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
+    """The folds for the squared loss; ``splits`` are the parts of the rows to train on and to hold out."""
+    design = rows.design(adaptivity, options.of_design)
     check_narrow(design, adaptivity)
-    paths = []
-    for train, held in folds:
-        own = options.in_units(train.design(adaptivity, **options.of_design))
-        columns = train.columns(own, unit)
-        quadratic = eliminate(train.moments(columns), own.free, columns.shift)
-        error = held.squared_error(columns, quadratic)
-        paths.append(squared_fold(quadratic, options.weights(own, *train.features_and_weights), error, unit))
-    moments = rows.moments(rows.columns(design, unit))
-    weights = options.weights(design, *rows.features_and_weights)
-    slope = unit * linear_term(moments, design.free), curvature(moments, design.free)
-    ranges = lambda_ranges(design, rows.n_rows, weights, *slope, options)
-    weight = sum(held.weight for _, held in folds)
-    return ClassFolds(repr(adaptivity), len(design.pairs), *ranges, paths, weight, exact=True)
-
-
-def squared_fold(
-    quadratic: Quadratic, weights: Weights, error: Callable[[FloatArray], FloatArray], unit: float
-) -> FoldPath:
-    """The path on the quadratic of a fold, given the squared error on its held-out rows, for y in units."""
-
-    def path(
-        penalty: int, alpha: float, lambdas: FloatArray, state: Any, _: float
-    ) -> tuple[FloatArray, FloatArray, Any]:
-        in_units = Penalty(alpha, 1.0 - alpha, *weights[penalty]).for_target(unit, unit**2)
-        found, state = squared_path(quadratic, in_units, lambdas, state)
-        return error(found.w) * unit**2, found.violation, state
-
-    return path
+    unit, design = float(power_of_two(np.array(max(map(abs, rows.target_range))))), options.in_units(design)
+    penalties = options.unit_penalties(design, rows.X, rows.s)
+    gradient, curvatures = rows.gradient_and_curvature(rows.columns(design, unit), design.free)
+    paths: list[FoldPath] = []
+    weight, n_rows = 0.0, rows.n_rows
+    for f, (train, test) in enumerate(splits):
+        own, held = rows.part(train), rows.part(test)
+        if not held.n_rows:
+            raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
+        weight += held.weight
+        n_rows = min(n_rows, own.n_rows)
+        of_fold = options.in_units(own.design(adaptivity, options.of_design))
+        columns = own.columns(of_fold, unit)
+        quadratic = eliminate(own.moments(columns), of_fold.free, columns.shift)
+        of_columns = options.unit_penalties(of_fold, own.X, own.s)
+        paths.append(SquaredFold(quadratic, of_columns, held.squared_error(columns, quadratic), unit))
+    lambdas = _lambdas(design, n_rows, penalties, unit * gradient, curvatures, options)
+    return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
 
 def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the logistic loss, summed over targets (one against the rest)."""
     X, targets = rows.X, rows.targets
-    design = options.design(X, rows.s, adaptivity)
+    design = fit_design(X, rows.s, adaptivity, options.of_design)
     check_narrow(design, adaptivity)
-    paths = []
-    for f, (train, test) in enumerate(rows.splits):
-        s = rows.weights_in(f)
-        own = options.design(X[train], s[train], adaptivity)
-        A, q = _dense(own, X[train]), s[train] / s[train].sum()
-        problems = []
-        for y in targets:
-            certain, risk = outside_one_class_cells(own, EmpiricalRisk(A, y[train], q, Logistic()))
-            problems.append(LogisticProblem.of(risk, own.free, certain))
-        weights, tests = options.weights(own, X[train], s[train]), [y[test] for y in targets]
-        paths.append(_logistic_fold(problems, weights, _dense(own, X[test]), tests, s[test]))
-    A, q = _dense(design, X), rows.s / rows.s.sum()
-    gradients = []
-    for y in targets:
-        risk = centred(EmpiricalRisk(A, y, q, Logistic()), design.free).risk
-        root, E = np.sqrt(q), A[:, design.free]
-        mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
-        # at the best free coefficients the derivative of the loss is (mean of y - y) / 2
-        gradients.append(np.abs(risk.A[:, ~design.free].T @ (q * (mean - y) / 2.0)))
-    slope = np.max(gradients, axis=0), Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
-    ranges = lambda_ranges(design, len(X), options.weights(design, X, rows.s), *slope, options)
-    weight = sum(float(rows.weights_in(f)[test].sum()) for f, (_, test) in enumerate(rows.splits))
-    return ClassFolds(repr(adaptivity), len(design.pairs), *ranges, paths, weight, exact=False)
+    design = options.in_units(design)
+    penalties = options.unit_penalties(design, X, rows.s)
+    A, q = design.dense(X), rows.s / rows.s.sum()
+    gradients = [_logistic_gradient(A, y, q, design.free) for y in targets]
+    gradient_and_curvature = np.max(gradients, axis=0), Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
+    n_rows = min(len(train) for train, _ in rows.splits)
+    lambdas = _lambdas(design, n_rows, penalties, *gradient_and_curvature, options)
+    paths: list[FoldPath] = []
+    weight = 0.0
+    for (train, test), s in zip(rows.splits, rows.fold_weights, strict=True):
+        weight += float(s[test].sum())
+        of_fold = options.in_units(fit_design(X[train], s[train], adaptivity, options.of_design))
+        penalties = options.unit_penalties(of_fold, X[train], s[train])
+        own, held = (
+            LogisticRows(of_fold.dense(X[part]), [y[part] for y in targets], s[part]) for part in (train, test)
+        )
+        paths.append(LogisticFold(of_fold, penalties, own, held))
+    return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=False)
 
 
-def _dense(design: Design, X: FloatArray) -> FloatArray:
-    A = design.whole(X)
-    return A.toarray() if sp.issparse(A) else A
+def _logistic_gradient(A: FloatArray, y: FloatArray, q: FloatArray, free: BoolArray) -> FloatArray:
+    """The sizes of the gradient in the penalised columns at the best free coefficients.
+
+    The derivative of the loss is (mean of y - y) / 2 there.
+    """
+    risk = centred(EmpiricalRisk(A, y, q, Logistic()), free).risk
+    root, E = np.sqrt(q), A[:, free]
+    mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
+    return np.abs(risk.A[:, ~free].T @ (q * (mean - y) / 2.0))
 
 
-def _logistic_fold(
-    problems: list[LogisticProblem], weights: Weights, A: FloatArray, targets: list[FloatArray], s: FloatArray
-) -> FoldPath:
-    """The path on the problems of a fold, one per target, with columns, targets and weights of the held-out rows."""
-    separable = [
-        any(is_separable(p.projected.risk, p.projected.free, Penalty(1.0, 1.0, u1, u2)) for p in problems)
-        for u1, u2 in weights
-    ]
+def _lambdas(
+    design: Design,
+    n_rows: int,
+    penalties: UnitPenalties,
+    gradient: FloatArray,
+    curvatures: FloatArray,
+    options: GridOptions,
+) -> dict[tuple[int, float], FloatArray]:
+    """``lambdas`` of :class:`ClassFolds`.
 
-    def path(
-        penalty: int, alpha: float, lambdas: FloatArray, state: Any, tolerance: float
-    ) -> tuple[FloatArray, FloatArray, Any]:
-        errors, violations = np.zeros((2, len(lambdas)))
-        if separable[penalty]:
-            return errors + np.inf, violations, None
-        states = []
-        for t, problem in enumerate(problems):
-            last = None if state is None else state[t]
-            found, last = problem.path(Penalty(alpha, 1.0 - alpha, *weights[penalty]), lambdas, last, tolerance)
-            violations = np.maximum(violations, found.violation)
-            states.append(last)
-            errors += summed_losses(targets[t], s, A @ problem.restore(found.w).T)
-        return errors, violations, states
+    Gradient and curvatures are those of the risk on all rows in the penalised columns, at coefficients 0; ``n_rows``
+    are those that the smallest fold trains on.
+    """
+    k, is_wide = ~design.free, n_rows < len(design.pairs)
+    lambdas = {}
+    for c, (u1, u2) in enumerate(penalties):
+        vanishing, balanced = _largest_ratio(np.abs(gradient), u1[k]), _largest_ratio(curvatures, u2[k])
+        for alpha in options.l1_ratios:
+            eps = _eps(options.eps, alpha, is_wide)
+            if alpha == 0.0 and options.eps != "glmnet":
+                large, small = (factor * balanced for factor in RIDGE_RANGE)
+                small = small if options.eps == "auto" else eps * large
+            else:
+                large = vanishing / max(alpha, SMALLEST_ALPHA)
+                small = eps * large
+            lambdas[c, alpha] = np.geomspace(large, small, options.n_lambdas)
+    return lambdas
 
-    return path
+
+def _eps(rule: float | str, alpha: float, is_wide: bool) -> float:
+    """Smallest lambda as a share of the largest, which is proportional to 1 / alpha.
+
+    With more columns than rows, the best lambda hardly depends on alpha: paths of "auto" end at the same one.
+    """
+    if not isinstance(rule, str):
+        return rule
+    if not is_wide:
+        return 1e-4
+    return 1e-2 if rule == "glmnet" else max(1e-4, 1e-2 * alpha)
+
+
+def _largest_ratio(size: FloatArray, u: FloatArray) -> float:
+    """The largest size_k / u_k, 1 if all are 0."""
+    return float(np.max(size[u > 0] / u[u > 0], initial=0.0)) or 1.0

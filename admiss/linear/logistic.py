@@ -13,6 +13,7 @@ A fit follows a path in centred columns to its own penalty, and is then proven f
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,16 +21,17 @@ from scipy.optimize import linprog
 
 from admiss._version import __version__
 from admiss.linear.design import Design
-from admiss.linear.penalty import Penalty, lambdas_to_one
+from admiss.linear.penalty import UnitPenalties, UnitProgram, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import ROUNDING, certify, clock, gap_tolerance
+from formulations.certificate import ROUNDING, certify, gap_tolerance
 from formulations.erm.dual_bound import prove_centred
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
 from formulations.erm.logistic_ridge import FEW_COLUMNS, LogisticRidge
 from formulations.erm.optimality import polish
 from formulations.erm.quadratic_path import Path
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk
+from formulations.losses import Logistic
 
 # Log-odds of a cell with a single class: its loss, log(1 + exp(-30)), is 1e-13.
 CERTAIN = 30.0
@@ -59,17 +61,18 @@ class LogisticProblem:
 
     def path(
         self,
-        penalty: Penalty,
+        l1: FloatArray,
+        l2: FloatArray,
         lambdas: FloatArray,
         state: LogisticRidge | FloatArray | None = None,
         tolerance: float = GRADIENT_TOLERANCE,
     ) -> tuple[Path, LogisticRidge | FloatArray]:
-        """Coefficients of all centred columns for multiples ``lambdas`` of the penalty; a state to continue from."""
+        """Coefficients of all centred columns for multiples ``lambdas`` of penalties; a state to continue from."""
         risk, (k, f, A, free) = self.projected.risk, self._columns
         V = np.zeros((len(lambdas), len(k)))
         if not len(risk.y):
             return Path(V, np.zeros(len(lambdas))), V[-1]
-        l1, l2 = penalty.l1[k], penalty.l2[k]
+        l1, l2 = l1[k], l2[k]
         ridge: LogisticRidge | None = None
         if len(l1) > FEW_COLUMNS and not np.any(l1) and np.any(l2):
             ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, free, risk.y, risk.q, l2)
@@ -119,12 +122,12 @@ def outside_one_class_cells(design: Design, risk: EmpiricalRisk) -> tuple[FloatA
     return certain, risk if rest.all() else replace(risk, A=risk.A[rest], y=risk.y[rest], q=risk.q[rest])
 
 
-def is_separable(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> bool:
+def is_separable(risk: EmpiricalRisk, free: BoolArray, l1: FloatArray, l2: FloatArray) -> bool:
     """Whether columns without penalty, free intercepts included, separate the classes.
 
     That is whether some v != 0 has y_i (A v)_i >= 0 for all rows and > 0 for some. Intercepts alone are not checked.
     """
-    unpenalised = (penalty.l1 == 0) & (penalty.l2 == 0)
+    unpenalised = (l1 == 0) & (l2 == 0)
     if not np.any(unpenalised & ~free) or not len(risk.y):
         return False
     parts = [sp.csr_array(risk.A[:, columns]) for columns in (unpenalised & ~free, free)]
@@ -134,35 +137,74 @@ def is_separable(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> bool
     return direction.status == 0 and -direction.fun > 1e-6 * len(risk.y)
 
 
+@dataclass(frozen=True)
+class LogisticRows:
+    """Columns of some rows, their targets (several for one against the rest) and weights."""
+
+    A: FloatArray
+    targets: list[FloatArray]
+    s: FloatArray
+
+
+class LogisticFold:
+    """The paths of a fold, one for each target, with penalties for lambda = 1 by index."""
+
+    def __init__(self, design: Design, penalties: UnitPenalties, train: LogisticRows, held: LogisticRows) -> None:
+        self.penalties, self.held = penalties, held
+        q, self.problems = train.s / train.s.sum(), []
+        for y in train.targets:
+            certain, risk = outside_one_class_cells(design, EmpiricalRisk(train.A, y, q, Logistic()))
+            self.problems.append(LogisticProblem.of(risk, design.free, certain))
+        self.separable = [
+            any(is_separable(each.projected.risk, each.projected.free, u1, u2) for each in self.problems)
+            for u1, u2 in penalties
+        ]
+
+    def __call__(
+        self, penalty: int, alpha: float, lambdas: FloatArray, state: Any, tolerance: float
+    ) -> tuple[FloatArray, FloatArray, Any]:
+        """Held-out loss, infinite for separable classes, and violation for each lambda; a state to continue from."""
+        errors, violations = np.zeros((2, len(lambdas)))
+        if self.separable[penalty]:
+            return errors + np.inf, violations, None
+        u1, u2 = self.penalties[penalty]
+        states = [None] * len(self.problems) if state is None else list(state)
+        for t, problem in enumerate(self.problems):
+            found, states[t] = problem.path(alpha * u1, (1.0 - alpha) * u2, lambdas, states[t], tolerance)
+            violations = np.maximum(violations, found.violation)
+            errors += summed_losses(self.held.targets[t], self.held.s, self.held.A @ problem.restore(found.w).T)
+        return errors, violations, states
+
+
 def solve_logistic(
-    design: Design, whole: EmpiricalRisk, penalty: Penalty, solver: str, fast: bool, structure: Structure | None
+    program: UnitProgram, whole: EmpiricalRisk, solver: str, fast: bool, structure: Structure | None
 ) -> Fit:
     """The fit of the logistic loss, without the rows of cells with a single class."""
-    start = clock()
+    design = program.design
     certain, risk = outside_one_class_cells(design, whole)
     dual = np.zeros(len(whole.y))
     if not len(risk.y):
-        return certain, closed_form(0.0, 1, dual, start)
-    if structure is None and is_separable(risk, design.free, penalty):
+        return certain, closed_form(0.0, 1, dual, program.start)
+    if structure is None and is_separable(risk, design.free, program.penalty.l1, program.penalty.l2):
         raise ValueError(
             "The classes are linearly separable by columns without penalty, so there is no best fit: "
             "use lam > 0 and adaptive_penalty > 0."
         )
-    fit = _fit_logistic(risk, design.free, penalty) if fast else None
-    w, certificate = fit or solve_stated(design, risk, penalty, solver, structure)
+    fit = _fit_logistic(risk, program) if fast else None
+    w, certificate = fit or solve_stated(design, risk, program.penalty, solver, structure)
     if certificate.dual is not None:
         left = np.asarray((whole.A[:, certain != 0] != 0).sum(axis=1)).ravel() == 0
         dual[left] = certificate.dual
     return np.where(certain != 0, certain, w), replace(certificate, dual=dual)
 
 
-def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit | None:
+def _fit_logistic(risk: EmpiricalRisk, program: UnitProgram) -> Fit | None:
     """The fit, or None if the optimality conditions could not be met."""
-    start = clock()
+    free = program.design.free
     problem = LogisticProblem.of(risk, free, np.zeros(len(free)))
-    projected, k, l1, l2 = problem.projected, ~free, penalty.l1, penalty.l2
+    projected, k, l1, l2 = problem.projected, ~free, program.penalty.l1, program.penalty.l2
     gradient = np.abs(projected.risk.gradient(np.zeros(len(k))))
-    path, _ = problem.path(penalty, lambdas_to_one(gradient[k], l1[k], STEPS))
+    path, _ = problem.path(l1, l2, lambdas_to_one(gradient[k], l1[k], STEPS))
     if not path.violation[-1] <= ACCEPTED:
         return None
     v = path.w[-1]
@@ -171,12 +213,13 @@ def _fit_logistic(risk: EmpiricalRisk, free: BoolArray, penalty: Penalty) -> Fit
     null = null_risk(risk, free)
 
     def proven(v: FloatArray) -> tuple[Fit, bool]:
-        v = penalty.without_overwhelmed(v)
-        w = projected.restore(v)
+        w = projected.restore(np.where(program.overwhelmed, 0.0, v))
         proof = prove_centred(risk, projected, l1, l2, w)
         tolerance = gap_tolerance(proof.objective, null)
         engine = ("admiss engine", __version__)
-        certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, start, dual=proof.theta)
+        certificate = certify(
+            proof.objective, proof.bound, tolerance, ROUNDING, *engine, program.start, dual=proof.theta
+        )
         return (w, certificate), proof.objective - proof.estimate <= tolerance
 
     fit, accepted = proven(v)

@@ -1,4 +1,4 @@
-"""The weights of the penalty, one per column (Section 2.4 of the paper).
+"""The penalty of the columns (Section 2.4 of the paper), and the units in which programs are solved.
 
     sum_k lambda_k [ alpha |w_k| + (1 - alpha) w_k^2 / 2 ]
         =  lambda sum_k [ alpha u1_k |w_k| + (1 - alpha) u2_k w_k^2 / 2 ]
@@ -16,6 +16,11 @@ class, mostly 1. Free columns have no penalty.
 With ``adaptive_penalty="auto"`` c_k is 1 for intercepts, and 8 K_j for the K_j columns by which w_j departs from a
 constant weight of feature j: affine weights have d + 1 times as many columns as a static model, and their penalty grows
 with that number. In a class without constant weights, or with penalty factors of its own, all c_k are 1.
+
+*Units.* Programs are solved with y and columns of unit size, divided by powers of two: not a digit of the data changes.
+With y = u y', w = u w' and  l(u y', u z') = c l'(y', z'),  the penalties of w' are  l1' = l1 u / c  and
+l2' = l2 u^2 / c. A penalty above 1e40 in these units makes a coefficient 0. The solvers see 1e40, whose bound holds for
+the larger one.
 """
 
 from dataclasses import dataclass
@@ -23,8 +28,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design
-from formulations.arrays import FloatArray
+from formulations.arrays import BoolArray, FloatArray
+from formulations.certificate import Certificate, clock
+from formulations.losses import Loss
 
 PENALTY_WEIGHTS = ("count", "authors")
 AUTO = "auto"
@@ -38,6 +46,9 @@ OVERWHELMING = 1e40
 SMALLEST_PENALTY = 1e-75
 # The path to a single fit starts at this multiple of its penalty at most.
 LARGEST_MULTIPLE = 1e15
+
+# u1 and u2 of the columns, the penalties for lambda = 1, for each adaptive penalty.
+UnitPenalties = list[tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True)
@@ -80,9 +91,51 @@ class Penalty:
         """The penalty with weights up to ``largest``."""
         return Penalty(1.0, 1.0, np.minimum(self.l1, largest), np.minimum(self.l2, largest))
 
-    def without_overwhelmed(self, w: FloatArray) -> FloatArray:
-        """The coefficients, 0 if their penalty is overwhelming."""
-        return np.where(np.maximum(self.l1, self.l2) >= OVERWHELMING, 0.0, w)
+
+@dataclass(frozen=True)
+class UnitProgram:
+    """The program of a fit in the units of the module.
+
+    Attributes
+    ----------
+    design : Design
+        The columns, divided by ``change``, an array of shape (p,).
+    penalty : Penalty
+        Of their coefficients.
+    overwhelmed : bool array of shape (p,)
+        Whether the penalty makes a coefficient 0.
+    loss : Loss
+    unit, factor : float
+        u and c.
+    start : float
+        When the solve began, a time of ``clock``.
+    """
+
+    design: Design
+    change: FloatArray
+    penalty: Penalty
+    overwhelmed: BoolArray
+    loss: Loss
+    unit: float
+    factor: float
+    start: float
+
+    @classmethod
+    def of(cls, design: Design, penalty: Penalty, loss: Loss, largest_target: float) -> "UnitProgram":
+        """The program of a fit, given the largest |y_i|."""
+        start = clock()
+        unit = float(power_of_two(np.array(largest_target))) if loss.task == "regression" else 1.0
+        own_loss, factor = loss.in_units(unit)
+        scaled, change = design.in_powers_of_two()
+        stated = penalty.for_target(unit, factor).in_units(change)
+        overwhelmed = np.maximum(stated.l1, stated.l2) >= OVERWHELMING
+        if not design.adaptivity.has_structure():
+            stated = stated.at_most(OVERWHELMING)
+        return cls(scaled, change, stated, overwhelmed, own_loss, unit, factor, start)
+
+    def restored(self, w: FloatArray, certificate: Certificate) -> tuple[FloatArray, Certificate]:
+        """Coefficients and certificate in the user's units."""
+        return w / self.design.column_scale * self.unit, certificate.in_units(self.factor, self.unit)
 
 
 def penalty_weights(
@@ -112,7 +165,7 @@ def _multipliers(design: Design, adaptive_penalty: float | str) -> FloatArray:
     """c_k of each column."""
     if adaptive_penalty != AUTO:
         return np.where(design.adaptive, float(adaptive_penalty), 1.0)
-    if design.adaptivity.has_penalty_factors():
+    if design.has_factors:
         return np.ones(len(design.pairs))
     feature, size = design.pairs[:, 0], len(design.features) + 1
     departures = np.bincount(feature[design.adaptive], minlength=size)[feature]

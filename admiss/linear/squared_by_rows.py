@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from admiss._version import __version__
 from admiss.linear.design import Design
-from admiss.linear.penalty import Penalty
-from admiss.linear.squared import Shift, WeightedRows, fit_moments, moments_of, shift_of
+from admiss.linear.penalty import UnitProgram
+from admiss.linear.squared import Shift, TrainingRows, WeightedRows, eliminate, fit_quadratic, moments_of, shift_of
 from admiss.linear.stated_program import Fit, risk_of, solve_stated
 from formulations.arrays import FloatArray, Matrix
-from formulations.certificate import GAP_TOLERANCE, ROUNDING, certify, clock, gap_tolerance
+from formulations.certificate import GAP_TOLERANCE, ROUNDING, certify, gap_tolerance
 from formulations.erm.dual_bound import Rows, prove
 from formulations.erm.risk import centred, compressed_squared_risk, risk_of_rounding
 from formulations.losses import Squared
@@ -99,59 +99,49 @@ class _Columns:
         return self.design.blocks(self.X)
 
 
-def solve_by_rows(
-    design: Design,
-    X: FloatArray,
-    y: FloatArray,
-    s: FloatArray,
-    penalty: Penalty,
-    solver: str,
-    fast: bool,
-    change: FloatArray,
-) -> Fit:
-    """The fit of the squared loss, certified from its rows."""
-    start = clock()
+def solve_by_rows(program: UnitProgram, training: TrainingRows, solver: str, fast: bool) -> Fit:
+    """The fit of the squared loss in the units of the program, certified from its rows."""
+    design = program.design
+    X, y, s = training.X, training.y, training.s
     rows = ProofRows(design, X, y, s, shift_of(design, X, y, s))
     if fast:
-        found = _fit_squared(rows, penalty, change)
+        found = _fit_squared(rows, program)
         if found is not None:
             w, null, statistics = found
             engine = ("admiss engine", __version__)
-            fit, accepted = _certified_squared(rows, statistics, penalty, w, null, engine, start)
+            fit, accepted = _certified_squared(rows, statistics, program, w, null, engine)
             if accepted:
                 return fit
-    w, certificate = solve_stated(design, risk_of(design, X, y, s / s.sum(), Squared()), penalty, solver)
+    w, certificate = solve_stated(design, risk_of(design, X, y, s / s.sum(), Squared()), program.penalty, solver)
     null = certificate.tolerance / GAP_TOLERANCE
-    return _certified_squared(rows, {}, penalty, w, null, (certificate.solver, certificate.version), start)[0]
+    return _certified_squared(rows, {}, program, w, null, (certificate.solver, certificate.version))[0]
 
 
-def _fit_squared(
-    rows: ProofRows, penalty: Penalty, change: FloatArray
-) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
+def _fit_squared(rows: ProofRows, program: UnitProgram) -> tuple[FloatArray, float, dict[str, FloatArray]] | None:
     """Coefficients, risk of the null model and statistics of the columns; None if the conditions are not met."""
-    if not penalty.is_positive:
-        return _minimum_norm(rows, change)
+    if not program.penalty.is_positive:
+        return _minimum_norm(rows, program.change)
     moments = moments_of(rows)
-    found = fit_moments(moments, rows.design.free, rows.shift, penalty)
-    return None if found is None else (*found, {"squares": np.diag(moments.G)})
+    quadratic = eliminate(moments, rows.design.free, rows.shift)
+    w = fit_quadratic(quadratic, program.penalty)
+    return None if w is None else (w, quadratic.rho, {"squares": np.diag(moments.G)})
 
 
 def _certified_squared(
     rows: ProofRows,
     statistics: dict[str, FloatArray],
-    penalty: Penalty,
+    program: UnitProgram,
     w: FloatArray,
     null: float,
     solver: tuple[str, str],
-    start: float,
 ) -> tuple[Fit, bool]:
     """The fit with its certificate, and whether its gap is closed at least up to rounding."""
-    w = penalty.without_overwhelmed(w)
+    w = np.where(program.overwhelmed, 0.0, w)
     proof_rows, own = rows.for_proof(**statistics)
-    proof = prove(proof_rows, penalty.l1, penalty.l2, own.shifted(w))
+    proof = prove(proof_rows, program.penalty.l1, program.penalty.l2, own.shifted(w))
     tolerance = gap_tolerance(proof.objective, null + risk_of_rounding(Squared(), rows.y, rows.s / rows.s.sum()))
     dual = rows.root * proof.theta
-    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, start, dual=dual)
+    certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *solver, program.start, dual=dual)
     return (w, certificate), proof.objective - proof.estimate <= tolerance
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from admiss.linear.design import Design
 from admiss.linear.penalty import Penalty
@@ -11,6 +11,9 @@ from formulations.certificate import Certificate, certify, gap_tolerance
 from formulations.erm.risk import EmpiricalRisk, compressed_squared_risk
 from formulations.losses import Loss, Squared
 from formulations.rounding import gamma
+
+if TYPE_CHECKING:
+    from formulations.erm.program import AdaptiveERM
 
 # The conditions must hold to this share of the largest gradient for a fit to be returned.
 ACCEPTED = 1e-8
@@ -29,19 +32,36 @@ def risk_of(design: Design, X: FloatArray, y: FloatArray, q: FloatArray, loss: L
     return EmpiricalRisk(design.whole(X), y, q, loss)
 
 
+def stated_erm(
+    design: Design, risk: EmpiricalRisk, penalty: Penalty, structure: Structure | None = None
+) -> "AdaptiveERM":
+    """The data of the program."""
+    from formulations.erm.program import AdaptiveERM
+
+    erm = AdaptiveERM(risk, penalty.u1, penalty.u2, intercepts=design.free)
+    if structure is None:
+        return erm
+    shape = (len(design.features) + 1, design.n_basis)
+    homogeneous = design.adaptivity.has_homogeneous_structure()
+    return replace(erm, structure=structure, homogeneous=homogeneous, scatter=design.scatter(), shape=shape)
+
+
 def solve_stated(
     design: Design, risk: EmpiricalRisk, penalty: Penalty, solver: str, structure: Structure | None = None
 ) -> Fit:
     """The fit by a solver of cvxpy."""
-    from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
+    import cvxpy as cp
 
-    erm = AdaptiveERM(risk, penalty.u1, penalty.u2, intercepts=design.free)
-    if structure is not None:
-        shape = (len(design.features) + 1, design.n_basis)
-        homogeneous = design.adaptivity.has_homogeneous_structure()
-        erm = replace(erm, structure=structure, homogeneous=homogeneous, scatter=design.scatter(), shape=shape)
-    name = "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper()
-    return solve_erm(compile_erm(erm), penalty.a1, penalty.a2, name)
+    from formulations.erm.program import compile_erm, solve_erm
+
+    a2 = cp.Parameter(nonneg=True, name="a2", value=penalty.a2)
+    compiled = compile_erm(stated_erm(design, risk, penalty, structure), a2=a2)
+    return solve_erm(compiled, penalty.a1, penalty.a2, solver_name(solver))
+
+
+def solver_name(solver: str) -> str:
+    """The name of a solver for cvxpy."""
+    return "CLARABEL" if solver in ("auto", "cvxpy") else solver.upper()
 
 
 def closed_form(objective: float, n: int, theta: FloatArray | None, start: float) -> Certificate:

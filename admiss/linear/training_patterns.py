@@ -13,7 +13,6 @@ shifted, e and l_j the rounding and the loss of the pseudo-rows. Then P and Q of
 and a form that is bounded by  t (sum_k |v_k| D_k)^2  has entries of at most 2 t D_i D_k (v = e_i / D_i +- e_k / D_k).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,23 +20,20 @@ import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import centre_of
-from admiss.linear.design import Design, fit_design
-from admiss.linear.fit import solve_program
+from admiss.linear.design import Design, DesignOptions, fit_design
+from admiss.linear.fit import solve_moments, solve_program
 from admiss.linear.penalty import Penalty
 from admiss.linear.squared import (
     Moments,
-    Quadratic,
     Shift,
     WeightedRows,
-    error_by_moments,
     moments_of,
     shift_of,
-    solve_squared,
 )
 from admiss.linear.stated_program import Fit
 from admiss.linear.training_sums import SummedRows
 from admiss.statistics.feature_sums import FeatureSummary
-from admiss.statistics.pattern_factors import ROUNDING, PseudoRows, relative_error
+from admiss.statistics.pattern_factors import POINT_ROUNDING, PseudoRows, relative_error
 from admiss.statistics.row_statistics import RowStatistics
 from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import SOLVERS_BOUND
@@ -66,9 +62,9 @@ class TrainingPatterns(SummedRows):
     statistics: RowStatistics
     folds: IntArray
 
-    def within(self, folds: IntArray) -> "TrainingPatterns":
-        """The rows of other folds."""
-        return TrainingPatterns(self.statistics, folds)
+    def part(self, some: IntArray) -> "TrainingPatterns":
+        """The rows of some folds."""
+        return replace(self, folds=some)
 
     def summary(self) -> FeatureSummary:
         """Counts, means and ranges."""
@@ -81,15 +77,14 @@ class TrainingPatterns(SummedRows):
         rows.X[:, same] = np.where(np.isnan(rows.X[:, same]), np.nan, (found.low - origin)[same])
         return rows
 
-    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+    def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class on these rows."""
         found = self.summary()
         origin = np.zeros(len(found.mean))
-        if center and fit_intercept:
+        if options.centred:
             origin[:-1] = np.nan_to_num(centre_of(found.mean, found.deviation)[:-1])
         rows = self.rows_around(origin)
-        options = {"center": False, "scale": scale, "fit_intercept": fit_intercept}
-        design = fit_design(rows.X, rows.sample_weight, adaptivity, **options)
+        design = fit_design(rows.X, rows.sample_weight, adaptivity, replace(options, center=False))
         patterns = self.statistics.pattern_table()
         centre = origin[design.features]
         return replace(
@@ -118,8 +113,8 @@ class TrainingPatterns(SummedRows):
         moments = moments_of(WeightedRows(design, rows.X, rows.y / unit, s, shift))
         norm = np.sqrt(np.append(np.diag(moments.G), moments.r))
         before = norm + np.append(np.abs(shift.C).T @ norm[:-1][design.free], abs(shift.y) * np.sqrt(moments.S))
-        values = rows.lost / ROUNDING
-        values += np.sqrt(relative_error(found.n_rows, len(design.features)) / ROUNDING) * np.nan_to_num(
+        values = rows.lost / POINT_ROUNDING
+        values += np.sqrt(relative_error(found.n_rows, len(design.features)) / POINT_ROUNDING) * np.nan_to_num(
             found.size + np.abs(columns.origin)
         )
         of_column = np.append(0.0, values[:-1][design.features])[design.pairs[:, 0]] / design.column_scale
@@ -127,23 +122,19 @@ class TrainingPatterns(SummedRows):
         squares = functions.multiply(functions) if sp.issparse(functions) else functions**2
         size = np.sqrt(squares.T @ s) * design.column_scale
         sizes = before + np.append(of_column * size, values[-1] / unit * np.sqrt(moments.S))
-        accuracy = moments.accuracy + 8.0 * ROUNDING
+        accuracy = moments.accuracy + 8.0 * POINT_ROUNDING
         return replace(moments, sizes=sizes * (1.0 + 2.0 * accuracy), accuracy=accuracy)
-
-    def squared_error(self, columns: PatternColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
-        """The summed squared error on these rows as a function of rows of penalised coefficients."""
-        return error_by_moments(self.moments(columns), quadratic)
 
 
 def solve_patterns(rows: TrainingPatterns, design: Design, penalty: Penalty) -> Fit | None:
-    """The fit, as :func:`admiss.linear.squared.solve_squared` returns it.
+    """The fit, as :func:`admiss.linear.fit.solve_moments` returns it.
 
     If the class has columns or a structure of its own, the fit is that of the pseudo-rows as they are, and its bound
     holds up to their rounding.
     """
     kind = type(design.adaptivity)
     if kind.columns is Adaptivity.columns and not design.adaptivity.has_structure():
-        return solve_squared(rows, design, penalty)
+        return solve_moments(rows, design, penalty)
     columns = rows.columns(design, 1.0)
     pseudo = rows.rows_around(columns.origin)
     data = pseudo.X, pseudo.y, pseudo.sample_weight

@@ -8,23 +8,23 @@ The columns of a design are a linear map of the columns u whose moments were col
 A column of values is 0 on all rows if its sum of squares is below the accuracy of the moments.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from admiss.adaptivity import Adaptivity
+from admiss.adaptivity.base import Basis
 from admiss.estimator.scaling import centre_of, observed_scale
-from admiss.linear.design import BLOCK_ENTRIES, Design, Observed, assembled
-from admiss.linear.squared import Moments, Quadratic, Shift, error_by_moments
+from admiss.linear.design import BLOCK_ENTRIES, Design, DesignOptions, Observed, assembled
+from admiss.linear.squared import Moments, Shift, Training
 from admiss.patterns import PatternTable
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
 from admiss.statistics.product_columns import MAX_COLUMNS, count_columns
 from admiss.statistics.product_moments import MOST_FEATURES, ProductMoments
-from admiss.statistics.row_statistics import RowStatistics, refuse_extreme_summary
+from admiss.statistics.row_statistics import RowStatistics
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
@@ -51,33 +51,30 @@ def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
     return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 
-class SummedRows(ABC):
-    """What a summary says of rows that are not known."""
+class SummedRows(Training):
+    """Rows that are not known, with a summary of them."""
+
+    X = s = None
 
     @abstractmethod
     def summary(self) -> FeatureSummary:
         """Counts, means and ranges."""
 
     @property
-    def n_rows(self) -> int:
+    def n_rows(self) -> int:  # type: ignore[override]
         """Number of rows."""
         return self.summary().n_rows
 
     @property
-    def weight(self) -> float:
+    def weight(self) -> float:  # type: ignore[override]
         """Weight of the rows."""
         return self.summary().weight
 
     @property
-    def target_range(self) -> tuple[float, float]:
+    def target_range(self) -> tuple[float, float]:  # type: ignore[override]
         """Least and largest target."""
         found = self.summary()
         return float(found.low[-1]), float(found.high[-1])
-
-    @property
-    def features_and_weights(self) -> tuple[None, None]:
-        """Rows are not known."""
-        return None, None
 
 
 @dataclass(frozen=True)
@@ -117,19 +114,15 @@ class TrainingSums(SummedRows):
         products = statistics.moments_for(adaptivity)
         return cls(statistics.features, products, np.arange(statistics.n_folds), statistics.pattern_table())
 
-    def refuse_extremes(self, names: Sequence[str]) -> None:
-        """Raise an error if squares would leave the range of floating-point numbers."""
-        refuse_extreme_summary(self.summary(), names)
-
-    def within(self, folds: IntArray) -> "TrainingSums":
-        """The statistics of the rows of other folds."""
-        return TrainingSums(self.features, self.products, folds, self.patterns)
+    def part(self, some: IntArray) -> "TrainingSums":
+        """The statistics of the rows of some folds."""
+        return replace(self, folds=some)
 
     def summary(self) -> FeatureSummary:
         """Counts, means and ranges."""
         return self.features.summary(self.folds)
 
-    def design(self, adaptivity: Adaptivity, *, center: bool, scale: bool, fit_intercept: bool) -> Design:
+    def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class on these rows, as :func:`admiss.linear.design.fit_design` makes it from rows."""
         found = self.summary()
         features = np.flatnonzero(found.n_observed > 0)
@@ -138,10 +131,10 @@ class TrainingSums(SummedRows):
             part[:-1][features] for part in (found.mean, found.deviation, found.size, found.low, found.high)
         )
         spread, _ = observed_scale(deviation, size)
-        centre = centre_of(mean, deviation) if center and fit_intercept else np.zeros(len(features))
+        centre = centre_of(mean, deviation) if options.centred else np.zeros(len(features))
         patterns = replace(self.patterns, patterns=self.patterns.patterns[:, features])  # others are always missing
         observed = Observed(features, missable, mean, spread, centre, patterns, found.weight)
-        fitted = self._fitted(adaptivity, features, missable)
+        fitted = self._fitted(adaptivity, features, found)
         functions, values = _places(self.products, fitted, features)
         constant = self._constant(functions)
         counts, is_zero = self._counts(functions, values, _full(centre, features, found))
@@ -149,17 +142,19 @@ class TrainingSums(SummedRows):
         same[0], same[1:] = constant, np.outer((low == high) & ~missable, constant)
         smallest = np.where(is_zero, 0.0, np.where(same, 1.0, -1.0))
         largest, mask = np.where(is_zero, 0.0, 1.0), fitted.mask(len(features))
-        extremes = smallest[mask], largest[mask]
-        return assembled(fitted, observed, constant, counts, extremes, scale=scale, fit_intercept=fit_intercept)
+        basis = Basis.of(fitted, mask, constant, counts)
+        return assembled(basis, observed, (smallest[mask], largest[mask]), options)
 
-    def _fitted(self, adaptivity: Adaptivity, features: IntArray, missable: BoolArray) -> Adaptivity:
-        """The class on the features that were observed; monomials are those of features that can be missing."""
+    def _fitted(self, adaptivity: Adaptivity, features: IntArray, found: FeatureSummary) -> Adaptivity:
+        """The class on the features that were observed, fitted to rows that miss what is always missing together."""
         if self.products.columns.sets is None and len(features) < self.products.shape.n_features:
             raise ValueError(
                 f"A feature was never observed, and the basis of {type(adaptivity).__name__} is fixed for all of them: "
                 "leave that feature out of the pass."
             )
-        return adaptivity.fit(np.zeros((1, len(features))), missable[None])
+        M = found.alike[features] == np.flatnonzero(found.missing_once)[:, None]
+        M = np.vstack([np.zeros(len(features), dtype=bool), M])
+        return adaptivity.fit(np.zeros(M.shape), M)
 
     def _constant(self, functions: IntArray) -> BoolArray:
         """Whether each basis function is constant and not 0 on these rows."""
@@ -218,10 +213,6 @@ class TrainingSums(SummedRows):
         sizes = np.asarray(np.abs(columns.L) @ self.products.sizes(self.folds))
         r = max(0.0, float(M[-1, -1]))
         return Moments(float(G[0, 0]), M[:-1, :-1], M[:-1, -1], r, sums[:-1], sizes, self.products.accuracy)
-
-    def squared_error(self, columns: "ColumnMap", quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
-        """The summed squared error on these rows as a function of rows of penalised coefficients."""
-        return error_by_moments(self.moments(columns), quadratic)
 
     def _filled(self, design: Design, shape: tuple[int, int], functions: IntArray, of_values: IntArray) -> sp.csr_array:
         """What a value adds to its columns if it is missing in other rows, and never was in these: its mean.

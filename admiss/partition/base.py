@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator, clone
 
 from admiss.estimator.by_value import EqualByValue
 from admiss.estimator.validation import is_number
-from admiss.patterns import lookup, nearest
+from admiss.patterns import alike, is_first, lookup, nearest
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
 from formulations.leaves.box_costs import Literals, members_of
@@ -172,7 +172,8 @@ class Partitioner(EqualByValue, BaseEstimator):
         smaller leaves overfit. In classification it is divided by 2 q, with q the share of the rarest class (or of the
         rest, if that is less). Rows are counted, whatever their weights.
     split_features : list of int or str, optional
-        Features that may be split on; all by default.
+        Features that may be split on; all by default. Of features that are always missing together the first is split
+        on.
     """
 
     def __init__(
@@ -192,6 +193,18 @@ class Partitioner(EqualByValue, BaseEstimator):
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Divide the patterns into leaves."""
+
+    def program(
+        self,
+        leaf_cost: LeafCost,
+        feature_names: Sequence[str] | None = None,
+        integer: bool | None = None,
+        last_splits: str = "all",
+    ) -> Any:
+        """The program whose solution is the partition, for partitioners that solve one."""
+        raise ValueError(
+            f"{type(self).__name__} has no program to open: use OptimalTree, BoxPartition or PatternGroups."
+        )
 
     def check_limits(self) -> None:
         """Raise an error for a limit that makes no sense on any data."""
@@ -228,6 +241,7 @@ class Partitioner(EqualByValue, BaseEstimator):
                 rows = math.ceil(rows * n / (2 * max(1, rarest)))
         varies = np.asarray(statistics.patterns.any(axis=0) & ~statistics.patterns.all(axis=0))
         features = features[varies[features]]
+        features = features[is_first(alike(statistics.patterns[:, features]))]
         depth = len(features) if self.max_depth is None else min(int(self.max_depth), len(features))
         most = min(n_patterns, max(1, n // rows), 1 << depth)
         return Limits(depth, min(most, self.max_leaves or most), rows, features)

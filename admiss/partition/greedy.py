@@ -14,7 +14,7 @@ from admiss.partition.base import Features, Limits, Partition, Partitioner, tree
 from formulations.arrays import IntArray
 from formulations.certificate import Certificate, clock
 from formulations.leaves.box_costs import members_of
-from formulations.leaves.cost import LeafCost, PatternRows
+from formulations.leaves.cost import LeafCost, PatternRows, Split
 from formulations.trees.dynamic_program import Tree, leaves_of
 
 # An improvement below this share of the cost of a leaf is rounding.
@@ -23,21 +23,24 @@ ROUNDING = 1e-12
 
 @dataclass(eq=False)
 class _Node:
-    """A leaf that may be split: its patterns, cost and best split, and the nodes below once it is split."""
+    """A leaf with its best split, or a split with the nodes below."""
 
     members: IntArray
-    cost: float
     depth: int
-    feature: int = -1
-    gain: float = 0.0
+    cost: float
+    split: Split | None
     observed: "_Node | None" = None
     missing: "_Node | None" = None
-    side_costs: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def gain(self) -> float:
+        """What the split lowers the cost by."""
+        return 0.0 if self.split is None else self.cost - (self.split.observed + self.split.missing)
 
     def tree(self) -> Tree:
-        if self.observed is None or self.missing is None:
+        if self.split is None or self.observed is None or self.missing is None:
             return None
-        return self.feature, self.observed.tree(), self.missing.tree()
+        return self.split.feature, self.observed.tree(), self.missing.tree()
 
 
 class Greedy(Partitioner):
@@ -93,47 +96,31 @@ class Greedy(Partitioner):
 
 def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 0.0) -> Tree:
     """The tree of Algorithm 1, best split first; splits that the limits forbid are never costed."""
-    everything = np.arange(len(leaf_cost.rows.patterns))
-    if limits.leaves < 2 or not len(_allowed(everything, leaf_cost.rows, limits)):
+
+    def best_split(members: IntArray, depth: int) -> Split | None:
+        allowed = depth < limits.depth and n_leaves < limits.leaves
+        return leaf_cost.best_split(members, limits.features, limits.rows) if allowed else None
+
+    everything, n_leaves = np.arange(len(leaf_cost.rows.patterns)), 1
+    split = best_split(everything, 0)
+    if split is None:
         return None
-    root = _Node(everything, leaf_cost.cost(everything), 0)
-    open_leaves, n_leaves = [root], 1
-    _find_split(root, leaf_cost, limits)
+    root = _Node(everything, 0, leaf_cost.cost(everything), split)
+    open_leaves = [root]
     while n_leaves < limits.leaves:
         worthwhile = [leaf for leaf in open_leaves if leaf.gain > max(min_improvement, ROUNDING) * abs(leaf.cost)]
         if not worthwhile:
             break
         node = max(worthwhile, key=lambda leaf: leaf.gain)  # ties go to the first
-        missing = leaf_cost.rows.patterns[node.members, node.feature]
-        node.observed = _Node(node.members[~missing], node.side_costs[0], node.depth + 1)
-        node.missing = _Node(node.members[missing], node.side_costs[1], node.depth + 1)
         open_leaves.remove(node)
         n_leaves += 1
-        for side in (node.observed, node.missing) if n_leaves < limits.leaves else ():
-            _find_split(side, leaf_cost, limits)
-            open_leaves.append(side)
+        assert node.split is not None
+        missing, depth = leaf_cost.rows.patterns[node.members, node.split.feature], node.depth + 1
+        observed, absent = node.members[~missing], node.members[missing]
+        node.observed = _Node(observed, depth, node.split.observed, best_split(observed, depth))
+        node.missing = _Node(absent, depth, node.split.missing, best_split(absent, depth))
+        open_leaves += [node.observed, node.missing]
     return root.tree()
-
-
-def _allowed(members: IntArray, rows: PatternRows, limits: Limits) -> IntArray:
-    """Features by which these patterns may be split into two leaves with enough rows."""
-    counts = rows.counts[members]
-    missing = counts @ rows.patterns[np.ix_(members, limits.features)]
-    least = max(1, limits.rows)
-    return limits.features[(missing >= least) & (counts.sum() - missing >= least)]
-
-
-def _find_split(node: _Node, leaf_cost: LeafCost, limits: Limits) -> None:
-    """Find the split of a leaf that lowers its cost most; ties go to the first feature."""
-    features = _allowed(node.members, leaf_cost.rows, limits)
-    if node.depth >= limits.depth or not len(features):
-        return
-    observed, missing = leaf_cost.split_costs(node.members, features, limits.rows)
-    best = int(np.argmin(observed + missing))
-    if np.isfinite(observed[best] + missing[best]):
-        node.feature = int(features[best])
-        node.gain = node.cost - float(observed[best] + missing[best])
-        node.side_costs = float(observed[best]), float(missing[best])
 
 
 def tree_objective(leaf_cost: LeafCost, tree: Tree) -> float:

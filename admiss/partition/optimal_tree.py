@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,11 @@ from admiss._version import __version__
 from admiss.estimator.validation import require_choice
 from admiss.partition.base import Features, Limits, Partition, Partitioner, tree_partition
 from admiss.partition.greedy import grow_greedily, tree_objective
+from admiss.partition.program import StatedPartition
 from admiss.terminal.progress import counter
 from formulations.certificate import NOT_CLOSED, SOLVERS_BOUND, Certificate, certify, clock
 from formulations.jit import is_interrupt
-from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, count_boxes
+from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, count_boxes, members_of
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.squared import SquaredLeafCost
@@ -38,13 +40,22 @@ from formulations.trees.dynamic_program import (
     proven_tree,
     tolerance_of,
 )
-from formulations.trees.flow import solve_optimal_tree
+from formulations.trees.flow import (
+    LAST_SPLITS,
+    build_optimal_tree,
+    optimal_tree_problem,
+    solve_optimal_tree,
+    tree_of,
+    variables_of,
+)
 from formulations.trees.polynomial_bound import polynomial_bound
 
 METHODS = ("dp", "mio", "both")
 # Largest number of boxes to enumerate: with costs in closed form, and with one program per cost.
 MOST_BOXES = 2 * 10**7
 MOST_PROGRAMS = 10**5
+# Boxes of a program in Pyomo, which takes 10 KB and some 0.1 ms for each.
+MOST_STATED = 3 * 10**5
 # Bytes that the statistics of the boxes may take.
 MOST_MEMORY = 4 * 10**9
 # Status of a tree on which two computations do not agree.
@@ -67,6 +78,9 @@ class OptimalTree(Partitioner):
         Solver of the mixed-integer program: "highs", or any mixed-integer solver that Pyomo knows.
     time_limit : float, optional
         Seconds after which the best tree found is returned with its gap.
+    last_splits : {"best", "all"}
+        Which of the last splits of each box the mixed-integer program of ``method="mio"`` contains: the cheapest, which
+        is enough, or all. See :mod:`formulations.trees.flow`.
 
     Examples
     --------
@@ -88,6 +102,7 @@ class OptimalTree(Partitioner):
         method: str = "dp",
         solver: str = "highs",
         time_limit: float | None = None,
+        last_splits: str = "best",
     ) -> None:
         self.max_depth = max_depth
         self.max_leaves = max_leaves
@@ -96,10 +111,12 @@ class OptimalTree(Partitioner):
         self.method = method
         self.solver = solver
         self.time_limit = time_limit
+        self.last_splits = last_splits
 
     def check_limits(self) -> None:
         super().check_limits()
         require_choice(self, "method", METHODS)
+        require_choice(self, "last_splits", LAST_SPLITS)
 
     def partition(
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
@@ -116,7 +133,8 @@ class OptimalTree(Partitioner):
             return unproven(leaf_cost, greedy, cheap_bound(leaf_cost, limits, reason), reason, start)
         choose = {"dp": self._by_dynamic_program, "mio": self._by_integer_program, "both": self._by_both}[self.method]
         tree, certificate = choose(leaf_cost, boxes, limits, start)
-        return cheaper_greedy(leaf_cost, limits, certificate, start) or tree_partition(statistics, tree, certificate)
+        found = tree_partition(statistics, tree, certificate)
+        return found if certificate.status != ILL_CONDITIONED else greedy_if_cheaper(leaf_cost, limits, found, start)
 
     def _by_dynamic_program(
         self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float
@@ -136,8 +154,7 @@ class OptimalTree(Partitioner):
         """
         refinement, tree = Refinement(leaf_cost, boxes), grow_greedily(leaf_cost, limits)
         while True:
-            left = time_left(self.time_limit, start)
-            tree, found = solve_optimal_tree(boxes, limits.leaves, start=tree, solver=self.solver, time_limit=left)
+            tree, found = self._solved(leaf_cost, boxes, limits, tree, self.last_splits, start)
             objective = refinement.upper(leaves_of(tree))
             bound = min(found.bound, best_tree(boxes, limits.leaves)[1] * (1.0 - ROUNDING))
             certificate = certified(leaf_cost, objective, bound, found, start, rigorous=False)
@@ -145,14 +162,49 @@ class OptimalTree(Partitioner):
             if ended or not refinement.refine(leaves_of(tree)):
                 return tree, certificate
 
+    def _solved(
+        self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, tree: Tree, last_splits: str, start: float
+    ) -> tuple[Tree, Certificate]:
+        """The tree of the integer program, from a tree to start with."""
+        problem = optimal_tree_problem(boxes, leaf_cost.rows, limits.leaves, None, last_splits, tree)
+        left = time_left(self.time_limit, start)
+        return solve_optimal_tree(problem, start=tree, solver=self.solver, time_limit=left)
+
+    def program(
+        self,
+        leaf_cost: LeafCost,
+        feature_names: Sequence[str] | None = None,
+        integer: bool | None = None,
+        last_splits: str = "all",
+    ) -> StatedPartition:
+        """The mixed-integer program, with the greedy tree to start from."""
+        limits = self.limits(leaf_cost.rows, feature_names)
+        boxes = stated_boxes(leaf_cost, limits)
+        greedy = grow_greedily(leaf_cost, limits)
+        problem = optimal_tree_problem(boxes, leaf_cost.rows, limits.leaves, feature_names, last_splits, greedy)
+
+        def partition(taken: set[Any], certificate: Certificate) -> Partition:
+            tree = tree_of(problem, taken)
+            if variables_of(tree, problem) != taken:
+                raise ValueError("The values of the variables are not a tree: is the constraint flow still active?")
+            return tree_partition(leaf_cost.rows, tree, certificate)
+
+        return StatedPartition(
+            model=build_optimal_tree(problem, bool(integer)),
+            members={B: members_of(leaf_cost.rows.patterns, held) for B, held in problem.literals.items()},
+            start=variables_of(greedy, problem),
+            partition=partition,
+            may_refine=last_splits == "all",
+        )
+
     def _by_both(self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float) -> tuple[Tree, Certificate]:
         """The dynamic program has the proof; the integer program must find the same least sum of lower ends.
 
         The tree of the proof has the least upper ends found. Where intervals are loose, its lower ends sum to more.
         """
         tree, proof = self._by_dynamic_program(leaf_cost, boxes, limits, start)
-        greedy, left = grow_greedily(leaf_cost, limits), time_left(self.time_limit, start)
-        found, certificate = solve_optimal_tree(boxes, limits.leaves, start=greedy, solver=self.solver, time_limit=left)
+        greedy = grow_greedily(leaf_cost, limits)
+        found, certificate = self._solved(leaf_cost, boxes, limits, greedy, "best", start)
         if certificate.status != SOLVERS_BOUND:
             return tree, proof
         value = best_tree(boxes, limits.leaves)[1]
@@ -160,6 +212,14 @@ class OptimalTree(Partitioner):
             low = min(proof.bound, certificate.bound)
             return (found if certificate.objective < value else tree), replace(proof, bound=low, status=DISAGREE)
         return tree, replace(proof, solver=f"dynamic program and {certificate.solver}", version=certificate.version)
+
+
+def stated_boxes(leaf_cost: LeafCost, limits: Limits) -> BoxCosts:
+    """Lower ends of the costs of all boxes of a program that is to be stated in Pyomo."""
+    count = count_boxes(len(limits.features), limits.depth)
+    if count > (MOST_STATED if isinstance(leaf_cost, SquaredLeafCost) else MOST_PROGRAMS):
+        raise ValueError(f"{count:,} boxes are too many for a program: lower max_depth or list split_features.")
+    return box_costs(leaf_cost, limits.features, limits.depth, limits.rows)
 
 
 def enumerated_boxes(
@@ -213,14 +273,12 @@ def unproven(leaf_cost: LeafCost, tree: Tree, bound: float, reason: str, start: 
     return tree_partition(leaf_cost.rows, tree, certificate)
 
 
-def cheaper_greedy(leaf_cost: LeafCost, limits: Limits, certificate: Certificate, start: float) -> Partition | None:
-    """The greedy partition, if it costs less than one that leaf costs are not accurate enough to prefer."""
-    if certificate.status != ILL_CONDITIONED:
-        return None
+def greedy_if_cheaper(leaf_cost: LeafCost, limits: Limits, found: Partition, start: float) -> Partition:
+    """The greedy partition in place of one that leaf costs are not accurate enough to prefer, if it costs less."""
     tree = grow_greedily(leaf_cost, limits)
-    if not tree_objective(leaf_cost, tree) < certificate.objective:
-        return None
-    return unproven(leaf_cost, tree, certificate.bound, ILL_CONDITIONED, start)
+    if not tree_objective(leaf_cost, tree) < found.certificate.objective:
+        return found
+    return unproven(leaf_cost, tree, found.certificate.bound, ILL_CONDITIONED, start)
 
 
 def certified(

@@ -1,21 +1,28 @@
 """The best division into arbitrary groups of patterns, by column generation (:mod:`formulations.groups`)."""
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
-from admiss.partition.base import Partition, Partitioner, box_labels, group_partition
-from admiss.partition.greedy import grow_greedily
+from admiss.partition.base import Limits, Partition, Partitioner, box_labels, group_partition
+from admiss.partition.greedy import grow_greedily, tree_objective
 from admiss.partition.optimal_tree import certified, deadline, one_leaf, unproven
+from admiss.partition.program import StatedPartition, require_partition
 from admiss.terminal.progress import gap_counter
-from formulations.certificate import clock
-from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, solve_pattern_groups
-from formulations.groups.subsets import is_provable, proven_groups
+from formulations.certificate import Certificate, clock
+from formulations.groups.problem import LEAST_PIVOT, PatternGroupsProblem, generated_groups, solve_pattern_groups
+from formulations.groups.subsets import is_provable, lower_ends, proven_groups
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.squared import SquaredLeafCost
+from formulations.names import feature_names_of, group_name, pattern_name, require_distinct
+from formulations.set_partition import SetPartition, build_set_partition
 from formulations.trees.dynamic_program import leaves_of
 
+# Patterns up to which a program lists all groups: 16,383 of them.
+MOST_LISTED = 14
 # Patterns beyond which a tree is returned with its gap.
 MOST_PATTERNS = 5000
 
@@ -63,12 +70,77 @@ class PatternGroups(Partitioner):
         if not isinstance(self.random_state, Integral) or not 0 <= self.random_state < 2**63:
             raise ValueError(f"random_state must be a non-negative whole number, not {self.random_state!r}.")
 
+    def _problem(self, leaf_cost: SquaredLeafCost, limits: Limits) -> PatternGroupsProblem:
+        return PatternGroupsProblem(
+            gram=leaf_cost.pattern_grams(),
+            rows=leaf_cost.rows.counts,
+            weights=leaf_cost.rows.weights,
+            ridge=leaf_cost.ridge,
+            ridge_scale=leaf_cost.ridge_scale,
+            max_groups=limits.leaves,
+            min_rows=limits.rows,
+        )
+
+    def program(
+        self,
+        leaf_cost: LeafCost,
+        feature_names: Sequence[str] | None = None,
+        integer: bool | None = None,
+        last_splits: str = "all",
+    ) -> StatedPartition:
+        """The integer program over all groups of few patterns, or over those that column generation finds."""
+        leaf_cost = _squared(leaf_cost)
+        limits, rows = self.limits(leaf_cost.rows, feature_names), leaf_cost.rows
+        P, greedy = len(rows.patterns), grow_greedily(leaf_cost, limits)
+        labels, complete = box_labels(rows, leaves_of(greedy)), P <= MOST_LISTED
+        if complete:
+            ends = lower_ends(leaf_cost, limits.rows)
+            for group in np.flatnonzero(ends[1:] == 0.0) + 1:  # their sums say nothing
+                ends[group] = leaf_cost.interval(np.flatnonzero(group >> np.arange(P) & 1))[0]
+            groups = (np.flatnonzero(np.isfinite(ends[1:]))[:, None] + 1 >> np.arange(P) & 1).astype(bool)
+            costs = ends[1:][np.isfinite(ends[1:])]
+        else:
+            warnings.warn(
+                f"There are {P} patterns, so the program lists the groups that column generation finds, not all: its "
+                "solution is a heuristic one if it is changed.",
+                stacklevel=3,
+            )
+            groups = generated_groups(self._problem(leaf_cost, limits), labels, self.time_limit, self.random_state)
+            costs = np.array([leaf_cost.cost(np.flatnonzero(group)) for group in groups])
+        names = feature_names_of(feature_names, rows.patterns.shape[1])
+        patterns = [pattern_name(pattern, names) for pattern in rows.patterns]
+        listed = {group_name(patterns[p] for p in np.flatnonzero(group)): np.flatnonzero(group) for group in groups}
+        require_distinct(listed, len(groups))
+
+        def partition(taken: set[Any], certificate: Certificate) -> Partition:
+            require_partition([listed[G] for G in taken], P)
+            found = np.zeros(P, dtype=np.int64)
+            for number, G in enumerate(taken):
+                found[listed[G]] = number
+            return group_partition(rows, found, certificate)
+
+        group_list = SetPartition(
+            patterns=patterns,
+            members={G: held.tolist() for G, held in listed.items()},
+            cost=dict(zip(listed, costs.tolist(), strict=True)),
+            rows={G: int(rows.counts[held].sum()) for G, held in listed.items()},
+            max_leaves=limits.leaves,
+            unit=tree_objective(leaf_cost, greedy) or 1.0,
+        )
+        name_of = {held.tobytes(): G for G, held in listed.items()}
+        return StatedPartition(
+            model=build_set_partition(group_list, bool(integer)),
+            members=listed,
+            start={name_of[np.flatnonzero(labels == g).tobytes()] for g in np.unique(labels)},
+            partition=partition,
+            complete=complete,
+        )
+
     def partition(
         self, statistics: PatternRows, leaf_cost: LeafCost, feature_names: Sequence[str] | None = None
     ) -> Partition:
         """Generate groups and choose among them."""
-        if not isinstance(leaf_cost, SquaredLeafCost):
-            raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
+        leaf_cost = _squared(leaf_cost)
         limits = self.limits(statistics, feature_names)
         start = clock()
         if limits.leaves < 2:
@@ -77,15 +149,7 @@ class PatternGroups(Partitioner):
         greedy = grow_greedily(leaf_cost, limits)
         if len(statistics.patterns) > MOST_PATTERNS:
             return unproven(leaf_cost, greedy, 0.0, "too many patterns", start)
-        problem = PatternGroupsProblem(
-            gram=leaf_cost.pattern_grams(),
-            rows=statistics.counts,
-            weights=statistics.weights,
-            ridge=leaf_cost.ridge,
-            ridge_scale=leaf_cost.ridge_scale,
-            max_groups=limits.leaves,
-            min_rows=limits.rows,
-        )
+        problem = self._problem(leaf_cost, limits)
         with gap_counter("pattern groups") as report:
             labels, certificate = solve_pattern_groups(
                 problem,
@@ -103,3 +167,9 @@ class PatternGroups(Partitioner):
                 labels, objective, bound = proven_groups(leaf_cost, labels, limits.leaves, limits.rows, moment)
         certificate = certified(leaf_cost, objective, bound, certificate, start, rigorous)
         return group_partition(statistics, labels, certificate)
+
+
+def _squared(leaf_cost: LeafCost) -> SquaredLeafCost:
+    if not isinstance(leaf_cost, SquaredLeafCost):
+        raise ValueError("PatternGroups needs the squared loss: use BoxPartition or OptimalTree for other losses.")
+    return leaf_cost

@@ -8,7 +8,7 @@ of an SVG stays text, and its colours are variables of the style sheet.
 import io
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from html import escape
@@ -21,6 +21,8 @@ from admiss.extras import optional_import
 TWO_COLUMNS, ONE_COLUMN = 7.0, 3.4
 # Width of a character and of a handle of a legend in inches, at the size of this style.
 CHARACTER, HANDLE = 0.062, 0.5
+# Characters in half of a figure.
+LONGEST = int(TWO_COLUMNS / 2 / CHARACTER)
 STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 8,
@@ -52,7 +54,7 @@ COLOURS = {getattr(drawing, name.upper()).lower(): f"var(--{name})" for name in 
 class Drawing:
     """A figure with its caption and its numbers.
 
-    ``narrow`` is the same figure for one column of print. A page folds a figure of a further ``metric`` away.
+    ``narrow`` makes the same figure for one column of print. A page folds a figure of a further ``metric`` away.
     """
 
     name: str
@@ -61,7 +63,7 @@ class Drawing:
     figure: Any
     header: list[str]
     rows: list[list[Any]]
-    narrow: Any = None
+    narrow: Callable[[], Any] | None = None
     metric: str = ""
 
     def svg(self) -> str:
@@ -88,9 +90,9 @@ class Drawing:
         files = {f"{self.name}.{form}": _saved(self.figure, self.name, form, **FORMS[form]) for form in FORMS}
         if self.narrow is not None:
             name = f"{self.name}-one-column"
-            files |= {
-                f"{name}.{form}": _saved(self.narrow, name, form, **FORMS[form]) for form in FORMS if form != "png"
-            }
+            with print_style():
+                figure = self.narrow()
+            files |= {f"{name}.{form}": _saved(figure, name, form, **FORMS[form]) for form in FORMS if form != "png"}
         return files
 
 
@@ -151,7 +153,7 @@ def legend(figure: Any, axes: Iterable[Any]) -> None:
 
 
 def method_axis(ax: Any, methods: Iterable[str]) -> None:
-    """Name methods on the vertical axis, the first one on top."""
-    names = list(methods)
+    """Name methods on the vertical axis, the first one on top; longer names than half of a figure are abridged."""
+    names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 3]} .." for name in methods]
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)

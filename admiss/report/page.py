@@ -3,7 +3,6 @@
 Text is escaped by the templates; figures are elements of SVG, see :mod:`admiss.report.figures`.
 """
 
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 
 from admiss.atomic_write import write_atomically
 from admiss.extras import optional_import
+from admiss.terminal.table import ABSENT, number
 
-ABSENT = "-"
 # A paragraph shows whole sentences up to about two lines; what follows is folded.
 TWO_LINES = 190
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9'(])")
@@ -50,31 +49,6 @@ def shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Format a number with fixed decimals, without the sign of what is shown as zero."""
-    if value is None or math.isnan(value):
-        return ABSENT
-    text = f"{value:,.{digits}f}"
-    return text.removeprefix("-") if not text.strip("-0.,") else text
-
-
-def signed(value: float | None, digits: int = 3) -> str:
-    """Format a difference with its sign.
-
-    Examples
-    --------
-    >>> signed(0.5, 1), signed(-0.5, 1), signed(0.0001), signed(None)
-    ('+0.5', '-0.5', '0.000', '-')
-    """
-    text = number(value, digits)
-    return f"+{text}" if value is not None and value > 0 and text.strip("0.,") else text
-
-
-def interval(low: float | None, high: float | None, digits: int = 3) -> str:
-    """Format the ends of an interval; nothing if it is not known."""
-    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def two_lines(words: str) -> tuple[str, str]:

@@ -32,8 +32,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from admiss.estimator.cv import make_folds
-from admiss.estimator.evidence import data_digest, evidence_of
+from admiss.estimator.cross_validation import make_folds
+from admiss.estimator.evidence import data_digest
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
 from admiss.estimator.scaling import observed_moments, observed_scale
 from admiss.estimator.validation import (
@@ -220,7 +220,7 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
         tested = np.concatenate([test for _, test in folds])
         self.held_out_, self.tested_ = np.concatenate(held_out[:-1]), tested
         scores = self._combine(self.held_out_, Y, tested, weights)
-        evidence = evidence_of(self)
+        evidence = self._evidence()
         evidence["digest"] = data_digest(evidence["program"], X, Y, s[used])
         self.certificate_ = replace(self.certificate_, evidence=evidence)
         self.weights_ = Table(
@@ -229,6 +229,13 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
             held_out_score=scores,
             seconds=np.sum(seconds, axis=0),
         )
+
+    def _evidence(self) -> dict[str, Any]:
+        """Program and solution, see :mod:`admiss.estimator.evidence`."""
+        task = "classification" if hasattr(self, "classes_") else "regression"
+        program = {"task": task, "shrinkage": float(self.shrinkage)}
+        arrays = {"combination": self.combination_, "held_out": self.held_out_, "tested": self.tested_}
+        return {"kind": "stack", "program": program, "solution": {}, "arrays": arrays}
 
     def _combine(self, Z: FloatArray, Y: FloatArray, tested: IntArray, weights: FloatArray | None) -> FloatArray:
         """Find the weights from held-out predictions Z of the rows ``tested``; return the scores of the candidates."""

@@ -9,11 +9,13 @@ data lie; sums around another anchor b follow by  x - b = (x - a) + (a - b).
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
+from admiss.patterns import alike, alike_in_both, is_first
 from admiss.statistics.blocks import BLOCK_ROWS, CompensatedSum, NamedSums, RowBlock, Shape, anchored
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
 
 
@@ -34,6 +36,8 @@ class FeatureSummary:
         feature that is never observed.
     largest_weight : float
         Largest weight of a row.
+    alike : int array of shape (d,)
+        The first feature that is missing in the same rows as each.
     """
 
     n_rows: int
@@ -44,6 +48,12 @@ class FeatureSummary:
     low: FloatArray
     high: FloatArray
     largest_weight: float
+    alike: IntArray
+
+    @property
+    def missing_once(self) -> BoolArray:
+        """Features that are missing somewhere, one of those that are always missing together."""
+        return np.asarray((self.n_observed < self.n_rows) & is_first(self.alike))
 
     @property
     def size(self) -> FloatArray:
@@ -54,7 +64,7 @@ class FeatureSummary:
 class FeatureSums(NamedSums):
     """The sums of the module, with y as the last feature."""
 
-    plain = ("anchor", "n_observed", "low", "high", "largest_weight")
+    plain = ("anchor", "n_observed", "low", "high", "largest_weight", "alike")
     compensated = ("sums",)
 
     def __init__(self, shape: Shape) -> None:
@@ -64,6 +74,7 @@ class FeatureSums(NamedSums):
         self.n_observed = np.zeros((n_folds, d), dtype=np.int64)
         self.low, self.high = np.full((n_folds, d), np.inf), np.full((n_folds, d), -np.inf)
         self.largest_weight = np.zeros(n_folds)
+        self.alike = np.zeros((n_folds, d - 1), dtype=np.int64)  # without rows all are
 
     def update(self, rows: RowBlock) -> None:
         """Add a block of rows."""
@@ -73,6 +84,7 @@ class FeatureSums(NamedSums):
             sums = np.zeros(self.sums.high.shape)
             _add_sums(part.X, part.y, part.s, part.fold, self.anchor, sums)
             self._add_ranges(part)  # while the block is in the cache
+            self._add_patterns(part)
             for f, values in enumerate(sums):
                 self.sums.add(f, values)
 
@@ -80,12 +92,22 @@ class FeatureSums(NamedSums):
         ranges = self.n_observed, self.low, self.high, self.largest_weight
         _add_ranges(rows.X, rows.y, rows.s, rows.fold, *ranges)
 
+    def _add_patterns(self, rows: RowBlock) -> None:
+        """Split the features that were missing in the same rows so far, and are not in these."""
+        tied = np.flatnonzero(np.any([np.bincount(first)[first] > 1 for first in self.alike], axis=0))
+        M = np.isnan(rows.X[:, tied])
+        if M.any():
+            for f, first in enumerate(self.alike):
+                first[tied] = tied[alike_in_both(first[tied], alike(M[rows.fold == f]))]
+
     @classmethod
     def with_sums(cls, rows: RowBlock, anchor: FloatArray, sums: FloatArray) -> "FeatureSums":
         """The statistics of rows whose sums around anchors, of shape (folds, 3, d + 1), are known already."""
         found = cls(Shape(rows.X.shape[1], len(sums)))
         found.anchor, found.sums.high = anchor, sums
         found._add_ranges(rows)
+        for start in range(0, len(rows), BLOCK_ROWS):
+            found._add_patterns(rows.block(slice(start, start + BLOCK_ROWS)))
         return found
 
     def merged(self, other: "FeatureSums") -> "FeatureSums":
@@ -99,6 +121,7 @@ class FeatureSums(NamedSums):
         found.n_observed = self.n_observed + other.n_observed
         found.low, found.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         found.largest_weight = np.maximum(self.largest_weight, other.largest_weight)
+        found.alike = np.array([alike_in_both(*each) for each in zip(self.alike, other.alike, strict=True)])
         return found
 
     def summary(self, folds: IntArray) -> FeatureSummary:
@@ -121,6 +144,7 @@ class FeatureSums(NamedSums):
             low=low,
             high=high,
             largest_weight=float(self.largest_weight[folds].max(initial=0.0)),
+            alike=reduce(alike_in_both, self.alike[folds]),
         )
 
 

@@ -36,7 +36,7 @@ from formulations.leaves import double_double
 # Files and memory of 20,000 patterns of 20 features take 50 MB for each fold.
 MOST_PATTERNS = 20_000
 # f_j / N_j of the module: roundings of the factor, of the points and of their weights, in units of 2^-53.
-ROUNDING = 12 * 2.0**-53
+POINT_ROUNDING = 12 * 2.0**-53
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from admiss.statistics.blocks import BLOCK_ROWS, Arrays, CompensatedSum, NamedSu
 from admiss.statistics.product_columns import ProductColumns, degree_of, product_columns
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
-from formulations.leaves.box_grams import binomials
+from formulations.leaves.subsets import binomials
 from formulations.rounding import gamma
 
 # Entries of a block of columns, 2 MB: it stays in the cache for the product.

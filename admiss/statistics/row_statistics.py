@@ -88,6 +88,8 @@ class RowStatistics(AllowsMissing, BaseEstimator):
         self.folds = folds
         self._check_parameters()
         self.n_seen = 0
+        # where sums start from; None for the mean of the first rows
+        self.anchor: FloatArray | None = None
         # False during an update, and after one that was interrupted
         self.is_complete = True
         self.parts: dict[str, Part] = {}
@@ -311,6 +313,9 @@ class RowStatistics(AllowsMissing, BaseEstimator):
             parts[MISSING_SETS] = MissingSets(shape, int(self.tree_depth))
         if self.patterns:
             parts[PATTERN_FACTORS] = PatternFactors(shape)
+        for part in parts.values():
+            if self.anchor is not None and isinstance(part, FeatureSums | ProductMoments | MissingSets):
+                part.anchor = self.anchor.copy()
         return parts
 
     def _folds_of(self, n: int, keys: Any, place: Place) -> IntArray:

@@ -7,15 +7,15 @@ from admiss.statistics.hash_folds import HashFolds
 from admiss.statistics.row_statistics import RowStatistics
 
 if TYPE_CHECKING:
+    from admiss.streaming.one_pass import SourceRows as SourceRows
     from admiss.streaming.one_pass import accumulate as accumulate
     from admiss.streaming.prediction import pattern_report as pattern_report
     from admiss.streaming.prediction import predict_to_parquet as predict_to_parquet
-    from admiss.streaming.units import SourceRows as SourceRows
     from admiss.tables.opening import open_source as open_source
 
 # Imported on first use: fits in memory need none of them.
 _LATER = {
-    "SourceRows": "admiss.streaming.units",
+    "SourceRows": "admiss.streaming.one_pass",
     "accumulate": "admiss.streaming.one_pass",
     "open_source": "admiss.tables.opening",
     "pattern_report": "admiss.streaming.prediction",

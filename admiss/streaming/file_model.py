@@ -50,9 +50,7 @@ def load_model(path: str | Path) -> FileModel:
     try:
         found = joblib.load(path)
     except Exception as error:  # whatever unpickling raises
-        raise ValueError(
-            f"{path} could not be loaded ({type(error).__name__}): write it again with admiss fit."
-        ) from error
+        raise ValueError(f"{path} could not be loaded: write it again with admiss fit.") from error
     if not isinstance(found, FileModel):
         raise ValueError(f"{path} holds {type(found).__name__}, not a model that admiss fit has written.")
     return found

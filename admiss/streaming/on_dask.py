@@ -7,7 +7,7 @@ costs the unit that it was computing, which Dask gives to another one.
 Partitions of a Dask data frame and delayed frames are computed where their statistics are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 from admiss.atomic_write import EngineError
 from admiss.extras import optional_import
 from admiss.statistics.row_statistics import RowStatistics
-from admiss.streaming.units import unit_statistics
 from admiss.tables.column import SourceError
 from admiss.tables.frames import DelayedFrame
 from admiss.tables.source import Chunk
+from formulations.arrays import FloatArray
 
 with optional_import("A pass on Dask", "dask"):
     import distributed
@@ -26,15 +26,22 @@ with optional_import("A pass on Dask", "dask"):
 
     from admiss.dask_connection import connection
 
+# Statistics of the rows of a unit, with sums from an anchor.
+Compute = Callable[[Sequence[Chunk], FloatArray | None], RowStatistics]
+
 
 def computed_on_dask(
     units: Iterator[list[Chunk]],
-    empty: RowStatistics,
-    names: Sequence[str],
+    compute: Compute,
+    anchor: FloatArray | None,
     workers: int | None,
     scheduler: str | None,
 ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
-    """Units with their statistics, in order; without a scheduler, a local cluster of so many workers lives as long."""
+    """Units with what ``compute`` makes of them, in order.
+
+    Others start when the anchor of the first one is known. Without a scheduler, a local cluster of so many workers
+    lives as long.
+    """
     with ExitStack() as stack:
         try:
             client = stack.enter_context(connection(workers or 1, scheduler))
@@ -49,8 +56,9 @@ def computed_on_dask(
         try:
             while True:
                 most = 2 * max(1, sum(client.nthreads().values()))  # per thread one that is computed, one that waits
+                most = most if anchor is not None else 1
                 for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
-                    future = _submitted(client, unit, empty, names)
+                    future = _submitted(client, unit, anchor, compute)
                     running[future.key] = number, unit
                     tasks.add(future)
                 if not running:
@@ -60,6 +68,8 @@ def computed_on_dask(
                     raise _explained(future, result, client)
                 number, unit = running.pop(future.key)
                 finished[number] = unit, result
+                if anchor is None and result.parts:
+                    anchor = result.features.anchor
                 while following in finished:
                     yield finished.pop(following)
                     following += 1
@@ -68,18 +78,18 @@ def computed_on_dask(
                 client.cancel(list(tasks.futures))
 
 
-def _submitted(client: Any, unit: list[Chunk], empty: RowStatistics, names: Sequence[str]) -> Any:
+def _submitted(client: Any, unit: list[Chunk], anchor: FloatArray | None, compute: Compute) -> Any:
     """The future of the statistics of a unit; Dask replaces those of frames by the frames, where they are needed."""
     frames = [client.compute(chunk.delayed) if isinstance(chunk, DelayedFrame) else None for chunk in unit]
     chunks = [chunk.without_task() if isinstance(chunk, DelayedFrame) else chunk for chunk in unit]
-    return client.submit(_on_worker, chunks, frames, empty, names, pure=False)
+    return client.submit(_on_worker, chunks, frames, anchor, compute, pure=False)
 
 
 def _on_worker(
-    chunks: Sequence[Chunk], frames: Sequence[Any], empty: RowStatistics, names: Sequence[str]
+    chunks: Sequence[Chunk], frames: Sequence[Any], anchor: FloatArray | None, compute: Compute
 ) -> RowStatistics:
     pairs = zip(chunks, frames, strict=True)
-    return unit_statistics([c.of_frame(f) if isinstance(c, DelayedFrame) else c for c, f in pairs], empty, names)
+    return compute([c.of_frame(f) if isinstance(c, DelayedFrame) else c for c, f in pairs], anchor)
 
 
 def _explained(future: Any, result: Any, client: Any) -> Exception:

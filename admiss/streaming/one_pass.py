@@ -3,6 +3,7 @@
 The chunks of a source, in their order, are divided into units of equally many chunks, at most 256 if
 their number is known. The statistics of a unit are accumulated from its rows, here or on a Dask worker, and added to
 those of the units before it, in this order: the result does not depend on the number of workers, to the last bit.
+Sums start from the anchor of the first unit, so that they are added without a change of origin.
 
 With a checkpoint the sum is on disk every half minute, and at the end, however the pass ends. The next pass compares
 the digests of the finished chunks with those of the source, refuses a source that has changed, and continues behind
@@ -15,24 +16,30 @@ a second process out.
 import json
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from admiss.atomic_write import EngineError, write_atomically
 from admiss.folder_lock import locked
 from admiss.statistics.row_statistics import RowStatistics
-from admiss.streaming.units import unit_statistics
 from admiss.tables.column import SourceError
-from admiss.tables.source import Chunk, Source
+from admiss.tables.source import Batch, Chunk, Source, named_frame
 from admiss.terminal.progress import counter, waiting
+from formulations.arrays import FloatArray
 
 # Seconds between two writes of a checkpoint.
 SAVE_SECONDS = 30.0
+# Units of a source with a known number of chunks: tasks for many workers, of which one is lost if one dies.
+MOST_UNITS = 256
 
 LAYOUT = 1
 PROGRESS = "progress.json"
@@ -75,16 +82,147 @@ def accumulate(
     >>> AdaptiveRegressor().fit_statistics(statistics).certificate_.status
     'optimal'
     """
-    if source.schema.target is None:
-        raise SourceError("The source has no target: name the column to predict.")
-    key = source.schema.key
-    if empty.folds is not None and key is not None and key != empty.folds.key:
-        raise SourceError(f"The key of the source is {key!r}, and that of the folds {empty.folds.key!r}: name one key.")
+    _check(source, empty)
     with ExitStack() as stack:
         kept = None if checkpoint is None else stack.enter_context(_opened(Path(checkpoint), _settings(source, empty)))
-        if kept is not None and kept.complete:
-            _skip(source.chunks(), kept, whole=True)
-        return _Pass(source, empty, kept).run(workers, scheduler)
+        if kept is not None and kept.is_complete:
+            kept.skip(source.chunks())
+            total = kept.loaded(empty.adaptivity)
+        else:
+            total = _sum_of_units(source, empty, kept, workers, scheduler)
+    if total is None or not total.n_rows:
+        raise SourceError("The source has no rows with a target.")
+    return total
+
+
+def _check(source: Source, empty: RowStatistics) -> None:
+    """Refuse a source without a target that is a number, and folds of another key."""
+    schema = source.schema
+    if schema.target is None:
+        raise SourceError("The source has no target: name the column to predict.")
+    if schema.task == "classification":
+        raise SourceError(
+            f"The target {schema.target} has class labels, which are fitted in memory: use "
+            "admiss.tables.read_table, or task='regression' (--task regression) if they are numbers."
+        )
+    if empty.folds is not None and schema.key is not None and schema.key != empty.folds.key:
+        raise SourceError(
+            f"The key of the source is {schema.key!r}, and that of the folds {empty.folds.key!r}: name one key."
+        )
+
+
+def _sum_of_units(
+    source: Source, empty: RowStatistics, kept: "Checkpoint | None", workers: int | None, scheduler: str | None
+) -> RowStatistics | None:
+    """The statistics of all rows, or None if there are none; those of finished chunks are kept however this ends."""
+    chunks = source.chunks()
+    total, finished, n_before = None, list[str](), 0
+    if kept is not None:
+        kept.skip(chunks)
+        total, finished, n_before = kept.loaded(empty.adaptivity), list(kept.chunks), len(kept.chunks)
+    n_done, saved = n_before, time.monotonic()
+    compute = partial(unit_statistics, empty=empty, names=source.schema.names)
+    anchor = None if total is None else total.features.anchor
+    units = _units(chunks, 1 if source.size is None else -(-source.size // MOST_UNITS))
+    try:
+        with _reporter(source.size) as report:
+            for unit, statistics in _computed(units, compute, anchor, workers, scheduler):
+                # An interruption between these statements must not count a chunk twice.
+                digests = [] if kept is None else [chunk.digest for chunk in unit]
+                added = statistics if total is None else total.merge(statistics)
+                total, finished, n_done = added, finished + digests, n_done + len(unit)
+                if kept is not None and time.monotonic() - saved > SAVE_SECONDS:
+                    kept = kept.saved(total, finished)
+                    saved = time.monotonic()
+                report(n_done)
+    except BaseException as error:
+        if kept is not None and total is not None and len(finished) > len(kept.chunks):
+            kept = kept.saved(total, finished)
+        if isinstance(error, SourceError) and kept is not None:
+            where = f"{n_done:,} chunks before it are in {kept.folder}, where the same call continues"
+            raise SourceError(f"{str(error).rstrip('.')}; the {where}.") from error
+        raise
+    if kept is not None and total is not None:
+        kept.saved(total, finished, is_complete=True)
+    return total
+
+
+def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
+    while unit := list(islice(chunks, size)):
+        yield unit
+
+
+def _computed(
+    units: Iterator[list[Chunk]],
+    compute: Callable[[Sequence[Chunk], FloatArray | None], RowStatistics],
+    anchor: FloatArray | None,
+    workers: int | None,
+    scheduler: str | None,
+) -> Iterator[tuple[list[Chunk], RowStatistics]]:
+    """Units with their statistics, in order; those after the first one have its anchor."""
+    if workers is None and scheduler is None:
+        for unit in units:
+            statistics = compute(unit, anchor)
+            if anchor is None and statistics.parts:
+                anchor = statistics.features.anchor
+            yield unit, statistics
+        return
+    from admiss.streaming.on_dask import computed_on_dask
+
+    yield from computed_on_dask(units, compute, anchor, workers, scheduler)
+
+
+def unit_statistics(
+    unit: Sequence[Chunk], anchor: FloatArray | None, empty: RowStatistics, names: Sequence[str]
+) -> RowStatistics:
+    """The statistics of some chunks, with the names of their features; ``anchor`` is that of the first unit."""
+    found = clone(empty)
+    found.anchor = anchor
+    for chunk in unit:
+        for batch in chunk.batches():
+            try:
+                y, weight = target_and_weight(batch)
+                if weight is None or weight.any():
+                    found.update(batch.X, y, weight, keys=batch.keys, place=batch.place)
+            except ValueError as error:
+                raise SourceError(f"{chunk.name}: {_infinite(batch, names) or error}") from error
+    found.feature_names_in_ = np.array(names, dtype=object)
+    return found
+
+
+def _infinite(batch: Batch, names: Sequence[str]) -> str:
+    """A sentence with the columns that contain infinity, of which the statistics of an array know the numbers only."""
+    found = [name for name, column in zip(names, batch.X.T, strict=True) if np.isinf(column).any()]
+    return f"column {', '.join(found[:5])} contains infinity: replace it, with null if it is missing." if found else ""
+
+
+def target_and_weight(batch: Batch) -> tuple[FloatArray, FloatArray | None]:
+    """Target and weights; rows without a target get the weight 0, so that the others keep their numbers."""
+    y, weight = batch.y, batch.weight
+    assert y is not None  # a source without a target is refused before
+    without = np.isnan(y)
+    if not without.any():
+        return y, weight
+    return np.where(without, 0.0, y), np.where(without, 0.0, 1.0 if weight is None else weight)
+
+
+class SourceRows:
+    """The rows of a source, read again in every iteration: ``settle`` of ``FiniteRegressor.fit_statistics``.
+
+    Parameters
+    ----------
+    source : Source
+        Rows that can be read more than once; see :func:`~admiss.streaming.open_source`.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        for chunk in self.source.chunks():
+            for batch in chunk.batches():
+                y, weight = target_and_weight(batch)
+                yield named_frame(batch.X, self.source.schema.names), y, weight
 
 
 @dataclass(frozen=True)
@@ -100,7 +238,7 @@ class Checkpoint:
         Digests of the finished chunks, in order.
     statistics : str
         Name of the file of statistics; empty before the first chunk.
-    complete : bool
+    is_complete : bool
         Whether these are all chunks.
     """
 
@@ -108,19 +246,54 @@ class Checkpoint:
     settings: str
     chunks: tuple[str, ...] = ()
     statistics: str = ""
-    complete: bool = False
+    is_complete: bool = False
+
+    @classmethod
+    def read(cls, folder: Path, settings: str) -> "Checkpoint":
+        """The checkpoint in a folder, which must be one of these settings if there is one."""
+        path = folder / PROGRESS
+        if not path.exists():
+            return cls(folder, settings)
+        try:
+            content: dict[str, Any] = json.loads(path.read_text())
+            layout, kept_settings, chunks = content["layout"], content["settings"], tuple(content["chunks"])
+            found = cls(folder, settings, chunks, content["statistics"], content["complete"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path} is not the progress of a pass: delete the folder to start again.") from error
+        if layout != LAYOUT:
+            raise CheckpointError(f"{path} was written by another version of admiss: delete the folder to start again.")
+        if kept_settings != settings:
+            raise CheckpointError(
+                f"{folder} holds a pass with other settings or columns: choose another folder, or delete it to start "
+                "again."
+            )
+        return found
 
     def loaded(self, adaptivity: Any) -> RowStatistics | None:
         """The statistics of the finished chunks, or None if there are none."""
         return RowStatistics.load(self.folder / self.statistics, adaptivity) if self.statistics else None
 
-    def saved(self, statistics: RowStatistics, chunks: Sequence[str], *, complete: bool) -> "Checkpoint":
+    def skip(self, chunks: Iterator[Chunk]) -> None:
+        """Take the finished chunks off an iterator, or raise an error if they are others."""
+        advice = f"delete {self.folder} to start again"
+        for number, digest in enumerate(self.chunks):
+            chunk = next(chunks, None)
+            if chunk is None:
+                raise CheckpointError(
+                    f"The source has {number:,} chunks, and {len(self.chunks):,} were finished: {advice}."
+                )
+            if chunk.digest != digest:
+                raise CheckpointError(f"{chunk.name} has changed since it was finished: {advice}.")
+        if self.is_complete and (chunk := next(chunks, None)) is not None:
+            raise CheckpointError(f"{chunk.name} is new since the pass was complete: {advice}.")
+
+    def saved(self, statistics: RowStatistics, chunks: Sequence[str], *, is_complete: bool = False) -> "Checkpoint":
         """Write the statistics of more chunks."""
         name = f"statistics-{uuid.uuid4().hex}.npz"
-        new = replace(self, chunks=tuple(chunks), statistics=name, complete=complete)
+        new = replace(self, chunks=tuple(chunks), statistics=name, is_complete=is_complete)
         try:
             statistics.save(self.folder / name)
-            content = {"layout": LAYOUT, "settings": new.settings, "complete": complete, "statistics": name}
+            content = {"layout": LAYOUT, "settings": new.settings, "complete": is_complete, "statistics": name}
             text = json.dumps(content | {"chunks": new.chunks}, indent=1)
             write_atomically(self.folder / PROGRESS, text.encode())
         except BaseException:
@@ -132,72 +305,6 @@ class Checkpoint:
         return new
 
 
-class _Pass:
-    """The sum of the finished units, and the chunks in it."""
-
-    def __init__(self, source: Source, empty: RowStatistics, kept: Checkpoint | None) -> None:
-        self.source, self.empty, self.kept = source, empty, kept
-        self.total: RowStatistics | None = None if kept is None else kept.loaded(empty.adaptivity)
-        self.done: list[str] = [] if kept is None else list(kept.chunks)
-        self.n_done = len(self.done)
-        self.saved = time.monotonic()
-
-    def run(self, workers: int | None, scheduler: str | None) -> RowStatistics:
-        """Accumulate the units that are left."""
-        if self.kept is None or not self.kept.complete:
-            try:
-                self._add_units(workers, scheduler)
-            except BaseException as error:
-                self._save()
-                if isinstance(error, SourceError) and self.kept is not None:
-                    kept = f"{self.n_done:,} chunks before it are in {self.kept.folder}, where the same call continues"
-                    raise SourceError(f"{str(error).rstrip('.')}; the {kept}.") from error
-                raise
-            self._save(complete=True)
-        if self.total is None or not self.total.n_rows:
-            raise SourceError("The source has no rows with a target.")
-        return self.total
-
-    def _add_units(self, workers: int | None, scheduler: str | None) -> None:
-        chunks = self.source.chunks()
-        if self.kept is not None:
-            _skip(chunks, self.kept)
-        size = self.source.size
-        units = _units(chunks, 1 if size is None else -(-size // 256))
-        with _reporter(size) as report:
-            for unit, statistics in self._computed(units, workers, scheduler):
-                # digests of arrays and frames read all of their rows: an interrupt must not fall between sum and list
-                digests = [] if self.kept is None else [chunk.digest for chunk in unit]
-                total = statistics if self.total is None else self.total.merge(statistics)
-                self.total, self.done, self.n_done = total, self.done + digests, self.n_done + len(unit)
-                if time.monotonic() - self.saved > SAVE_SECONDS:
-                    self._save()
-                report(self.n_done)
-
-    def _computed(
-        self, units: Iterator[list[Chunk]], workers: int | None, scheduler: str | None
-    ) -> Iterator[tuple[list[Chunk], RowStatistics]]:
-        """Units with their statistics, in order."""
-        names = self.source.schema.names
-        if workers is None and scheduler is None:
-            for unit in units:
-                yield unit, unit_statistics(unit, self.empty, names)
-            return
-        from admiss.streaming.on_dask import computed_on_dask
-
-        yield from computed_on_dask(units, self.empty, names, workers, scheduler)
-
-    def _save(self, *, complete: bool = False) -> None:
-        if self.kept is not None and self.total is not None and (complete or len(self.done) > len(self.kept.chunks)):
-            self.kept = self.kept.saved(self.total, self.done, complete=complete)
-            self.saved = time.monotonic()
-
-
-def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
-    while unit := list(islice(chunks, size)):
-        yield unit
-
-
 @contextmanager
 def _opened(folder: Path, settings: str) -> Iterator[Checkpoint]:
     """The checkpoint in a folder, which is made if it does not exist and locked until the end."""
@@ -206,43 +313,7 @@ def _opened(folder: Path, settings: str) -> Iterator[Checkpoint]:
     except EngineError as error:
         raise CheckpointError(f"The checkpoint {folder} cannot be used: {error}") from error
     with closing(lock):
-        yield _read(folder, settings)
-
-
-def _read(folder: Path, settings: str) -> Checkpoint:
-    path = folder / PROGRESS
-    if not path.exists():
-        return Checkpoint(folder, settings)
-    try:
-        content: dict[str, Any] = json.loads(path.read_text())
-        found = Checkpoint(
-            folder, content["settings"], tuple(content["chunks"]), content["statistics"], content["complete"]
-        )
-        layout = content["layout"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is not the progress of a pass: delete the folder to start again.") from error
-    if layout != LAYOUT:
-        raise CheckpointError(f"{path} was written by another version of admiss: delete the folder to start again.")
-    if found.settings != settings:
-        raise CheckpointError(
-            f"{folder} holds a pass with other settings or columns: choose another folder, or delete it to start again."
-        )
-    return found
-
-
-def _skip(chunks: Iterator[Chunk], kept: Checkpoint, *, whole: bool = False) -> None:
-    """Take the finished chunks off an iterator, or raise an error if they are others."""
-    advice = f"delete {kept.folder} to start again"
-    for number, digest in enumerate(kept.chunks):
-        chunk = next(chunks, None)
-        if chunk is None:
-            raise CheckpointError(
-                f"The source has {number:,} chunks, and {len(kept.chunks):,} were finished: {advice}."
-            )
-        if chunk.digest != digest:
-            raise CheckpointError(f"{chunk.name} has changed since it was finished: {advice}.")
-    if whole and (chunk := next(chunks, None)) is not None:
-        raise CheckpointError(f"{chunk.name} is new since the pass was complete: {advice}.")
+        yield Checkpoint.read(folder, settings)
 
 
 def _settings(source: Source, empty: RowStatistics) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
 from admiss.atomic_write import check_outputs, flush
@@ -91,7 +90,7 @@ def predict_to_parquet(
 
 def _predicted(model: Any, source: Source, batch: Batch, keep: Sequence[str], method: str) -> Any:
     found = np.asarray(getattr(model, method)(named_frame(batch.X, source.schema.names)))
-    columns = {name: _arrow(batch.table[name]) for name in keep}
+    columns = {name: batch.table[name].to_arrow() for name in keep}
     if found.ndim == 1:
         columns[PREDICTION] = pa.array(found)
     else:
@@ -110,11 +109,6 @@ def _without_formulas(table: Any) -> Any:
             column = pa.array(texts, column.type)
         columns[escape_formula(name)] = column
     return pa.table(columns)
-
-
-def _arrow(values: Any) -> Any:
-    """A column to keep: cells of a CSV file as they are."""
-    return values.to_arrow() if isinstance(values, nw.Series) else pa.array(values)
 
 
 def pattern_report(model: Any, source: Source) -> Table:

@@ -33,8 +33,7 @@ from typing import Any, cast
 
 from admiss.extras import optional_import
 from admiss.study.plan import Cell, EngineError, Outcome, origin
-from admiss.study.pool import Arrived, CellProcess, ClosedError, Finished, cannot_be_sent, compute
-from admiss.study.recipe import sent
+from admiss.study.pool import Arrived, CellProcess, ClosedError, Finished, compute
 from admiss.study.stale import Present
 
 with optional_import("A run on Dask", "dask"):
@@ -114,11 +113,11 @@ class Slots:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
-        self._slots: list[Slot] = []
+        self._slots: list[DaskSlot] = []
         self._looked = -LOOK_AGAIN
         self._waiting = False
 
-    def __call__(self) -> "list[Slot]":
+    def __call__(self) -> "list[DaskSlot]":
         """The slots that there are now; a message is printed when no worker is left."""
         if time.monotonic() - self._looked < LOOK_AGAIN and self._slots:
             return self._slots
@@ -127,7 +126,7 @@ class Slots:
         except OSError:
             raise self.lost() from None
         self._looked = time.monotonic()
-        self._slots += [Slot(self) for _ in range(threads - len(self._slots))]
+        self._slots += [DaskSlot(self) for _ in range(threads - len(self._slots))]
         if not threads and not self._waiting:
             print("waiting for Dask workers: there are none", file=sys.stderr, flush=True)
         self._waiting = not threads
@@ -141,7 +140,7 @@ class Slots:
         )
 
 
-class Slot:
+class DaskSlot:
     """Submits one cell at a time."""
 
     def __init__(self, slots: Slots) -> None:
@@ -149,12 +148,8 @@ class Slot:
         self.closed = False
         self._future: Any = None
 
-    def run(self, cell: Cell) -> Outcome:
-        """Compute a cell."""
-        try:
-            pickled = sent(cell)  # as bytes, which only the child unpickles: the Dask worker need not import the study
-        except Exception as error:
-            return cannot_be_sent(error)
+    def run(self, pickled: bytes) -> Outcome:
+        """Compute a pickled cell, which only the child unpickles: the Dask worker need not import the study."""
         key = f"{self.slots.name}-{uuid.uuid4().hex}"
         self._future = self.slots.client.submit(compute_cell, self.slots.name, pickled, key=key, pure=False)
         try:

@@ -141,10 +141,8 @@ def given(name: str, rows: Any) -> Given:
     return Given(name, made, content)
 
 
-def instance_of(given_instance: Any) -> Any:
-    """A dataclass with ``make`` as it is; a pair of a name and a function or rows as an instance of this module."""
-    if hasattr(given_instance, "make"):
-        return given_instance
+def named_instance(given_instance: Any) -> Any:
+    """An instance of a pair of a name and a function or rows."""
     if isinstance(given_instance, tuple | list) and len(given_instance) == 2 and isinstance(given_instance[0], str):
         name, source = given_instance
         if callable(source):

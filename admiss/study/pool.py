@@ -51,8 +51,8 @@ class Slot(Protocol):
 
     closed: bool
 
-    def run(self, cell: Cell) -> Outcome:
-        """Compute a cell."""
+    def run(self, pickled: bytes) -> Outcome:
+        """Compute a pickled cell."""
 
     def close(self) -> None:
         """Stop computing; the cell has no outcome."""
@@ -126,13 +126,22 @@ def _waiting(outcomes: "queue.Queue[Arrived | Exception | None]") -> list[Arrive
 def _work(slot: Slot, schedule: "Schedule", outcomes: "queue.Queue[Any]") -> None:
     try:
         while not slot.closed and (cell := schedule.next(slot)) is not None:
-            outcomes.put((cell, slot.run(cell)))
+            outcomes.put((cell, outcome_of(cell, slot)))
         slot.close()
         outcomes.put(None)
     except ClosedError:
         pass
     except Exception as error:  # raised again by the coordinator
         outcomes.put(error)
+
+
+def outcome_of(cell: Cell, slot: Slot) -> Outcome:
+    """Compute a cell in a slot; raises ``ClosedError``, or ``EngineError`` if the slot cannot compute."""
+    try:
+        pickled = sent(cell)
+    except Exception as error:  # a lambda, for instance
+        return Outcome("failed", f"the cell cannot be sent to a worker: {error}", origin=origin(), pid=os.getpid())
+    return slot.run(pickled)
 
 
 class Schedule:
@@ -181,12 +190,8 @@ class CellProcess:
         self._lock = threading.Lock()
         self._child: _Child | None = None
 
-    def run(self, cell: Cell | bytes) -> Outcome:
-        """Compute a cell, which may be pickled; raises ``ClosedError``, or ``EngineError`` if no child can start."""
-        try:
-            pickled = cell if isinstance(cell, bytes) else sent(cell)
-        except Exception as error:  # a lambda, for instance
-            return cannot_be_sent(error)
+    def run(self, pickled: bytes) -> Outcome:
+        """Compute a pickled cell; raises ``ClosedError``, or ``EngineError`` if no child can start."""
         outcome, again = self._attempt(pickled)
         return self._attempt(pickled)[0] if again else outcome
 
@@ -249,17 +254,13 @@ class CellProcess:
                 raise ClosedError
 
 
-def cannot_be_sent(error: Exception) -> Outcome:
-    """The outcome of a cell that cannot be pickled."""
-    return Outcome("failed", f"the cell cannot be sent to a worker: {error}", origin=origin(), pid=os.getpid())
-
-
 class _Child:
     """The process, a thread that reads its reports, and a file with its standard error."""
 
     def __init__(self) -> None:
         self.origin = origin()  # until it reports its own
         self.used = False
+        self.killed = False
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
         self.process = subprocess.Popen(
@@ -289,32 +290,22 @@ class _Child:
         return report
 
     def death(self) -> str:
-        """How a child that has closed its output ended; it gets two seconds to end by itself, then it is killed.
-
-        Until then the process is not reaped: its group, which includes the processes that it has started, keeps its
-        number.
-        """
-        deadline = time.monotonic() + 2
-        done = os.WEXITED | os.WNOHANG | os.WNOWAIT if hasattr(os, "waitid") else 0
-        while self.process.returncode is None and time.monotonic() < deadline:  # not reaped by a thread that closes
-            with contextlib.suppress(ChildProcessError):
-                if done and os.waitid(os.P_PID, self.process.pid, done) is not None:
-                    break
-            time.sleep(0.01)
+        """How a child that has closed its output ended; it gets two seconds to end by itself, then it is killed."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(2)
         self.kill()
         code = self.process.returncode
         return f"the worker died ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
 
     def kill(self) -> None:
-        if self.process.returncode is not None:  # reaped: its number may belong to another process by now
+        """Kill the process and those that it has started, once: later its number may belong to another one."""
+        if self.killed:
             return
-        try:
+        self.killed = True
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            else:
-                self.process.kill()
-        except (ProcessLookupError, PermissionError):  # it has ended
-            self.process.kill()
+        self.process.kill()
         self.process.wait()
         with contextlib.suppress(OSError):  # unsent input is lost
             self.stdin.close()

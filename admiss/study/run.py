@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -99,7 +99,7 @@ class RunOptions:
         return partial(run_on_dask, **limits, scheduler=self.scheduler), where
 
 
-def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[Store], Iterable[str]]) -> None:
+def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[Store], str]) -> None:
     """Compute the pending cells of a study, and print a summary and what it says.
 
     Parameters
@@ -109,7 +109,7 @@ def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[S
     command : str
         The command or call, which the store records.
     answer : callable
-        From the store to further lines.
+        From the store to what its cells say.
     """
     scale = options.scale or study.scales[0]
     selected = [cell for cell in grid(study, scale) if options.only is None or options.only in json.dumps(cell.recipe)]
@@ -130,8 +130,8 @@ def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[S
                 f"stopped with {done:,} of {len(selected):,} cells finished; the same command continues"
             ) from None
         print(encodable(wrapped(text)), flush=True)
-        for line in answer(store):
-            print(encodable(line), flush=True)
+        if said := answer(store):
+            print(encodable(said), flush=True)
 
 
 @contextlib.contextmanager

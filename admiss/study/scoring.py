@@ -1,4 +1,4 @@
-"""Methods of a study that are estimators or functions: how they become methods of the engine, and what a cell reports.
+"""What a cell computes: methods that are estimators or functions, and the scores that they report.
 
 An estimator is cloned, its open random states (``random_state=None``, nested ones too) are set to the seed of the cell,
 it is fitted to the training rows, and scored on the test rows by scikit-learn's scorers, for which larger is better.
@@ -11,16 +11,12 @@ returns a number, a dict of numbers, or a fitted model, which is scored like an 
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any
 
-from admiss.study.plan import Method, Scores
-from admiss.study.recipe import StudyError
+from admiss.study.plan import Scores
 from admiss.study.rows import is_rows, rows_of, size_facts
-
-REPLICATE = "replicate"
 
 Metrics = Mapping[str, str | Callable[..., float]]
 
@@ -101,80 +97,3 @@ def _selection(model: Any) -> dict[str, Any]:
     if not hasattr(model, "best_score_"):
         return {}
     return {"cv_score": float(model.best_score_), "chosen": repr(getattr(model, "best_params_", None))}
-
-
-def metrics_of(given: Any, methods: Mapping[str, Any]) -> dict[str, str | Callable[..., float]]:
-    """Names of metrics and their scorers; by default those of scikit-learn for the task of the estimators."""
-    # scikit-learn is imported by what needs it: workers of studies with methods of their own start faster
-    from sklearn.base import is_classifier, is_regressor
-    from sklearn.metrics import get_scorer_names
-
-    if not isinstance(methods, Mapping):
-        raise StudyError("methods must be a dict from names to estimators or functions.")
-    if given == ("score",):
-        estimators = [method for method in methods.values() if _fits(method)]
-        tasks = {
-            metric
-            for metric, is_one in (("r2", is_regressor), ("accuracy", is_classifier))
-            if any(map(is_one, estimators))
-        }
-        if len(tasks) > 1:
-            raise StudyError("The methods mix regressors and classifiers: compare them in two studies.")
-        given = next(iter(tasks), "score")
-        if given == "score" and estimators:
-            raise StudyError("The task of the methods is not known: name metrics, 'r2' or 'accuracy' for instance.")
-    named = {given: given} if isinstance(given, str) else given
-    named = dict(named) if isinstance(named, Mapping) else {each: each for each in named}
-    if not named or not all(isinstance(name, str) for name in named):
-        raise StudyError("metrics must be names of scorers, or a dict from names to scorers or functions.")
-    for name, metric in named.items():
-        if isinstance(metric, str) and metric not in get_scorer_names() and any(map(_fits, methods.values())):
-            raise StudyError(f"Unknown metric {name!r}: sklearn.metrics.get_scorer_names() lists the names.")
-        if not isinstance(metric, str) and not callable(metric):
-            raise StudyError(f"The metric {name!r} must be the name of a scorer or a function (model, X, y).")
-        if callable(metric) and not _takes(metric, 3):
-            raise StudyError(
-                f"The metric {name!r} must take model, X and y: sklearn.metrics.make_scorer makes such a function of "
-                "one that takes y_true and y_pred."
-            )
-    return named
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    try:
-        inspect.signature(function).bind(*range(count))
-    except TypeError:
-        return False
-    except ValueError:  # compiled functions without a signature
-        return True
-    return True
-
-
-def _fits(method: Any) -> bool:
-    return hasattr(method, "fit") and not isinstance(method, type)
-
-
-def methods_of(given: Mapping[str, Any], metrics: Metrics, test_share: float) -> list[Method]:
-    """Methods that score estimators or call functions."""
-    return [_method(name, each, metrics, test_share) for name, each in given.items()]
-
-
-def _method(name: str, given: Any, metrics: Mapping[str, Any], test_share: float) -> Method:
-    if isinstance(given, Method):
-        return replace(given, name=name)
-    shared = {"metrics": dict(metrics), "test_share": test_share}
-    if _fits(given) and hasattr(given, "get_params"):
-        return Method(name, score_estimator, {"estimator": given, **shared})
-    if callable(given) and not isinstance(given, type):
-        return Method(name, score_function, {"function": given, **shared})
-    hint = f": write {given.__name__}(..)" if isinstance(given, type) else ""
-    raise StudyError(f"Method {name!r} must be an estimator or a function, not {given!r:.60}{hint}.")
-
-
-def varying_fields(recipes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Fields of instances with several values, besides the replicate and what holds rows or functions."""
-    names = dict.fromkeys(name for recipe in recipes for name in recipe)
-    left_out = (REPLICATE, "function", "content")
-    return tuple(
-        name for name in names if name not in left_out and len({repr(recipe.get(name)) for recipe in recipes}) > 1
-    )

@@ -61,7 +61,7 @@ class Present:
         if key not in self._values and name in OWN:
             self._values |= own_hashes()
         elif key not in self._values:
-            self._values[key] = file_hash(files[name]) if name in files else _value(name)
+            self._values[key] = file_hash(files[name]) if name in files else _present_value(name)
         return self._values[key]
 
     def main_dependencies(self, cell: Cell) -> dict[str, str]:
@@ -78,7 +78,7 @@ class Present:
         return self._of_main[key][1]
 
 
-def _value(name: str) -> str:
+def _present_value(name: str) -> str:
     if name == "Python":
         return python_version()
     if name.startswith("package "):

@@ -10,10 +10,8 @@ Only the coordinator writes, in one transaction the cells that have ended since 
 ``synchronous = FULL`` a commit is on the disk when it returns: neither ``kill -9`` nor a power failure loses a cell
 that was written. Readers and the writer do not wait for each other.
 
-The write-ahead log holds the latest cells until SQLite moves them into the store itself, at the latest when a run ends.
-After a run that was killed, a store without its log is a valid, older store, in which nothing shows that cells are
-missing. So the number of writes is kept twice: in the store, and in a text file next to it, which is written afterwards
-and not forced to the disk: it may be behind, never ahead. Without the file nothing is checked.
+After every commit SQLite moves the write-ahead log into the store, unless somebody reads at that moment: after a run
+that was killed, the file of the store is whole without its log.
 
 A writer holds a lock on a second file as long as it lives; the system releases it when the process dies. WAL needs
 memory that processes share: for others to read during a run, the folder must be on a local disk of the coordinator's
@@ -25,7 +23,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,7 +33,6 @@ from admiss.study.plan import Cell, EngineError, Outcome, encodable
 
 LAYOUT = 1
 FILE = "cells.sqlite"
-WRITES = "writes.txt"
 TABLES = f"""
 PRAGMA journal_mode = WAL;
 BEGIN;
@@ -92,8 +88,6 @@ class Store:
         self.path = self.folder / FILE
         self._recorded: set[str] = set()  # digests of dependencies
         self._sketched = ("", "")  # the last one: cells of an instance arrive together
-        self._count_path = self.folder / WRITES
-        self._new = 0
         with contextlib.ExitStack() as opened:
             if write:
                 opened.enter_context(contextlib.closing(locked(self.folder)))
@@ -101,15 +95,9 @@ class Store:
                 refuse_remains(self.path)
                 if not write:
                     raise EngineError(f"There is no store in {self.folder}: run the study first, or name its folder.")
-                self._count_path.unlink(missing_ok=True)
                 _create(self.path, str(study))
-            counted = self._counted()  # before the store is read, to which a run may be adding
             self._connection = opened.enter_context(contextlib.closing(_opened(self.path, write)))
-            meta = self._check(study)
-            self.study = meta.get("study", "")
-            self._writes = int(meta.get("writes", 0))
-            if counted > self._writes:
-                self._tell_loss(counted - self._writes, write)
+            self.study = self._check(study)
             self._opened = opened.pop_all()
 
     def close(self) -> None:
@@ -125,10 +113,10 @@ class Store:
 
     def files(self) -> list[Path]:
         """The files of the store, whether they exist or not."""
-        return [self.path, self.folder / LOCK, self._count_path, *companions(self.path)]
+        return [self.path, self.folder / LOCK, *companions(self.path)]
 
-    def _check(self, study: str | None) -> dict[str, str]:
-        """Refuse what is not a store of the study in this layout; returns what it says of itself."""
+    def _check(self, study: str | None) -> str:
+        """Refuse what is not a store of the study in this layout; returns the name of its study."""
         if not self._has("meta"):
             raise EngineError(f"{self.path} is not a store of cells: {move(self.path)}, or choose another folder.")
         meta = {row["name"]: row["value"] for row in self._dicts("SELECT name, value FROM meta")}
@@ -143,25 +131,7 @@ class Store:
             raise EngineError(
                 f"{self.path} holds the study {holds!r}, not {study!r}: choose another folder with --out."
             )
-        return meta
-
-    def _counted(self) -> int:
-        """Number of writes in the text file; 0 if it is not known."""
-        try:
-            return int(self._count_path.read_bytes()[:20])
-        except (OSError, ValueError):
-            return 0
-
-    def _tell_loss(self, lost: int, write: bool) -> None:
-        """Print a sentence on lost cells; it is an error for a reader to whom none is left."""
-        loss = (
-            f"{self.path} lacks the last {lost:,} writes of a run that was stopped: finished cells may be lost, since "
-            f"{companions(self.path)[0].name} was deleted or an older copy put in its place; restore it, or run again "
-            "to compute them."
-        )
-        if not write and not self.states():
-            raise EngineError(loss)
-        print(f"warning: {loss}", file=sys.stderr)
+        return holds
 
     def add(self, cell: Cell, outcome: Outcome) -> None:
         """Write the outcome of a cell, replacing an earlier one."""
@@ -199,7 +169,6 @@ class Store:
         values = ", ".join(f":{name}" for name in row)
         with self.transaction():
             self._connection.execute(f"INSERT OR REPLACE INTO {table} ({', '.join(row)}) VALUES ({values})", row)
-            self._new += 1
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -208,20 +177,14 @@ class Store:
             yield
             return
         with as_engine_error(self.path):
-            self._new = 0
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
-                written = str(self._writes + self._new)
-                self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('writes', ?)", (written,))
                 self._connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # a full disk has rolled it back already
                     self._connection.execute("ROLLBACK")
                 raise
-        self._writes += self._new
-        with contextlib.suppress(OSError):  # a file that cannot be written is behind, which does not matter
-            self._count_path.write_text(f"{self._writes:>19}\n")
 
     def rows(self) -> list[dict[str, Any]]:
         """All cells, in an order independent of when they ended; instance, method and scores are decoded."""
@@ -290,6 +253,7 @@ def _opened(path: Path, write: bool) -> sqlite3.Connection:
             connection = _checked(path, "mode=ro&immutable=1")
         if write:
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA wal_autocheckpoint = 1")  # pages: the log is moved after every commit
             for table in ADDED:
                 connection.execute(table)
     return connection

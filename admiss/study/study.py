@@ -7,8 +7,9 @@ and methods, settings, metrics and scales. Objects that cannot be hashed or sent
 study is made.
 """
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,12 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from admiss.extras import MissingPackageError, optional_import
-from admiss.study.instances import instance_of
-from admiss.study.plan import ONE_SCALE, Plan, Product, check_products, instance_recipe
+from admiss.study.instances import named_instance
+from admiss.study.plan import ONE_SCALE, Method, Plan, Product, check_products, instance_recipe
 from admiss.study.recipe import StudyError
 from admiss.study.run import RunOptions, opened_store, run_plan, status_text
-from admiss.study.scoring import REPLICATE, methods_of, metrics_of, varying_fields
+from admiss.study.scoring import Metrics, score_estimator, score_function
 from admiss.study.store import Store
+
+# The field of instances that numbers their seeds.
+REPLICATE = "replicate"
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,8 +101,8 @@ class Study(Plan):
             raise StudyError(f"test_share must be between 0 and 1, not {self.test_share!r}.")
         by_scale = self.instances if isinstance(self.instances, Mapping) else {ONE_SCALE: self.instances}
         instances = {scale: self._replicated(given, scale) for scale, given in by_scale.items()}
-        metrics = metrics_of(self.metrics, self.methods)
-        methods = methods_of(self.methods, metrics, self.test_share)
+        metrics = _metrics(self.metrics, self.methods)
+        methods = [_method(name, each, metrics, self.test_share) for name, each in self.methods.items()]
         products = {scale: [Product(listed, methods)] for scale, listed in instances.items()}
         check_products(chain(*products.values()))
         recipes = {scale: list(map(instance_recipe, listed)) for scale, listed in instances.items()}
@@ -106,7 +110,7 @@ class Study(Plan):
         self._set("metrics", tuple(metrics))
         self._set("scales", tuple(instances))
         self._set("reference", self.reference or methods[0].name)
-        self._set("settings", tuple(self.settings) or varying_fields(list(chain(*recipes.values()))))
+        self._set("settings", tuple(self.settings) or _varying_fields(list(chain(*recipes.values()))))
         self._set("products", products.__getitem__)
 
     def _set(self, name: str, value: Any) -> None:
@@ -115,7 +119,7 @@ class Study(Plan):
     def _replicated(self, given: Sequence[Any], scale: str) -> list[Any]:
         if isinstance(given, str) or not isinstance(given, Sequence) or not given:
             raise StudyError(f"The instances of {self.name!r} at scale {scale!r} must be a list with at least one.")
-        instances = [each if hasattr(each, "make") else instance_of(each) for each in given]
+        instances = [each if hasattr(each, "make") else named_instance(each) for each in given]
         if self.replicates == 1:
             return instances
         for instance in instances:
@@ -175,26 +179,19 @@ class Study(Plan):
             Further options of :class:`~admiss.study.run.RunOptions`: ``seconds``, ``gigabytes``, ``dask``,
             ``scheduler``.
         """
-        given: dict[str, Any] = {
-            "scale": scale,
-            "workers": workers,
-            "folder": folder,
-            "retry": retry,
-            "stale": stale,
-            "only": only,
-            **options,
-        }
+        chosen = RunOptions(scale, folder, workers, retry=retry, stale=stale, only=only, **options)
+        given = {part.name: getattr(chosen, part.name) for part in fields(chosen)}
         words = ", ".join(f"{name}={value!r}" for name, value in given.items() if value not in (None, False))
-        run_plan(self, RunOptions(**given), f"{self.name}.run({words})", self._answer)
+        run_plan(self, chosen, f"{self.name}.run({words})", self._answer)
 
-    def _answer(self, store: Store) -> list[str]:
+    def _answer(self, store: Store) -> str:
         try:
             presentation = self._presentation()
         except MissingPackageError:  # cells are computed without the packages that compare them
-            return []
-        from admiss.study.table import answer
+            return ""
+        from admiss.study.table import read_table
 
-        return answer(store, presentation)
+        return str(presentation.answer(read_table(store, self)))
 
     def table(self, frame: str = "polars", *, scale: str | None = None, folder: str | Path | None = None) -> Any:
         """One row per cell that has ended, as a data frame of polars or pandas.
@@ -227,15 +224,15 @@ class Study(Plan):
     ) -> Path:
         """Write the page of the study, and return its path; by default ``report.html`` in the folder of the run."""
         presentation = self._presentation()
-        from admiss.study.results import write_page
+        from admiss.study.report.results import write_page
 
         with opened_store(self, scale, folder) as store:
             return write_page(store, presentation, None if path is None else Path(path))
 
     def results(self, into: str | Path, *, scale: str | None = None, folder: str | Path | None = None) -> list[Path]:
-        """Write tables (CSV) and figures (SVG, PDF, PNG) into a folder, and return their paths."""
+        """Write tables (CSV, LaTeX) and figures (SVG, PDF, PNG) into a folder, and return their paths."""
         presentation = self._presentation()
-        from admiss.study.results import write_files
+        from admiss.study.report.results import write_files
 
         with opened_store(self, scale, folder) as store:
             return write_files(store, presentation, Path(into))
@@ -253,3 +250,76 @@ class Study(Plan):
             cells = sum(len(part.instances) * len(part.methods) for part in self.products(scale))
             counts.append(f"{cells:,} cells" + f" at scale {scale}" * (len(self.scales) > 1))
         return f"Study({self.name!r}, {', '.join(counts)})"
+
+
+def _metrics(given: Any, methods: Mapping[str, Any]) -> dict[str, str | Callable[..., float]]:
+    """Names of metrics and their scorers; by default those of scikit-learn for the task of the estimators."""
+    # scikit-learn is imported by what needs it: workers of studies with methods of their own start faster
+    from sklearn.base import is_classifier, is_regressor
+    from sklearn.metrics import get_scorer_names
+
+    if not isinstance(methods, Mapping):
+        raise StudyError("methods must be a dict from names to estimators or functions.")
+    if given == ("score",):
+        estimators = [method for method in methods.values() if _fits(method)]
+        tasks = {
+            metric
+            for metric, is_one in (("r2", is_regressor), ("accuracy", is_classifier))
+            if any(map(is_one, estimators))
+        }
+        if len(tasks) > 1:
+            raise StudyError("The methods mix regressors and classifiers: compare them in two studies.")
+        given = next(iter(tasks), "score")
+        if given == "score" and estimators:
+            raise StudyError("The task of the methods is not known: name metrics, 'r2' or 'accuracy' for instance.")
+    named = {given: given} if isinstance(given, str) else given
+    named = dict(named) if isinstance(named, Mapping) else {each: each for each in named}
+    if not named or not all(isinstance(name, str) for name in named):
+        raise StudyError("metrics must be names of scorers, or a dict from names to scorers or functions.")
+    for name, metric in named.items():
+        if isinstance(metric, str) and metric not in get_scorer_names() and any(map(_fits, methods.values())):
+            raise StudyError(f"Unknown metric {name!r}: sklearn.metrics.get_scorer_names() lists the names.")
+        if not isinstance(metric, str) and not callable(metric):
+            raise StudyError(f"The metric {name!r} must be the name of a scorer or a function (model, X, y).")
+        if callable(metric) and not _takes(metric, 3):
+            raise StudyError(
+                f"The metric {name!r} must take model, X and y: sklearn.metrics.make_scorer makes such a function of "
+                "one that takes y_true and y_pred."
+            )
+    return named
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # compiled functions without a signature
+        return True
+    return True
+
+
+def _fits(method: Any) -> bool:
+    return hasattr(method, "fit") and not isinstance(method, type)
+
+
+def _method(name: str, given: Any, metrics: Metrics, test_share: float) -> Method:
+    """A method that scores an estimator or calls a function."""
+    if isinstance(given, Method):
+        return replace(given, name=name)
+    shared = {"metrics": dict(metrics), "test_share": test_share}
+    if _fits(given) and hasattr(given, "get_params"):
+        return Method(name, score_estimator, {"estimator": given, **shared})
+    if callable(given) and not isinstance(given, type):
+        return Method(name, score_function, {"function": given, **shared})
+    hint = f": write {given.__name__}(..)" if isinstance(given, type) else ""
+    raise StudyError(f"Method {name!r} must be an estimator or a function, not {given!r:.60}{hint}.")
+
+
+def _varying_fields(recipes: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Fields of instances with several values, besides the replicate and what holds rows or functions."""
+    names = dict.fromkeys(name for recipe in recipes for name in recipe)
+    left_out = (REPLICATE, "function", "content")
+    return tuple(
+        name for name in names if name not in left_out and len({repr(recipe.get(name)) for recipe in recipes}) > 1
+    )

@@ -12,17 +12,27 @@ their versions, digests and machines (``a + b``). It exists if all members do, a
 a field ``dataset``.
 
 Columns that are computed from others are those of the study (:attr:`~admiss.study.plan.Plan.derived`).
+
+Of the table, reports count the rows that are done and have a finite value, with further columns (:func:`scored_rows`):
+
+    value        the score, or what the study is compared by
+    instance     a number per recipe, the same for all methods
+    unit         what standard errors are over: the data set if there is one, otherwise the instance. A data set is
+                 what the field ``dataset`` names, or a table that instances share
+    unit_kind    the kind of unit in words
+    repetition   instances that differ only in settings have the same one, such as the number of a random split
+
+They are in the order of instances, and of the methods of the study, whatever the order of the table.
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import polars as pl
 
-from admiss.study.comparisons import group_estimates, paired_differences
-from admiss.study.plan import Best, Plan
+from admiss.study.plan import Best, Plan, kind_name
 from admiss.study.run import run_grid
 from admiss.study.shared_rows import NO_TABLE, SHARED_ROWS, shared_tables
 from admiss.study.store import Store
@@ -47,14 +57,13 @@ FIXED: dict[str, Any] = {
 }
 COPIED = ("key", "status", "reason", "elapsed", "version", "digest", "machine", "finished")
 Row = dict[str, Any]
+Value = Callable[[pl.DataFrame], pl.Expr]
+# Kinds of units.
+INSTANCES, DATA_SETS = "instances", "data sets"
 
 
-def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
-    """Read the table of a store, given as such or by its folder or file."""
-    if not isinstance(store, Store):
-        path = Path(store)
-        with Store(path if path.is_dir() or not path.suffix else path.parent, study.name) as opened:
-            return read_table(opened, study)
+def read_table(store: Store, study: Plan) -> pl.DataFrame:
+    """Read the table of a store."""
     grid = run_grid(store, study)
     stored, sketches = store.rows(), store.sketches()
     keys = {cell.key for cell in grid}
@@ -63,47 +72,10 @@ def read_table(store: Store | str | Path, study: Plan) -> pl.DataFrame:
     recorded = {_text(json.loads(instance)): sketch for instance, sketch in sketches.items()}
     recorded = {text: sketch for text, sketch in recorded.items() if text in instances}
     tables = dict.fromkeys(recorded, NO_TABLE) | shared_tables(recorded)
-    fields = {name for row in rows for name in row["instance"]} - {"kind"}
+    names = {name for row in rows for name in row["instance"]} - {"kind"}
     rows += best_rows(rows, study.best)
-    flat = [{**_flat(row, fields), SHARED_ROWS: tables.get(_text(row["instance"]))} for row in rows]
+    flat = [{**_flat(row, names), SHARED_ROWS: tables.get(_text(row["instance"]))} for row in rows]
     return study.derived(_frame(flat, study.metrics))
-
-
-def answer(store: Store, presentation: Any, count: int = 3) -> list[str]:
-    """Lines with the best methods by mean, and their differences to the reference; none if nothing is compared.
-
-    A mean is that over units, and a difference that of the paired comparison, as in the tables of the study.
-
-    Parameters
-    ----------
-    store : Store
-    presentation : Presentation
-    count : int
-        Number of methods.
-    """
-    labels = presentation.labels
-    rows = labels.inside(presentation.rows(read_table(store, presentation.study)))
-    methods = labels.ordered(rows["method"].to_list())
-    if len(methods) < 2 or not presentation.compared:
-        return []
-    reference = labels.reference_among(methods)
-    differences = group_estimates(paired_differences(rows, reference), ["method"], "difference")
-    means = {name: found.mean for (name,), found in group_estimates(rows, ["method"], "value").items()}
-    best = sorted(means, key=lambda name: -means[name])[:count]
-    width = max(map(len, best))
-    lines = [f"best mean {presentation.study.metrics[0]}, and the difference to {reference} with its 95 % interval:"]
-    for name in best:
-        difference = differences.get((name,))
-        words = "the reference" if name == reference else "no instance in common with the reference"
-        if difference is not None:
-            low, high = difference.low, difference.high
-            interval = "no interval" if low is None or high is None else f"{low:+.2g} to {high:+.2g}"
-            words = f"{difference.mean:+.2g} ({interval})"
-        lines.append(f"  {name:<{width}}  {means[name]:.4g}  {words}")
-    instances = dict(rows.group_by("method").agg(pl.col("instance").n_unique()).iter_rows())
-    if len({instances.get(name) for name in (*best, reference)}) > 1:
-        lines.append("Not all of these have a score on every instance: a difference is over those that both have.")
-    return lines
 
 
 def _text(instance: Mapping[str, Any]) -> str:
@@ -154,7 +126,7 @@ def _best_row(best: Best, members: Sequence[Row]) -> Row:
     return {**shared, "status": "done", "reason": None, "scores": scores}
 
 
-def _flat(row: Row, fields: set[str]) -> Row:
+def _flat(row: Row, names: set[str]) -> Row:
     """Convert a row of the store to a row of the table; a name already in use gets a prefix."""
     instance: Mapping[str, Any] = row["instance"]
     flat = {name: row[name] for name in COPIED}
@@ -164,7 +136,7 @@ def _flat(row: Row, fields: set[str]) -> Row:
         if name != "kind":
             flat[f"instance_{name}" if name in FIXED else name] = value
     for name, value in row["scores"].items():
-        taken = (name in fields and name not in FIXED) or name in COPIED or name in ("kind", "method", "parameters")
+        taken = (name in names and name not in FIXED) or name in COPIED or name in ("kind", "method", "parameters")
         flat[f"score_{name}" if taken else name] = value
     return flat
 
@@ -191,3 +163,118 @@ def _type(kinds: set[type]) -> Any:
     if kinds == {int}:
         return pl.Int64
     return pl.Float64 if kinds and kinds <= {int, float} else pl.String
+
+
+def score_value(table: pl.DataFrame) -> pl.Expr:
+    """The score as the value of a row."""
+    return pl.col("score").cast(pl.Float64)
+
+
+def instance_fields(table: pl.DataFrame, study: Plan) -> list[str]:
+    """The columns that identify an instance, the kind first."""
+    return _listed(table, study)[0]
+
+
+def _listed(table: pl.DataFrame, study: Plan) -> tuple[list[str], list[str]]:
+    """The columns that identify an instance, and the methods in the order of the study."""
+    kinds, methods = set(table["kind"].unique().to_list()), set(table["method"].unique().to_list())
+    names, found, order = ["kind"], set[str](), list[str]()
+    for scale in study.scales:
+        if kinds <= found and methods <= {*order, *(best.name for best in study.best)}:
+            break
+        products = study.products(scale)
+        types = {type(instance) for product in products for instance in product.instances}
+        found |= {kind_name(kind) for kind in types}
+        names += sorted(field.name for kind in types for field in fields(kind))
+        order += [method.name for product in products for method in product.methods]
+    if not kinds <= found:  # kinds that the study no longer has
+        names += study.settings
+    order += [*(best.name for best in study.best), *sorted(methods)]
+    return [name for name in dict.fromkeys(names) if name in table.columns], list(dict.fromkeys(order))
+
+
+def scored_rows(table: pl.DataFrame, study: Plan, value: Value = score_value) -> pl.DataFrame:
+    """Rows that are done and have a finite value, with the columns of this module."""
+    done = table.with_columns(value(table).alias("value"))
+    done = done.filter((pl.col("status") == "done") & pl.col("value").is_finite())
+    names, methods = _listed(table, study)
+    rank = pl.col("method").replace_strict({name: index for index, name in enumerate(methods)}, return_dtype=pl.Int64)
+    done = done.sort(*names, rank, "value", "seconds")
+    recipe = _joined(names)
+    texts = done.select(recipe)[:, 0].to_list()
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    done = done.with_columns(pl.Series("instance", [numbers[text] for text in texts], dtype=pl.Int64))
+    # a setting that is a score, such as the task, holds for all methods of an instance
+    others = [name for name in study.settings if name in done.columns and name not in names]
+    done = done.with_columns(pl.col(name).max().over("instance") for name in others)
+    return _with_units(done, [name for name in names if name not in study.settings])
+
+
+def _joined(names: Sequence[str]) -> pl.Expr:
+    """Columns as one text: in a join nulls would not equal nulls."""
+    return pl.concat_str([pl.col(name).cast(pl.String).fill_null("\0") for name in names], separator="\1")
+
+
+def _with_units(rows: pl.DataFrame, others: Sequence[str]) -> pl.DataFrame:
+    """Instances of one data set are not independent."""
+    unit, kind = pl.concat_str(pl.lit("instance "), pl.col("instance")), pl.lit(INSTANCES)
+    repetition = unit
+    known = [pl.col("dataset")] if "dataset" in rows.columns else []
+    if SHARED_ROWS in rows.columns:
+        known.append(pl.when(pl.col(SHARED_ROWS) != NO_TABLE).then(pl.col(SHARED_ROWS)))
+    if known:
+        data_set = pl.coalesce(known)
+        unit = pl.coalesce(data_set, unit)
+        kind = pl.when(data_set.is_not_null()).then(pl.lit(DATA_SETS)).otherwise(kind)
+        # splits may be among the settings
+        varied = [name for name in others if name not in ("kind", "dataset") and rows[name].n_unique() > 1]
+        columns = [name for name in ("dataset", SHARED_ROWS) if name in rows.columns]
+        repetition = _joined([*columns, *varied]) if varied else repetition
+    return rows.with_columns(unit.alias("unit"), kind.alias("unit_kind"), repetition.alias("repetition"))
+
+
+def unrecorded(rows: pl.DataFrame) -> int:
+    """Number of instances that count as independent because their cells do not record the rows."""
+    if SHARED_ROWS not in rows.columns:
+        return 0
+    independent = pl.col("unit_kind") == INSTANCES
+    return rows.filter(independent & pl.col(SHARED_ROWS).is_null())["instance"].n_unique()
+
+
+def unit_words(rows: pl.DataFrame) -> str:
+    """The units of standard errors in words."""
+    kinds = set(rows["unit_kind"].to_list())
+    return str(kinds.pop()) if len(kinds) == 1 else INSTANCES
+
+
+def scoreless(table: pl.DataFrame, value: Value = score_value) -> int:
+    """Number of rows that are done but have no finite value."""
+    finite = value(table).is_finite().fill_null(False)
+    return table.filter((pl.col("status") == "done") & ~finite).height
+
+
+def filter_names(rows: pl.DataFrame, study: Plan) -> list[str]:
+    """Settings with more than one value, the kind of instance first."""
+    names = dict.fromkeys(("kind", *study.settings))
+    return [name for name in names if name in rows.columns and rows[name].n_unique() > 1]
+
+
+def repeated(rows: pl.DataFrame) -> int:
+    """Number of cells beyond the first of a method on an instance."""
+    return rows.height - rows.select("instance", "method").unique().height
+
+
+def metric_column(rows: pl.DataFrame, study: Plan, metric: str) -> str | None:
+    """The column of a metric, which is the value for the first one; None if no method reports it."""
+    if metric == study.metrics[0]:
+        return "value"
+    # the table gives a score that has the name of a field a prefix
+    return next((name for name in (f"score_{metric}", metric) if name in rows.columns), None)
+
+
+def metric_rows(rows: pl.DataFrame, study: Plan, metric: str) -> pl.DataFrame:
+    """The rows that have a finite metric, with it as their value."""
+    column = metric_column(rows, study, metric)
+    if column is None:
+        return rows.clear()
+    return rows.with_columns(pl.col(column).cast(pl.Float64).alias("value")).filter(pl.col("value").is_finite())

@@ -3,17 +3,16 @@
 Null, NaN and :data:`MISSING_WORDS` are missing. Dates and durations are days, dates since 1970-01-01.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from admiss.tables.notes import listed
 from admiss.tables.parsing import MOST_DIGITS, plain_number
 from formulations.arrays import BoolArray, FloatArray
 
@@ -23,6 +22,19 @@ _MISSING = frozenset(word.casefold() for word in MISSING_WORDS)
 _LONGEST = max(map(len, MISSING_WORDS))
 # Larger whole numbers are codes: as floating-point numbers, different ones may be equal.
 LARGEST_WHOLE = 2**53
+
+
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Names in a sentence; more are counted.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], most=2)
+    ('a, b and c', 'a, b and 2 more')
+    """
+    if len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most:,} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 class SourceError(ValueError):
@@ -64,8 +76,8 @@ class Column:
         if isinstance(self.cells, list):
             return _cleaned(self.cells)
         encoded = self.cells.dictionary_encode()
-        distinct = np.array(_cleaned(encoded.dictionary.to_pylist()), dtype=object)
-        return list(distinct[encoded.indices.to_numpy()].tolist())
+        distinct = np.array([*_cleaned(encoded.dictionary.to_pylist()), None], dtype=object)
+        return list(distinct[encoded.indices.fill_null(-1).to_numpy()].tolist())
 
     @cached_property
     def plain(self) -> FloatArray | None:
@@ -100,7 +112,7 @@ class Column:
 
 
 def raw_column(name: str, values: Any) -> Column:
-    """A column as it is stored: cells of a CSV file, numbers of an array, or a series that narwhals has taken.
+    """A column as it is stored: numbers of an array, a list of cells, or a series that narwhals has taken.
 
     Integers that a double rounds are codes, and what is neither a number, a date nor a truth value is text.
     """
@@ -111,6 +123,8 @@ def raw_column(name: str, values: Any) -> Column:
     dtype = values.dtype
     if values.null_count() == len(values):
         return Column(name, "numbers", np.full(len(values), np.nan))
+    if dtype == nw.String and values.implementation.is_pyarrow():
+        return Column(name, "text", cells=_one_array(values.to_native().chunks))
     is_code = dtype.is_integer() and max(abs(values.max()), abs(values.min())) > LARGEST_WHOLE
     if is_code or not is_numeric(dtype):
         return Column(name, "text", cells=values.to_list())
@@ -128,9 +142,14 @@ def joined(name: str, pieces: Sequence[Column]) -> Column:
     cells = [[None] * len(piece) if piece.kind != "text" else piece.cells for piece in pieces]
     if any(isinstance(each, list) for each in cells):
         return Column(name, "text", cells=[cell for each in cells for cell in _listed(each)])
+    return Column(name, "text", cells=_one_array(cells))
+
+
+def _one_array(pieces: Sequence[Any]) -> Any:
+    """Arrays of pyarrow, whose texts may be of several types, as one."""
     import pyarrow as pa
 
-    return Column(name, "text", cells=pa.concat_arrays(cells))
+    return pa.concat_arrays([piece.cast(pa.large_string()) for piece in pieces])
 
 
 def _cleaned(cells: Sequence[Any]) -> list[str | None]:
@@ -147,14 +166,10 @@ def _arrow_numbers(cells: Any) -> FloatArray | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    words = pa.array([word.lower() for word in MISSING_WORDS])
-    tests: tuple[Callable[[], Any], ...] = (
-        lambda: pc.equal(cells, ""),
-        lambda: pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(cells)), words),
-    )
-    for is_missing in tests:
+    words = pa.array({form for word in MISSING_WORDS for form in (word, word.lower(), word.upper())}, cells.type)
+    for is_missing in (partial(pc.equal, cells, ""), partial(pc.is_in, cells, words)):  # the first one is faster
         try:
-            read = pc.if_else(is_missing(), pa.scalar(None, pa.string()), cells).cast(pa.float64())
+            read = pc.if_else(is_missing(), pa.scalar(None, cells.type), cells).cast(pa.float64())
         except pa.ArrowInvalid:
             continue
         found = np.asarray(read.to_numpy(zero_copy_only=False))

@@ -1,9 +1,11 @@
 """CSV files, a part after the other.
 
-The cells are those of the standard library, whatever tokenizes a part of the file: in UTF-8, with or without a
-byte-order mark, in UTF-16 with one, or else in Windows-1252; separated by commas, semicolons, tabs,
-bars, colons, blanks or tildes; compressed by gzip if the name ends in .gz. Lines above the header that begin with #
-are comments, and so are further lines then.
+A file is in UTF-8, with or without a byte-order mark, in UTF-16 with one, or else in Windows-1252; its cells are
+separated by commas, semicolons, tabs, bars, colons, blanks or tildes; it is compressed by gzip if the name ends in .gz.
+Lines above the header that begin with # are comments, and so are further lines then.
+
+The cells are those of the standard library. Blocks of whole lines are tokenized by pyarrow, which is faster, where it
+gives the same cells: if every line has the cells of the header, and quotation marks enclose whole cells within a line.
 """
 
 import csv
@@ -12,33 +14,35 @@ import io
 import re
 import zlib
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from admiss.tables.column import SourceError, require_columns
-from admiss.tables.csv_rows import Cells, CsvRows, reader_of
-from admiss.tables.deciding import DECIDING_ROWS, decide
-from admiss.tables.notes import Notes
-from admiss.tables.schema import Schema
-from admiss.tables.source import Chunk, Place, Plan, Source, common_columns
+import narwhals.stable.v2 as nw
+import numpy as np
 
+from admiss.extras import optional_import
+from admiss.tables.column import SourceError
+from admiss.tables.deciding import DECIDING_ROWS
+from admiss.tables.rules import Notes
+from admiss.tables.source import Chunk, Frame, Place, Source
+
+with optional_import("Reading a file", "files"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as pv
+
+# Cells that are read at once, of about 8 characters: 60 MB of texts.
+PART_CELLS = 2**20
 SEPARATORS = ",;\t|: ~"
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 # Rows that tell whether the header lacks a name, or has names of empty columns.
 HEADER_ROWS = 1000
 # What spreadsheets take for a formula, and numbers that begin like one.
 FORMULA = r"""^(?:[\s'"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n])"""
 NUMBER = r"^[+-]?(?:\d[\d,]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s?%?$"
-
-
-def is_csv(data: Any) -> bool:
-    """Whether this is a path, or a pattern, of CSV files."""
-    return isinstance(data, str | Path) and str(data).lower().endswith(SUFFIXES)
 
 
 class CsvFile:
@@ -68,35 +72,81 @@ class CsvFile:
         self.path, self.known, self.roles = path, list(known), list(roles)
         self.about: list[str] = []
         self.encoding = self._encoding()
-        with self._opened() as text:
+        self.skipped = 0
+        with self._from_header() as text:
             start = text.read(1_000_000)  # quotation marks that do not end make a row of the whole text
         if not start.strip():
             raise SourceError(f"{path} has no content.")
         named = re.match(r'"?sep=(.)"?(\r\n|\r|\n)', start)  # Excel
-        self.skipped = 1 if named else 0
         lines = re.split("\r\n|\r|\n", start[named.end() if named else 0 :])
         comments = self._comments(lines)
-        self.skipped += comments
+        self.skipped = comments + bool(named)
         separator = named[1] if named else separator_of("\n".join(lines[comments : comments + 400]), known)
-        self.rows = CsvRows(path, separator, comments > 0)
+        self.separator, self.has_comments = separator, comments > 0
         self.decimal_comma = separator == ";"
+        self.short = 0  # rows with fewer cells than the header
         self._read_header()
 
     @property
     def notes(self) -> list[str]:
         """Sentences on the file and on its header."""
         counted = (
-            f"{self.rows.short:,} rows of {self.path.name} have"
-            if self.rows.short > 1
-            else f"1 row of {self.path.name} has"
+            f"{self.short:,} rows of {self.path.name} have" if self.short > 1 else f"1 row of {self.path.name} has"
         )
-        short = [f"{counted} fewer cells than the header; the rest is missing."] if self.rows.short else []
-        return [*self.about, *short, *self.renamed.sentences()]
+        short = [f"{counted} fewer cells than the header; the rest is missing."] if self.short else []
+        renamed = Notes()
+        for treatment, name in self.renamed:
+            renamed.add(treatment, name)
+        return [*self.about, *short, *renamed.sentences()]
 
-    def parts(self) -> Iterator[Cells]:
-        """The rows, some at once."""
+    def parts(self) -> Iterator[Any]:
+        """The rows, some at once, as tables of pyarrow with columns of text."""
+        self.short = 0
         with self._from_header() as text:
-            yield from self.rows.parts(text, self.columns)
+            number, _ = next(self._numbered(text))
+            while block := text.read(8 * PART_CELLS) + text.readline():
+                rest = _without_quotes(block, self.separator)
+                if rest is None:
+                    yield from self._tokenized(chain(io.StringIO(block, newline=""), text), number)
+                    return
+                table = None if self.has_comments else _arrow_table(block, rest, self.columns, self.separator)
+                if table is None:
+                    yield from self._tokenized(io.StringIO(block, newline=""), number)
+                else:
+                    yield table
+                number += block.count("\n")
+
+    def _tokenized(self, lines: Iterable[str], before: int) -> Iterator[Any]:
+        """The rows of lines by the standard library, numbered after those before."""
+        records = self._numbered(lines, before)
+        while rows := list(islice(records, max(1, PART_CELLS // len(self.columns)))):
+            yield self._table(rows)
+
+    def _table(self, rows: list[tuple[int, list[str]]]) -> Any:
+        width = len(self.columns)
+        for position, (number, row) in enumerate(rows):
+            if len(row) == width:
+                continue
+            if any(map(str.strip, row[width:])):
+                mark = {"\t": "a tab", " ": "a blank"}.get(self.separator, repr(self.separator))
+                raise SourceError(
+                    f"{self.path}: row {number:,} has {len(row)} cells and the header has {width}: put cells with"
+                    f" {mark} inside into quotation marks."
+                )
+            self.short += len(row) < width
+            rows[position] = number, [*row[:width], *[""] * (width - len(row))]
+        columns = zip(*(row for _, row in rows), strict=True)
+        return pa.table([pa.array(cells, pa.string()) for cells in columns], self.columns)
+
+    def _numbered(self, lines: Iterable[str], before: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """The rows with their numbers, after those before; empty ones and comments are left out."""
+        reader = _reader(lines, self.separator)
+        try:
+            for number, row in enumerate(reader, start=before + 1):
+                if any(map(str.strip, row)) and not (self.has_comments and number > 1 and row[0].startswith("#")):
+                    yield number, row
+        except csv.Error as error:
+            raise SourceError(f"{self.path} could not be read as CSV, check the quotation marks: {error}.") from error
 
     def _encoding(self) -> str:
         """The encoding of the whole file, without what cannot be text."""
@@ -129,14 +179,10 @@ class CsvFile:
             raise SourceError(f"{self.path} is not a complete gzip file: compress it again.") from error
 
     @contextmanager
-    def _opened(self) -> Iterator[TextIO]:
-        with self._binary() as file:
-            yield io.TextIOWrapper(file, encoding=self.encoding, errors="replace", newline="")
-
-    @contextmanager
     def _from_header(self) -> Iterator[TextIO]:
         """The text from the header on."""
-        with self._opened() as text:
+        with self._binary() as file:
+            text = io.TextIOWrapper(file, encoding=self.encoding, errors="replace", newline="")
             for _ in range(self.skipped):
                 text.readline()
             yield text
@@ -153,9 +199,8 @@ class CsvFile:
         return count
 
     def _read_header(self) -> None:
-        self.renamed = Notes()
         with self._from_header() as text:
-            rows = [row for _, row in islice(self.rows.numbered(text), HEADER_ROWS + 1)]
+            rows = [row for _, row in islice(self._numbered(text), HEADER_ROWS + 1)]
         if len(rows) < 2:
             raise SourceError(f"{self.path} has {'no rows below the header' if rows else 'no content'}.")
         header = _header(rows[0], rows[1:])
@@ -165,7 +210,9 @@ class CsvFile:
             raise SourceError(
                 f"{self.path} has {names.count(twice)} columns {twice!r}, of which one is used: rename the others."
             )
-        self.columns = _names(names, self.renamed)
+        self.columns = _names(names)
+        pairs = zip(names, self.columns, strict=True)
+        self.renamed = [("renamed" if given else "unnamed", name) for given, name in pairs if given != name]
 
 
 def _header(first: list[str], rows: list[list[str]]) -> list[str]:
@@ -183,7 +230,7 @@ def separator_of(text: str, known: Sequence[str]) -> str:
     def quality(separator: str) -> tuple[int, bool, int]:
         rows: list[list[str]] = [[]]
         with suppress(csv.Error):  # quotation marks that belong to another separator
-            rows = [row for row in islice(reader_of(io.StringIO(text, newline=""), separator), 50) if any(row)] or rows
+            rows = [row for row in islice(_reader(io.StringIO(text, newline=""), separator), 50) if any(row)] or rows
         header = {" ".join(cell.split()) for cell in rows[0]}
         alike = len({len(row) for row in rows}) == 1 < len(rows[0])
         usual = separator in ",;\t|"
@@ -192,7 +239,7 @@ def separator_of(text: str, known: Sequence[str]) -> str:
     return max(SEPARATORS, key=quality)
 
 
-def _names(header: Sequence[str], notes: Notes) -> list[str]:
+def _names(header: Sequence[str]) -> list[str]:
     """Names that are each used once."""
     names: list[str] = []
     for position, wanted in enumerate(header, start=1):
@@ -200,10 +247,56 @@ def _names(header: Sequence[str], notes: Notes) -> list[str]:
         while name in names or (name != wanted and name in header):
             count += 1
             name = f"{wanted or f'column_{position}'}_{count}"
-        if name != wanted:
-            notes.add("renamed" if wanted else "unnamed", name)
         names.append(name)
     return names
+
+
+def _reader(lines: Any, separator: str) -> Any:
+    """The rows of lines, by the standard library."""
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+
+
+def _without_quotes(block: str, separator: str) -> str | None:
+    """The lines with x for quoted cells, or None if a quotation mark is elsewhere or a line may be part of a row.
+
+    Examples
+    --------
+    >>> _without_quotes('1,"a ""b"", c"', ","), _without_quotes('1,5"', ",")
+    ('1,x', None)
+    """
+    if "\r" in block and block.count("\r") != block.count("\r\n"):
+        return None
+    if '"' not in block:
+        return block
+    mark = re.escape(separator)
+    rest = re.sub(rf'(?m)(?:^|(?<={mark}))"[^"\r\n]*(?:""[^"\r\n]*)*"(?={mark}|\r?$)', "x", block)
+    return None if '"' in rest else rest
+
+
+def _arrow_table(block: str, rest: str, names: list[str], separator: str) -> Any:
+    """The cells of a block by pyarrow, or None if the standard library must read it.
+
+    ``rest`` is the block without quotes.
+    """
+    if separator == " " or f"{separator} " in rest or "\n " in rest or rest.startswith(" "):
+        return None  # blanks before a cell are left out
+    content = block.encode()
+    try:
+        table = pv.read_csv(
+            pa.BufferReader(content),
+            pv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=names),
+            pv.ParseOptions(delimiter=separator),
+            pv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        )
+    except pa.ArrowInvalid:
+        return None
+    empty = np.arange(len(table))
+    for column in table.columns:
+        cells = pc.utf8_trim_whitespace(column.take(pa.array(empty)))
+        empty = empty[pc.equal(cells, "").to_numpy()]
+        if not len(empty):
+            return table
+    return None  # rows without content are left out
 
 
 class CsvSource(Source):
@@ -212,72 +305,50 @@ class CsvSource(Source):
     Parameters
     ----------
     paths : sequence of Path
-    plan : Plan or Schema
-        What the columns are for, or the schema of another source.
+    known : sequence of str
+        Names of columns, which tell the separator.
+    roles : sequence of str
+        Names that must not occur twice.
     """
 
-    size = None
+    is_text = True
 
-    def __init__(self, paths: Sequence[Path], plan: Plan | Schema) -> None:
+    def __init__(self, paths: Sequence[Path], known: Sequence[str], roles: Sequence[str]) -> None:
         self.paths = paths
-        roles = [] if isinstance(plan, Schema) else plan.roles
-        known = plan.used if isinstance(plan, Schema) else [*roles, *(plan.features or ())]
         self.files = [CsvFile(path, known, roles) for path in paths]
+        self.kinds = {str(file.path): dict.fromkeys(file.columns, "text") for file in self.files}
         self.decimal_comma = self.files[0].decimal_comma
-        self._small: list[tuple[int, int, Cells]] | None = None
-        files = [(str(file.path), file.columns) for file in self.files]
-        if isinstance(plan, Plan):
-            plan = decide(self._read, plan, common_columns(files, plan), decimal_comma=self.decimal_comma)
-        for where, names in files:
-            require_columns(plan.used, names, where)
-        self.schema = plan
+        self._small: list[tuple[int, int, Any]] | None = None
 
     @property
     def notes(self) -> list[str]:  # type: ignore[override]
         """Sentences on the files; rows that are too short are counted in those that were read."""
         return [note for file in self.files for note in file.notes]
 
-    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Cells]]:
-        for number, _, part in self._parts():
-            yield str(self.paths[number]), part
+    def chunks(self) -> Iterator[Chunk]:
+        """The parts of the files."""
+        status = [path.stat() for path in self.paths]
+        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
+        for number, row, part in self._parts():
+            name, identity = str(self.paths[number]), f"{digest}-{number}-{row}"
+            yield Frame(name, Place(number, 0, row), self.schema, identity, nw.from_native(part, eager_only=True))
 
-    def _parts(self) -> Iterator[tuple[int, int, Cells]]:
+    def _parts(self) -> Iterator[tuple[int, int, Any]]:
         """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""
         if self._small is not None:
             yield from self._small
             return
-        kept: list[tuple[int, int, Cells]] = []
+        kept: list[tuple[int, int, Any]] = []
         rows = 0
         for number, file in enumerate(self.files):
             first = 0
             for part in file.parts():
                 yield number, first, part
-                first += len(part)
                 rows += len(part)
-                kept = [*kept, (number, first - len(part), part)] if rows <= DECIDING_ROWS else []
+                kept = [*kept, (number, first, part)] if rows <= DECIDING_ROWS else []
+                first += len(part)
         if rows <= DECIDING_ROWS:
             self._small = kept
-
-    def chunks(self) -> Iterator[Chunk]:
-        status = [path.stat() for path in self.paths]
-        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
-        for number, row, part in self._parts():
-            name = str(self.paths[number])
-            yield CsvPart(name, f"{digest}-{number}-{row}", self.schema, Place(number, 0, row), part)
-
-
-@dataclass(frozen=True)
-class CsvPart(Chunk):
-    """Rows of a CSV file."""
-
-    name: str
-    digest: str
-    schema: Schema
-    place: Place
-    cells: Cells
-
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        yield self.cells
 
 
 def escape_formula(text: str) -> str:

@@ -1,6 +1,6 @@
 """The rules for columns as a transformer of scikit-learn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from admiss.tables.csv_rows import Cells
-from admiss.tables.deciding import decide
+from admiss.tables.deciding import Plan, decide
 from admiss.tables.frames import eager
-from admiss.tables.source import Plan
+from admiss.tables.source import Chunk, NamedFrames, Source
 from formulations.arrays import FloatArray
 
 
@@ -21,7 +20,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers with marks of missing values, dates, times, time spans, truth values and text become numbers; IDs, constants
     and copies are left out. The rules are those of ``admiss compare`` and ``admiss fit``, see
-    :mod:`admiss.tables.deciding`. A missing text is one missing feature: its columns are NaN together.
+    :mod:`admiss.tables.rules`. A missing text is one missing feature: its columns are NaN together.
 
     Parameters
     ----------
@@ -73,8 +72,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame = self._frame(X, reset=True)
         if len(frame) < 2:
             raise ValueError(f"The columns of n_samples={len(frame)} are all constant: fit on two rows or more.")
-        plan = Plan(drop=self.drop, keep=self.keep, unknown=self.unknown)
-        self.schema_ = decide(lambda _: [("X", frame)], plan)
+        self.schema_ = decide(_Rows(frame), Plan(drop=self.drop, keep=self.keep, unknown=self.unknown))
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -95,7 +93,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _frame(self, X: Any, *, reset: bool) -> Any:
         """A table that narwhals has taken, or the columns of an array, whose texts are read."""
-        if isinstance(nw.from_native(X, pass_through=True), nw.DataFrame | nw.LazyFrame) or hasattr(X, "columns"):
+        if hasattr(X, "columns") or isinstance(nw.from_native(X, pass_through=True), nw.DataFrame | nw.LazyFrame):
             frame = eager(X, "X")
             if reset:
                 self.n_features_in_ = len(frame.columns)
@@ -106,7 +104,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         validate_data(self, array, reset=reset, skip_check_array=True)
         numeric = array.dtype.kind in "fiub"
         columns = {f"x{j}": array[:, j] if numeric else array[:, j].tolist() for j in range(array.shape[1])}
-        return Cells(columns, len(array))
+        return _Cells(columns, len(array))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,3 +112,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class _Cells:
+    """The columns of an array as a data frame has them: numbers, or lists of any values."""
+
+    def __init__(self, columns: dict[str, Any], n_rows: int) -> None:
+        self.columns, self.n_rows = columns, n_rows
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+
+class _Rows(Source):
+    """The rows of fit."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def chunks(self) -> Iterator[Chunk]:
+        raise NotImplementedError
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        yield "X", self.frame

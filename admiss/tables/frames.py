@@ -1,4 +1,4 @@
-"""Data frames, and partitions of Dask, as sources.
+"""Sources in memory: data frames, partitions of Dask, and arrays, which may be mapped from disk.
 
 Data frames come from an iterator, a function that returns one, or a lazy frame of polars. A function can be called
 again, as a pass that continues after an interruption needs, and all of its frames decide on the columns; an iterator is
@@ -11,48 +11,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError
-from admiss.tables.deciding import decide
 from admiss.tables.schema import Schema
-from admiss.tables.source import Chunk, Place, Plan, Source, batch_rows
+from admiss.tables.source import Batch, Chunk, Frame, NamedFrames, Place, Source, TableChunk, batch_rows
 
-
-@dataclass(frozen=True)
-class Frame(Chunk):
-    """A data frame, its number, and the name of the source."""
-
-    frame: Any
-    number: int
-    schema: Schema
-    source: str = ""
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"{self.source or 'the frames'}, frame {self.number}"
-
-    @property
-    def place(self) -> Place:  # type: ignore[override]
-        return Place(0, self.number)
-
-    @cached_property
-    def digest(self) -> str:  # type: ignore[override]
-        """Of the content."""
-        found = blake2b(digest_size=12)
-        for batch in self.batches():
-            for array in (batch.X, batch.y, batch.weight):
-                found.update(b"" if array is None else array.tobytes())
-            found.update(b"" if batch.keys is None else repr(batch.keys.tolist()).encode())
-        return found.hexdigest()
-
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        size = batch_rows(len(self.schema.names))
-        for row in range(0, len(self.frame), size):
-            yield self.frame[row : row + size]
+# Rows of a slice of arrays, which are counted as a whole; memory is that of a batch.
+SLICE_ROWS = 2**20
 
 
 class FrameSource(Source):
@@ -62,44 +34,36 @@ class FrameSource(Source):
     ----------
     frames : iterable, callable or polars.LazyFrame
         Frames, a function without arguments that returns them, or a lazy frame, which is collected in batches.
-    plan : Plan or Schema
-        What the columns are for, or the schema of another source. All frames decide on the columns, or the first one
-        if the frames can be read only once.
     """
 
-    size = None
-
-    def __init__(self, frames: Iterable[Any] | Callable[[], Iterable[Any]], plan: Plan | Schema) -> None:
-        self.make, again = _factory(frames)
+    def __init__(self, frames: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self.make, self.is_whole = _factory(frames)
         self._started: Iterator[Any] | None = None
-        if isinstance(plan, Schema):
-            self.schema = plan
-            return
-        if again:
-            self.schema = decide(self._read, plan)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The frames."""
+        started, self._started = self._started, None
+        for number, frame in enumerate(started if started is not None else self.make()):
+            name = f"the frames, frame {number}"
+            yield Frame(name, Place(0, number), self.schema, "", eager(frame, name))
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        """All frames, or the first one of those that can be read only once."""
+        if self.is_whole:
+            yield from super().deciding(columns)
             return
         iterator = iter(self.make())
         first = next(iterator, None)
         if first is None:
             raise SourceError("The iterator has no data frame.")
         self._started = chain([first], iterator)
-        self.schema = decide(lambda _: [("the frames, frame 0", eager(first, "The first frame"))], plan, whole=False)
-
-    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
-        for number, frame in enumerate(self.make()):
-            where = f"the frames, frame {number}"
-            yield where, eager(frame, where)
-
-    def chunks(self) -> Iterator[Chunk]:
-        started, self._started = self._started, None
-        for number, frame in enumerate(started if started is not None else self.make()):
-            yield Frame(eager(frame, f"the frames, frame {number}"), number, self.schema)
+        yield "the frames, frame 0", eager(first, "The first frame")
 
 
 def eager(frame: Any, where: str) -> Any:
     """A data frame as narwhals takes it, with names that are texts."""
     try:
-        names = list(getattr(frame, "columns", ()))
+        names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))  # pyarrow, or others
         if hasattr(frame, "set_axis") and not all(isinstance(name, str) for name in names):
             frame = frame.set_axis([str(name) for name in names], axis=1)
         return nw.from_native(frame, eager_only=True)
@@ -110,18 +74,6 @@ def eager(frame: Any, where: str) -> Any:
         raise SourceError(f"{where}: {type(frame).__name__} is not a usable data frame.") from error
 
 
-def _collected(frames: Any) -> Iterator[Any]:
-    """The batches of a lazy frame; what polars cannot read is an error of the source."""
-    import polars
-
-    try:
-        yield from frames.collect_batches(chunk_size=2**18, maintain_order=True)
-    except polars.exceptions.PolarsError as error:
-        raise SourceError(
-            f"The lazy frame cannot be collected ({type(error).__name__}): try frame.collect() to see why."
-        ) from error
-
-
 def _factory(frames: Any) -> tuple[Callable[[], Iterable[Any]], bool]:
     """A function that returns the frames from the first, and whether it can be called again."""
     try:
@@ -129,10 +81,6 @@ def _factory(frames: Any) -> tuple[Callable[[], Iterable[Any]], bool]:
     except nw.exceptions.DuplicateError:
         taken = None
     if isinstance(taken, nw.LazyFrame):
-        if not hasattr(frames, "collect_batches"):
-            raise SourceError(
-                "This lazy frame cannot be collected in batches: upgrade polars, or name the files themselves."
-            )
         return lambda: _collected(frames), True
     if taken is None or isinstance(taken, nw.DataFrame):
         return lambda: [frames], True
@@ -155,37 +103,42 @@ def _factory(frames: Any) -> tuple[Callable[[], Iterable[Any]], bool]:
     return once, False
 
 
+def _collected(frames: Any) -> Iterator[Any]:
+    """The batches of a lazy frame; what polars cannot read is an error of the source."""
+    import polars
+
+    if not hasattr(frames, "collect_batches"):
+        raise SourceError("This lazy frame cannot be collected in batches: upgrade polars, or name the files.")
+    try:
+        yield from frames.collect_batches(chunk_size=2**18, maintain_order=True)
+    except polars.exceptions.PolarsError as error:
+        raise SourceError(
+            f"The lazy frame cannot be collected ({type(error).__name__}): try frame.collect() to see why."
+        ) from error
+
+
 @dataclass(frozen=True)
-class DelayedFrame(Chunk):
-    """A frame that is not computed yet, its number, and the digest of the tasks that compute it."""
+class DelayedFrame(TableChunk):
+    """A frame that is not computed yet; its identity is that of the tasks that compute it."""
 
     delayed: Any
-    number: int
-    schema: Schema
-    digest: str
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return f"partition {self.number}"
 
     def without_task(self) -> "DelayedFrame":
-        """What a worker needs to know beside the frame."""
+        """What a worker needs to know in addition to the frame."""
         return replace(self, delayed=None)
 
     def of_frame(self, frame: Any) -> Frame:
         """The chunk with its frame."""
-        return Frame(eager(frame, self.name), self.number, self.schema, "the partitions")
+        name = f"the partitions, frame {self.place.group}"
+        return Frame(name, self.place, self.schema, self.identity, eager(frame, self.name))
 
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        """The rows of the frame, which is computed here."""
         yield from self.of_frame(self.delayed.compute(scheduler="synchronous")).frames(columns)
-
-    @property
-    def place(self) -> Place:  # type: ignore[override]
-        return Place(0, self.number)
 
 
 class DaskSource(Source):
-    """Partitions of a Dask data frame.
+    """Partitions of a Dask data frame, of which the first one decides.
 
     Their digests are the keys of Dask, which depend on what computes them; delayed objects need names that stay the
     same (``dask_key_name``, or ``pure=True``) if a later pass is to continue from a checkpoint.
@@ -193,22 +146,100 @@ class DaskSource(Source):
     Parameters
     ----------
     frames : dask.dataframe.DataFrame or sequence of Delayed
-    plan : Plan or Schema
-        What the columns are for, or the schema of another source. For the former the first partition is computed.
     """
 
-    def __init__(self, frames: Any, plan: Plan | Schema) -> None:
+    def __init__(self, frames: Any) -> None:
         with optional_import("A Dask data frame", "dask"):
             from dask.delayed import Delayed
         self.parts = list(frames.to_delayed()) if hasattr(frames, "to_delayed") else list(frames)
         if not self.parts or not all(isinstance(part, Delayed) for part in self.parts):
             raise SourceError("A Dask data frame or a list of delayed data frames is needed.")
-        if isinstance(plan, Plan):
-            first = eager(self.parts[0].compute(scheduler="synchronous"), "partition 0")
-            plan = decide(lambda _: [("partition 0", first)], plan, whole=len(self.parts) == 1)
-        self.schema = plan
         self.size = len(self.parts)
+        self.is_whole = len(self.parts) == 1
 
     def chunks(self) -> Iterator[Chunk]:
+        """The partitions, which are computed when they are read."""
         for number, part in enumerate(self.parts):
-            yield DelayedFrame(part, number, self.schema, f"{part.key}")
+            yield DelayedFrame(f"partition {number}", Place(0, number), self.schema, f"{part.key}", part)
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        """The first partition."""
+        yield "partition 0", eager(self.parts[0].compute(scheduler="synchronous"), "partition 0")
+
+
+@dataclass(frozen=True)
+class Slice(Chunk):
+    """Rows ``start`` to ``stop`` of arrays."""
+
+    start: int
+    stop: int
+    arrays: tuple[NDArray[Any] | None, ...]  # X, y, weight, keys
+
+    @cached_property
+    def digest(self) -> str:
+        """Of file, size and time of writing for mapped arrays, of the content for others."""
+        content = blake2b(f"{self.start} {self.stop}".encode(), digest_size=12)
+        for array in self.arrays:
+            if isinstance(array, np.memmap) and array.filename is not None:
+                status = Path(array.filename).stat()
+                layout = (array.offset, array.shape, str(array.dtype), array.strides)
+                content.update(repr((status.st_size, status.st_mtime_ns, layout)).encode())
+            elif array is not None:
+                rows = array[self.start : self.stop]
+                content.update(repr(rows.tolist()).encode() if rows.dtype == object else rows.tobytes())
+        return content.hexdigest()
+
+    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
+        """Read the rows as floating-point numbers."""
+        if columns:
+            raise SourceError(f"An array has no column {columns[0]!r}: its only columns are the features.")
+        matrix, keys = self.arrays[0], self.arrays[3]
+        assert matrix is not None
+        size = batch_rows(matrix.shape[1])
+        for start in range(self.start, self.stop, size):
+            rows = slice(start, min(start + size, self.stop))
+            X = np.asarray(matrix[rows], dtype=float)
+            y, weight = (None if array is None else np.asarray(array[rows], dtype=float) for array in self.arrays[1:3])
+            yield Batch(X, y, weight, None if keys is None else np.asarray(keys[rows]), Place(row=start))
+
+
+class ArraySource(Source):
+    """Rows of arrays, which may be memory-mapped.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Numbers with NaN, of any floating-point or integer type; ``np.load(file, mmap_mode="r")`` is read in slices.
+    y, sample_weight, keys : arrays of shape (n,), optional
+    names : sequence of str, optional
+        Names of the features; x0, x1, .. by default.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        y: NDArray[Any] | None = None,
+        *,
+        sample_weight: NDArray[Any] | None = None,
+        keys: NDArray[Any] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        if np.ndim(X) != 2 or not np.size(X):
+            raise SourceError(f"X must be a matrix with rows and columns, not of shape {np.shape(X)}.")
+        self.arrays = (X, y, sample_weight, keys)
+        self.n_rows = len(X)
+        for what, array in zip(("y", "sample_weight", "keys"), self.arrays[1:], strict=True):
+            if array is not None and np.shape(array) != (self.n_rows,):
+                raise SourceError(f"{what} must have one value for each of the {self.n_rows:,} rows of X.")
+        names = [f"x{j}" for j in range(X.shape[1])] if names is None else list(names)
+        if len(names) != X.shape[1]:
+            raise SourceError(f"X has {X.shape[1]} columns, and there are {len(names)} names.")
+        self.schema = Schema.of_numbers(names, None if y is None else "y")
+        self.size = -(-self.n_rows // SLICE_ROWS)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows, some at once."""
+        for start in range(0, self.n_rows, SLICE_ROWS):
+            stop = min(start + SLICE_ROWS, self.n_rows)
+            name = f"rows {start:,} to {stop - 1:,}"
+            yield Slice(name, Place(row=start), self.schema, "", start, stop, self.arrays)

@@ -17,10 +17,9 @@ import narwhals.stable.v2 as nw
 
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError, is_numeric, require_columns
-from admiss.tables.deciding import decide
+from admiss.tables.frames import eager
 from admiss.tables.parsing import plain_number
-from admiss.tables.schema import Schema
-from admiss.tables.source import Chunk, Place, Plan, Source, batch_rows, common_columns
+from admiss.tables.source import Chunk, Place, Source, TableChunk, batch_rows
 from admiss.terminal.progress import progress
 
 with optional_import("Reading Parquet files", "files"):
@@ -42,18 +41,17 @@ class ParquetFile:
     constants: tuple[tuple[str, str | float | None], ...]
     group_rows: tuple[int, ...]
     kinds: tuple[tuple[str, str], ...]
-    status: tuple[int, int]
     digest: str
 
-    def tables(self, group: int, columns: Sequence[str]) -> Iterator[Any]:
-        """Read columns of a row group in batches."""
+    def tables(self, group: int, columns: Sequence[str], where: str) -> Iterator[Any]:
+        """Read columns of a row group, whose name is ``where``, in batches."""
         constants = dict(self.constants)
         stored = [column for column in columns if column not in constants]
-        where = self.group_name(group)
         try:
-            if _file_status(self.path) != self.status or _metadata(self.path, self.status)[1] != self.digest:
+            metadata, digest = _metadata(self.path, _file_status(self.path))
+            if digest != self.digest:
                 raise SourceError(f"{where}: the file has changed since the pass started: start again.")
-            with pq.ParquetFile(self.path, metadata=_metadata(self.path, self.status)[0]) as file:
+            with pq.ParquetFile(self.path, metadata=metadata) as file:
                 for batch in file.iter_batches(batch_rows(len(columns)), row_groups=[group], columns=stored):
                     table = pa.table(batch)
                     for column in columns:
@@ -61,36 +59,21 @@ class ParquetFile:
                             table = table.append_column(column, pa.repeat(constants[column], len(batch)))
                     yield table.select(list(columns))
         except (pa.ArrowException, OSError) as error:
-            raise SourceError(f"{where} could not be read ({_words(error)}): write the file again.") from error
-
-    def group_name(self, group: int) -> str:
-        """The name of a row group in messages."""
-        return f"{self.name}, row group {group}"
+            _raise_if_refused(error)
+            raise SourceError(f"{where} could not be read: write the file again.") from error
 
 
 @dataclass(frozen=True)
-class RowGroup(Chunk):
+class RowGroup(TableChunk):
     """A row group."""
 
     file: ParquetFile
-    group: int
-    schema: Schema
 
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.file.group_name(self.group)
-
-    @property
-    def digest(self) -> str:  # type: ignore[override]
-        return f"{self.file.digest}-{self.group}"
-
-    @property
-    def place(self) -> Place:  # type: ignore[override]
-        return Place(self.file.number, self.group)
-
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        require_columns(columns, [name for name, _ in self.file.kinds], self.name)
-        for table in self.file.tables(self.group, columns):
+    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Some columns, or all, in batches."""
+        names = [name for name, _ in self.file.kinds]
+        require_columns(columns or (), names, self.name)
+        for table in self.file.tables(self.place.group, names if columns is None else columns, self.name):
             yield nw.from_native(table, eager_only=True)
 
 
@@ -101,34 +84,20 @@ class ParquetSource(Source):
     ----------
     data : str, Path or sequence of these
         Files, folders (searched in depth), or patterns such as ``folder/*.parquet``.
-    plan : Plan or Schema
-        What the columns are for, or the schema of another source.
     """
 
-    def __init__(self, data: str | Path | Sequence[str | Path], plan: Plan | Schema) -> None:
+    def __init__(self, data: str | Path | Sequence[str | Path]) -> None:
         self.paths = parquet_paths(data)
         self.files = _opened(self.paths)
-        if isinstance(plan, Plan):
-            wanted = common_columns([(file.name, [name for name, _ in file.kinds]) for file in self.files], plan)
-            _check_kinds(self.files, [*wanted, *plan.roles])
-            plan = decide(self._read, plan, wanted)
-        for file in self.files:
-            require_columns(plan.used, [name for name, _ in file.kinds], file.name)
-        self.schema = plan
         self.size = sum(len(file.group_rows) for file in self.files)
-
-    def _read(self, columns: Sequence[str] | None) -> Iterator[tuple[str, Any]]:
-        """Some columns of the rows, or all, in frames with names for messages."""
-        for file in self.files:
-            wanted = [name for name, _ in file.kinds] if columns is None else columns
-            for group in range(len(file.group_rows)):
-                for table in file.tables(group, wanted):
-                    yield file.name, nw.from_native(table, eager_only=True)
+        self.kinds = {file.name: dict(file.kinds) for file in self.files}
 
     def chunks(self) -> Iterator[Chunk]:
+        """The row groups."""
         for file in self.files:
             for group in range(len(file.group_rows)):
-                yield RowGroup(file, group, self.schema)
+                name = f"{file.name}, row group {group}"
+                yield RowGroup(name, Place(file.number, group), self.schema, f"{file.digest}-{group}", file)
 
 
 def parquet_paths(data: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -165,18 +134,18 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
     for path, each in progress(list(zip(paths, pairs, strict=True)), len(paths), "reading footers"):
         name = path.relative_to(root).as_posix()
         try:
-            status = _file_status(path)
-            metadata, digest = _metadata(path, status)
+            metadata, digest = _metadata(path, _file_status(path))
             schema = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
-            raise SourceError(f"{path} is not a complete Parquet file ({_words(error)}): write it again.") from error
+            _raise_if_refused(error)
+            raise SourceError(f"{path} is not a complete Parquet file: write it again.") from error
         constants = {n: None if v == HIVE_NULL else plain_number(v) if n in numeric else v for n, v in each}
-        types = nw.from_native(schema.empty_table(), eager_only=True).schema if _unique(schema.names, path) else {}
-        kinds = {column: _kind(dtype) for column, dtype in types.items()}
+        columns = eager(schema.empty_table(), f"{path}").schema.items()
+        kinds = {column: _kind(dtype) for column, dtype in columns}
         kinds |= {n: "numbers" if n in numeric else "text" for n in constants}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         files.append(
-            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), status, digest)
+            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), digest)
         )
     if not any(sum(file.group_rows) for file in files):
         raise SourceError(f"{paths[0]} has no rows." if len(paths) == 1 else f"The {len(paths):,} files have no rows.")
@@ -186,7 +155,7 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
 def _kind(dtype: Any) -> str:
     """What a type holds, for messages: files may differ in the type of numbers."""
     if dtype == nw.Unknown:
-        return "empty"
+        return ""
     if dtype in (nw.Date, nw.Datetime):
         return "dates"
     return "numbers" if is_numeric(dtype) else "text"
@@ -209,28 +178,7 @@ def _metadata(path: Path, status: tuple[int, int]) -> tuple[Any, str]:
     return pq.read_metadata(path), blake2b(footer + repr(status).encode(), digest_size=12).hexdigest()
 
 
-def _unique(names: Sequence[str], path: Path) -> bool:
-    twice = next((name for name in names if list(names).count(name) > 1), None)
-    if twice is not None:
-        raise SourceError(f"{path} has two columns {twice!r}: give them different names.")
-    return True
-
-
-def _check_kinds(files: Sequence[ParquetFile], names: Sequence[str]) -> None:
-    """Refuse files that have columns with another type than others have, and name all of them."""
-    kinds = [dict(file.kinds) for file in files]
-    for file, found in zip(files, kinds, strict=True):
-        differing = []
-        for name in names:
-            expected = next((other[name] for other in kinds if other.get(name, "empty") != "empty"), "empty")
-            if found.get(name, "empty") not in (expected, "empty"):
-                differing.append(f"{name!r} does not hold {expected}")
-        if differing:
-            raise SourceError(
-                f"{file.name}: column {', column '.join(differing)}, as in other files: write the same type, or leave "
-                "it out with drop (--drop)."
-            )
-
-
-def _words(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:200]
+def _raise_if_refused(error: Exception) -> None:
+    """Raise what the system says of a file again; errors of its content have no number."""
+    if isinstance(error, OSError) and error.errno is not None:
+        raise error

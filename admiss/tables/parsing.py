@@ -63,11 +63,19 @@ class Reading:
         Position among the notations of the kind.
     words : bool
         Whether other texts are missing values.
+    are_digits : bool
+        Whether the numbers are dates such as 20201231.
     """
 
     kind: Literal["numbers", "truth", "dates", "hours"] = "numbers"
     notation: int = 0
     words: bool = False
+    are_digits: bool = False
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the values are days since 1970-01-01."""
+        return self.kind == "dates" or self.are_digits
 
     def values(self, texts: Sequence[str | None]) -> tuple[FloatArray, list[str]]:
         """The numbers, NaN where there is none, and the texts that cannot be read.
@@ -77,24 +85,16 @@ class Reading:
         >>> Reading(notation=3).values(["1.200,50", None, "x"])
         (array([1200.5,    nan,    nan]), ['x'])
         """
-        read = _NOTATIONS[self.kind][self.notation]
         distinct = dict.fromkeys(text for text in texts if text is not None)
-        found = {text: value for text in distinct if (value := read(text)) is not None}
+        found = _read(_NOTATIONS[self.kind][self.notation], distinct)
         values = np.array([np.nan if text is None else found.get(text, np.nan) for text in texts])
         return values, [] if self.words else [text for text in distinct if text not in found]
 
 
-@dataclass(frozen=True)
-class ReadTexts:
-    """Distinct texts as numbers: the reading, the number of each text, and a remark on it."""
-
-    reading: Reading
-    values: dict[str, float]
-    remarks: tuple[tuple[str, str], ...] = ()
-
-
-def read_texts(texts: Sequence[str], *, decimal_comma: bool = False, strict: bool = False) -> ReadTexts | None:
-    """Distinct texts as numbers, dates or truth values if they consist of them, else None.
+def read_texts(
+    texts: Sequence[str], *, decimal_comma: bool = False, strict: bool = False
+) -> tuple[Reading, dict[str, float], dict[str, str]] | None:
+    """Distinct texts as numbers, dates or truth values if they consist of them, with remarks on it, else None.
 
     Parameters
     ----------
@@ -107,21 +107,27 @@ def read_texts(texts: Sequence[str], *, decimal_comma: bool = False, strict: boo
 
     Examples
     --------
-    >>> read_texts(["1.200,50", "3,25"]).values
+    >>> read_texts(["1.200,50", "3,25"])[1]
     {'1.200,50': 1200.5, '3,25': 3.25}
     """
-    if not texts:
-        return None
-    for kind, notations in _NOTATIONS.items():
-        order = list(range(len(notations)))
-        if kind == "numbers" and decimal_comma:
-            order = [0, 1, 3, 2]
-        best, found = _most_read(notations, order, texts)
+    for kind, notations in _NOTATIONS.items() if texts else ():
+        best, found = 0, dict[str, float]()
+        for number in (0, 1, 3, 2) if kind == "numbers" and decimal_comma else range(len(notations)):
+            values = _read(notations[number], texts)
+            if len(values) > len(found):
+                best, found = number, values
+            if len(found) == len(texts):
+                break
         words = [text for text in texts if text not in found]
         few = kind == "truth" or strict or len(found) <= FEW_VALUES or len(words) > WORDS_SHARE * len(texts)
         if not words or not few:
-            return ReadTexts(Reading(kind, best, bool(words)), found, tuple(_remarks(kind, found, words)))
+            return Reading(kind, best, bool(words)), found, dict(_remarks(kind, found, words))
     return None
+
+
+def _read(read: Reader, texts: Iterable[str]) -> dict[str, float]:
+    """The texts that can be read, with their numbers."""
+    return {text: value for text in texts if (value := read(text)) is not None}
 
 
 def day_name(days: float) -> str:
@@ -136,25 +142,24 @@ def day_name(days: float) -> str:
 
 
 def days_of_digits(values: FloatArray) -> FloatArray | None:
-    """The days of whole numbers such as 20201231 if all are dates, else None.
+    """The days of whole numbers such as 20201231 if all are dates from 1900 to 2100, else None.
 
     Examples
     --------
-    >>> days_of_digits(np.array([19700103.0, np.nan]))
-    array([ 2., nan])
+    >>> days_of_digits(np.array([19700103.0, np.nan])), days_of_digits(np.array([20200230.0]))
+    (array([ 2., nan]), None)
     """
-    distinct = np.unique(values[np.isfinite(values)])
-    if not len(distinct) or distinct[0] < 19000101 or distinct[-1] > 21001231:
+    known = np.isfinite(values)
+    digits = np.where(known, values, 19700101.0)
+    if not known.any() or (digits != np.round(digits)).any() or digits.min() < 19000101 or digits.max() > 21001231:
         return None
-    days = np.full(len(distinct), np.nan)
-    for position, value in enumerate(distinct.tolist()):
-        number = f"{value:.0f}"
-        day = _day(_DATES[0], f"{number[:4]}-{number[4:6]}-{number[6:]}")
-        if day is None or value != int(value):
-            return None
-        days[position] = day
-    places = np.searchsorted(distinct, values).clip(max=len(distinct) - 1)
-    return np.where(np.isfinite(values), days[places], np.nan)
+    month, day = np.divmod(digits.astype(np.int64), 100)
+    months = (month // 100 * 12 + month % 100 - (1970 * 12 + 1)).astype("datetime64[M]")
+    days = months.astype("datetime64[D]") + (day - 1)
+    of_a_year = (month % 100 >= 1) & (month % 100 <= 12)
+    if not (of_a_year & (days.astype("datetime64[M]") == months)).all():
+        return None
+    return np.where(known, days.astype(float), np.nan)
 
 
 def plain_number(text: str) -> float | None:
@@ -240,19 +245,6 @@ _NOTATIONS: dict[Literal["truth", "numbers", "dates", "hours"], list[Reader]] = 
     "dates": [partial(_day, pattern) for pattern in _DATES],
     "hours": [_hours],
 }
-
-
-def _most_read(notations: Sequence[Reader], order: list[int], texts: Sequence[str]) -> tuple[int, dict[str, float]]:
-    """The notation that reads the most texts, the first in order of several that read as many, and its values."""
-    best, values = order[0], dict[str, float]()
-    for number in order:
-        read = notations[number]
-        found = {text: value for text in texts if (value := read(text)) is not None}
-        if len(found) > len(values):
-            best, values = number, found
-        if len(values) == len(texts):
-            break
-    return best, values
 
 
 def _remarks(kind: str, found: dict[str, float], words: list[str]) -> Iterable[tuple[str, str]]:

@@ -1,28 +1,19 @@
 """What becomes of the columns of a table, so that every door and every later row gives the same features.
 
-====================================  =====================================================================
-a column                              becomes
-====================================  =====================================================================
-numbers, truth values, durations      numbers; durations are days
-dates                                 days since the first date of the rows that decided
-times of the day                      hours
-text                                  0/1 columns of some of its values, and perhaps one of all others
-text, by ``keep``                     the position of each value in alphabetical order
-====================================  =====================================================================
-
 A missing text is missing in all of its columns: it is one missing feature. Infinite values are missing. Which columns
-are used, and which values of text get a column, is decided by :mod:`~admiss.tables.deciding`.
+are used, and which values of text get a column, is decided by :mod:`~admiss.tables.rules`.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
-from admiss.tables.column import Column, SourceError, raw_column, require_columns
-from admiss.tables.notes import listed
-from admiss.tables.parsing import Reading, days_of_digits
+from admiss.tables.column import Column, SourceError, listed, raw_column, require_columns
+from admiss.tables.parsing import Reading, day_name, days_of_digits
 from formulations.arrays import BoolArray, FloatArray
 
 UNKNOWN = ("error", "missing")
@@ -40,17 +31,13 @@ class Feature:
     reading : Reading or None
         How it is read as numbers; None for text.
     levels : tuple of str
-        The values of text: the first ones have the 0/1 columns, all have the codes.
+        The values of text: the first ones have the 0/1 columns, and the further ones are 0 in these.
     start : float
         Subtracted from numbers: the first day of dates.
-    known : tuple of str
-        Further values of text that have no column: they are 0 in those of the others.
     others : bool
         Whether the last feature is 1 for all values of text without a column.
     is_code : bool
         Whether text becomes the position among its levels.
-    digits : bool
-        Whether dates are numbers such as 20201231.
     """
 
     column: str
@@ -58,10 +45,8 @@ class Feature:
     reading: Reading | None = Reading()  # noqa: RUF009
     levels: tuple[str, ...] = ()
     start: float = 0.0
-    known: tuple[str, ...] = ()
     others: bool = False
     is_code: bool = False
-    digits: bool = False
 
     def write(self, column: Column, X: FloatArray, where: str, strict: BoolArray | None) -> None:
         """Write the features of a column into the columns of X.
@@ -76,46 +61,39 @@ class Feature:
         if self.is_code:
             X[:, 0] = np.where(codes < 0, np.nan, codes)
             return
-        n_levels = len(self.levels)
-        for position in range(n_levels):
+        for position in range(len(self.names)):
             X[:, position] = codes == position
-        if self.others:
-            X[:, n_levels] = codes >= n_levels
         X[codes < 0] = np.nan
 
     def numbers(self, column: Column, where: str = "", strict: BoolArray | None = None) -> FloatArray:
         """The numbers of a column, NaN where they are missing or infinite."""
-        assert self.reading is not None
-        values = column.numbers
+        reading = self.reading
+        assert reading is not None
+        values, unread = column.numbers, list[str]()
         if column.kind == "text":
-            values, unread = self._read(column)
-            unread = _in_rows(unread, column, strict)
-            if unread:
-                raise SourceError(
-                    f"{where}: column {column.name!r} holds {listed([repr(t) for t in unread], 3)}, and "
-                    f"{self.reading.kind} in the rows that decided what it is: correct it, or leave it out with drop "
-                    "(--drop)."
-                )
-        elif (column.kind == "dates") != (self.reading.kind == "dates" and not self.digits) and column.observed.any():
-            expected = "dates" if self.reading.kind == "dates" else "numbers"
+            plain = column.plain if reading.kind == "numbers" and not reading.notation else None
+            values, unread = reading.values(column.texts) if plain is None else (plain, [])
+        elif (column.kind == "dates") != (reading.kind == "dates") and column.observed.any():
+            expected = "dates" if reading.kind == "dates" else "numbers"
             raise SourceError(f"{where}: column {column.name!r} holds {column.kind}, and {expected} elsewhere.")
-        if np.fmax.reduce(values, initial=0) == np.inf or np.fmin.reduce(values, initial=0) == -np.inf:
-            values = np.where(np.isinf(values), np.nan, values)
-        if self.digits:
+        unread = _in_rows(unread, column, strict)
+        if unread:
+            raise SourceError(
+                f"{where}: column {column.name!r} holds {listed([repr(t) for t in unread], 3)}, and {reading.kind} in "
+                "the rows that decided what it is: correct it, or leave it out with drop (--drop)."
+            )
+        infinite = np.isinf(values)
+        if infinite.any():
+            values = np.where(infinite, np.nan, values)
+        if reading.are_digits and not np.isnan(values).all():
             days = days_of_digits(values)
-            if days is None and np.isfinite(values).any():
+            if days is None:
                 raise SourceError(f"{where}: column {column.name!r} holds numbers that are not dates such as 20201231.")
-            values = values if days is None else days
+            values = days
         return values - self.start if self.start else values
 
-    def _read(self, column: Column) -> tuple[FloatArray, list[str]]:
-        """The numbers of text, and the texts that cannot be read."""
-        assert self.reading is not None
-        plain = column.plain if self.reading == Reading() else None
-        return self.reading.values(column.texts) if plain is None else (plain, [])
-
     def _codes(self, column: Column, where: str, strict: BoolArray | None) -> FloatArray:
-        """The position of each text among the levels, the number of levels for others, or -1."""
+        """The position of each text among the levels, for others that of their column, or -1."""
         if column.kind != "text":
             if column.observed.any():
                 raise SourceError(
@@ -123,18 +101,16 @@ class Feature:
                 )
             return np.full(len(column), -1.0)
         code: dict[str | None, float] = {level: float(k) for k, level in enumerate(self.levels)}
-        code |= {level: float(len(self.levels)) for level in self.known}
-        other = float(len(self.levels)) if self.others else -1.0
         new = sorted({text for text in column.texts if text is not None and text not in code})
         refused = [] if self.others else _in_rows(new, column, strict)
         if refused:
-            known = sorted(" ".join(level.split()) for level in (*self.levels, *self.known))
+            known = sorted(" ".join(level.split()) for level in self.levels)
             shown = listed([repr(text) for text in refused], 3)
             raise SourceError(
                 f"{where}: column {column.name!r} holds {shown}, which is not one of its known values "
                 f"({listed(known)}): give all values in categories, or unknown='missing' (--unknown missing)."
             )
-        code |= dict.fromkeys(new, other)
+        code |= dict.fromkeys(new, len(self.names) - 1.0 if self.others else -1.0)
         code[None] = -1.0
         return np.array([code[text] for text in column.texts])
 
@@ -221,6 +197,22 @@ class Schema:
         column = raw_column(name, frame[name])
         return (feature or Feature(name, (name,))).numbers(column, where, np.ones(len(column), dtype=bool))
 
+    def keys_of(self, frame: Any, where: str) -> NDArray[Any]:
+        """The values that identify rows for folds, none of which is missing."""
+        assert self.key is not None
+        require_columns([self.key], list(frame.columns), where)
+        values = frame[self.key]
+        column = raw_column(self.key, values) if values.dtype == nw.String else None
+        lacking = values.null_count() if column is None else int((~column.observed).sum())
+        if lacking:
+            raise SourceError(f"{where}: the key {self.key!r} is missing in {lacking:,} rows.")
+        if column is None:
+            return np.asarray(values.to_numpy())
+        if not self.whole_keys:
+            return np.array(column.texts)
+        numbers = Feature(self.key, (self.key,)).numbers(column, where, column.observed)
+        return numbers.astype(np.int64)
+
     def __str__(self) -> str:
         """The columns with their features, and the notes."""
         width = max(len(feature.column) for feature in self.columns)
@@ -244,17 +236,21 @@ def _in_rows(texts: Sequence[str], column: Column, rows: BoolArray | None) -> li
 
 
 def level_feature(name: str, levels: Sequence[str] | None, known: Sequence[str] = ()) -> Feature:
-    """A column of numbers, or of text with a 0/1 column per level, of which that of the first of two is left out."""
+    """A column of numbers, or of text with a 0/1 column per level, of which that of the first of two is left out.
+
+    Values that are ``known`` have no column.
+    """
     if levels is None:
         return Feature(name, (name,))
     if len(levels) == 2 and not known:
         levels, known = levels[1:], levels[:1]
-    return Feature(name, tuple(f"{name}={level}" for level in levels), None, tuple(levels), known=tuple(known))
+    return Feature(name, tuple(f"{name}={level}" for level in levels), None, (*levels, *known))
 
 
 def _described(feature: Feature) -> str:
+    """What the features of a column are."""
     if feature.reading is None:
         return "codes of text" if feature.is_code else listed(feature.names)
-    if feature.reading.kind == "dates" or feature.digits:
-        return f"days since {np.datetime64(int(feature.start), 'D')}"
+    if feature.reading.is_date:
+        return f"days since {day_name(feature.start)}"
     return {"numbers": "numbers", "truth": "0 or 1", "hours": "hours"}[feature.reading.kind]

@@ -7,8 +7,10 @@ identified by its file, its row group and its number in the group, whatever the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,84 +18,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from admiss.tables.column import SourceError, raw_column, require_columns
-from admiss.tables.notes import listed
-from admiss.tables.schema import UNKNOWN, Feature, Schema
+from admiss.tables.column import raw_column, require_columns
+from admiss.tables.schema import Schema
 from formulations.arrays import FloatArray
 
 # Rows and entries that are read at once: sums over sets of missing features want many rows, memory bounds the entries.
 BATCH_ROWS, BATCH_ENTRIES = 2**19, 2**24
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the columns of a table are for, see :func:`~admiss.tables.opening.open_source`."""
-
-    target: str | None = None
-    weight: str | None = None
-    key: str | None = None
-    features: Sequence[str] | None = None
-    drop: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    categories: Mapping[str, Iterable[Any]] | None = None
-    unknown: str = "error"
-    task: str = "auto"
-
-    def __post_init__(self) -> None:
-        if self.unknown not in UNKNOWN:
-            raise ValueError(f"unknown must be 'error' or 'missing', not {self.unknown!r}.")
-        if any(isinstance(given, str) for given in (self.features, self.drop, self.keep)):
-            raise ValueError("features, drop and keep are lists of columns, not one text.")
-        if len(set(self.roles)) < len(self.roles):
-            raise ValueError(f"Target, weight and key must be different columns, not {listed(self.roles)}.")
-        for name in self.features or ():
-            if name in (self.target, self.weight):
-                raise ValueError(f"{name!r} cannot be both a feature and the target or weights.")
-        both = [name for name in self.drop if name in self.keep]
-        if both:
-            raise ValueError(f"{listed(both)} cannot be both dropped and kept: use --drop or --keep, not both.")
-        if self.target in (*self.drop, *self.keep):
-            raise ValueError(f"{self.target} is the target: --drop and --keep are for other columns.")
-
-    @property
-    def roles(self) -> list[str]:
-        """Columns that are not features unless they are named."""
-        return [name for name in (self.target, self.weight, self.key) if name is not None]
-
-    @property
-    def kept(self) -> set[str]:
-        """Columns that are used whatever they hold."""
-        return {*self.keep, *(self.features or ()), *(self.categories or ())}
-
-    def chosen(self, names: Sequence[str], where: str) -> list[str]:
-        """The columns that may be features."""
-        asked = [*self.roles, *self.drop, *self.keep, *(self.features or ()), *(self.categories or ())]
-        require_columns(asked, names, where)
-        wanted = [n for n in names if n not in self.roles] if self.features is None else dict.fromkeys(self.features)
-        chosen = [name for name in wanted if name not in self.drop]
-        if not chosen:
-            raise SourceError(f"{where} has no features{self.purpose}.")
-        return chosen
-
-    @property
-    def purpose(self) -> str:
-        """What features are for, in messages."""
-        return f" to predict {self.target} from" if self.target else ""
-
-
-def common_columns(files: Sequence[tuple[str, Sequence[str]]], plan: Plan) -> list[str]:
-    """The columns that may be features, unless some of the files, given with their columns, lack some of them."""
-    everything = list(dict.fromkeys(name for _, names in files for name in names))
-    wanted = plan.chosen(everything, files[0][0])
-    for where, names in files:
-        lacking = [name for name in [*wanted, *plan.roles] if name not in names]
-        if lacking:
-            many = len(lacking) > 1
-            raise SourceError(
-                f"{where} has no column{'s' * many} {', '.join(map(repr, lacking))}, which other files have: add "
-                f"{'them' if many else 'it'}, or leave {'them' if many else 'it'} out with drop (--drop)."
-            )
-    return wanted
+# Some columns of a table, or all, in data frames of successive rows with their names for messages.
+NamedFrames = Iterator[tuple[str, Any]]
 
 
 class Place(NamedTuple):
@@ -116,13 +48,13 @@ class Batch:
     X : float array of shape (rows, features)
         With NaN for missing values.
     y : float array or None
-        The target, NaN where missing; None if the source has none.
+        The target, NaN where missing; None if the source has none, or has class labels, which are in ``table``.
     weight : float array or None
     keys : array or None
         The values that identify rows for folds.
     place : Place
     table : object
-        The columns as read: cells of a CSV file, a data frame that narwhals has taken, or None for arrays.
+        The columns as read, a data frame that narwhals has taken; None for arrays.
     """
 
     X: FloatArray
@@ -135,7 +67,7 @@ class Batch:
 
 def batch_rows(n_features: int) -> int:
     """Rows of a batch."""
-    return max(1, min(BATCH_ROWS, BATCH_ENTRIES // n_features))
+    return max(1, min(BATCH_ROWS, BATCH_ENTRIES // max(1, n_features)))
 
 
 def named_frame(X: Any, names: Sequence[str]) -> Any:
@@ -143,52 +75,80 @@ def named_frame(X: Any, names: Sequence[str]) -> Any:
     return nw.from_dict({name: X[:, j] for j, name in enumerate(names)}, backend="pyarrow").to_native()
 
 
+@dataclass(frozen=True)
 class Chunk(ABC):
-    """Rows that are counted as a whole, with a name for messages and a digest that changes with them."""
+    """Rows that are counted as a whole.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    place : Place
+        That of its first row.
+    schema : Schema
+    identity : str
+        Text that changes with the rows, or an empty one if the rows themselves tell.
+    """
 
     name: str
-    digest: str
-    schema: Schema
     place: Place
+    schema: Schema
+    identity: str
 
     @abstractmethod
-    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The columns in frames of successive rows: cells of a CSV file, or data frames that narwhals has taken."""
+    def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
+        """Read the rows; ``columns`` are read too if the schema does not use them."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Text that changes with the rows."""
+        if self.identity:
+            return self.identity
+        content = blake2b(digest_size=12)
+        for batch in self.batches():
+            for array in (batch.X, batch.y, batch.weight):
+                content.update(b"" if array is None else array.tobytes())
+            content.update(b"" if batch.keys is None else repr(batch.keys.tolist()).encode())
+        return content.hexdigest()
+
+
+@dataclass(frozen=True)
+class TableChunk(Chunk):
+    """Rows of a table whose columns the schema encodes."""
+
+    @abstractmethod
+    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        """Some columns, or all, in frames of successive rows that narwhals has taken."""
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows; ``columns`` are read too if the schema does not use them."""
-        schema, row = self.schema, 0
-        if schema.target is not None and schema.task == "classification":
-            raise SourceError(
-                f"The target {schema.target} has class labels, which are fitted in memory: use "
-                "admiss.tables.read_table, or task='regression' (--task regression) if they are numbers."
-            )
+        schema, place = self.schema, self.place
         for frame in self.frames(list(dict.fromkeys([*schema.used, *columns]))):
-            require_columns(columns, list(frame.columns), self.name)
-            roles = schema.target, schema.weight
-            y, weight = (None if name is None else schema.numbers_of(frame, name, self.name) for name in roles)
-            X = schema.encode(frame, self.name, None if y is None else ~np.isnan(y))
-            keys = None if schema.key is None else self.keys(frame, schema.key)
-            yield Batch(X, y, weight, keys, self.place._replace(row=self.place.row + row), frame)
-            row += len(frame)
+            require_columns([*columns, *filter(None, [schema.target])], list(frame.columns), self.name)
+            y = used = None
+            if schema.target is not None and schema.task == "classification":
+                used = raw_column(schema.target, frame[schema.target]).observed
+            elif schema.target is not None:
+                y = schema.numbers_of(frame, schema.target, self.name)
+                used = ~np.isnan(y)
+            weight = None if schema.weight is None else schema.numbers_of(frame, schema.weight, self.name)
+            X = schema.encode(frame, self.name, used)
+            keys = None if schema.key is None else schema.keys_of(frame, self.name)
+            yield Batch(X, y, weight, keys, place, frame)
+            place = place._replace(row=place.row + len(frame))
 
-    def keys(self, frame: Any, name: str) -> NDArray[Any]:
-        """The values that identify rows for folds."""
-        require_columns([name], list(frame.columns), self.name)
-        values = frame[name]
-        if not isinstance(values, nw.Series):
-            column = raw_column(name, values)
-            lacking = int((~column.observed).sum())
-            if self.schema.whole_keys:
-                keys = Feature(name, (name,)).numbers(column, self.name, column.observed)
-                keys = np.nan_to_num(keys).astype(np.int64)
-            else:
-                keys = np.array(column.texts)
-        else:
-            keys, lacking = np.asarray(values.to_numpy()), values.null_count()
-        if lacking:
-            raise SourceError(f"{self.name}: the key {name!r} is missing in {lacking:,} rows.")
-        return keys
+
+@dataclass(frozen=True)
+class Frame(TableChunk):
+    """A data frame that narwhals has taken."""
+
+    frame: Any
+
+    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        """All columns, some rows at once."""
+        size = batch_rows(len(self.schema.names))
+        for row in range(0, len(self.frame), size):
+            yield self.frame[row : row + size]
 
 
 class Source(ABC):
@@ -197,6 +157,7 @@ class Source(ABC):
     Attributes
     ----------
     schema : Schema
+        That of no columns until it is decided.
     size : int or None
         Number of chunks, if known beforehand.
     paths : sequence of Path
@@ -205,14 +166,30 @@ class Source(ABC):
         Sentences on the files.
     decimal_comma : bool
         Whether 1,234 is a number near one.
+    is_text : bool
+        Whether all columns are text as they are stored.
+    kinds : dict of dicts
+        For each file its columns and what they hold, an empty text for a column without values.
+    is_whole : bool
+        Whether :meth:`deciding` gives all rows, and can be called again.
     """
 
-    schema: Schema
-    size: int | None
+    schema = Schema(())
+    size: int | None = None
     paths: Sequence[Path] = ()
     notes: Sequence[str] = ()
     decimal_comma = False
+    is_text = False
+    kinds: Mapping[str, Mapping[str, str]] = {}
+    is_whole = True
 
     @abstractmethod
     def chunks(self) -> Iterator[Chunk]:
         """All chunks, from the first."""
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        """The rows that may decide on the schema, from the first, with some columns or all."""
+        for chunk in self.chunks():
+            assert isinstance(chunk, TableChunk)
+            for frame in chunk.frames(columns):
+                yield chunk.name, frame

@@ -1,8 +1,9 @@
-"""A small table: a dict of columns that prints itself, and text that fits a terminal.
+"""A small table: a dict of columns that prints itself, numbers as text, and text that fits a terminal.
 
 ``pandas.DataFrame(table)`` and ``polars.DataFrame(table)`` convert it; neither is required here.
 """
 
+import math
 import re
 import shutil
 import sys
@@ -11,6 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+# What a table shows for a number that is not known.
+ABSENT = "-"
 
 
 class Table(dict[str, Any]):
@@ -108,6 +112,46 @@ def aligned(
 
 def _row_width(blocks: Iterable[Sequence[str]]) -> int:
     return sum(len(block[0]) + 2 for block in blocks) - 2
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Format a number with fixed decimals, without the sign of what is shown as zero."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    text = f"{value:,.{digits}f}"
+    return text.removeprefix("-") if not text.strip("-0.,") else text
+
+
+def decimals(values: Sequence[float]) -> int:
+    """Decimals for numbers of this size: three for those about 1, more for smaller and fewer for larger ones.
+
+    Examples
+    --------
+    >>> decimals([0.5, -2.0]), decimals([25_000.0, 30_000.0]), decimals([3e-5]), decimals([])
+    (3, 0, 7, 3)
+    """
+    sizes = sorted(abs(value) for value in values if value)
+    if not sizes:
+        return 3
+    power = math.floor(math.log10(sizes[len(sizes) // 2]))
+    return 3 if -2 <= power <= 0 else min(12, 2 - power) if power < 0 else max(0, 3 - power)
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """Format a difference with its sign.
+
+    Examples
+    --------
+    >>> signed(0.5, 1), signed(-0.5, 1), signed(0.0001), signed(None)
+    ('+0.5', '-0.5', '0.000', '-')
+    """
+    text = number(value, digits)
+    return f"+{text}" if value is not None and value > 0 and text.strip("0.,") else text
+
+
+def interval(low: float | None, high: float | None, digits: int = 3) -> str:
+    """Format the ends of an interval; nothing if it is not known."""
+    return "" if low is None or high is None else f"[{signed(low, digits)}, {signed(high, digits)}]"
 
 
 def terminal_width() -> int:

@@ -1,4 +1,4 @@
-"""The contract of adaptivity classes: checks for your own classes.
+"""The contract of adaptivity classes and losses: checks for your own.
 
 ``check_adaptivity(MyClass())`` runs all checks and stops at the first failure, with one sentence that names the check.
 In a test file `parametrize_with_checks` turns each check into a test:
@@ -14,6 +14,7 @@ values, in the user's units and with NaN for missing values.
 ``parts``     the object: parameters, fit, basis, mask, cells, names; counts, columns, structure
 ``fits``      fitted models: unseen patterns, limits, symmetries; different ways to one model
 ``rows``      the fixed rows of the checks; a class without a structure takes about a second
+``losses``    the contract of losses, :func:`check_loss`
 ============= =======================================================================================
 """
 
@@ -25,6 +26,7 @@ from typing import Any
 
 from admiss.adaptivity import Adaptivity
 from admiss.testing.fits import CHECKS_OF_FITS
+from admiss.testing.losses import check_loss as check_loss
 from admiss.testing.parts import CHECKS_OF_PARTS
 
 CHECKS = CHECKS_OF_PARTS | CHECKS_OF_FITS

@@ -10,19 +10,34 @@ adaptive models       the value of the coefficients, and a dual bound from the c
 stacked models        the value of the weights and the bound of Frank and Wolfe, on the stored held-out predictions
 ===================== ================================================================================================
 
+The claims of every certificate are the same: the solution has the stated objective (at most that, if the status is "not
+proven"); no solution has an objective below the bound, which is compared without any tolerance; if the status is
+"optimal", the gap is within the tolerance of its kind and within that of the certificate.
+
 No code is shared with the solvers: only the reading of tables, the definitions of adaptivity classes and of the scale
 of the tolerance, and the choice of columns that a dual point is made to meet, of which any gives a bound that holds.
 """
 
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from admiss.estimator.evidence import evidence_of
 from admiss.extras import optional_import
-from admiss.verification.claim import NotCoveredError, Proof, RejectedError, Verification, require
+from admiss.verification.claim import (
+    NotCoveredError,
+    Recomputed,
+    RejectedError,
+    Verification,
+    as_float,
+    read_rows,
+    require,
+)
 from formulations.certificate import Certificate
 
 KINDS = ("finite", "linear", "stack")
@@ -58,26 +73,26 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
     """
     start = time.perf_counter()
     with optional_import("Verification", "verify"):
-        from admiss.verification.claim import read_rows
-        from admiss.verification.finite import verify_finite
-        from admiss.verification.linear import verify_linear
-        from admiss.verification.stack import verify_stack
+        from admiss.verification.finite import recompute_finite
+        from admiss.verification.linear import recompute_linear
+        from admiss.verification.stack import recompute_stack
     certificate, evidence, model = _claim(model_or_file)
     certificate = replace(certificate, objective=float(certificate.objective), bound=float(certificate.bound))
-    proof, reason = Proof(), ""
+    proof = _Proof()
+    reason = ""
     try:
-        rows = read_rows(evidence, X, y, sample_weight)
+        if evidence["kind"] == "linear" and model is not None and certificate.evidence is None:
+            raise NotCoveredError("the bound of a changed program is that of its solver, without a proof")
+        is_number = np.isfinite(certificate.bound) or certificate.bound == -np.inf
+        require(is_number and np.isfinite(certificate.objective), "the objective or the bound is not a number")
+        rows = read_rows(evidence["program"], X, y, sample_weight)
         if evidence["kind"] == "finite":
-            verify_finite(certificate, evidence, rows, proof)
+            program = recompute_finite(certificate, evidence, rows)
         elif evidence["kind"] == "linear":
-            verify_linear(certificate, evidence, rows, proof, model)
+            program = recompute_linear(evidence, rows, certificate.dual, model)
         else:
-            verify_stack(certificate, evidence, rows, proof)
-        order = f"the bound {certificate.bound!r} is above the objective {certificate.objective!r}"
-        require(not certificate.bound > certificate.objective, order)
-        require(certificate.tolerance >= 0, f"the tolerance {certificate.tolerance!r} is negative")
-        closed = certificate.status != "optimal" or certificate.gap <= certificate.tolerance
-        require(closed, f'the gap {certificate.gap:.3g} is above the tolerance, although the status is "optimal"')
+            program = recompute_stack(evidence, rows)
+        proof.compare(certificate, program)
     except RejectedError as error:
         reason = str(error)
     except NotCoveredError as error:
@@ -88,6 +103,46 @@ def verify(model_or_file: Any, X: Any, y: Any, sample_weight: Any = None) -> Ver
         raise ValueError(f"{model_or_file} is damaged: save the certificate again.") from error
     seconds = time.perf_counter() - start
     return Verification(not reason, tuple(proof.lines), reason, proof.objective, proof.optimum, seconds)
+
+
+@dataclass
+class _Proof:
+    """What has been shown so far."""
+
+    lines: list[str] = field(default_factory=list)
+    objective: tuple[float, float] | None = None
+    optimum: tuple[float, float] | None = None
+
+    def compare(self, certificate: Certificate, program: Recomputed) -> None:
+        """Prove the claims one after the other."""
+        low, high = program.value
+        stated = Fraction(certificate.objective)
+        upper_bound = certificate.status.startswith("not proven")
+        self.lines += program.lines
+        self.objective = as_float(low), as_float(high, upwards=True)
+        fits = low - program.below <= stated and (upper_bound or stated <= high + program.above)
+        require(fits, f"the objective is {as_float(low)!r}, not {certificate.objective!r} as stated")
+        self.lines.append(f"the objective is {as_float(low):.10g}, {'at most ' * upper_bound}as stated")
+
+        if certificate.status == "optimal":
+            closed = np.isfinite(certificate.bound) and stated - Fraction(certificate.bound) <= program.gap
+            require(bool(closed), f'the gap is not closed, although the status is "optimal": {certificate.gap:.3g}')
+        if np.isfinite(certificate.bound):
+            optimum = program.optimum(Fraction(certificate.bound))
+            self.optimum = as_float(optimum), self.objective[1]
+            holds = Fraction(certificate.bound) <= optimum
+            above = f"the bound {certificate.bound!r} is above what is proven of the optimum, {as_float(optimum)!r}"
+            require(holds, above)
+            self.lines.append(f"no solution has an objective below {certificate.bound:.10g}")
+        else:
+            self.lines.append("no bound is stated")
+
+        order = f"the bound {certificate.bound!r} is above the objective {certificate.objective!r}"
+        require(not certificate.bound > certificate.objective, order)
+        require(certificate.tolerance >= 0, f"the tolerance {certificate.tolerance!r} is negative")
+        if certificate.status == "optimal":
+            within = certificate.gap <= certificate.tolerance
+            require(within, f'the gap {certificate.gap:.3g} is above the tolerance, although the status is "optimal"')
 
 
 def _claim(model_or_file: Any) -> tuple[Certificate, dict[str, Any], Any]:

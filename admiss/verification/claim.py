@@ -1,7 +1,7 @@
-"""What is claimed about which rows, and the outcome of its verification."""
+"""What is claimed about which rows, what is computed again for it, and the outcome of the comparison."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from admiss.estimator.evidence import data_digest
 from admiss.estimator.labels import read_class_targets
 from admiss.estimator.validation import read_features, read_regression_target, read_weights
 from formulations.arrays import FloatArray
@@ -63,22 +62,30 @@ class Verification:
         return "\n  ".join([head, *self.lines, f"{self.seconds:.2g} s"])
 
 
-@dataclass
-class Proof:
-    """What has been shown so far."""
+@dataclass(frozen=True)
+class Recomputed:
+    """Primal and dual of the program of a certificate, computed again.
 
-    lines: list[str] = field(default_factory=list)
-    objective: tuple[float, float] | None = None
-    optimum: tuple[float, float] | None = None
+    Attributes
+    ----------
+    value : (Fraction, Fraction)
+        Enclosure of the value of the solution.
+    below, above : Fraction
+        By how much a stated objective may leave the enclosure.
+    gap : Fraction
+        Largest gap of an optimal solution.
+    optimum : callable
+        A proven lower bound on the optimum, for a stated one: it need not be above that.
+    lines : tuple of str
+        What else was proven.
+    """
 
-    def add(self, line: str) -> None:
-        """Add a statement that was proven."""
-        self.lines.append(line)
-
-
-def number(value: float) -> str:
-    """A number for a sentence."""
-    return f"{value:.10g}"
+    value: tuple[Fraction, Fraction]
+    below: Fraction
+    above: Fraction
+    gap: Fraction
+    optimum: Callable[[Fraction], Fraction]
+    lines: tuple[str, ...]
 
 
 def require(holds: bool, otherwise: str) -> None:
@@ -122,9 +129,8 @@ class _Reader(BaseEstimator):
         self.class_weight = class_weight
 
 
-def read_rows(evidence: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) -> Rows:
-    """The rows, after a comparison of their digest with that of the certificate, if it has one."""
-    program = evidence["program"]
+def read_rows(program: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) -> Rows:
+    """The rows of positive weight, as the fit has read them."""
     weights = program.get("class_weight")
     reader = _Reader(dict(weights) if isinstance(weights, list) else weights)
     features = read_features(reader, X, reset=True)
@@ -134,59 +140,32 @@ def read_rows(evidence: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) -
     else:
         target, s = read_regression_target(reader, y, len(features))[:, None], read_weights(sample_weight, features)
     used = s > 0
-    if evidence["kind"] == "stack":  # weights have mean 1, and classes are indicators
-        s = s / s[used].mean()
-        target = _indicators(target) if program["task"] == "classification" else target
-    rows = Rows(features[used], target[used], s[used])
-    if "digest" in evidence:
-        fits = evidence["digest"] == data_digest(program, rows.X, rows.y, rows.s)
-        require(fits, "the data or the settings are not those of the certificate (their digest differs)")
-    return rows
+    return Rows(features[used], target[used], s[used])
 
 
-def _indicators(y: FloatArray) -> FloatArray:
-    """Indicators of the classes from targets -1 and 1; two classes have one target."""
-    positive = (y > 0).astype(float)
-    return np.column_stack([1.0 - positive, positive]) if y.shape[1] == 1 else positive
+def check_coordinates(rows: Rows, centre: FloatArray, scale: FloatArray, centred: bool, scaled: bool) -> FloatArray:
+    """Reject origins that are not the means of the observed values (or 0), and scales that are not their deviations.
 
-
-def check_scale(X: FloatArray, s: FloatArray, scale: FloatArray, scaled: bool) -> None:
-    """Reject scales that are not the standard deviations of the observed values (or 1); rounding is part of them."""
-    if not scaled:
-        require(bool(np.all(scale == 1.0)), "features are scaled, although the settings say that they are not")
-        return
-    for x, given in zip(X.T, scale, strict=True):
+    Rounding errors are 1e-16 of the size of a feature; next to a constant, they decide whether it is one. Returned are
+    the deviations, or the sizes of features that are all but constant.
+    """
+    require(scale.shape == centre.shape == (rows.X.shape[1],), "the number of features is not that of the model")
+    require(centred or bool(np.all(centre == 0.0)), "features are centred, although the settings say that they are not")
+    require(scaled or bool(np.all(scale == 1.0)), "features are scaled, although the settings say that they are not")
+    spread = np.ones(len(scale))
+    for j, (x, origin, divisor) in enumerate(zip(rows.X.T, centre, scale, strict=True)):
         observed = ~np.isnan(x)
         if not observed.any():
             continue
         size = float(np.abs(x[observed]).max()) or 1.0
-        unit, weight = x[observed] / size, s[observed] / s[observed].sum()
-        deviation = float(np.sqrt(weight @ (unit - weight @ unit) ** 2))
-        # rounding errors are 1e-16 of the size; next to a constant, they decide whether it is one
-        is_deviation = abs(given - size * deviation) <= (1e-9 * deviation + 1e-14) * size and deviation > 1e-13
-        close = is_deviation or (deviation < 1e-11 and given == size)
-        require(close, "a feature is not scaled by the standard deviation of its observed values")
-
-
-def check_centre(X: FloatArray, s: FloatArray, centre: FloatArray, centred: bool) -> None:
-    """Reject origins that are not the means of the observed values (or 0), up to 1e-9 of the deviation and rounding."""
-    if not centred:
-        require(bool(np.all(centre == 0.0)), "features are centred, although the settings say that they are not")
-        return
-    for x, given in zip(X.T, centre, strict=True):
-        observed = ~np.isnan(x)
-        if not observed.any():
-            continue
-        size = float(np.abs(x[observed]).max()) or 1.0
-        unit, weight = x[observed] / size, s[observed] / s[observed].sum()
+        unit = x[observed] / size
+        weight = rows.s[observed] / rows.s[observed].sum()
         mean = float(weight @ unit)
         deviation = float(np.sqrt(weight @ (unit - mean) ** 2))
-        close = abs(given / size - mean) <= 1e-9 * deviation + 1e-14
-        require(close, "a feature is not centred at the mean of its observed values")
-
-
-def check_unit(X: FloatArray, centre: FloatArray, unit: FloatArray) -> None:
-    """Reject units that are not powers of two, or by which features cannot be divided exactly."""
-    powers = bool(np.all(np.frexp(unit)[0] == 0.5))
-    moved = X - centre
-    require(powers and np.array_equal(moved / unit * unit, moved, equal_nan=True), "a unit is not a power of two")
+        is_mean = abs(origin / size - mean) <= 1e-9 * deviation + 1e-14
+        require(not centred or is_mean, "a feature is not centred at the mean of its observed values")
+        is_deviation = abs(divisor / size - deviation) <= 1e-9 * deviation + 1e-14 and deviation > 1e-13
+        is_scale = is_deviation or (deviation < 1e-11 and divisor == size)
+        require(not scaled or is_scale, "a feature is not scaled by the standard deviation of its observed values")
+        spread[j] = size * (deviation if deviation > 1e-12 else 1.0)
+    return spread

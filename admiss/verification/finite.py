@@ -1,45 +1,41 @@
-"""Proofs for finitely adaptive models with the squared loss.
+"""Primal and dual of finitely adaptive models.
 
-The claims of a certificate:
+The leaves must be a partition of the class within its limits, and cost what is stated, leaf by leaf. A leaf may be
+stated to cost what its coefficients cost, which is more than its minimum if these are rounded, or anything above it if
+the status is "not proven": the objective is then an upper bound. The bound is compared with the lowest cost of all
+partitions of the class, for the squared loss; for other losses the value of the leaf models is proven alone.
 
-    the leaves are a partition of the class and within its limits;
-    the model costs the stated objective, leaf by leaf, up to the tolerance;
-    no partition of the class costs less than the stated bound;
-    if the status is "optimal", the objective is within the tolerance of the bound.
-
-The tolerance is 1e-9 of the objective or 1e-12 of the cost without a split, whatever the certificate says it is. A leaf
-may be stated to cost what its coefficients cost, which is more than its minimum if these are rounded, or anything above
-it if the status is "not proven": the objective is then an upper bound.
+The tolerance is 1e-9 of the objective or 1e-12 of the cost without a split, whatever the certificate says it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from admiss.patterns import alike, is_first
 from admiss.verification.claim import (
     NotCoveredError,
-    Proof,
+    Recomputed,
     Rows,
     as_float,
-    check_centre,
-    check_scale,
-    check_unit,
-    number,
+    check_coordinates,
     require,
 )
 from admiss.verification.dual import PenalisedRisk, stated_loss
+from admiss.verification.exact import PatternSums, leaf_features, pattern_sums, ridges_of
 from admiss.verification.partitions import BoxSums, best_groups_cost, best_tree_cost, no_cover_below
-from admiss.verification.pattern_sums import PatternSums, leaf_features, pattern_sums, ridges_of
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
 
 # Share of the sum of squares of y by which the rounding of residuals may raise a stated cost.
 ROUNDED = Fraction(1, 10**20)
-# Costs are rounded up, except for the last rounding of their sum.
-BELOW = 1 - Fraction(1, 10**14)
+# Costs are rounded up, except for the last rounding of their sum: share of them.
+BELOW = Fraction(1, 10**14)
+# The same for the value of models with other losses.
+STATED = Fraction(1, 10**8)
 MODELS, COORDINATES = ("leaf_intercepts", "leaf_weights"), ("centre", "scale", "unit")
 TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
 
@@ -54,57 +50,52 @@ class Limits:
     features: IntArray
 
 
-def verify_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof) -> None:
-    """Prove the claims one after the other; the proof collects what was shown."""
+def recompute_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows) -> Recomputed:
+    """Value of the leaf models, and the lowest cost of the class."""
     program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
-    _check_numbers(certificate, arrays, rows.X.shape[1])
+    numbers = all(bool(np.isfinite(arrays[name]).all()) for name in ("leaf_costs", *MODELS, *COORDINATES))
+    require(numbers, "a cost, a coefficient or a coordinate is not a number")
     centre, scale, unit = (arrays[name] for name in COORDINATES)
-    check_scale(rows.X, rows.s, scale, program["scale"])
-    check_centre(rows.X, rows.s, centre, program["center"])
-    check_unit(rows.X, centre, unit)
+    check_coordinates(rows, centre, scale, program["center"], program["scale"])
+    _check_unit(rows.X, centre, unit)
     A = leaf_features(rows.X, centre, unit, program["leaf_model"])
     ridges = ridges_of(rows.X, scale, unit, A.shape[1], program["ridge"])
     arrays = {**arrays, "leaf_weights": _in_units(arrays["leaf_weights"], rows.X, unit)}
     sums = pattern_sums(rows.X, rows.y[:, 0], rows.s, A, ridges, program["ridge_scale"])
     limits = _limits(program, sums, rows.y)
     leaves = _checked_leaves(program, solution, arrays, sums, limits)
-    proof.add(f"the {len(leaves)} leaves are a partition of the {len(sums.rows)} patterns within all limits")
+    lines = (f"the {len(leaves)} leaves are a partition of the {len(sums.rows)} patterns within all limits",)
 
     if program["loss"]["name"] != "Squared":
-        _check_values(certificate, program, arrays, rows, sums, A, ridges)
-        proof.add(f"the model costs {number(certificate.objective)}, as stated")
-        if certificate.bound == -np.inf and certificate.status != "optimal":
-            proof.add("no bound is stated")
-            return
-        raise NotCoveredError(f"bounds of partitions are verified for the squared loss, not {program['loss']['name']}")
+        value = _value_of_any_loss(program, arrays, rows, sums, A, ridges)
+        stated = STATED * value
+        return Recomputed((value, value), stated, stated, Fraction(certificate.tolerance), _not_covered(program), lines)
     everything = sums.unit * sums.enclose_members(range(len(sums.rows)))[1]
     tolerance = max(Fraction(certificate.objective) / 10**9, everything / 10**12)
-    cost = _checked_cost(certificate, arrays, sums, leaves, tolerance)
-    proof.objective = cost
-    as_stated = Fraction(certificate.objective) - Fraction(cost[1]) <= tolerance
-    proof.add(f"the model costs {number(cost[0])}, {'as' if as_stated else 'less than'} stated")
+    above = tolerance + ROUNDED * sums.squares
+    low, value, high = _checked_costs(certificate, arrays, sums, leaves, tolerance, above)
+    # the objective is neither below the lowest cost of the leaves nor, but for the tolerance, below that of the models
+    below = min(value - low * (1 - BELOW), len(leaves) * tolerance)
 
-    if certificate.status == "optimal":
-        closed = Fraction(certificate.objective) - _exact(certificate.bound) <= tolerance
-        require(closed, f'the gap is not closed, although the status is "optimal": {certificate.gap:.3g}')
-    if certificate.bound == -np.inf:
-        proof.add("no bound is stated")
-        return
-    lowest = _lowest_cost(program["partitioner"], sums, limits, _exact(certificate.bound))
-    proof.optimum = as_float(lowest), proof.objective[1]
-    above = f"the bound {certificate.bound!r} is above the lowest cost, {as_float(lowest)!r}"
-    require(_exact(certificate.bound) <= lowest, above)
-    proof.add(f"no partition of the class costs less than {number(certificate.bound)}")
-    if certificate.status == "optimal":
-        proof.add(f"so the model is optimal up to {as_float(tolerance):.1g}")
+    def optimum(enough: Fraction) -> Fraction:
+        return _lowest_cost(program["partitioner"], sums, limits, enough)
+
+    return Recomputed((value, high), below, above, tolerance, optimum, lines)
 
 
-def _check_numbers(certificate: Certificate, arrays: Mapping[str, Any], d: int) -> None:
-    """Reject what is not a number, or not one per feature."""
-    stated = [np.array([certificate.objective]), *(arrays[name] for name in ("leaf_costs", *MODELS, *COORDINATES))]
-    require(all(bool(np.isfinite(array).all()) for array in stated), "an objective or a coefficient is not a number")
-    same = all(arrays[name].shape == (d,) for name in COORDINATES)
-    require(same, "the number of features is not that of the model")
+def _not_covered(program: Mapping[str, Any]) -> Callable[[Fraction], Fraction]:
+    def optimum(enough: Fraction) -> Fraction:
+        raise NotCoveredError(f"bounds of partitions are verified for the squared loss, not {program['loss']['name']}")
+
+    return optimum
+
+
+def _check_unit(X: FloatArray, centre: FloatArray, unit: FloatArray) -> None:
+    """Reject units that are not powers of two, or by which features cannot be divided exactly."""
+    require(unit.shape == centre.shape, "the number of features is not that of the model")
+    powers = bool(np.all(np.frexp(unit)[0] == 0.5))
+    moved = X - centre
+    require(powers and np.array_equal(moved / unit * unit, moved, equal_nan=True), "a unit is not a power of two")
 
 
 def _in_units(weights: FloatArray, X: FloatArray, unit: FloatArray) -> FloatArray:
@@ -115,17 +106,13 @@ def _in_units(weights: FloatArray, X: FloatArray, unit: FloatArray) -> FloatArra
     return np.asarray(weights * factor)
 
 
-def _exact(value: float) -> Fraction:
-    require(np.isfinite(value), f"the certificate states {value!r}")
-    return Fraction(value)
-
-
 def _limits(program: Mapping[str, Any], sums: PatternSums, y: FloatArray) -> Limits:
-    """Limits on this data; a feature that is missing in no row or in all of them cannot be split on."""
+    """Limits on this data; one of the features that are always missing together is split on."""
     d = sums.patterns.shape[1]
     features = np.arange(d) if program["split_features"] is None else np.array(program["split_features"], dtype=int)
     varies = np.asarray(sums.patterns.any(axis=0) & ~sums.patterns.all(axis=0))
     features = np.sort(features[varies[features]])
+    features = features[is_first(alike(sums.patterns[:, features]))]
     depth = len(features) if program["max_depth"] is None else min(program["max_depth"], len(features))
     least = 10 * (d + 1)
     if np.isin(y, (-1.0, 1.0)).all():  # classes: as many rows as half of them would be with equal shares
@@ -189,44 +176,50 @@ def _inside(patterns: BoolArray, box: list[tuple[int, bool]]) -> BoolArray:
     return inside
 
 
-def _checked_cost(
-    certificate: Certificate, arrays: Mapping[str, Any], sums: PatternSums, leaves: list[IntArray], tolerance: Fraction
-) -> tuple[float, float]:
-    """Enclosure of the cost of the leaf models, after a comparison with what is stated, leaf by leaf."""
-    low, own, most = Fraction(0), Fraction(0), Fraction(0)
+def _checked_costs(
+    certificate: Certificate,
+    arrays: Mapping[str, Any],
+    sums: PatternSums,
+    leaves: list[IntArray],
+    tolerance: Fraction,
+    above: Fraction,
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Lowest cost, that of the models, and the larger end of both, after a comparison leaf by leaf."""
+    low = own = high = Fraction(0)
     upper_bound = certificate.status.startswith("not proven")
-    above = tolerance + ROUNDED * sums.squares
     for q, leaf in enumerate(leaves):
         lower, upper = (sums.unit * end for end in sums.enclose_members(leaf))
         value = sums.value(leaf, float(arrays["leaf_intercepts"][q, 0]), arrays["leaf_weights"][q, 0])
+        highest = max(upper, value)
         stated = Fraction(float(arrays["leaf_costs"][q]))
-        fits = lower * BELOW <= stated and (upper_bound or stated <= max(upper, value) + above)
+        fits = lower * (1 - BELOW) <= stated and (upper_bound or stated <= highest + above)
         require(fits, f"leaf {q} costs {as_float(lower)!r}, not {as_float(stated)!r}")
         attained = value <= stated + tolerance
         require(attained, f"the coefficients of leaf {q} cost {as_float(value)!r}, more than stated")
-        low, own, most = low + lower, own + value, most + max(upper, value)
-    objective = Fraction(certificate.objective)
-    fits = low * BELOW <= objective and (upper_bound or objective <= most + above)
-    require(fits, f"the partition costs {as_float(low)!r}, not {certificate.objective!r}")
-    return as_float(own), as_float(own, upwards=True)
+        low += lower
+        own += value
+        high += highest
+    return low, own, high
 
 
-def _check_values(
-    certificate: Certificate,
+def _value_of_any_loss(
     program: Mapping[str, Any],
     arrays: Mapping[str, Any],
     rows: Rows,
     sums: PatternSums,
     A: FloatArray,
     ridges: FloatArray,
-) -> None:
-    """Reject an objective that is not the value of the leaf models, for any loss."""
-    M, loss, exact_ridges = np.isnan(rows.X), stated_loss(program["loss"]), [Fraction(r) for r in ridges.tolist()]
+) -> Fraction:
+    """The value of the leaf models, rounded up."""
+    loss = stated_loss(program["loss"])
+    exact_ridges = [Fraction(ridge) for ridge in ridges.tolist()]
     index = {pattern.tobytes(): leaf for pattern, leaf in zip(sums.patterns, arrays["leaf"].tolist(), strict=True)}
-    labels, total = np.array([index[m.tobytes()] for m in M]), Fraction(0)
+    labels = np.array([index[m.tobytes()] for m in np.isnan(rows.X)])
+    total = Fraction(0)
     for q in range(len(arrays["leaf_costs"])):
         inside = labels == q
-        s, weight = rows.s[inside], sum(map(Fraction, rows.s[inside].tolist()))
+        s = rows.s[inside]
+        weight = sum(map(Fraction, s.tolist()))
         per = weight if program["ridge_scale"] == "sample" else Fraction(1)
         columns = np.column_stack([np.ones(len(s)), A[inside]])
         none = np.zeros(columns.shape[1])
@@ -234,8 +227,7 @@ def _check_values(
             b, w = float(arrays["leaf_intercepts"][q, k]), arrays["leaf_weights"][q, k]
             total += weight * PenalisedRisk(columns, y, s, none, none, loss).value(np.append(b, w))[1]
             total += per * sum(r * Fraction(v) ** 2 for r, v in zip(exact_ridges, w.tolist(), strict=True))
-    fits = abs(total - _exact(certificate.objective)) <= Fraction(1, 10**8) * total
-    require(fits, f"the leaf models cost {as_float(total)!r}, not {certificate.objective!r}")
+    return total
 
 
 def _lowest_cost(partitioner: str, sums: PatternSums, limits: Limits, bound: Fraction) -> Fraction:

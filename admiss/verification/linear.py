@@ -1,12 +1,8 @@
-"""Proofs for adaptive linear models.
-
-The claims of a certificate: the coefficients have the stated objective; the optimum is at least the stated bound; if
-the status is "optimal", both differ by at most the tolerance of the certificate, and by at most 1e-6 of the objective
-or of the risk of the null model, in the loss of the fit; a stated dual point is feasible up to a share of 1e-6.
+"""Primal and dual of adaptive linear models.
 
 The bound is proven from the certificate's dual point, or, if it has none, from the derivative of the loss at the
-model's predictions, as :mod:`formulations.erm.dual_bound` has it. It is compared without any tolerance. The objective
-must not be below the value of the coefficients, up to 1e-9, and is an upper bound if the status is "not proven".
+model's predictions, as :mod:`formulations.erm.dual_bound` has it. A dual point that is stated must be feasible up to a
+share of 1e-6. The scale of the tolerances is the objective or the risk of the null model, in the loss of the fit.
 
 *The program* is rebuilt from the definition of the class. Column (j, k) is  (x_j - c_j) (1 - m_j) phi_k(m) / scale_j
 with x_0 = 1, c_0 = 0. Differences and products are rounded to doubles: these are the data of the program. Here, columns
@@ -34,19 +30,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import has_fit_parameter
 
 from admiss.adaptivity import ADAPTIVITY_CLASSES, Adaptivity
-from admiss.verification.claim import (
-    NotCoveredError,
-    Proof,
-    Rows,
-    as_float,
-    check_centre,
-    check_scale,
-    number,
-    require,
-)
+from admiss.verification.claim import NotCoveredError, Recomputed, Rows, as_float, check_coordinates, require
 from admiss.verification.dual import PenalisedRisk, stated_loss
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.certificate import GAP_TOLERANCE, Certificate
+from formulations.certificate import GAP_TOLERANCE
 from formulations.erm.risk import null_risk
 from formulations.losses import Logistic
 
@@ -67,49 +54,31 @@ class Columns:
     free: BoolArray
 
 
-def verify_linear(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows, proof: Proof, model: Any) -> None:
-    """Prove the claims one after the other; the proof collects what was shown."""
+def recompute_linear(evidence: Mapping[str, Any], rows: Rows, dual: FloatArray | None, model: Any) -> Recomputed:
+    """Value of the coefficients and the dual bound; ``model`` is needed for a class that is not of this package."""
     program, arrays = evidence["program"], evidence["arrays"]
     columns = rebuilt_columns(program, arrays["centre"], arrays["scale"], rows, model)
+    (n, p), outputs = columns.A.shape, rows.y.shape[1]
     coefficients = np.atleast_2d(arrays["coefficients"])
-    fits = coefficients.shape == (rows.y.shape[1], columns.A.shape[1])
-    require(
-        fits and bool(np.isfinite(coefficients).all()), "the coefficients are not those of the columns of the class"
-    )
-    proof.add(f"the program has {columns.A.shape[0]:,} rows and {columns.A.shape[1]} columns")
+    fits = coefficients.shape == (outputs, p) and bool(np.isfinite(coefficients).all())
+    require(fits, "the coefficients are not those of the columns of the class")
     loss = stated_loss(program["loss"])
-
     risks = [PenalisedRisk(columns.A, y, rows.s, columns.l1, columns.l2, loss) for y in rows.y.T]
-    fits_of_risks = list(zip(risks, coefficients * columns.divisor, strict=True))
-    ends = [risk.value(w) for risk, w in fits_of_risks]
-    low, high = (sum(part, Fraction(0)) for part in zip(*ends, strict=True))
-    size = sum(
-        (max(end[1], Fraction(null_risk(risk.risk, columns.free))) for risk, end in zip(risks, ends, strict=True)),
-        Fraction(0),
-    )
-    proof.objective = as_float(low), as_float(high, upwards=True)
-    stated = Fraction(certificate.objective) if np.isfinite(certificate.objective) else high + size
-    upper_bound = certificate.status.startswith("not proven")
-    as_stated = low - ROUNDED * size <= stated and (upper_bound or stated <= high + GAP * size)
-    require(as_stated, f"the objective is {as_float(low)!r}, not as stated")
-    proof.add(
-        f"the coefficients have the objective {number(as_float(low))}, {'at most' if upper_bound else 'as'} stated"
-    )
-    if certificate.status == "optimal":
-        closed = np.isfinite(certificate.bound) and stated - Fraction(certificate.bound) <= GAP * size
-        require(closed, f'the gap is not closed, although the status is "optimal": {certificate.gap:.3g}')
-    if certificate.bound == -np.inf:
-        proof.add("no bound is stated")
-        return
-    dual = certificate.dual if len(risks) == 1 else None
-    bound = sum((_bound(risk, columns, w, dual, certificate.bound) for risk, w in fits_of_risks), Fraction(0))
-    proof.optimum = as_float(bound), proof.objective[1]
-    holds = np.isfinite(certificate.bound) and Fraction(certificate.bound) <= bound
-    require(holds, f"the dual point proves {as_float(bound)!r}, less than the stated bound {certificate.bound!r}")
-    proof.add(f"no coefficients have an objective below {number(as_float(bound))}, by the dual point")
+    solutions = list(zip(risks, coefficients * columns.divisor, strict=True))
+    values = [risk.value(w) for risk, w in solutions]
+    low, high = (sum(ends, Fraction(0)) for ends in zip(*values, strict=True))
+    null_risks = (Fraction(null_risk(risk.risk, columns.free)) for risk in risks)
+    size = sum((max(value[1], null) for value, null in zip(values, null_risks, strict=True)), Fraction(0))
+
+    def optimum(enough: Fraction) -> Fraction:
+        own = dual if outputs == 1 else None
+        return sum((_bound(risk, columns, w, own, enough) for risk, w in solutions), Fraction(0))
+
+    lines = (f"the program has {n:,} rows and {p} columns",)
+    return Recomputed((low, high), ROUNDED * size, GAP * size, GAP * size, optimum, lines)
 
 
-def _bound(risk: PenalisedRisk, columns: Columns, w: FloatArray, dual: FloatArray | None, enough: float) -> Fraction:
+def _bound(risk: PenalisedRisk, columns: Columns, w: FloatArray, dual: FloatArray | None, enough: Fraction) -> Fraction:
     """The bound from the certificate's dual point theta_i = q_i t_i, or from the predictions.
 
     Columns with a weak penalty are met exactly if those without penalty are not enough.
@@ -144,12 +113,12 @@ def rebuilt_columns(
     observed = ~np.isnan(rows.X).all(axis=0)
     X = rows.X[:, observed]
     M = np.isnan(X)
-    same = scale.shape == centre.shape == (X.shape[1],)
-    require(same, "the number of features is not that of the model")
     fresh = _unfitted(program, model)
-    check_scale(X, rows.s, scale, program["scale"] and fresh.linear_in_x)
-    check_centre(X, rows.s, centre, program["center"] and program["fit_intercept"] and fresh.linear_in_x)
-    spread = _spread(X, rows.s) if fresh.linear_in_x else np.ones(X.shape[1])
+    scaled = program["scale"] and fresh.linear_in_x
+    centred = program["center"] and program["fit_intercept"] and fresh.linear_in_x
+    spread = check_coordinates(Rows(X, rows.y, rows.s), centre, scale, centred, scaled)
+    if not fresh.linear_in_x:
+        spread = np.ones(X.shape[1])
     zero = np.append(2.0**-35, np.maximum(2.0**-35 * spread, 2.0**-42 * np.abs(centre)))
     X = X - centre
     weighted = {"sample_weight": rows.s} if has_fit_parameter(fresh, "sample_weight") else {}
@@ -212,17 +181,6 @@ def _unfitted(program: Mapping[str, Any], model: Any) -> Adaptivity:
     if fresh.has_structure():
         raise NotCoveredError(f"models with the structure of {program['adaptivity']} are not verified")
     return fresh
-
-
-def _spread(X: FloatArray, s: FloatArray) -> FloatArray:
-    """Standard deviation of the observed values of each feature, or their size if they are all but equal."""
-    size = np.nanmax(np.abs(X), axis=0)
-    unit = X / np.where(size > 0, size, 1.0)
-    weight = np.where(np.isnan(X), 0.0, s[:, None])
-    weight /= weight.sum(axis=0)
-    mean = np.sum(weight * np.nan_to_num(unit), axis=0)
-    deviation = np.sqrt(np.sum(weight * np.nan_to_num(unit - mean) ** 2, axis=0))
-    return np.asarray(np.where(deviation > 1e-12, deviation, 1.0) * size)
 
 
 def _multipliers(stated: float | str, j: IntArray, varies: BoolArray) -> FloatArray:

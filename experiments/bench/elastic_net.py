@@ -15,7 +15,7 @@ sample of its paths is measured and scaled (marked ~), and of ours if the grid t
 medians of interleaved pairs, on the same paths if both are sampled.
 
 Medians hide engines that explode on some paths: for the logistic loss the sum over the paths of a grid and the slowest
-path are reported too, of admiss, glmnet and adelie, on data from a seed of their own. Every fit is timed alone, with
+path are reported too, of admiss and its peers, on data from a seed of their own. Every fit is timed alone, with
 the centring of its columns, the peers at the loosest tolerance as above. If the paths of a grid would take the peers
 more than 240 seconds, a sample of them is taken, the same for everybody. Paths that a peer does not finish are counted
 and left out of its ratio.
@@ -35,17 +35,17 @@ from sklearn.linear_model import lasso_path
 from admiss import AdaptiveClassifierCV, AdaptiveRegressorCV
 from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial
 from admiss.datasets import make_synthetic
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.linear.design import fit_design
 from admiss.linear.penalty import penalty_weights
-from admiss.study.sections import markdown
+from admiss.study.report.sections import markdown
 from experiments.bench.peers import (
     ACCURACY,
     Glmnet,
     PathProblem,
-    adelie_version,
     glmnet_version,
     logistic_peers,
+    python_peer_versions,
 )
 from experiments.bench.records import cached, footer, timed
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
@@ -114,7 +114,7 @@ def run(folder: Path, *, quick: bool = False) -> str:
     sums = [cached(folder / f"paths-{each.key}.json", partial(measure_paths, each)) for each in summed]
     grids = [cached(folder / f"{each.key}.json", partial(measure, each)) for each in workloads]
     title = "CPU seconds of one thread, sum over paths of 100 lambdas of the logistic loss, and slowest path:"
-    paths = [title, "", *markdown(HEADER, [table_row(row) for row in sums]), "", adelie_version()]
+    paths = [title, "", *markdown(HEADER, [table_row(row) for row in sums]), "", python_peer_versions()]
     return "\n".join([report(grids), "", *paths])
 
 
@@ -162,7 +162,9 @@ def measure(workload: Workload) -> dict[str, Any]:
 
 
 def _grid_fit(workload: Workload, X: np.ndarray, y: np.ndarray) -> Callable[[int], None]:
-    estimator = AdaptiveRegressorCV if workload.loss == "squared" else AdaptiveClassifierCV
+    estimator: Any = AdaptiveRegressorCV
+    if workload.loss == "logistic":
+        estimator = partial(AdaptiveClassifierCV, search_rows=None)  # all settings on all rows, as the peers fit them
 
     def fit(n_lambdas: int) -> None:
         estimator(
@@ -183,7 +185,7 @@ def _problems(workload: Workload, X: np.ndarray, y: np.ndarray) -> list[PathProb
     problems = []
     for f, (train, _) in enumerate(make_folds(X, y, labels, np.ones(len(X)), workload.n_folds, 0)):
         s = np.ones(len(train))
-        design = fit_design(X[train], s, CLASSES[workload.name], center=True, scale=True, fit_intercept=True)
+        design = fit_design(X[train], s, CLASSES[workload.name])
         A = np.asarray(design.whole(X[train]))[:, ~design.free]
         target = y[train]
         slope = 2.0 if workload.loss == "squared" else 0.5
@@ -284,6 +286,7 @@ def _seconds(row: dict[str, Any], name: str) -> str:
 SEED = 31
 HEADER = ["adaptivity", "n", "d", "paths", "admiss s", "slowest ms", "glmnet s", "slowest ms", "glmnet / admiss"]
 HEADER += ["adelie s", "slowest ms", "adelie / admiss", "not finished"]
+HEADER += ["glmnet-rs s", "slowest ms", "glmnet-rs / admiss", "not finished"]
 
 
 def measure_paths(workload: Workload) -> dict[str, Any]:
@@ -329,8 +332,10 @@ def table_row(row: dict[str, Any]) -> list[str]:
     """The cells of a grid under HEADER."""
     cells = [row["name"], f"{row['n']:,}", str(row["d"]), str(row["paths"])]
     cells += [f"{row['admiss']:.2f}", f"{1e3 * row['admiss_slowest']:.1f}"]
-    for peer in ("glmnet", "adelie"):
+    for peer in ("glmnet", "adelie", "glmnet-rs"):
         found = peer in row
         cells += [f"{row[peer]:.2f}", f"{1e3 * row[f'{peer}_slowest']:.1f}"] if found else ["-", "-"]
         cells.append(f"{row[f'{peer}_ratio']:.1f}" if found else "-")
-    return [*cells, str(row.get("adelie_unfinished", "-"))]
+        if peer != "glmnet":
+            cells.append(str(row.get(f"{peer}_unfinished", "-")))
+    return cells

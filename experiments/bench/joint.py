@@ -32,7 +32,7 @@ from admiss.baselines import GRIDS, TunedRegressor
 from admiss.datasets import make_synthetic
 from admiss.joint import JointProblem, PaperSearch
 from admiss.joint.paper_search import inner_search
-from admiss.study.sections import markdown
+from admiss.study.report.sections import markdown
 from experiments.bench.records import footer, measured, timed
 
 PREDICTORS: dict[str, Callable[[], Any]] = {

@@ -25,7 +25,7 @@ from admiss.datasets import make_synthetic
 from admiss.finite.base import LeafFeatures
 from admiss.partition import Greedy, OptimalTree, Partitioner
 from admiss.partition.greedy import tree_objective
-from admiss.study.sections import markdown
+from admiss.study.report.sections import markdown
 from experiments.bench.records import footer, measured, timed
 from formulations.leaves.box_costs import count_boxes
 from formulations.leaves.squared import SquaredLeafCost

@@ -1,15 +1,15 @@
-"""Penalised paths in the form that every engine receives, and the peers that fit them: R's glmnet and adelie.
+"""Penalised paths in the form that every engine receives, and the peers that fit them: glmnet, adelie and glmnet-rs.
 
-*glmnet* divides y by its standard deviation sigma, which changes the mix of l1 and l2: it receives y / sigma, with
+R's *glmnet* divides y by its standard deviation sigma, which changes the mix of l1 and l2: it receives y / sigma, with
 alpha and lambda that compensate. It rescales penalty factors to sum to p, and uses half the squared loss.
 
-*adelie* (C++, group elastic net) fits logistic paths here. It asks for numpy < 2, so that it runs in an environment of
-its own, which is made by
+*adelie* (C++, group elastic net) and *glmnet-rs* (the coordinate descent of glmnet in Rust, in its terms) fit logistic
+paths here. adelie asks for numpy < 2, so that they run in an environment of their own, which is made by
 
-    python -m venv .adelie && .adelie/bin/pip install adelie "numpy<2"
+    python -m venv .adelie && .adelie/bin/pip install adelie glmnet-rs "numpy<2"
 
-and found there, or by the path of its Python in the environment variable ADELIE_PYTHON. Its objective is that of the
-project, in the same units. Without a peer the benchmark runs without it, and says so.
+and found there, or by the path of its Python in the environment variable ADELIE_PYTHON. The objective of adelie is that
+of the project, in the same units. Without a peer the benchmark runs without it, and says so.
 """
 
 import json
@@ -27,6 +27,8 @@ from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
 from formulations.losses import Logistic, Squared
 
+# Peers in a Python of their own, and the modules of these.
+PYTHON_PEERS = {"adelie": "adelie", "glmnet-rs": "glmnetrs"}
 # Required accuracy of a peer, relative to the objective: that of the fits of admiss.
 ACCURACY = 1e-6
 
@@ -140,16 +142,38 @@ class Glmnet(Peer):
         return ["Rscript", script, str(self.folder), family, repr(tolerance), str(int(coefficients))]
 
 
-class Adelie(Peer):
-    """adelie, on logistic paths."""
+class PythonPeer(Peer):
+    """A peer on logistic paths in the Python of :func:`adelie_python`; ``order`` is that of the matrix it takes."""
 
-    tolerances = (1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
+    engine: str
+    order: str
 
     def command(self, jobs: list[dict[str, Any]], tolerance: float, coefficients: bool) -> list[str]:
-        (self.folder / "adelie.json").write_text(json.dumps(jobs))
-        script = str(Path(__file__).with_name("adelie_paths.py"))
+        jobs = [job | {"order": self.order} for job in jobs]
+        (self.folder / "jobs.json").write_text(json.dumps(jobs))
+        script = str(Path(__file__).with_name("python_peer_paths.py"))
         # isolated: the modules of this folder are not for a Python without admiss
-        return [str(adelie_python()), "-I", script, str(self.folder), repr(tolerance), str(int(coefficients))]
+        python = [str(adelie_python()), "-I", script]
+        return [*python, self.engine, str(self.folder), repr(tolerance), str(int(coefficients))]
+
+
+class Adelie(PythonPeer):
+    """adelie."""
+
+    engine = "adelie"
+    order = "F"
+    tolerances = (1e-7, 1e-8, 1e-9, 1e-10, 1e-12)
+
+
+class GlmnetRs(PythonPeer):
+    """glmnet-rs, in the terms of glmnet."""
+
+    engine = "glmnet-rs"
+    order = "C"
+    tolerances = Glmnet.tolerances
+
+    def in_its_terms(self, problem: PathProblem) -> tuple[float, np.ndarray, np.ndarray]:
+        return problem.alpha, problem.u.sum() / len(problem.u) * problem.lambdas, problem.y
 
 
 def logistic_peers(folder: Path) -> dict[str, Peer]:
@@ -157,9 +181,18 @@ def logistic_peers(folder: Path) -> dict[str, Peer]:
     peers: dict[str, Peer] = {}
     if shutil.which("Rscript"):
         peers["glmnet"] = Glmnet(folder, "logistic")
-    if adelie_python():
-        peers["adelie"] = Adelie(folder, "logistic")
+    for peer in (Adelie, GlmnetRs):
+        if python_has(PYTHON_PEERS[peer.engine]):
+            peers[peer.engine] = peer(folder, "logistic")
     return peers
+
+
+def python_has(module: str) -> bool:
+    """Whether the Python of the peers exists and has a module."""
+    python = adelie_python()
+    return (
+        python is not None and subprocess.run([python, "-c", f"import {module}"], capture_output=True).returncode == 0
+    )
 
 
 def adelie_python() -> str | None:
@@ -167,13 +200,14 @@ def adelie_python() -> str | None:
     return shutil.which(os.environ.get("ADELIE_PYTHON", ".adelie/bin/python"))
 
 
-def adelie_version() -> str:
-    """Version of adelie, or how to install it."""
+def python_peer_versions() -> str:
+    """Versions of adelie and glmnet-rs, or how to install them."""
     python = adelie_python()
     if python is None:
-        return 'adelie not installed: python -m venv .adelie && .adelie/bin/pip install adelie "numpy<2"'
-    code = "import adelie, numpy; print('adelie', adelie.__version__, 'with numpy', numpy.__version__, end='')"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout or "adelie does not start"
+        return 'adelie not installed: python -m venv .adelie && .adelie/bin/pip install adelie glmnet-rs "numpy<2"'
+    code = "from importlib.metadata import version; print(*[f'{p} {version(p)}' for p in %r], sep=', ', end='')"
+    packages = [name for name, module in PYTHON_PEERS.items() if python_has(module)]
+    return subprocess.run([python, "-c", code % [*packages, "numpy"]], capture_output=True, text=True).stdout
 
 
 def glmnet_version() -> str:

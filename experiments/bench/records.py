@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from admiss.atomic_write import write_atomically
-from admiss.study.sections import markdown
+from admiss.study.report.sections import markdown
 from admiss.versions import processor, versions
 
 

@@ -10,7 +10,7 @@ is the p value of the claim: the verdict of the 95 % interval is decided if and 
 it is the two-sided p value of 0; for "comparable" and g within the margin it is twice that of the two one-sided tests
 of equivalence, since a 95 % interval has 2.5 % on each side.
 
-The m p values of a study are adjusted together (Holm, :func:`admiss.study.comparisons.holm`). The adjusted verdict is
+The m p values of a study are adjusted together (Holm, :func:`admiss.estimates.holm`). The adjusted verdict is
 the verdict if the adjusted p is at most 5 %, otherwise "undecided", hence never stronger. Claims without a standard
 error, or whose units all agree, have no test; neither they nor claims that were not measured count in m.
 

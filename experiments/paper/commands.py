@@ -7,8 +7,8 @@ import polars as pl
 from admiss.cli.study.commands import named_study
 from admiss.study import EngineError
 from admiss.study.report.presentation import Presentation
+from admiss.study.report.sections import markdown
 from admiss.study.run import RUNS, folders_of_runs, opened_store
-from admiss.study.sections import markdown
 from admiss.study.table import read_table
 from experiments.scales import SCALES
 

@@ -6,6 +6,7 @@ instances is left out, as the caption says.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -22,7 +23,7 @@ from admiss.study.report.levels import (
     matches,
     panel_values,
 )
-from admiss.study.report.rows import unit_words
+from admiss.study.table import unit_words
 
 MOST_BARS, MOST_PANELS = 12, 8
 
@@ -76,7 +77,7 @@ def value_curves(
     first = len(across)
     numbers.sort(key=lambda row: (values.index(tuple(row[:first])), shown.index(row[first]), row[first + 1]))
     numbers = [[*map(labels.word, row[:first]), *row[first:]] for row in numbers]
-    figure, narrow = paint(TWO_COLUMNS, None), paint(ONE_COLUMN, 1)
+    figure, narrow = paint(TWO_COLUMNS, None), partial(paint, ONE_COLUMN, 1)
     return Drawing(name, title, caption, figure, header, numbers, narrow)
 
 

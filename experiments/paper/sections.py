@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from admiss.study import Best
-from admiss.study.sections import ABSENT, Section, digits, signed
+from admiss.study.report.sections import Section
+from admiss.terminal.table import ABSENT, number, signed
 from experiments.paper.adjustment import adjusted
 from experiments.paper.claims import TWO_TO_TEN, Claim, Judged, Measured, judge
 
@@ -57,7 +58,7 @@ def claims_section(claims: Sequence[Claim], table: pl.DataFrame, *, clipped: boo
         verdicts = [[*each, other.verdict] for each, other in zip(verdicts, again, strict=True)]
     header += ["quantity", "value", "s.e.", "low", "high", "units", "adjusted p", "rule", "note"]
     rows = [
-        [claim.location, claim.words, *mine, claim.quantity, *_numbers(measured, places), digits(other.p, 4),
+        [claim.location, claim.words, *mine, claim.quantity, *_numbers(measured, places), number(other.p, 4),
          _rule(claim), claim.note]
         for (claim, measured, _), other, mine in zip(judged, corrected, verdicts, strict=True)
     ]  # fmt: skip
@@ -71,7 +72,7 @@ def _numbers(measured: Measured | None, places: int) -> list[str]:
         return [ABSENT, ABSENT, ABSENT, ABSENT, "0"]
     interval = measured.interval()
     ends = [signed(end, places) for end in interval] if interval else [ABSENT, ABSENT]
-    return [signed(measured.value, places), digits(measured.error, places), *ends, str(measured.units)]
+    return [signed(measured.value, places), number(measured.error, places), *ends, str(measured.units)]
 
 
 def _rule(claim: Claim) -> str:
@@ -114,7 +115,7 @@ def moves_section(table: pl.DataFrame) -> list[Section]:
         pl.len(), (moves == 0).mean().alias("none"), moves.median().alias("median")
     )
     shares = shares.sort("method")
-    rows = [[name, str(count), digits(none), digits(median, 0)] for name, count, none, median in shares.iter_rows()]
+    rows = [[name, str(count), number(none), number(median, 0)] for name, count, none, median in shares.iter_rows()]
     still = shares.filter(pl.col("none") >= NEARLY_ALL)["method"].to_list()
     text = (
         "The share of cells in which the joint search moved no value from the mean. There the method is mean "
@@ -140,7 +141,7 @@ def choices_section(table: pl.DataFrame, choices: Sequence[Best], settings: Sequ
             selected = derived.filter(*same)["chosen_method"].to_list()
             words = [ABSENT if here.get(column) is None else str(here[column]) for column in settings]
             rows += [
-                [best.name, *words, str(len(selected)), member, digits(selected.count(member) / len(selected))]
+                [best.name, *words, str(len(selected)), member, number(selected.count(member) / len(selected))]
                 for member in best.members
             ]
     return Section(

@@ -6,6 +6,7 @@ sets is the one to judge by.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def win_drawing(
     caption = f"Share of the {units} on which a method is better than {reference}; a tie counts half."
     header = ["setting", "method", "of instances", "instances", "of data sets", "data sets"]
     numbers: list[list[Any]] = [[heading, *share] for heading, lines in shares.items() for share in lines]
-    figure, narrow = paint(TWO_COLUMNS, len(shares)), paint(ONE_COLUMN, 1)
+    figure, narrow = paint(TWO_COLUMNS, len(shares)), partial(paint, ONE_COLUMN, 1)
     return Drawing(name, title, caption, figure, header, numbers, narrow)
 
 

@@ -1,20 +1,21 @@
-"""The best cover of the observed patterns by disjoint boxes, as set partitioning.
+"""The best cover of the observed patterns by disjoint boxes: :mod:`formulations.set_partition` over a list of boxes.
 
-Sets        p            cells: observed patterns that differ on the features allowed to split on
-            B            boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; of boxes with the same
-                         cells, only the one with fewest literals
-Data        c_B          cost of B as a leaf; boxes with too few rows are left out
-            Q            most leaves
-            U            cost of the best tree, which is also a cover
-Variables   x_B in {0,1} 1 if B is a leaf
-Objective   min  sum_B c_B x_B
-Constraints cover   sum_{B holds p} x_B = 1, for every p
-            leaves  sum_B x_B <= Q
+Sets        PATTERNS    observed patterns p that differ on the features allowed to split on ("cells")
+            BOXES       boxes B with at most D literals, see :mod:`formulations.leaves.box_costs`, and enough rows; of
+                        boxes with the same cells, only the one with fewest literals
+Params      cost_B      cost of B as a leaf
+            rows_B      rows in B
+            max_leaves  Q
+            unit        U, the cost of the best tree, which is also a cover
+Variables   leaf_B in {0,1}    1 if B is a leaf
+Objective   min  sum_B cost_B leaf_B / unit
+Constraints cover   sum_{B holds p} leaf_B = 1, for every p
+            leaves  sum_B leaf_B <= max_leaves
 
 The boxes are disjoint on the cells, not on all of {0,1}^d: an unseen pattern may lie in none of them, or in two.
 
-1. Linear relaxation, x >= 0, by interior point with crossover. Any prices pi_p of the cells and sigma <= 0 of a leaf
-   give reduced costs r_B = c_B - sigma - sum_{p in B} pi_p, and every partition costs at least
+1. Linear relaxation, leaf >= 0, by interior point with crossover. Any prices pi_p of the cells and sigma <= 0 of a leaf
+   give reduced costs r_B = cost_B - sigma - sum_{p in B} pi_p, and every partition costs at least
 
        L + sum of r_B over its boxes,      L = sum_p pi_p + Q sigma.
 
@@ -24,19 +25,18 @@ The boxes are disjoint on the cells, not on all of {0,1}^d: an unseen pattern ma
 4. A depth-first search over the partitions into the remaining boxes, cell by cell, whose reduced costs sum to less than
    U - L, proves it: it trusts neither the solver's prices nor its bound.
 
-The costs c_B are lower ends (:mod:`formulations.leaves.cost`). If the upper ends of the partition found do not meet the
+The costs are lower ends (:mod:`formulations.leaves.cost`). If the upper ends of the partition found do not meet the
 bound, the lower ends of its boxes are computed from rows, and the steps are repeated.
 
 Costs are in units of U, which makes the tolerances of the solver relative.
 
-All partitions into boxes whose reduced costs sum to less than a gap, by depth-first search.
-
-With prices as in :mod:`formulations.boxes.partition`, a partition costs at least L plus its reduced costs; boxes that
-are still to come add at least the least reduced cost each, if that is negative. The search extends a set of disjoint
-boxes by a box that holds the uncovered cell with the fewest candidates, in ascending order of reduced costs, and stops
-where the sum reaches the gap U - L. Sets of cells are bits of whole numbers.
+*The search of step 4.* A partition costs at least L plus its reduced costs; boxes that are still to come add at least
+the least reduced cost each, if that is negative. The search extends a set of disjoint boxes by a box that holds the
+uncovered cell with the fewest candidates, in ascending order of reduced costs, and stops where the sum reaches the
+gap U - L. Sets of cells are bits of integers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +45,10 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
-from formulations.leaves.cost import LeafCost
+from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_version, require_solver, solve_linear, time_left
+from formulations.names import box_name, feature_names_of, pattern_name, require_distinct
+from formulations.set_partition import SetPartition, build_set_partition
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
 
 # Most steps of a search; after a longer one, the bound is that of HiGHS.
@@ -101,10 +103,16 @@ class BoxPartitionProblem:
     ----------
     patterns : bool array of shape (cells, d)
         One pattern of each cell.
+    cell_names : list of str
+        PATTERNS: the cells as text, by the features that may be split on.
     boxes : list of (k, rank, v)
         The boxes B, numbered as in :class:`~formulations.leaves.box_costs.BoxCosts`.
+    box_names : list of str
+        BOXES: the same as text.
     cost : array
-        c_B.
+        Of each box.
+    rows : int array
+        Of each box.
     cells : list of int arrays
         The cells of each box, ascending.
     max_leaves : int
@@ -112,17 +120,49 @@ class BoxPartitionProblem:
     """
 
     patterns: BoolArray
+    cell_names: list[str]
     boxes: list[tuple[int, int, int]]
+    box_names: list[str]
     cost: FloatArray
+    rows: IntArray
     cells: list[IntArray]
     max_leaves: int
 
 
 def box_partition_problem(
-    patterns: BoolArray, boxes: BoxCosts, max_leaves: int, most: float = np.inf
+    rows: PatternRows,
+    boxes: BoxCosts,
+    max_leaves: int,
+    names: Sequence[str] | None = None,
+    most: float = np.inf,
 ) -> BoxPartitionProblem:
-    """Data of the program from enumerated boxes; those that cost more than ``most`` are left out."""
-    distinct, first = np.unique(patterns[:, boxes.features], axis=0, return_index=True)
+    """Data of the program from enumerated boxes.
+
+    Parameters
+    ----------
+    rows : PatternRows
+        The rows for which costs were computed.
+    boxes : BoxCosts
+        Costs of all boxes with at most D literals.
+    max_leaves : int
+        Q.
+    names : list of str, optional
+        Names of all features; x0, x1, .. by default.
+    most : float
+        Boxes that cost more are left out.
+
+    Examples
+    --------
+    >>> patterns, codes = np.array([[False], [True]]), np.array([0, 0, 1, 1])
+    >>> rows = PatternRows.of(patterns, codes, np.zeros((4, 0)), np.array([1.0, 1.0, 3.0, 3.0]), np.ones(4))
+    >>> boxes = BoxCosts(np.array([0]), 1, [np.array([[4.0]]), np.array([[0.0, 0.0]])])
+    >>> problem = box_partition_problem(rows, boxes, max_leaves=2, names=["age"])
+    >>> problem.box_names, problem.cell_names
+    (['all patterns', 'age observed', 'age missing'], ['nothing missing', 'missing age'])
+    """
+    names = feature_names_of(names, rows.patterns.shape[1])
+    distinct, first, code = np.unique(rows.patterns[:, boxes.features], axis=0, return_index=True, return_inverse=True)
+    count = np.bincount(code.ravel(), rows.counts, len(distinct)).astype(int)
     listed, cost, cells = [], [], []
     seen: set[bytes] = set()
     for k, level in enumerate(boxes.costs):
@@ -139,24 +179,60 @@ def box_partition_problem(
                     listed.append((k, rank, v))
                     cost.append(costs[v])
                     cells.append(held[v])
-    return BoxPartitionProblem(patterns[first], listed, np.array(cost), cells, max_leaves)
+    box_names = [box_name(boxes.literals(*box), names) for box in listed]
+    cell_names = [pattern_name(cell, [names[j] for j in boxes.features]) for cell in distinct]
+    require_distinct(box_names, len(box_names))
+    require_distinct(cell_names, len(cell_names))
+    return BoxPartitionProblem(
+        patterns=rows.patterns[first],
+        cell_names=cell_names,
+        boxes=listed,
+        box_names=box_names,
+        cost=np.array(cost),
+        rows=np.array([count[held].sum() for held in cells]),
+        cells=cells,
+        max_leaves=max_leaves,
+    )
 
 
-def build_box_partition(problem: BoxPartitionProblem, retained: IntArray, unit: float, relaxed: bool) -> Any:
-    """The program over the retained boxes, in the order and with the names of the module docstring."""
-    import pyomo.environ as pyo
+def build_box_partition(
+    problem: BoxPartitionProblem, unit: float = 1.0, integer: bool = True, retained: IntArray | None = None
+) -> Any:
+    """The program with the names of the module docstring.
 
-    model = pyo.ConcreteModel()
-    model.x = pyo.Var(retained.tolist(), domain=pyo.NonNegativeReals if relaxed else pyo.Binary)
-    model.cost = pyo.Objective(expr=pyo.quicksum(problem.cost[B] / unit * x for B, x in model.x.items()))
+    Parameters
+    ----------
+    problem : BoxPartitionProblem
+        Its data.
+    unit : float
+        Costs are divided by it in the objective.
+    integer : bool
+        Whether variables are binary.
+    retained : int array, optional
+        The boxes that may be leaves; all by default.
 
-    holding: list[list[Any]] = [[] for _ in problem.patterns]
-    for B, x in model.x.items():
-        for p in problem.cells[B].tolist():
-            holding[p].append(x)
-    model.cover = pyo.Constraint(range(len(holding)), rule=lambda model, p: pyo.quicksum(holding[p]) == 1)
-    model.leaves = pyo.Constraint(expr=pyo.quicksum(model.x.values()) <= problem.max_leaves)
-    return model
+    Examples
+    --------
+    >>> names, cells = ["all patterns", "age observed", "age missing"], [np.array([0, 1]), np.array([0]), np.array([1])]
+    >>> problem = BoxPartitionProblem(
+    ...     patterns=np.array([[False], [True]]), cell_names=["nothing missing", "missing age"],
+    ...     boxes=[(0, 0, 0), (1, 0, 0), (1, 0, 1)], box_names=names, cost=np.array([4.0, 0.0, 0.5]),
+    ...     rows=np.array([9, 5, 4]), cells=cells, max_leaves=2,
+    ... )
+    >>> print(build_box_partition(problem).cover["missing age"].expr)
+    leaf[all patterns] + leaf[age missing]  ==  1
+    """
+    numbers = range(len(problem.boxes)) if retained is None else retained.tolist()
+    listed = SetPartition(
+        patterns=problem.cell_names,
+        members={problem.box_names[B]: problem.cells[B].tolist() for B in numbers},
+        cost={problem.box_names[B]: float(problem.cost[B]) for B in numbers},
+        rows={problem.box_names[B]: int(problem.rows[B]) for B in numbers},
+        max_leaves=problem.max_leaves,
+        unit=unit,
+        kind="BOXES",
+    )
+    return build_set_partition(listed, integer)
 
 
 def solve_box_partition(
@@ -241,14 +317,14 @@ class _Search:
     def improve(self) -> bool:
         """One round of the steps; returns whether lower ends were refined, so that another round may close the gap."""
         if self.problem is None:
-            patterns = self.leaf_cost.rows.patterns
-            self.problem = box_partition_problem(patterns, self.boxes, self.max_leaves, self.objective)
+            rows = self.leaf_cost.rows
+            self.problem = box_partition_problem(rows, self.boxes, self.max_leaves, most=self.objective)
         problem, unit, everything = self.problem, self.objective, np.arange(len(self.problem.boxes))
         problem.cost[:] = [self.boxes.costs[k][rank, v] for k, rank, v in problem.boxes]
-        model = build_box_partition(problem, everything, unit, relaxed=True)
+        model = build_box_partition(problem, unit, integer=False)
         root = solve_linear(
             model,
-            list(model.x.values()),
+            list(model.leaf.values()),
             time_limit=time_left(self.time_limit, self.started),
             upper=1.0,
             options={"solver": "ipm", "run_crossover": "on"},
@@ -278,11 +354,11 @@ class _Search:
         if self.closed:
             return
         retained = everything[reduced + self.max_leaves * min(0.0, float(reduced.min())) <= self.objective - L]
-        model = build_box_partition(problem, retained, unit, relaxed=False)
+        model = build_box_partition(problem, unit, retained=retained)
         held = {members_of(problem.patterns, leaf).tobytes() for leaf in self.leaves}
         rest = solve_linear(
             model,
-            list(model.x.values()),
+            list(model.leaf.values()),
             solver=self.integer_solver,
             time_limit=time_left(self.time_limit, self.started),
             start=np.array([float(problem.cells[B].tobytes() in held) for B in retained]),

@@ -4,5 +4,5 @@ Read ``risk`` first (the empirical risk, its compression and centring), then ``p
 ``dual_bound`` (on top of ``dual_rows`` and ``rounding``: a bound that holds in exact arithmetic, independent of the
 solver; ``moment_bound`` is the same from second moments) and ``optimality`` (conditions and Newton steps). The fast
 algorithms for the same program are ``quadratic_path``, on top of ``active_set``, and ``logistic_path``; without l1
-penalties ``logistic_ridge``.
+penalties ``ridge_path`` and ``logistic_ridge``.
 """

@@ -13,6 +13,8 @@ If K is singular, 2 is a proximal step. Rows of the Cholesky factor of K stay va
 support. Arrays may be longer than m; entries past the first m are not touched.
 """
 
+import numpy as np
+
 from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.jit import compiled
 from formulations.rounding import UNIT
@@ -40,9 +42,8 @@ def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance,
         support, known = _support(m, w, F, known)
         if support == 0 and sweep:
             return 0, 0
-        singular = _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x)
-        known = 0 if singular else support
-        cut = _first_flip(w, F, support, x)
+        singular, cut = _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x)
+        known = np.int64(0) if singular else support
         # first find the minimum on this support, which can only shrink; then see which coordinates want to enter
         sweep = cut == 1.0
         if cut == 1.0:
@@ -53,12 +54,12 @@ def solve_quadratic(H, m, b, l1, l2, w, q, L, F, x, before, q_before, tolerance,
             limit = 10.0 * tolerance  # rounding errors may keep it above
             continue
         old = _objective(m, b, l1, l2, w, q)
-        _copy(m, w, before)
-        _copy(m, q, q_before)
+        copy(m, w, before)
+        copy(m, q, q_before)
         step_towards(H, m, F, support, x, 1.0, w, q)
         if _objective(m, b, l1, l2, w, q) > old:
-            _copy(m, before, w)
-            _copy(m, q_before, q)
+            copy(m, before, w)
+            copy(m, q_before, q)
             step_towards(H, m, F, support, x, cut, w, q)
     return support, known
 
@@ -74,17 +75,6 @@ def _support(m, w, F, known):  # type: ignore[no-untyped-def]
             F[support] = j
             support += 1
     return support, min(known, support)
-
-
-@compiled
-def _first_flip(w, F, support, x):  # type: ignore[no-untyped-def]
-    """Share of the step from w to x at which the first coordinate reaches 0; 1 if none does."""
-    cut = 1.0
-    for i in range(support):
-        f = F[i]
-        if x[i] * w[f] <= 0.0:
-            cut = min(cut, w[f] / (w[f] - x[i]))
-    return cut
 
 
 @compiled
@@ -110,7 +100,8 @@ def step_towards(H, m, F, support, x, share, w, q):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _copy(m, source, target):  # type: ignore[no-untyped-def]
+def copy(m, source, target):  # type: ignore[no-untyped-def]
+    """Copy m entries; a loop, since numba's assignment of slices is slow."""
     for k in range(m):
         target[k] = source[k]
 
@@ -135,7 +126,10 @@ def _sweep(H, m, b, l1, l2, w, q):  # type: ignore[no-untyped-def]
 
 @compiled
 def _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x):  # type: ignore[no-untyped-def]
-    """Step 2: x with K x = b - l1 s on the support, or the proximal step from w (and True) if K is singular."""
+    """Step 2: x with K x = b - l1 s on the support, or the proximal step from w if K is singular.
+
+    Returns whether it is, and the share of the step from w to x at which the first coordinate reaches 0, 1 if none.
+    """
     damping, factored = 0.0, False
     for _ in range(30):
         for i in range(known, support):
@@ -149,7 +143,7 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x):  # type: igno
         largest = 0.0
         for i in range(support):
             largest = max(largest, H[F[i], F[i]] + l2[F[i]])
-        damping, known = max(1e-9 * largest, 10.0 * damping), 0
+        damping, known = max(1e-9 * largest, 10.0 * damping), np.int64(0)
     for i in range(support):
         f = F[i]
         x[i] = b[f] - (l1[f] if w[f] > 0.0 else -l1[f])
@@ -160,7 +154,12 @@ def _direct_solution(H, b, l1, l2, w, q, L, F, support, known, x):  # type: igno
     if damping > 0.0:
         for i in range(support):
             x[i] = w[F[i]] + (x[i] if factored else 0.0)
-    return damping > 0.0
+    cut = 1.0
+    for i in range(support):
+        f = F[i]
+        if x[i] * w[f] <= 0.0:
+            cut = min(cut, w[f] / (w[f] - x[i]))
+    return damping > 0.0, cut
 
 
 @compiled
@@ -196,12 +195,3 @@ def set_product(H, m, w, q):  # type: ignore[no-untyped-def]
         if w[j] != 0.0:
             for k in range(m):
                 q[k] += w[j] * H[j, k]
-
-
-@compiled
-def largest_entry(v):  # type: ignore[no-untyped-def]
-    """Largest |v_j|."""
-    largest = 0.0
-    for j in range(len(v)):
-        largest = max(largest, abs(v[j]))
-    return largest

@@ -34,7 +34,6 @@ the shares q and of the penalties, since risk and penalties are not negative. Fo
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -137,6 +136,11 @@ class _Program:
         """|a_k'theta| at the optimum, if w_k is not 0."""
         return self.l1 + self.l2 * np.abs(self.w)
 
+    @property
+    def weight(self) -> float:
+        """sum_i q_i, rounded up."""
+        return float(self.rows.q.sum()) * (1.0 + self.rows.rounding)
+
 
 @dataclass(frozen=True)
 class _Point:
@@ -153,6 +157,14 @@ class _Point:
         A'theta.
     r : array of shape (n,)
         y - A_J w_J, or y in classification.
+    v : array of shape (p,)
+        The values of a_k'theta that are to be met if k is in J.
+    weights : array of shape (n,)
+        The m of the rows.
+    error : array of shape (p,)
+        Largest errors of u.
+    factor : Factor, optional
+        The factor of the columns J, if they are independent.
     """
 
     program: _Program
@@ -162,6 +174,10 @@ class _Point:
     theta: FloatArray
     u: FloatArray
     r: FloatArray
+    v: FloatArray
+    weights: FloatArray
+    error: FloatArray
+    factor: Factor | None
 
     @classmethod
     def of(cls, program: _Program, theta: FloatArray | None, J: IntArray) -> "_Point":
@@ -180,16 +196,19 @@ class _Point:
             own = rows.q[part] * rows.loss.derivative(y[part], z[part]) if theta is None else theta[part]
             point[part] = np.where(np.abs(own) < UNDERFLOW, 0.0, own)
             u += A.T @ point[part]
-        return cls(program, J, y, z, point, u, r)
+        weights = _row_weights(rows, point)
+        error, factor = rows.product_error(point), rows.factor(J, weights)
+        v = np.clip(u, -program.limits, program.limits)
+        return cls(program, J, y, z, point, u, r, v, weights, error, factor)
 
     def objective(self) -> float:
         """P(w), rounded up: an error of z of e in root mean square raises the risk by |l'| e + max l'' e^2 / 2."""
         rows, w, loss = self.program.rows, self.program.w, self.program.rows.loss
         error = self._error_of(w)
         if loss.smooth:
-            rise = rows.norm(loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
+            rise = _norm(rows, loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
         else:
-            rise = np.sqrt(rows.weight) * error  # slopes are at most 1
+            rise = np.sqrt(self.program.weight) * error  # slopes are at most 1
         penalty = float(self.program.l1 @ np.abs(w) + self.program.l2 @ w**2 / 2)
         value = float(rows.q @ loss.value(self.y, self.z)) + rows.offset
         return float((value + rise + penalty) * (1.0 + 2.0 * rows.rounding))
@@ -197,30 +216,7 @@ class _Point:
     def _error_of(self, w: FloatArray) -> float:
         """Root mean square error of y - A w as computed, or of A w in classification, at most."""
         rows, m = self.program.rows, int(np.count_nonzero(w)) + 20
-        return gamma(m) * (rows.norm(rows.y) + float(rows.sizes @ np.abs(w)))
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """The m of the rows; 0 where theta is 0."""
-        q = self.program.rows.q
-        if self.program.rows.loss.task == "classification":
-            return np.asarray(np.abs(self.theta) * (1.0 - (1.0 - MARGIN) * np.abs(self.theta) / q))
-        return q if np.all(self.theta) else np.where(self.theta == 0, 0.0, q)
-
-    @cached_property
-    def error(self) -> FloatArray:
-        """Largest errors of u."""
-        return self.program.rows.product_error(self.theta)
-
-    @cached_property
-    def v(self) -> FloatArray:
-        """The values of a_k'theta that are to be met if k is in J."""
-        return np.clip(self.u, -self.program.limits, self.program.limits)
-
-    @cached_property
-    def factor(self) -> Factor | None:
-        """The factor of the columns J."""
-        return self.program.rows.factor(self.J, self.weights)
+        return gamma(m) * (_norm(rows, rows.y) + float(rows.sizes @ np.abs(w)))
 
     def moved(self, negligible: float) -> FloatArray:
         """theta - Delta up to rounding, or, if J has no factor, theta with 0 for rows of negligible loss.
@@ -264,8 +260,10 @@ class _Point:
         l1, l2, w = self.program.l1, self.program.l2, self.program.w
         delta, distance = 0.0, np.zeros(1)
         if factor is not None and len(factor.columns):
-            delta = factor.distance((self.u - self.v)[factor.columns], error[factor.columns])
-            distance = self._row_distances(factor, delta)
+            # where the conjugate is finite everywhere, the distances of rows do not matter
+            blocks = () if isinstance(rows.loss, Squared) else rows.blocks
+            eps = (self.u - self.v)[factor.columns]
+            delta, distance = factor.distances(eps, error[factor.columns], blocks)
         largest = (np.abs(self.u) + error + rows.sizes * delta) * (1.0 + 8.0 * g)
         largest[self.J] = np.abs(self.v[self.J])
         if factor is not None:
@@ -278,13 +276,6 @@ class _Point:
             products = self.v[self.J] * w[self.J]
             value -= scale * float(products.sum()) + 4.0 * g * float(np.abs(products).sum())
         return value - self._lost(theta, scale * delta, distance), theta
-
-    def _row_distances(self, factor: Factor, delta: float) -> FloatArray:
-        """Upper bounds on |Delta_i| / m_i; 0 if the conjugate is finite everywhere, where they do not matter."""
-        rows = self.program.rows
-        if isinstance(rows.loss, Squared):
-            return np.zeros(1)
-        return np.concatenate([factor.row_distances(A, delta) for _, A in rows.blocks])
 
     def _feasible_scale(self, largest: FloatArray, distance: FloatArray) -> float:
         """The largest s <= 1 with s |a_k'theta| <= l1_k where l2_k = 0, and within the domain of a regression."""
@@ -308,16 +299,28 @@ class _Point:
                 return np.inf
             t = np.where(theta == 0, 0.5, np.abs(theta) / rows.q)
             slope = np.abs(logit(t)) + np.log(3.0)
-            return delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g) + 2.0 * g * rows.weight
+            return delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g) + 2.0 * g * self.program.weight
         in_J = np.zeros_like(self.program.w)
         in_J[self.J] = self.program.w[self.J]
         c, error_r = rows.loss.conjugate_curvature, self._error_of(in_J)
-        size, dual = rows.norm(self.r), rows.dual_norm(theta)
+        size, dual = _norm(rows, self.r), rows.dual_norm(theta)
         step = (
-            delta * (rows.norm(self.r + c * theta / rows.q) + 4.0 * g * (size + c * dual) + error_r)
+            delta * (_norm(rows, self.r + c * theta / rows.q) + 4.0 * g * (size + c * dual) + error_r)
             + c * delta**2 / 2.0
         )
         return float((step + dual * error_r + 4.0 * g * (dual * size + c * dual**2)) * (1.0 + 4.0 * g))
+
+
+def _row_weights(rows: Rows, theta: FloatArray) -> FloatArray:
+    """The m of the rows; 0 where theta is 0."""
+    if rows.loss.task == "classification":
+        return np.asarray(np.abs(theta) * (1.0 - (1.0 - MARGIN) * np.abs(theta) / rows.q))
+    return rows.q if np.all(theta) else np.where(theta == 0, 0.0, rows.q)
+
+
+def _norm(rows: Rows, values: FloatArray) -> float:
+    """sqrt(sum_i q_i v_i^2)."""
+    return float(np.sqrt(rows.q @ values**2))
 
 
 def _residuals(A: Matrix, y: FloatArray, w: FloatArray) -> FloatArray:

@@ -60,6 +60,11 @@ class Factor:
     others: IntArray
     combination: FloatArray
 
+    def distances(self, eps: FloatArray, error: FloatArray, blocks: Blocks) -> tuple[float, FloatArray]:
+        """Upper bounds on delta and on |Delta_i| / m_i in the rows of some blocks."""
+        delta = self.distance(eps, error)
+        return delta, np.concatenate([np.zeros(0), *(self.row_distances(A, delta) for _, A in blocks)])
+
     def distance(self, eps: FloatArray, error: FloatArray) -> float:
         """An upper bound on delta, for the eps of ``columns`` up to errors of at most ``error``."""
         X = self.X if self.X.ndim == 2 else np.diag(self.X)
@@ -136,18 +141,9 @@ class Rows:
         return replace(cls.of(projected.risk), stated=stated, constants=free)
 
     @property
-    def weight(self) -> float:
-        """sum_i q_i, rounded up."""
-        return float(self.q.sum()) * (1.0 + self.rounding)
-
-    @property
     def rounding(self) -> float:
         """Relative error of sums over rows and columns."""
         return gamma(len(self.y) + len(self.sizes) + 40)
-
-    def norm(self, values: FloatArray) -> float:
-        """sqrt(sum_i q_i v_i^2)."""
-        return float(np.sqrt(self.q @ values**2))
 
     def dual_norm(self, theta: FloatArray) -> float:
         """sqrt(sum_i theta_i^2 / q_i)."""

@@ -38,8 +38,7 @@ class Model(NamedTuple):
     measured: BoolArray
 
 
-@compiled
-def empty_model(n, p, f):  # type: ignore[no-untyped-def]
+def empty_model(n: int, p: int, f: int) -> Model:
     """Memory for a model of at most p columns."""
     return Model(
         np.zeros(n), np.empty((p, p)), np.zeros((f, p)), np.zeros((f, p)), np.zeros((f, f)),
@@ -53,9 +52,10 @@ def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
     A, E, d, H, Bf, K, Lf = rows.A, rows.E, model.d, model.H, model.Bf, model.K, model.Lf
     n, f = len(d), len(E)
     set_curvatures(rows.q, z, d)
-    _forget_errors(0, f + m, model)
-    scaled = np.empty((m + f, n))
-    root = np.sqrt(d)
+    _forget_errors(np.int64(0), f + m, model)
+    scaled, root = np.empty((m + f, n)), np.empty(n)
+    for i in range(n):
+        root[i] = np.sqrt(d[i])
     for k in range(m):
         j = work[k]
         for i in range(n):
@@ -70,7 +70,7 @@ def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
         for i in range(f):
             Bf[i, k] = B[m + i, k]
     _factor_free(B, m, f, Lf)
-    _eliminate(0, m, H, Bf, K, Lf)
+    _eliminate(np.int64(0), m, H, Bf, K, Lf)
 
 
 @compiled
@@ -84,10 +84,12 @@ def extend_model(rows, work, start, m, model):  # type: ignore[no-untyped-def]
         j = work[k]
         for i in range(n):
             scaled[i] = d[i] * A[j, i]
-        row[: k + 1] = 0.0
-        row_free[:] = 0.0
-        add_products(A, work, 0, k + 1, scaled, 0, n, row)
-        add_products(E, rows.every, 0, f, scaled, 0, n, row_free)
+        for i in range(k + 1):
+            row[i] = 0.0
+        for i in range(f):
+            row_free[i] = 0.0
+        add_products(A, work, k + 1, scaled, np.int64(0), n, row)
+        add_products(E, rows.every, f, scaled, np.int64(0), n, row_free)
         for i in range(k + 1):
             H[k, i], H[i, k] = row[i], row[i]
         for i in range(f):
@@ -110,7 +112,7 @@ def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
             for k in range(i + 1):
                 Lf[i, k] = B[m + i, m + k]
             Lf[i, i] += share * Lf[i, i] + 1e-100
-        if cholesky(Lf, f, 0):
+        if cholesky(Lf, f, np.int64(0)):
             return
         share = max(1e-9, 10.0 * share)
 
@@ -135,9 +137,9 @@ def _eliminate(start, m, H, Bf, K, Lf):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def linear_term(m, point, model, product, with_error, free_gradient, b):  # type: ignore[no-untyped-def]
-    """Set b = H w - (g + r)_w + K'(g + r)_f and ``free_gradient`` = (g + r)_f, r = 0 without error; the largest |b|."""
-    share, f = 1.0 if with_error else 0.0, len(free_gradient)
+def linear_term(m, point, model, product, share, free_gradient, b):  # type: ignore[no-untyped-def]
+    """Set b = H w - (g + r)_w + K'(g + r)_f and ``free_gradient`` = (g + r)_f, with a share of r; the largest |b|."""
+    f = len(free_gradient)
     for c in range(f):
         free_gradient[c] = point.g_free[c] + share * (model.error[c] + model.trend[c])
     largest = 0.0

@@ -21,12 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.active_set import CONDITION_TOLERANCE, set_product, solve_quadratic
+from formulations.erm.active_set import CONDITION_TOLERANCE, copy, set_product, solve_quadratic
 from formulations.erm.logistic_model import build_model, empty_model, extend_model, linear_term, set_error, set_free
 from formulations.erm.logistic_rows import (
     Rows,
     column_norms,
-    copy,
     empty_point,
     evaluate,
     inverse_of,
@@ -109,8 +108,16 @@ def logistic_path(
     return LogisticPath(*_logistic_path(rows, v1, v2, lambdas, w, f, tolerance))
 
 
-@compiled
-def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type: ignore[no-untyped-def]
+def _logistic_path(
+    rows: Rows,
+    v1: FloatArray,
+    v2: FloatArray,
+    lambdas: FloatArray,
+    w_start: FloatArray,
+    f_start: FloatArray,
+    tolerance: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Solutions, coefficients of the free columns, and violations along the path."""
     (p, n), n_free = rows.A.shape, len(rows.E)
     solutions, free, violations = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), n_free)), np.zeros(len(lambdas))
     norm, size = column_norms(rows.A, rows.q)
@@ -121,86 +128,84 @@ def _logistic_path(rows, v1, v2, lambdas, w_start, f_start, tolerance):  # type:
     point, trial, model = empty_point(n, p, n_free), empty_point(n, p, n_free), empty_model(n, p, n_free)
     memory = (
         np.zeros(p), np.zeros(p), np.zeros(p), np.empty((p, p)), np.zeros(p, dtype=np.int64),
-        np.zeros(p), np.zeros(p), np.zeros(p),
+        np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(n_free),
     )  # fmt: skip
-    free_gradient = np.zeros(n_free)
-    m = 0
-    for j in range(p):
-        if w_start[j] != 0.0:
-            columns.work[m], columns.is_work[j], point.w[m] = j, True, w_start[j]
-            m += 1
-    for j in range(n_free):  # numba takes two seconds to compile an assignment of arrays
-        point.f[j] = f_start[j]
+    active = np.flatnonzero(w_start)
+    m = len(active)
+    columns.work[:m], columns.is_work[active], point.w[:m], point.f[:] = active, True, w_start[active], f_start
     evaluate(rows, columns.work, m, point)
     _refresh(rows, point.slope, columns)
     build_model(rows, columns.work, m, point.z, model)
-    stale, known, has_ridge = False, 0, np.any(v2 != 0.0)
-    for step in range(len(lambdas)):
-        known = 0 if has_ridge else known
-        m, violation, stale, known, point, trial = _solve(
-            rows, columns, m, lambdas[step], tolerance, model, stale, known, point, trial, memory, free_gradient
-        )
-        for k in range(m):
-            solutions[step, columns.work[k]] = point.w[k]
-        free[step] = point.f
-        violations[step] = violation
+    has_ridge = bool(np.any(v2 != 0.0))
+    _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial, memory, solutions, free, violations)
     return solutions, free, violations
 
 
 @compiled
-def _solve(rows, columns, m, lam, tolerance, model, stale, known, point, trial, memory, free_gradient):  # type: ignore[no-untyped-def]
-    """Newton steps from the point to the solution at lambda.
+def _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial, memory, solutions, free, violations):  # type: ignore[no-untyped-def]
+    """Write the solutions and their violations: Newton steps from each solution, the first one the point, to the next.
 
-    Returns the size of the working set, the violation of the conditions, whether the model is that of another point,
-    the rows of its factor that are known, the solution, and memory for another point.
+    ``m`` is the size of the working set at the point, and the model is that of the point; ``memory`` is workspace.
     """
-    b, product, before_step, L, F, x, before, q_before = memory
+    b, product, before_step, L, F, x, before, q_before, free_gradient = memory
     work, l1, l2 = columns.work, columns.l1, columns.l2
-    m, outside = _join(rows, lam, 0.0, columns, m, point, model)
-    scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
-    violation = _conditions(m, columns, point)
-    first, sweep = True, True
-    for _ in range(MAX_STEPS):
-        if violation <= tolerance:
-            joined, outside = _join(rows, lam, tolerance, columns, m, point, model)
-            if joined == m:
-                break
-            m, sweep = joined, True
-            scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
-            violation = _conditions(m, columns, point)
-        # the minimiser of the quadratic model
-        copy(m, point.w, trial.w)
-        set_product(model.H, m, trial.w, product)
-        copy(m, product, before_step)
-        accuracy = CONDITION_TOLERANCE * linear_term(m, point, model, product, first, free_gradient, b)
-        _, known = solve_quadratic(
-            model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy, known, sweep
-        )
-        sweep = False
-        set_free(m, point, model, free_gradient, trial)
-        evaluate(rows, work, m, trial)
-        new_violation = _conditions(m, columns, trial)
-        share = 1.0
-        if new_violation > (SLOW * violation if new_violation > TELLING else violation):  # the objective decides
-            share = _decreasing_share(rows, columns, m, point, trial, 1.0 if stale or first else LEAST_SHARE)
-            if share == 0.0:
-                if not stale and not first:
+    zero = np.int64(0)
+    stale, known = False, zero  # whether the model is that of another point, and known rows of its factor
+    for number in range(len(lambdas)):
+        lam = lambdas[number]
+        if has_ridge:
+            known = zero
+        m, outside = _join(rows, lam, 0.0, columns, m, point, model)
+        scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
+        violation = _conditions(m, columns, point)
+        first, sweep = True, True
+        for _ in range(MAX_STEPS):
+            if violation <= tolerance:
+                joined, outside = _join(rows, lam, tolerance, columns, m, point, model)
+                if joined == m:
                     break
-                build_model(rows, work, m, point.z, model)
-                stale, first, known = False, False, 0
-                continue
-            if share < 1.0:
-                evaluate(rows, work, m, trial)
-                new_violation = _conditions(m, columns, trial)
-        if first and share == 1.0:
-            set_error(m, point, trial, product, before_step, free_gradient, model)
-        stale = new_violation <= max(SLOW * violation, tolerance)
-        if not stale:
-            build_model(rows, work, m, trial.z, model)
-            known = 0
-        point, trial = trial, point
-        violation, first = new_violation, False
-    return m, max(violation, outside), stale, known, point, trial
+                m, sweep = joined, True
+                scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
+                violation = _conditions(m, columns, point)
+            # the minimiser of the quadratic model
+            copy(m, point.w, trial.w)
+            set_product(model.H, m, trial.w, product)
+            copy(m, product, before_step)
+            accuracy = CONDITION_TOLERANCE * linear_term(
+                m, point, model, product, 1.0 if first else 0.0, free_gradient, b
+            )
+            _, known = solve_quadratic(
+                model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy, known, sweep
+            )
+            sweep = False
+            set_free(m, point, model, free_gradient, trial)
+            evaluate(rows, work, m, trial)
+            new_violation = _conditions(m, columns, trial)
+            share = 1.0
+            if new_violation > (SLOW * violation if new_violation > TELLING else violation):  # the objective decides
+                share = _decreasing_share(rows, columns, m, point, trial, 1.0 if stale or first else LEAST_SHARE)
+                if share == 0.0:
+                    if not stale and not first:
+                        break
+                    build_model(rows, work, m, point.z, model)
+                    stale, first, known = False, False, zero
+                    continue
+                if share < 1.0:
+                    evaluate(rows, work, m, trial)
+                    new_violation = _conditions(m, columns, trial)
+            if first and share == 1.0:
+                set_error(m, point, trial, product, before_step, free_gradient, model)
+            stale = new_violation <= max(SLOW * violation, tolerance)
+            if not stale:
+                build_model(rows, work, m, trial.z, model)
+                known = zero
+            point, trial = trial, point
+            violation, first = new_violation, False
+        violations[number] = max(violation, outside)
+        for k in range(m):
+            solutions[number, work[k]] = point.w[k]
+        for c in range(len(point.f)):
+            free[number, c] = point.f[c]
 
 
 @compiled
@@ -209,7 +214,7 @@ def _decreasing_share(rows, columns, m, point, trial, least):  # type: ignore[no
     objective = risk_of(rows.y, rows.q, point.z) + _penalty(m, columns, point.w)
     share = 1.0
     while share >= least:
-        set_predictions(rows, columns.work, m, trial.w, trial.f, 0, len(rows.y), trial.z)
+        set_predictions(rows, columns.work, m, trial.w, trial.f, np.int64(0), len(rows.y), trial.z)
         if risk_of(rows.y, rows.q, trial.z) + _penalty(m, columns, trial.w) < objective:
             return share
         share *= 0.5

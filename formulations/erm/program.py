@@ -15,9 +15,11 @@ Constraints
     W in C
 
 With lambda_k = lambda u_k and u1 = u2 = u the penalty is the paper's, lambda_k [alpha |w_k| + (1 - alpha) w_k^2 / 2].
-Omega and C are the structure of an adaptivity class; the classes of the paper have none. The program is compiled once
-(it is DPP in a1 and a2) and solved again for new penalties. Internally, the free columns are projected out and y is
-measured in units of the residual that they leave: offsets and units do not matter.
+Omega and C are the structure of an adaptivity class; the classes of the paper have none. :func:`compile_erm` returns
+the program as a ``cvxpy.Problem`` that can be read, changed and given to any solver. It is DPP in a1 and a2: compiled
+once, it is solved again for new penalties. Its variable is v / sigma, with v the coefficients of the columns from which
+the free ones are projected out (see ``risk``) and sigma the unit of the residual that these leave of y. Offsets and
+units of the data then do not matter to a solver, and w is an affine expression of the variable.
 
 The squared loss has no 1/2. In the terms of glmnet, which minimises 1/(2n) |y - A w|^2 + lambda_g sum_k v_k [..] for
 squared loss and the mean of the logistic loss plus the same penalty, with penalty factors v_k rescaled to sum to p:
@@ -44,7 +46,7 @@ from formulations.certificate import (
     clock,
     gap_tolerance,
 )
-from formulations.cone_solver import ATTEMPTS, WITH_VALUES, run, solver_version
+from formulations.cone_solver import ATTEMPTS, CANNOT_SOLVE, WITH_VALUES, run, solver_version
 from formulations.erm.dual_bound import prove_centred
 from formulations.erm.optimality import optimality_residual, polish
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
@@ -102,19 +104,45 @@ class AdaptiveERM:
 
 @dataclass(frozen=True)
 class CompiledERM:
-    """The cvxpy program in centred columns and in units of y: the variable is v / sigma, with w = restore(v).
+    """The program of the module in cvxpy.
 
-    The objective is divided by ``factor``, with l(sigma y, sigma z) = factor l'(y, z). ``null`` is the risk of the null
-    model.
+    Attributes
+    ----------
+    erm : AdaptiveERM
+    problem : cvxpy.Problem
+        The program as it is stated: minimise risk + penalty + Omega over W in C.
+    risk, penalty : cvxpy.Expression
+    w : cvxpy.Expression of shape (p,)
+        The coefficients, affine in ``variable``.
+    variable : cvxpy.Variable of shape (p,)
+        v / sigma, with w = restore(v).
+    a1, a2 : cvxpy.Parameter
+    solved : cvxpy.Problem
+        The same program without constants, divided by ``factor``. A loss that is not smooth has the predictions z as
+        variables there, since the multiplier of ``link``, z = A v, is the theta of the dual bound.
+    link : cvxpy.Constraint, optional
+    centred : CentredRisk
+    sigma, factor : float
+        Units: l(sigma y, sigma z) = factor l'(y, z).
+    nonneg : bool
+        Whether Omega is known to be non-negative.
+    explained : bool
+        Whether the free columns explain y.
+    null : float
+        Risk of the null model.
     """
 
     erm: AdaptiveERM
-    centred: CentredRisk
     problem: cp.Problem
+    risk: cp.Expression
+    penalty: cp.Expression
+    w: cp.Expression
     variable: cp.Variable
     a1: cp.Parameter
     a2: cp.Parameter
+    solved: cp.Problem
     link: cp.Constraint | None
+    centred: CentredRisk
     sigma: float
     factor: float
     nonneg: bool
@@ -122,8 +150,28 @@ class CompiledERM:
     null: float
 
 
-def compile_erm(erm: AdaptiveERM) -> CompiledERM:
-    """Compile the program of the module, to be solved for any penalties."""
+def compile_erm(erm: AdaptiveERM, a1: cp.Parameter | None = None, a2: cp.Parameter | None = None) -> CompiledERM:
+    """The program of the module, to be solved for any penalties.
+
+    Parameters
+    ----------
+    erm : AdaptiveERM
+    a1, a2 : cvxpy.Parameter, optional
+        If the loss is piecewise linear and ``a2`` is given with the value 0, or u2 = 0, the quadratic part of the
+        penalty is left out: the program is linear then.
+
+    Examples
+    --------
+    >>> from formulations.losses import Squared
+    >>> A, y = np.array([[1.0, 0.0], [1.0, 2.0]]), np.array([1.0, 2.0])
+    >>> u = np.array([0.0, 1.0])  # the first column is an intercept
+    >>> compiled = compile_erm(AdaptiveERM(EmpiricalRisk(A, y, np.array([0.5, 0.5]), Squared()), u, u))
+    >>> compiled.a1.value, compiled.a2.value = 0.0, 0.5
+    >>> less_than = cp.Problem(cp.Minimize(0), [compiled.w[1] <= 0.1])  # a constraint of one's own
+    >>> _ = (compiled.problem + less_than).solve(solver="CLARABEL")
+    >>> compiled.w.value.round(6).tolist()
+    [1.4, 0.1]
+    """
     projected = centred(erm.risk, erm.free)
     risk = projected.risk
     spread = residual_spread(erm.risk, risk)
@@ -136,32 +184,60 @@ def compile_erm(erm: AdaptiveERM) -> CompiledERM:
     factor *= small
 
     v = cp.Variable(risk.A.shape[1], name="v")
-    a1, a2 = (cp.Parameter(nonneg=True, name=name) for name in ("a1", "a2"))
+    a1 = cp.Parameter(nonneg=True, name="a1") if a1 is None else a1
+    a2 = cp.Parameter(nonneg=True, name="a2") if a2 is None else a2
+    w_0 = np.zeros(len(erm.u1))
+    w_0[erm.free] = projected.w0
+    w = sigma * (projected.restoring_matrix() @ v) + w_0
 
-    z: cp.Expression = risk.A @ v
-    link, nonneg = None, True
-    if not loss.smooth:  # the dual variable of z = A v is the theta of the dual bound
-        predictions = cp.Variable(len(y), name="z")
-        link = z == predictions
-        z = predictions
-    objective = loss.total(y, z, risk.q / small) + a1 * (erm.u1 @ cp.abs(v)) + a2 * (erm.u2 @ cp.square(v)) / 2
-    constraints = [] if link is None else [link]
+    # cvxpy derives wrong limits of expressions from entries of 0 in dense matrices, and hands them to some solvers.
+    A = sp.csr_array(risk.A)
+    l1, l2 = np.flatnonzero(erm.u1), np.flatnonzero(erm.u2)
+    in_units = loss.total(y, A @ v, risk.q / small)
+    penalty = a1 * (sigma / factor * erm.u1[l1] @ cp.abs(v[l1]))
+    if loss.smooth or (a2.value != 0.0 and np.any(erm.u2)):
+        penalty = penalty + a2 * (sigma**2 / factor * erm.u2[l2] @ cp.square(v[l2])) / 2
+    omega = cp.Constant(0.0)
+    constraints: list[cp.Constraint] = []
+    unit = 1.0
     if erm.structure is not None:
         assert erm.scatter is not None
         assert erm.shape is not None
-        w_0 = np.zeros(len(erm.u1))
-        w_0[erm.free] = projected.w0
-        w = sigma * (projected.restoring_matrix() @ v) + w_0
         unit = float(np.sqrt(sigma) * np.sqrt(factor)) if erm.homogeneous else 1.0
-        omega, in_class = erm.structure(cp.reshape(erm.scatter @ w / unit, erm.shape, order="C"))
-        nonneg = bool(cp.Expression.cast_to_const(omega).is_nonneg())
-        objective = objective + omega * (unit / factor)
-        constraints += in_class
-    problem = cp.Problem(cp.Minimize(objective), constraints)
+        omega, constraints = erm.structure(cp.reshape(erm.scatter @ w / unit, erm.shape, order="C"))
+        omega = cp.Expression.cast_to_const(omega)
+    structure = [] if erm.structure is None else [omega]
+    total = factor * in_units + risk.offset
+    stated = sum((unit * term for term in structure), total + factor * penalty)
+    problem = cp.Problem(cp.Minimize(stated), constraints)
     if not problem.is_dcp(dpp=True):
         raise ValueError("The structure of the adaptivity class is not convex by the rules of cvxpy (DCP, DPP).")
-    scale = null_risk(erm.risk, erm.free if erm.intercepts is None else erm.intercepts)
-    return CompiledERM(erm, projected, problem, v, a1, a2, link, sigma, factor, nonneg, spread == 0.0, scale)
+
+    link, linked = None, constraints
+    if not loss.smooth:
+        z = cp.Variable(len(y), name="z")
+        link = A @ v == z
+        linked = [link, *constraints]
+    of_solver = in_units if link is None else loss.total(y, z, risk.q / small)
+    solved = cp.Problem(cp.Minimize(sum((unit / factor * term for term in structure), of_solver + penalty)), linked)
+    return CompiledERM(
+        erm=erm,
+        problem=problem,
+        risk=total,
+        penalty=factor * penalty,
+        w=w,
+        variable=v,
+        a1=a1,
+        a2=a2,
+        solved=solved,
+        link=link,
+        centred=projected,
+        sigma=sigma,
+        factor=factor,
+        nonneg=omega.is_nonneg(),
+        explained=spread == 0.0,
+        null=null_risk(erm.risk, erm.free if erm.intercepts is None else erm.intercepts),
+    )
 
 
 def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARABEL") -> tuple[FloatArray, Certificate]:
@@ -184,12 +260,11 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
         raise SolverError(f"The solver {solver} is not installed; cvxpy has {', '.join(cp.installed_solvers())} here.")
     start = clock()
     compiled, a1, a2, zero = _within_reach(compiled, a1, a2)
-    compiled.a1.value = a1 * compiled.sigma / compiled.factor
-    compiled.a2.value = a2 * compiled.sigma**2 / compiled.factor
+    compiled.a1.value, compiled.a2.value = a1, a2
     tried: dict[str, str] = {}
     nearly: list[tuple[float, FloatArray, Certificate]] = []
     for options in ATTEMPTS.get(solver, [{}]):
-        status, unproven = run(compiled.problem, solver, options)
+        status, unproven = run(compiled.solved, solver, options)
         if status in WITH_VALUES:
             found = _read_solution(compiled, a1, a2, zero, unproven)
             certificate = certify(
@@ -206,11 +281,13 @@ def solve_erm(compiled: CompiledERM, a1: float, a2: float, solver: str = "CLARAB
             tried[status] = status
     if nearly:
         return min(nearly, key=lambda each: each[0])[1:]
-    if cp.INFEASIBLE in tried and _contradictory(compiled.problem.constraints, solver):
+    if cp.INFEASIBLE in tried and _contradictory(compiled.solved.constraints, solver):
         raise SolverError(
             "The constraints of the structure contradict each other, or the mask, outside of which W is 0: no "
             "coefficients satisfy them all."
         )
+    if CANNOT_SOLVE in tried:
+        raise SolverError(f"{solver} takes no programs of this kind (cones or integers): use CLARABEL.")
     ends = ", then ".join(tried.values())
     advice = "a more moderate lam" if compiled.erm.structure is None else "a more moderate lam or strength"
     raise SolverError(f"The program was not solved: {solver} ended with {ends}; try {advice}, or another solver.")
@@ -290,14 +367,14 @@ def _structured_solution(
     the free ones of columns far from 0. If no other variable is needed, v = 0 is taken where it is better.
     """
     risk = compiled.centred.risk
-    bound = compiled.factor * (compiled.problem.value - unproven) + risk.offset
+    bound = compiled.factor * (compiled.solved.value - unproven) + risk.offset
     compiled.variable.value = found / compiled.sigma
     as_found, allowed = _value(compiled)
     compiled.variable.value = v / compiled.sigma
     objective, feasible = _value(compiled)
     if allowed and not (feasible and objective <= as_found + gap_tolerance(as_found, compiled.null)):
         v, objective, feasible = found, as_found, True
-    for variable in compiled.problem.variables():
+    for variable in compiled.solved.variables():
         variable.value = np.zeros(variable.shape)
     at_zero, allowed = _value(compiled)
     if allowed and (at_zero <= objective or not feasible):
@@ -315,8 +392,8 @@ def _structured_solution(
 
 def _value(compiled: CompiledERM) -> tuple[float, bool]:
     """The objective at the values of the variables, and whether these satisfy the constraints."""
-    value = compiled.factor * float(compiled.problem.objective.value) + compiled.centred.risk.offset
-    constraints = compiled.problem.constraints
+    value = compiled.factor * float(compiled.solved.objective.value) + compiled.centred.risk.offset
+    constraints = compiled.solved.constraints
     return value, all(np.max(c.violation(), initial=0.0) <= GAP_TOLERANCE for c in constraints)
 
 

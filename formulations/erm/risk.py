@@ -25,8 +25,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsqr
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
-from formulations.best_constant import best_constant
-from formulations.losses import Loss, Squared
+from formulations.losses import Loss, Squared, best_constant
 from formulations.rounding import UNIT, exact_sum
 
 # Coefficients of y on the free columns that differ by less than this share are the same.
@@ -48,6 +47,12 @@ class EmpiricalRisk:
     loss : Loss
     offset : float
         Constant part of the risk.
+
+    Examples
+    --------
+    >>> risk = EmpiricalRisk(np.ones((2, 1)), np.array([1.0, 3.0]), np.array([0.5, 0.5]), Squared())
+    >>> risk.value(np.array([2.0]))
+    1.0
     """
 
     A: Matrix
@@ -149,7 +154,12 @@ def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
 
 
 def compressed_squared_risk(blocks: Iterable[tuple[Matrix, FloatArray, FloatArray]]) -> EmpiricalRisk:
-    """The squared risk in at most p + 1 rows, from blocks (A, y, q) of the rows.
+    """The squared risk in at most p + 1 rows.
+
+    Parameters
+    ----------
+    blocks : iterable of tuples (A, y, q)
+        Blocks of the rows.
 
     Examples
     --------

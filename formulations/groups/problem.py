@@ -7,16 +7,17 @@ Sets and data
                  penalty_G = ridge ("leaf") or ridge * sum_{p in G} s_p ("sample")
     Q            most groups
 Variables
-    z_G in {0, 1}   1 if G is one of the groups
+    leaf_G in {0, 1}   1 if G is one of the groups
 Objective
-    min  sum_G c_G z_G
+    min  sum_G c_G leaf_G
 Constraints
-    cover    sum_{G with p in G} z_G = 1     for every p       (prices pi_p)
-    budget   sum_G z_G <= Q                                    (price sigma <= 0)
+    cover    sum_{G with p in G} leaf_G = 1     for every p       (prices pi_p)
+    leaves   sum_G leaf_G <= Q                                    (price sigma <= 0)
 
-There are too many groups to enumerate: :mod:`formulations.groups.search` starts from partitions that no move of a
-single pattern improves, generates groups as the relaxation needs them, and closes the remaining gap by enumeration of
-the few that matter. For few patterns, :mod:`formulations.groups.subsets` computes the same optimum independently.
+:mod:`formulations.set_partition` states this over a list of groups. If there are too many groups to list,
+:mod:`formulations.groups.search` starts from partitions that no move of a single pattern improves, generates groups as
+the relaxation needs them, and closes the remaining gap by enumeration of the few that matter. For few patterns,
+:mod:`formulations.groups.subsets` computes the same optimum independently.
 
 The bound is computed in floating point, and lowered by 1e-10 of the objective. It counts as proven only if the ridge
 keeps every pivot of every group above 1e-6 of its diagonal entry, far above those that are treated as 0; otherwise the
@@ -29,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify
 from formulations.groups.blocks import bound_by_blocks
 from formulations.groups.pricing.quadratics import GroupChoice
@@ -170,6 +171,17 @@ def solve_pattern_groups(
     return labels, certify(
         objective, bound, tolerance, status, "HIGHS", highs_version(), search.started, rigorous=rigorous
     )
+
+
+def generated_groups(
+    problem: PatternGroupsProblem, start: IntArray, time_limit: float | None = None, random_state: int = 0
+) -> BoolArray:
+    """The groups that the search has met, those of the best partition found among them; one row of members each."""
+    search = GroupSearch(problem.choice(), problem.max_groups, _checked_start(problem, start), time_limit, random_state)
+    search.run()
+    for labels in (search.labels, np.asarray(start)):
+        search.learn(np.array([labels == g for g in np.unique(labels)]))
+    return np.frombuffer(b"".join(search.known), dtype=bool).reshape(-1, problem.patterns)
 
 
 def _checked_start(problem: PatternGroupsProblem, start: Any) -> IntArray:

@@ -12,18 +12,13 @@ prices pi_p of the patterns and sigma of the budget. Groups with c_G < pi(G) + s
 A branch and bound that was stopped early knows such a t as well. If t is high enough for the bound to show that no
 partition is useful, pricing can stop: groups above that t are not searched for.
 
-*Program* of :mod:`formulations.groups.problem`, over the groups known so far.
+*Program*: the relaxation of :mod:`formulations.set_partition` over the groups known so far. A pattern may be
+left out at a large cost, which keeps the program feasible for any groups:
 
-Sets and data
-    p in P, G in C   patterns, known groups with costs c_G;  Q  most groups;  big  the cost of leaving a pattern out
-Variables
-    z_G >= 0         1 if G is one of the groups
-    missing_p >= 0   1 if p is left out, which keeps the program feasible for any groups
-Objective
-    min  sum_G c_G z_G + big * sum_p missing_p
-Constraints
-    cover    sum_{G with p in G} z_G + missing_p = 1     for every p       (prices pi_p)
-    budget   sum_G z_G <= Q                                                (price sigma <= 0)
+Variables   left_out_p >= 0    1 if p is in no group
+Objective   min  sum_G cost_G leaf_G + LEFT_OUT sum_p left_out_p
+Constraints cover   sum_{G holds p} leaf_G + left_out_p = 1, for every p       (prices pi_p)
+            leaves  sum_G leaf_G <= max_leaves                                 (price sigma <= 0)
 
 Pyomo's matrices go into HiGHS once; after that, columns are added one at a time and HiGHS continues from its basis.
 """
@@ -40,6 +35,7 @@ from formulations.groups.exchange import price_by_exchange
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_lp
+from formulations.set_partition import SetPartition, build_set_partition
 
 # Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
 TOLERANCE = HIGHS_TOLERANCE
@@ -48,24 +44,22 @@ LEFT_OUT = 1e3
 
 
 def master_program(groups: BoolArray, costs: FloatArray, max_groups: int) -> Any:
-    """The program of the module over the given groups, in Pyomo."""
+    """The program of the module over the given groups; patterns and groups are called by their numbers."""
     import pyomo.environ as pyo
 
-    model = pyo.ConcreteModel()
-    model.P = pyo.RangeSet(0, groups.shape[1] - 1)
-    model.G = pyo.RangeSet(0, len(groups) - 1)
-    model.z = pyo.Var(model.G, domain=pyo.NonNegativeReals)
-    model.missing = pyo.Var(model.P, domain=pyo.NonNegativeReals)
-    model.cost = pyo.Objective(
-        expr=pyo.quicksum(float(costs[g]) * model.z[g] for g in model.G)
-        + pyo.quicksum(LEFT_OUT * model.missing[p] for p in model.P)
+    labels = [str(g) for g in range(len(groups))]
+    known = SetPartition(
+        patterns=[str(p) for p in range(groups.shape[1])],
+        members={label: np.flatnonzero(group).tolist() for label, group in zip(labels, groups, strict=True)},
+        cost=dict(zip(labels, costs.tolist(), strict=True)),
+        rows=dict.fromkeys(labels, 1),
+        max_leaves=max_groups,
     )
-
-    def covered_once(model: Any, p: int) -> Any:
-        return pyo.quicksum(model.z[int(g)] for g in np.flatnonzero(groups[:, p])) + model.missing[p] == 1
-
-    model.cover = pyo.Constraint(model.P, rule=covered_once)
-    model.budget = pyo.Constraint(expr=pyo.quicksum(model.z[g] for g in model.G) <= max_groups)
+    model = build_set_partition(known, integer=False)
+    model.left_out = pyo.Var(model.PATTERNS, domain=pyo.NonNegativeReals, doc="1 if the pattern is in no group")
+    for p in model.PATTERNS:
+        model.cover[p].set_value(model.cover[p].body + model.left_out[p] == 1)
+    model.objective.set_value(model.objective.expr + LEFT_OUT * pyo.quicksum(model.left_out.values()))
     return model
 
 
@@ -77,11 +71,11 @@ class Master:
         from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
         model = master_program(groups, costs, max_groups)
-        columns = [*model.missing.values(), *model.z.values()]
+        columns = [*model.left_out.values(), *model.leaf.values()]
         form = LinearStandardFormCompiler().write(model, mixed_form=True, column_order=columns)
         row_of = {id(row.constraint): i for i, row in enumerate(form.rows)}
-        self.cover = np.array([row_of[id(model.cover[p])] for p in model.P])
-        self.budget = row_of[id(model.budget)]
+        self.cover = np.array([row_of[id(row)] for row in model.cover.values()])
+        self.budget = row_of[id(model.leaves)]
         self.groups, self.seen = groups, {member.tobytes() for member in groups}
         self.highs = highspy.Highs()
         settings: dict[str, Any] = {"output_flag": False, "threads": 1, "solver": "simplex"}

@@ -172,6 +172,7 @@ class GroupSearch:
         costs = np.array(list(self.known.values()))
         useful = self.value - 0.25 * CLOSED
         relaxation = relax(c, self.max_groups, groups, costs, useful, self.rng, self.late, self.report)
+        self.learn(relaxation.groups)
         self.raise_bound(relaxation.bound)
         if not self.closed(self.bound) and relaxation.finished:
             self.round(relaxation)

@@ -145,7 +145,7 @@ def proven_groups(
         On ``clock()``; after it, the gap may be open.
     """
     P = len(leaf_cost.rows.patterns)
-    lower = _lower_ends(leaf_cost, min_rows)
+    lower = lower_ends(leaf_cost, min_rows)
     best, objective = start, _cost(leaf_cost, start)
     refined: set[int] = set()
     while True:
@@ -171,7 +171,7 @@ def _cost(leaf_cost: SquaredLeafCost, labels: IntArray) -> float:
     return leaf_cost.total(np.flatnonzero(labels == g) for g in np.unique(labels))
 
 
-def _lower_ends(leaf_cost: SquaredLeafCost, min_rows: int) -> FloatArray:
+def lower_ends(leaf_cost: SquaredLeafCost, min_rows: int) -> FloatArray:
     """Lower ends of the costs of all groups, by their bits; infinite with too few rows."""
     P, counts = len(leaf_cost.rows.patterns), leaf_cost.rows.counts
     G, rows = np.zeros((1 << P, leaf_cost.length)), np.zeros(1 << P, dtype=np.int64)

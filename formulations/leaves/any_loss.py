@@ -26,12 +26,11 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.best_constant import best_constant
 from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Proof, Rows, prove
 from formulations.erm.risk import EmpiricalRisk
-from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel, PatternRows
-from formulations.losses import Loss
+from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel
+from formulations.losses import Loss, best_constant
 from formulations.rounding import exact_sum
 
 # Solvers and tolerances, tried in turn.
@@ -46,9 +45,6 @@ NEGLIGIBLE, OVERWHELMING = 1e-10, 1e12
 
 class ProgramLeafCost(LeafCost):
     """Any convex loss, by a cvxpy program."""
-
-    def __init__(self, rows: PatternRows, loss: Loss, ridge: float, ridge_scale: str = "leaf") -> None:
-        super().__init__(rows, loss, ridge, ridge_scale)
 
     def _fit(self, members: IntArray) -> LeafModel:
         indices = self.rows.of_patterns(members)

@@ -17,7 +17,7 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import clock
-from formulations.leaves.box_grams import binomials, costs_with_largest
+from formulations.leaves.box_grams import write_box_costs
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.squared import SquaredLeafCost
@@ -117,43 +117,45 @@ def box_costs(
     Raises :class:`OutOfTimeError` once ``clock()`` is past the deadline.
     """
     depth = min(depth, len(features))
-    done, total = 0, count_boxes(len(features), depth)
-    levels = [np.empty((comb(len(features), k), 2**k)) for k in range(depth + 1)]
-    levels[0][:] = leaf_cost.quick_end(np.arange(len(leaf_cost.rows.patterns)), end)
+    counts = [comb(len(features), k) << k for k in range(depth + 1)]
+    first = np.append(0, np.cumsum(counts))
+    flat = np.full(first[-1], np.inf)
+    flat[0] = leaf_cost.quick_end(np.arange(len(leaf_cost.rows.patterns)), end)
     if isinstance(leaf_cost, SquaredLeafCost):
-        chunks = _squared_chunks(leaf_cost, features, depth, min_rows, end)
+        steps = _write_squared(leaf_cost, features, depth, min_rows, end, first, flat)
     else:
-        chunks = _any_chunks(leaf_cost, features, depth, min_rows, end)
-    for k, begin, costs in chunks:
-        levels[k].ravel()[begin : begin + len(costs)] = costs
-        done += len(costs)
+        steps = _write_any(leaf_cost, features, depth, min_rows, end, first, flat)
+    for done in steps:
         if on_progress is not None:
-            on_progress(done, total)
+            on_progress(done, len(flat))
         if clock() > deadline:
             raise OutOfTimeError
+    levels = [flat[first[k] : first[k + 1]].reshape(-1, 2**k) for k in range(depth + 1)]
     return BoxCosts(features, depth, levels)
 
 
-def _squared_chunks(
-    leaf_cost: SquaredLeafCost, features: IntArray, depth: int, min_rows: int, end: int
-) -> Iterator[tuple[int, int, FloatArray]]:
-    """Level, first index and costs of consecutive boxes."""
+def _write_squared(
+    leaf_cost: SquaredLeafCost,
+    features: IntArray,
+    depth: int,
+    min_rows: int,
+    end: int,
+    first: IntArray,
+    out: FloatArray,
+) -> Iterator[int]:
+    """Write the costs of the boxes with k > 0 literals, from first[k]; yields how many are done."""
     if depth == 0:
         return
     rows = leaf_cost.rows
-    offsets = np.append(0, np.cumsum([comb(len(features), k) for k in range(depth + 1)]))
     options = (
         leaf_cost.size, leaf_cost.scaled_ridge, leaf_cost.ridge_scale == "sample", max(1, min_rows),
         end, leaf_cost.share_of_error, _redundant_columns(leaf_cost, features), leaf_cost.pattern_error,
     )  # fmt: skip
     patterns = np.ascontiguousarray(rows.patterns[:, features])
     data = (leaf_cost.Z, rows.start, leaf_cost.grams, rows.counts, patterns)
-    A = leaf_cost.sums_of_sets(features, data, depth, offsets)
-    binom = binomials(len(features))
-    for k in range(1, depth + 1):
-        for f in range(k - 1, len(features)) if k > 1 else [len(features)]:
-            costs = costs_with_largest(data, A, offsets, f, k, options, binom)
-            yield k, (comb(f, k) if k > 1 else 0) << k, costs * leaf_cost.unit[-1] ** 2
+    A = leaf_cost.space_for_sums(features, depth)
+    yield from write_box_costs(data, A, depth, options, first, out)
+    out[1:] *= leaf_cost.unit[-1] ** 2
 
 
 def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArray:
@@ -166,18 +168,17 @@ def _redundant_columns(leaf_cost: SquaredLeafCost, features: IntArray) -> IntArr
     return columns
 
 
-def _any_chunks(
-    leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int, end: int
-) -> Iterator[tuple[int, int, FloatArray]]:
+def _write_any(
+    leaf_cost: LeafCost, features: IntArray, depth: int, min_rows: int, end: int, first: IntArray, out: FloatArray
+) -> Iterator[int]:
     """The same for any loss, box by box."""
     patterns, counts = leaf_cost.rows.patterns, leaf_cost.rows.counts
     for k in range(1, depth + 1):
         for rank in range(comb(len(features), k)):
-            subset = features[list(subset_of_rank(rank, k))]
-            value = patterns[:, subset] @ (1 << np.arange(k))
-            costs = np.full(1 << k, np.inf)
+            at = int(first[k]) + (rank << k)
+            value = patterns[:, features[list(subset_of_rank(rank, k))]] @ (1 << np.arange(k))
             for v in range(1 << k):
                 members = np.flatnonzero(value == v)
                 if counts[members].sum() >= max(1, min_rows):
-                    costs[v] = leaf_cost.quick_end(members, end)
-            yield k, rank << k, costs
+                    out[at + v] = leaf_cost.quick_end(members, end)
+            yield at + (1 << k)

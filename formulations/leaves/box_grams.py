@@ -13,155 +13,27 @@ Columns that are constant in a box, such as a feature that is missing there, are
 sorted by the number of such columns and factored side by side; where one has more than its neighbours, it keeps the
 surplus, with 1 added to the diagonal.
 
-*Sums over sets.* A(U) is accumulated for all sets U of at most D features. Subsets are numbered in colexicographic
-order: U = {u_1 < .. < u_k} has rank sum_i C(u_i, i). So the sets R + j, for a set R and all j below its smallest
-element, are consecutive, and their sums A(R + j) are accumulated together: each pattern with all of R missing is added
-to those whose j it misses. Entries are processed in pieces, few enough for the sums to stay in the fastest cache. The
-last two entries of a sum count its patterns and its rows.
+*Sums over sets.* The sets U are divided into a part in a block of features and a part R above it. For every R, the
+patterns with all of R missing are grouped by their missing features within the block, and the sums over supersets of
+:mod:`formulations.leaves.subsets` are the A(U) of all U with this R. The last two entries of a sum count its patterns
+and its rows.
 """
 
+from collections.abc import Iterator
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled, inlined
-from formulations.leaves.cholesky import add_row, costs_of_rows, rounded_gram, workspace
+from formulations.leaves.cholesky import costs_of_rows, rounded_gram, workspace
+from formulations.leaves.subsets import add_cell, binomials, blocks_of, sizes_of, sum_supersets
 from formulations.leaves.tiles import LANES
 
 # Entries of a matrix that are processed at once.
 ENTRIES = 128
-# Patterns and sums that are collected before they are added, and at least as many as there are features.
-PAIRS = 512
-
-
-def binomials(n: int) -> np.ndarray:
-    """C(i, k) for i, k up to n + 1."""
-    table = np.zeros((n + 2, n + 2), dtype=np.int64)
-    table[:, 0] = 1
-    for i in range(1, n + 2):
-        table[i, 1:] = table[i - 1, 1:] + table[i - 1, :-1]
-    return table
-
-
-@compiled
-def next_subset(c, k, n):  # type: ignore[no-untyped-def]
-    """The next k-subset of range(n) in colexicographic order, in place; False after the last one."""
-    for i in range(k):
-        limit = c[i + 1] if i + 1 < k else n
-        if c[i] + 1 < limit:
-            c[i] += 1
-            for low in range(i):
-                c[low] = low
-            return True
-    return False
-
-
-@compiled
-def with_element(S, k, j, binom):  # type: ignore[no-untyped-def]
-    """Position of j in S + j, and the rank of S + j; position -1 if j is in S."""
-    position, rank = 0, 0
-    for i in range(k):
-        if S[i] == j:
-            return -1, 0
-        if S[i] < j:
-            position += 1
-            rank += binom[S[i], i + 1]
-        else:
-            rank += binom[S[i], i + 2]
-    return position, rank + binom[j, position + 1]
-
-
-@inlined
-def add_part(grams, p, sums, at, begin, end):  # type: ignore[no-untyped-def]
-    """Add entries of the matrix of a pattern to a sum."""
-    for t in range(np.uint64(begin), np.uint64(end)):
-        sums[at, t] += grams[p, t]
-
-
-@compiled
-def add_pairs(Z, start, grams, pairs, count, sums, one):  # type: ignore[no-untyped-def]
-    """Add the matrix of each pattern to its sum; if these are not held, ``one`` is workspace for one of them."""
-    if len(grams):
-        length = grams.shape[1]
-        for begin in range(0, length, ENTRIES):
-            for i in range(count):
-                add_part(grams, pairs[i, 0], sums, pairs[i, 1], begin, min(begin + ENTRIES, length))
-        return
-    for i in range(count):
-        p = pairs[i, 0]
-        if i == 0 or p != pairs[i - 1, 0]:
-            rounded_gram(one[0], one[1], Z, start[p], start[p + 1])
-        add_row(one, 0, sums, pairs[i, 1])
-
-
-@compiled
-def patterns_with(patterns, f, members):  # type: ignore[no-untyped-def]
-    """Write the patterns in which f is missing, all of them if f < 0; returns their number."""
-    count = 0
-    for p in range(len(patterns)):
-        if f < 0 or patterns[p, f]:
-            members[count] = p
-            count += 1
-    return count
-
-
-def space_for_sums(data: tuple[Any, ...], length: int) -> tuple[np.ndarray, np.ndarray, FloatArray]:
-    """Workspace: patterns, pairs of a pattern and a sum, and the matrix of a pattern if these are not held."""
-    _, _, grams, _, patterns = data
-    n_patterns, n_features = patterns.shape
-    pairs = np.empty((PAIRS + n_features, 2), dtype=np.int64)
-    return np.empty(n_patterns, dtype=np.int64), pairs, np.empty((0 if len(grams) else 2, length))
-
-
-@compiled
-def add_sums(data, space, n_members, R, size, n_lower, sums, first):  # type: ignore[no-untyped-def]
-    """Add A(R + j), j < n_lower, to sums[first + j]; ``space`` begins with the patterns without R's largest element."""
-    Z, start, grams, counts, patterns = data
-    members, pairs, one = space
-    length, held = sums.shape[1] - 2, 0
-    for member in range(n_members):
-        p, i = members[member], 0
-        while i < size and patterns[p, R[i]]:
-            i += 1
-        if i < size:
-            continue
-        for j in range(n_lower):
-            if patterns[p, j]:
-                sums[first + j, length] += 1.0
-                sums[first + j, length + 1] += counts[p]
-                pairs[held, 0], pairs[held, 1] = p, first + j
-                held += 1
-        if held >= PAIRS:
-            add_pairs(Z, start, grams, pairs, held, sums, one)
-            held = 0
-    add_pairs(Z, start, grams, pairs, held, sums, one)
-
-
-def all_sums(data: tuple[Any, ...], depth: int, A: FloatArray) -> None:
-    """Accumulate A(U) for 0 < |U| < depth, by size, then rank, starting at A[1]."""
-    _write_sums(data, depth, A, np.empty(depth, dtype=np.int64), space_for_sums(data, A.shape[1] - 2))
-
-
-@compiled
-def _write_sums(data, depth, A, R, space):  # type: ignore[no-untyped-def]
-    patterns, members = data[4], space[0]
-    n_features, first = patterns.shape[1], 1
-    for k in range(1, depth):
-        for i in range(k - 1):
-            R[i] = i
-        largest, more = -1, True
-        n_members = patterns_with(patterns, -1, members)
-        while more:
-            if k > 1 and R[k - 2] != largest:
-                largest = R[k - 2]
-                n_members = patterns_with(patterns, largest, members)
-            n_lower = R[0] if k > 1 else n_features
-            add_sums(data, space, n_members, R, k - 1, n_lower, A, first)
-            first += n_lower
-            more = next_subset(R, k - 1, n_features)
-
-
 # Boxes that are sorted together.
 BOXES = 32
 
@@ -187,20 +59,6 @@ def fill_pair(A, low, B, high, t, n, G, observed, missing):  # type: ignore[no-u
         G[missing, i] = entry
 
 
-@inlined
-def fill_other(both, u, G, missing, t, n, observed):  # type: ignore[no-untyped-def]
-    """G[observed] = both[u] - G[missing], for n entries starting at t."""
-    for i in range(np.uint64(t), np.uint64(t + n)):
-        G[observed, i] = both[u, i] - G[missing, i]
-
-
-@inlined
-def subtract_row(G, row, other, t, n):  # type: ignore[no-untyped-def]
-    """G[row] -= G[other], for n entries starting at t."""
-    for i in range(np.uint64(t), np.uint64(t + n)):
-        G[row, i] -= G[other, i]
-
-
 @compiled
 def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, step, width):  # type: ignore[no-untyped-def]
     """From "all of U missing" to boxes, for n entries starting at t; the last U is in ``top``.
@@ -220,21 +78,25 @@ def fill_boxes(A, ranks, shift, top, top_rank, t, n, G, first, step, width):  # 
     while bit < width:
         for block in range(0, width, 2 * bit):
             for u in range(block, block + bit):
-                subtract_row(G, first + step * u, first + step * (u + bit), t, n)
+                row, other = first + step * u, first + step * (u + bit)
+                for i in range(np.uint64(t), np.uint64(t + n)):
+                    G[row, i] -= G[other, i]
         bit *= 2
 
 
 @compiled
-def fill_sets(A, ranks, begin, count, top, top_rank, both, G):  # type: ignore[no-untyped-def]
+def fill_sets(A, ranks, begin, count, top, top_rank, both, width, G):  # type: ignore[no-untyped-def]
     """The boxes of S = R + j for ``count`` of j starting at ``begin``, by j, then v; ``both`` holds the boxes of R."""
-    width, length = both.shape
+    length = both.shape[1]
     for j in range(count):
         first = 2 * width * j
         for t in range(0, length, ENTRIES):
             n = min(ENTRIES, length - t)
-            fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, first + 1, 2, width)
+            fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, first + 1, np.int64(2), width)
             for u in range(width):
-                fill_other(both, u, G, first + 2 * u + 1, t, n, first + 2 * u)
+                observed, missing = first + 2 * u, first + 2 * u + 1
+                for i in range(np.uint64(t), np.uint64(t + n)):
+                    G[observed, i] = both[u, i] - G[missing, i]
 
 
 @compiled
@@ -261,7 +123,8 @@ def sort_boxes(G, n_boxes, n_values, lowest, R, n_upper, options, buffers):  # t
     """List the boxes with enough rows, those with most constant columns first; returns their number."""
     constant, held, numbers, starts, order = buffers[:5]
     min_rows, redundant = options[3], options[6]
-    starts[:] = 0
+    for number in range(len(starts)):
+        starts[number] = 0
     for box in range(n_boxes):
         numbers[box] = -1
         if G[box, G.shape[1] - 1] > min_rows - 0.5:
@@ -319,64 +182,129 @@ def write_costs(G, n_boxes, n_values, lowest, R, n_upper, options, buffers, out,
 
 
 @compiled
-def costs_above(A, top, top_rank, offsets, R, n_upper, n_lower, options, binom, boxes, buffers, out, first):  # type: ignore[no-untyped-def]
-    """Costs of the boxes of S = R + j for j below ``n_lower``, by j, then v, starting at ``first``.
+def costs_above(A, cells, known, top, v, at, R, lower, offsets, options, binom, boxes, buffers, out, first):  # type: ignore[no-untyped-def]
+    """Costs of the boxes of S = R + j for j from lower[0] to lower[1], by j, then v; those of j = 0 would be at first.
 
-    ``top`` holds A(S), starting at ``top_rank``; A(U) of smaller sets is in A. Boxes with too few rows are not written.
+    A(S) is in the cells of the bits v and that of j, and copied to A if other sets need it; without cells it is in A.
+    That of j = 0 would be in row ``at`` of A. Boxes with too few rows are not written.
     """
     both, G, ranks = boxes
-    width, length = both.shape
-    subset_ranks(R, n_upper, 0, offsets, binom, ranks)
+    low, high = lower
+    n_upper, length, none = len(R), both.shape[1], np.int64(0)
+    width = 1 << n_upper
+    sums, top_rank = A, at
+    if len(cells):
+        sums, top_rank = top, -low
+        for j in range(low, high):
+            cell = v | 1 << (j - low)
+            for t in range(length):
+                top[j - low, t] = cells[cell, t] if known[cell] else 0.0
+            if at + j < len(A):
+                for t in range(length):
+                    A[at + j, t] = top[j - low, t]
+    subset_ranks(R, n_upper, none, offsets, binom, ranks)
     for t in range(0, length, ENTRIES):
-        fill_boxes(A, ranks, 0, A, ranks[width - 1], t, min(ENTRIES, length - t), both, 0, 1, width)
-    subset_ranks(R, n_upper, 1, offsets, binom, ranks)
+        n = min(ENTRIES, length - t)
+        fill_boxes(A, ranks, none, A, ranks[width - 1], t, n, both, none, none + 1, width)
+    subset_ranks(R, n_upper, none + 1, offsets, binom, ranks)
     n_values = 2 * width
     per_batch = len(G) // n_values
-    for begin in range(0, n_lower, per_batch):
-        count = min(per_batch, n_lower - begin)
-        fill_sets(A, ranks, begin, count, top, top_rank, both, G)
-        at = first + n_values * begin
-        write_costs(G, count * n_values, n_values, begin, R, n_upper, options, buffers, out, at)
+    for begin in range(low, high, per_batch):
+        count = min(per_batch, high - begin)
+        fill_sets(A, ranks, begin, count, sums, top_rank, both, width, G)
+        write_costs(G, count * n_values, n_values, begin, R, n_upper, options, buffers, out, first + n_values * begin)
 
 
-def costs_with_largest(
-    data: tuple[Any, ...], A: FloatArray, offsets: IntArray, f: int, k: int, options: tuple[Any, ...], binom: IntArray
-) -> FloatArray:
-    """Costs of the boxes over the k-subsets with largest element f, by rank, then v; for k = 1 over all j < f.
+@compiled
+def sum_groups(data, members, groups, one, cells, is_known):  # type: ignore[no-untyped-def]
+    """Add the matrices of the listed patterns, and their numbers of patterns and rows, to the cells of their groups.
 
-    ``A`` holds A(U) of all smaller sets, and those of the k-subsets unless these are the largest. ``options``: order,
-    ridges, whether these are times the weight, fewest rows, end of the interval and its share of the diagonal
+    If matrices are not held, ``one`` is workspace for one of them.
+    """
+    Z, start, grams, counts, _ = data
+    length, none = cells.shape[1] - 2, np.int64(0)
+    is_known[:] = False
+    for p in members:
+        group = groups[p]
+        if not is_known[group]:
+            cells[group] = 0.0
+            is_known[group] = True
+        if len(grams):
+            add_cell(grams, p, cells, group, none, length)
+        else:
+            rounded_gram(one[0], one[1], Z, start[p], start[p + 1])
+            add_cell(one, none, cells, group, none, length)
+        cells[group, length] += 1.0
+        cells[group, length + 1] += counts[p]
+
+
+def write_block(
+    A: FloatArray,
+    cells: FloatArray,
+    known: BoolArray,
+    above: tuple[int, ...],
+    block: tuple[int, int],
+    depth: int,
+    offsets: IntArray,
+    first: IntArray,
+    given: tuple[Any, ...],
+) -> None:
+    """Write the costs of the boxes of R + V, for R = ``above`` and all sets V != 0 in the block of features below it.
+
+    ``cells`` holds the sums of R + V by the bits of V, and they are written to A if other sets need them; without
+    cells, all sums are in A. The costs of the boxes with k literals begin at first[k]. The other arguments of
+    :func:`costs_above` are ``given``.
+    """
+    binom, (low, high) = given[1], block
+    top = np.empty((high - low, A.shape[1]))
+    for k in range(min(depth - len(above), high - low)):
+        size = 1 + k + len(above)
+        sets = np.array(list(combinations(range(low, high), k)), dtype=np.int64).reshape(comb(high - low, k), k)
+        members = np.hstack([sets, np.tile(np.array(above, dtype=np.int64), (len(sets), 1))])
+        ranks = binom[members, np.arange(2, size + 1)].sum(axis=1).tolist()
+        bits = (1 << (sets - low)).sum(axis=1).tolist()
+        for R, rank, v in zip(members, ranks, bits, strict=True):
+            lower = low, int(R[0]) if k else high
+            at, begin = int(offsets[size]) + rank, int(first[size]) + (rank << size)
+            costs_above(A, cells, known, top, v, at, R, lower, offsets, *given, begin)
+
+
+def write_box_costs(
+    data: tuple[Any, ...], A: FloatArray, depth: int, options: tuple[Any, ...], first: IntArray, out: FloatArray
+) -> Iterator[int]:
+    """Write the costs of all boxes with k = 1 to ``depth`` literals, from first[k]; yields how many are done.
+
+    ``data``: rows, starts of patterns, their matrices, numbers of rows and missing features. ``A`` begins with the sum
+    of all patterns; it holds all sums of at most ``depth`` features, or has space for those of fewer. ``options``:
+    order, ridges, whether these are times the weight, fewest rows, end of the interval and its share of the diagonal
     (:mod:`formulations.leaves.cholesky`), the columns that are constant for either value of m_f, ended by -1, and the
     error of a pattern.
     """
-    length, size, width = A.shape[1], options[0], 2 ** (k - 1)
-    n_boxes = max(1, BOXES // (2 * width)) * 2 * width
-    boxes = np.empty((width, length)), np.empty((n_boxes, length)), np.empty(width, dtype=np.int64)
+    patterns, (length, size) = data[4], (A.shape[1], options[0])
+    n_features = patterns.shape[1]
+    offsets = np.append(0, np.cumsum([comb(n_features, k) for k in range(depth + 1)]))
+    is_complete = len(A) == offsets[-1]
+    n_boxes, binom = max(BOXES, 2**depth), binomials(n_features)
+    half = 2 ** max(0, depth - 1)
+    boxes = np.empty((half, length)), np.empty((n_boxes, length)), np.empty(half, dtype=np.int64)
     buffers = (
         np.empty((n_boxes, size), dtype=np.int64), np.zeros(size, dtype=np.bool_), np.empty(n_boxes, dtype=np.int64),
         np.empty(size, dtype=np.int64), np.empty(n_boxes, dtype=np.int64), np.empty(LANES, dtype=np.int64),
         np.empty((LANES, size), dtype=np.int64), np.empty(LANES), np.empty(LANES), workspace(size),
     )  # fmt: skip
-    largest, R = bool(offsets[k] == len(A)), np.arange(k)
-    R[max(0, k - 2)] = f
-    out = np.full(int(binom[f, k - 1] if k > 1 else f) << k, np.inf)
-    sums, space = np.empty((f if largest else 0, length)), space_for_sums(data, length - 2)
-    _write_with_largest(data, A, offsets, R, f, k, options, binom, largest, sums, space, boxes, buffers, out)
-    return out
-
-
-@compiled
-def _write_with_largest(data, A, offsets, R, f, k, options, binom, largest, sums, space, boxes, buffers, out):  # type: ignore[no-untyped-def]
-    """Write the costs for all R, the first of which is given; ``sums`` is space for those of the largest sets."""
-    n_members = patterns_with(data[4], f if k > 1 else -1, space[0]) if largest else 0
-    first_rank = offsets[k] + (binom[f, k] if k > 1 else 0)
-    rank, more = 0, True
-    while more:
-        n_lower, top, top_rank = R[0], A, first_rank + rank
-        if largest:
-            top, top_rank = sums, 0
-            sums[:n_lower] = 0.0
-            add_sums(data, space, n_members, R, k - 1, n_lower, sums, 0)
-        costs_above(A, top, top_rank, offsets, R, k - 1, n_lower, options, binom, boxes, buffers, out, rank << k)
-        rank += n_lower
-        more = next_subset(R, k - 2, f)
+    done, one = 1, np.empty((0 if len(data[2]) else 2, length - 2))
+    for low, high in reversed(blocks_of(n_features)):
+        sizes = sizes_of(high - low)
+        cells, known = np.empty((0 if is_complete else len(sizes), length)), np.zeros(len(sizes), dtype=np.bool_)
+        groups = patterns[:, low:high] @ (1 << np.arange(high - low))
+        order = np.argsort(groups, kind="stable")
+        for k in range(depth):
+            for above in combinations(range(high, n_features), k):
+                if not is_complete:
+                    members = order[patterns[:, list(above)].all(axis=1)[order]]
+                    sum_groups(data, members, groups, one, cells, known)
+                    known = sum_supersets(cells, known, sizes, depth - k)
+                given = options, binom, boxes, buffers, out
+                write_block(A, cells, known, above, (low, high), depth, offsets, first, given)
+                done += sum(comb(high - low, i) << (k + i) for i in range(1, depth - k + 1))
+                yield done

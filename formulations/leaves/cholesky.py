@@ -28,7 +28,7 @@ Several leaves are factored side by side, see :mod:`formulations.leaves.tiles`.
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.jit import compiled
+from formulations.jit import compiled, inlined
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
 from formulations.rounding import UNIT
 
@@ -43,31 +43,27 @@ GRID = 2.0**52
 
 
 @compiled
-def add_gram(total, Z, first, last):  # type: ignore[no-untyped-def]
-    """Add the packed Gram matrix of rows of Z."""
-    size = Z.shape[1]
-    for row in range(first, last):
-        entry = 0
-        for i in range(size):
-            value = Z[row, i]
-            for j in range(i + 1):
-                total[entry] += value * Z[row, j]
-                entry += 1
-
-
-@compiled
 def rounded_gram(total, part, Z, first, last):  # type: ignore[no-untyped-def]
     """The packed Gram matrix of rows of Z on the grid, in blocks of rows; ``part`` is workspace."""
-    total[:] = 0.0
+    size = Z.shape[1]
+    for entry in range(len(total)):
+        total[entry] = 0.0
     for begin in range(first, last, BLOCK):
-        part[:] = 0.0
-        add_gram(part, Z, begin, min(begin + BLOCK, last))
+        for entry in range(len(total)):
+            part[entry] = 0.0
+        for row in range(begin, min(begin + BLOCK, last)):
+            entry = 0
+            for i in range(size):
+                value = Z[row, i]
+                for j in range(i + 1):
+                    part[entry] += value * Z[row, j]
+                    entry += 1
         for entry in range(len(total)):
             total[entry] += part[entry]
     for entry in range(len(total)):
         total[entry] = np.rint(total[entry] * GRID) / GRID
     diagonal = -1
-    for i in range(Z.shape[1]):
+    for i in range(size):
         diagonal += i + 1
         if total[diagonal] == 0.0:
             for row in range(first, last):
@@ -82,17 +78,10 @@ def write_grams(Z, start, members, grams, part):  # type: ignore[no-untyped-def]
         rounded_gram(grams[i], part, Z, start[members[i]], start[members[i] + 1])
 
 
-@compiled
-def add_row(source, row, target, at):  # type: ignore[no-untyped-def]
-    """target[at] += source[row]."""
-    for t in range(source.shape[1]):
-        target[at, t] += source[row, t]
-
-
-@compiled
+@inlined
 def copy_row(source, row, target, at):  # type: ignore[no-untyped-def]
     """target[at] = source[row], a whole row at once, which is fast in memory."""
-    for t in range(source.shape[1]):
+    for t in range(np.uint64(source.shape[1])):
         target[at, t] = source[row, t]
 
 
@@ -103,29 +92,24 @@ def workspace(size: int) -> FloatArray:
 
 
 @compiled
-def move_column(G, row, columns, lane, i, order, T):  # type: ignore[no-untyped-def]
-    """Lay out one column of a matrix at i."""
-    column, at = columns[lane, i], i * (i + 1) // 2
-    for j in range(order):
-        low, high = min(column, columns[lane, j]), max(column, columns[lane, j])
-        T[LANES * at + lane] = G[row, high * (high + 1) // 2 + low]
-        at += 1 if j < i else j + 1
-
-
-@compiled
 def to_lanes(G, rows, columns, order, T):  # type: ignore[no-untyped-def]
     """Lay out matrices of this order side by side, with the columns i of G at columns[lane, i].
 
     Columns that are not at their own place are few.
     """
-    last = columns[0, order - 1]
-    transpose(G, rows, 0, order * (order - 1) // 2, T, 0)
+    last, none = columns[0, order - 1], np.int64(0)
+    transpose(G, rows, none, order * (order - 1) // 2, T, none)
     transpose(G, rows, last * (last + 1) // 2, order - 1, T, order * (order - 1) // 2)
     for lane in range(LANES):
         T[LANES * (order * (order + 1) // 2 - 1) + lane] = G[rows[lane], last * (last + 3) // 2]
         for i in range(order - 1):
-            if columns[lane, i] != i:
-                move_column(G, rows[lane], columns, lane, i, order, T)
+            column, at = columns[lane, i], i * (i + 1) // 2
+            if column == i:
+                continue
+            for j in range(order):
+                low, high = min(column, columns[lane, j]), max(column, columns[lane, j])
+                T[LANES * at + lane] = G[rows[lane], high * (high + 1) // 2 + low]
+                at += 1 if j < i else j + 1
 
 
 @compiled

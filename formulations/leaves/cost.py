@@ -160,7 +160,7 @@ class PatternTotals(PatternRows):
 
 
 class LeafModel(NamedTuple):
-    """A minimiser of a leaf's cost; ``cost`` is its value, rounded up.
+    """A minimiser of a leaf's cost; ``cost`` is its value, rounded up (in SquaredEstimates, an estimate).
 
     The intercept is a double, which may be farther from the best one for the weights than the cost tells: ``rounding``
     is what that adds to the value of the coefficients as they are.
@@ -170,6 +170,14 @@ class LeafModel(NamedTuple):
     weights: FloatArray
     cost: float
     rounding: float = 0.0
+
+
+class Split(NamedTuple):
+    """A feature to split a leaf on, and the costs of its sides."""
+
+    feature: int
+    observed: float
+    missing: float
 
 
 class LeafCost(ABC):
@@ -185,6 +193,7 @@ class LeafCost(ABC):
         self.ridge_weights = np.ones(rows.A.shape[1]) if rows.ridge_weights is None else rows.ridge_weights
         self._known: dict[bytes, LeafModel] = {}
         self._lower_ends: dict[bytes, float] = {}
+        self._splits: dict[tuple[bytes, bytes, int], Split | None] = {}
 
     def with_ridge(self, ridge: float) -> Self:
         """The same with another ridge; all that does not depend on it is shared."""
@@ -192,6 +201,7 @@ class LeafCost(ABC):
         other.ridge = float(ridge)
         other._known = {}
         other._lower_ends = {}
+        other._splits = {}
         return other
 
     def penalty(self, weight: float) -> float:
@@ -214,8 +224,12 @@ class LeafCost(ABC):
             self._known[key] = self._fit(members)
         return self._known[key]
 
+    def models(self, labels: IntArray) -> list[LeafModel]:
+        """The models of the leaves 0, 1, .. of a partition, from the leaf of each pattern."""
+        return [self.fit(np.flatnonzero(labels == leaf)) for leaf in range(labels.max() + 1)]
+
     def interval(self, members: IntArray) -> tuple[float, float]:
-        """Lower and upper end of c(G), computed once from the rows of the leaf."""
+        """Lower and upper end of c(G), computed once from the rows of the leaf; SquaredEstimates estimates them."""
         key, upper = np.asarray(members).tobytes(), self.fit(members).cost
         if key not in self._lower_ends:
             self._lower_ends[key] = self._lower_end(members)
@@ -234,15 +248,35 @@ class LeafCost(ABC):
     def _lower_end(self, members: IntArray) -> float:
         """Compute a number that is not above c(G), even in exact arithmetic."""
 
-    def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
-        """Costs of the sides m_j = 0 and m_j = 1 of a leaf for each feature j; infinite if a side is too small."""
-        costs = np.full((2, len(features)), np.inf)
-        inside, counts = self.rows.patterns[members], self.rows.counts[members]
-        for i, j in enumerate(features):
-            missing = inside[:, j]
-            if min(counts[missing].sum(), counts[~missing].sum()) >= max(1, min_rows):
-                costs[:, i] = self.cost(members[~missing]), self.cost(members[missing])
-        return costs[0], costs[1]
+    def best_split(self, members: IntArray, features: IntArray, min_rows: int) -> Split | None:
+        """The split of a leaf whose sides cost least, among those with enough rows on both sides; computed once.
+
+        Ties go to the first feature.
+        """
+        key = members.tobytes(), features.tobytes(), min_rows
+        if key not in self._splits:
+            allowed, missing = self._allowed_splits(members, features, min_rows)
+            self._splits[key] = self._best_split(members, allowed, missing) if len(allowed) else None
+        return self._splits[key]
+
+    def _allowed_splits(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[IntArray, BoolArray]:
+        """Features by which a leaf may be split, and for each of them whether it is missing in each pattern."""
+        counts = self.rows.counts[members]
+        missing = self.rows.patterns[np.ix_(members, features)]
+        rows = np.array([counts[column].sum() for column in missing.T], dtype=np.int64)
+        allowed = np.minimum(rows, counts.sum() - rows) >= max(1, min_rows)
+        return features[allowed], missing.T[allowed]
+
+    def _best_split(self, members: IntArray, features: IntArray, missing: BoolArray) -> Split | None:
+        """The split whose sides cost least; ``missing[i]`` are the patterns where ``features[i]`` is missing."""
+        observed, absent = self._side_costs(members, features, missing)
+        best = int(np.argmin(observed + absent))
+        split = Split(int(features[best]), float(observed[best]), float(absent[best]))
+        return split if np.isfinite(split.observed + split.missing) else None
+
+    def _side_costs(self, members: IntArray, features: IntArray, missing: BoolArray) -> FloatArray:
+        """Costs of both sides of a leaf for each feature, of shape (2, features)."""
+        return np.array([[self.cost(members[~inside]), self.cost(members[inside])] for inside in missing]).T
 
     def total(self, leaves: Iterable[IntArray]) -> float:
         """Cost of a partition, from the rows of its leaves, rounded up."""

@@ -14,8 +14,6 @@ doubles, as in memory.
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -26,6 +24,7 @@ from formulations.leaves.cholesky import U
 from formulations.leaves.cost import LeafCost, LeafModel, PatternTotals
 from formulations.leaves.set_moments import Box, SetMoments, atoms
 from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost
+from formulations.leaves.subsets import count_sets
 from formulations.losses import Squared
 
 # A column whose variance in a leaf is below this share of its square does not vary there.
@@ -133,6 +132,17 @@ class SummedLeafCost(SquaredLeafCost):
         return False  # shown by rows only
 
 
+def first_alike(moments: SetMoments, missing: FloatArray, n_rows: float) -> IntArray:
+    """For each feature the first one that is missing in the same rows, if it is missing in some; itself at depth 0."""
+    first = np.arange(len(missing))
+    for j in np.flatnonzero((missing > 0) & (missing < n_rows) & (moments.sums.depth > 0)):
+        for i in np.flatnonzero(missing[:j] == missing[j]):
+            if moments.rows([(int(i), True), (int(j), True)]) == missing[j]:
+                first[j] = i
+                break
+    return first
+
+
 def slack_of(D: FloatArray, v: FloatArray) -> FloatArray:
     """s_i of the module, with t at estimated weights v and a lower limit."""
     t = np.abs(v) * np.sqrt(D)
@@ -192,20 +202,17 @@ class SetSumsCost(SummedLeafCost):
         d, n = moments.sums.n_features, moments.rows([])
         missing = np.array([moments.rows([(j, True)]) for j in range(d)])
         root, sizes = moments.box([], columns)
-        patterns, counts = atoms(moments, np.flatnonzero((missing > 0) & (missing < n)))
+        first = first_alike(moments, missing, n)
+        self._features = np.flatnonzero((missing > 0) & (missing < n) & (first == np.arange(d)))
+        patterns, counts = atoms(moments, self._features)
         held = np.tile(missing == n, (len(patterns), 1))
-        held[:, (missing > 0) & (missing < n)] = patterns
+        held[:, self._features] = patterns
+        held = held[:, first]
         weights = counts.astype(float)
         rows = PatternTotals.of_totals(held, counts, weights, ridge_weights, rarest, complete=False)
         super().__init__(rows, ridge, ridge_scale, np.diag(root), shift)
         self.moments, self.sources, self.columns = moments, sources, columns / self.unit[:, None]
         self.pattern_error = 1.0 + moments.error * float((sizes / self.unit**2).max()) / (2 * U)
-
-    @cached_property
-    def _features(self) -> IntArray:
-        """Features that may be split on."""
-        patterns = self.rows.patterns
-        return np.flatnonzero(patterns.any(axis=0) & ~patterns.all(axis=0))
 
     def literals(self, members: IntArray) -> Box:
         """The box of all these patterns.
@@ -241,16 +248,15 @@ class SetSumsCost(SummedLeafCost):
     def constant_sides(self, features: IntArray) -> BoolArray:
         return np.array([[self._constant_in([(int(f), side)]) for side in (False, True)] for f in features])
 
-    def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
-        costs, held, counts = np.full((2, len(features)), np.inf), self.literals(members), self.rows.counts[members]
-        missing = counts @ self.rows.patterns[np.ix_(members, features)]
-        whole, low, least = self.moments.box(held, self.columns)[0], np.tril_indices(self.size), max(1, min_rows)
-        for i in np.flatnonzero((missing >= least) & (counts.sum() - missing >= least)):
-            side = self.moments.box([*held, (int(features[i]), True)], self.columns)[0]
+    def _side_costs(self, members: IntArray, features: IntArray, missing: BoolArray) -> FloatArray:
+        costs, box, low = np.empty((2, len(features))), self.literals(members), np.tril_indices(self.size)
+        whole = self.moments.box(box, self.columns)[0]
+        for i, j in enumerate(features):
+            side = self.moments.box([*box, (int(j), True)], self.columns)[0]
             costs[:, i] = self.costs_of_grams(np.array([(whole - side)[low], side[low]]))
-        return costs[0], costs[1]
+        return costs
 
-    def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
+    def space_for_sums(self, features: IntArray, depth: int) -> FloatArray:
         """A(U) for all |U| <= depth.
 
         The error of a box with O observed ones of its k literals is that of 2^O sets. In place of numbers of patterns,
@@ -258,5 +264,5 @@ class SetSumsCost(SummedLeafCost):
         """
         A = self.moments.packed(features, depth, self.columns)
         for k in range(depth + 1):
-            A[offsets[k] : offsets[k + 1], -2] = 3.0 ** (depth - k)
+            A[count_sets(len(features), k - 1) : count_sets(len(features), k), -2] = 3.0 ** (depth - k)
         return A

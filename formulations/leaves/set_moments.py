@@ -27,9 +27,9 @@ import numpy as np
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled
-from formulations.leaves.box_grams import binomials, next_subset, with_element
 from formulations.leaves.cholesky import U
-from formulations.leaves.set_sums import SetSums, count_sets, set_offsets
+from formulations.leaves.set_sums import SetSums, set_offsets
+from formulations.leaves.subsets import binomials, count_sets, next_subset, with_element
 
 # Roundings of the maps applied to sums: origins, centres, and differences of sets.
 MAPS = 64
@@ -113,7 +113,7 @@ class SetMoments:
     def packed(self, features: IntArray, depth: int, T: FloatArray) -> FloatArray:
         """Packed moments of T e over the rows of each U <= ``features``, |U| <= depth, and the number of rows.
 
-        They are in the order of :mod:`formulations.leaves.box_grams`, with one free entry before the last.
+        They are in the order of :mod:`formulations.leaves.subsets`, with one free entry before the last.
         """
         width = len(T)
         low = np.tril_indices(width)

@@ -26,16 +26,15 @@ import math
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.leaves import double_double
-from formulations.leaves.box_grams import all_sums
 from formulations.leaves.cholesky import BLOCK, ESTIMATE, LOWER, U, leaf_costs, write_grams
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
+from formulations.leaves.subsets import count_sets
 from formulations.losses import Squared
 from formulations.rounding import exact_sum
 
@@ -153,12 +152,11 @@ class SquaredLeafCost(LeafCost):
         """Columns of the Gram matrix without those that are constant in a leaf."""
         return np.concatenate([[True], ~self.constant(members), [True]])
 
-    def sums_of_sets(self, features: IntArray, data: tuple[Any, ...], depth: int, offsets: IntArray) -> FloatArray:
-        """A(U) of :mod:`formulations.leaves.box_grams` for all |U| < depth, at least."""
-        A = np.zeros((offsets[depth], self.length + 2))  # allocated by numpy, which uses large pages of memory
+    def space_for_sums(self, features: IntArray, depth: int) -> FloatArray:
+        """A(0) of :mod:`formulations.leaves.box_grams`, and space for A(U), |U| < depth."""
+        A = np.zeros((count_sets(len(features), depth - 1), self.length + 2))
         n_patterns = len(self.rows.patterns)
-        A[0, :-2], A[0, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.n_rows)
-        all_sums(data, depth, A)
+        A[:1, :-2], A[:1, -2:] = self.gram(np.arange(n_patterns)), (n_patterns, self.rows.n_rows)
         return A
 
     def constant_sides(self, features: IntArray) -> BoolArray:
@@ -178,17 +176,13 @@ class SquaredLeafCost(LeafCost):
         costs = leaf_costs(G, self.size, self.scaled_ridge, self.ridge_scale == "sample", 0.0, ESTIMATE, 0.0)
         return np.asarray(costs * self.unit[-1] ** 2)
 
-    def split_costs(self, members: IntArray, features: IntArray, min_rows: int) -> tuple[FloatArray, FloatArray]:
-        costs, least = np.full((2, len(features)), np.inf), max(1, min_rows)
-        patterns, counts, members = self.rows.patterns, self.rows.counts, np.asarray(members)
-        is_missing = patterns[np.ix_(members, features)].T
-        missing = is_missing @ counts[members]
-        allowed = np.flatnonzero((missing >= least) & (counts[members].sum() - missing >= least))
-        at_once, whole = max(1, MOST_GRAMS // (16 * self.length)), self.gram(members)
-        for part in np.split(allowed, range(at_once, len(allowed), at_once)):
-            G = self.sums_of_grams(is_missing[part], members)
+    def _side_costs(self, members: IntArray, features: IntArray, missing: BoolArray) -> FloatArray:
+        costs, whole = np.empty((2, len(missing))), self.gram(members)
+        at_once = max(1, MOST_GRAMS // (16 * self.length))
+        for part in np.split(np.arange(len(missing)), range(at_once, len(missing), at_once)):
+            G = self.sums_of_grams(missing[part], members)
             costs[:, part] = self.costs_of_grams(np.vstack([whole - G, G])).reshape(2, -1)
-        return costs[0], costs[1]
+        return costs
 
     def _fit(self, members: IntArray) -> LeafModel:
         Z = self.Z[self.rows.of_patterns(members)]

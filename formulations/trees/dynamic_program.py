@@ -32,9 +32,9 @@ from formulations.arrays import FloatArray, IntArray
 from formulations.certificate import clock
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
-from formulations.leaves.box_grams import binomials, next_subset, with_element
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
+from formulations.leaves.subsets import binomials, next_subset, with_element
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None

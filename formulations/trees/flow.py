@@ -1,23 +1,30 @@
 """The best tree of missingness patterns as a mixed-integer program (the open question at the end of Section 2.2).
 
-Sets        B = (S, v)   boxes with at most D literals, see :mod:`formulations.leaves.box_costs`; splitting B on j not
-                         in S gives the sides Bj0 and Bj1
-Data        c_B          cost of B as a leaf; boxes with too few rows have no variable x_B
-            Q            most leaves
-Variables   x_B   >= 0   1 if B is a leaf
-            y_Bj  >= 0   1 if B is split on j, |S| <= D - 2
-            z_B   >= 0   1 if B, |S| = D - 1, is split a last time, into two leaves
-Objective   min  sum_B c_B x_B + sum_B e_B z_B,      e_B = min over j of c_Bj0 + c_Bj1
-Constraints flow   x_B + z_B + sum_j y_Bj = inflow of B, for every B
-                   inflow of the root is 1; of any other box, the sum over its literals j of y_(B without j),j
-            leaves sum_B x_B + 2 sum_B z_B <= Q
+Sets        FEATURES    features that may be split on
+            BOXES       "all patterns", and boxes such as "income missing, age observed": at most D literals
+            SPLITS      pairs (B, j) of a box and a feature; its two sides are B with j observed and B with j missing
+Params      cost_B      cost of B as a leaf
+            rows_B      rows in B
+            max_leaves  Q
+            unit        a typical cost, which makes the tolerances of solvers relative
+Variables   leaf_B   >= 0    1 if B is a leaf
+            split_Bj >= 0    1 if B is split on j
+Objective   min  sum_B cost_B leaf_B / unit
+Constraints flow    leaf_B + sum_j split_Bj = inflow of B, for every B
+                    inflow of "all patterns" is 1; of any other box, the sum of split_Aj over the (A, j) it is a side of
+            leaves  sum_B leaf_B <= max_leaves
 
-A split gives a box two children at once: this is a flow in an AND/OR graph. Without the row ``leaves`` its linear
-relaxation has an integral optimum, so the variables are continuous and have no upper bounds; integrality is declared
-only if the row can bind, Q < 2^D, and always checked: fractional values of an interrupted solve are not a tree.
-Considering only the best last split is exact, as every last split has two leaves.
+A box is split only if both sides have enough rows. With ``last_splits="all"`` every such pair is in SPLITS. With
+"best", of the splits of a box with D - 1 literals only the cheapest is: every last split has two leaves, so the
+optimum is the same, and the program is a fraction of the size. It is not the same under other constraints, for example
+on features.
+
+A split gives a box two children at once: this is a flow in an AND/OR graph. If Q >= 2^D, the linear relaxation has an
+integral optimum. So the variables are continuous and have no upper bounds, and are declared binary only if the optimum
+of the relaxation is fractional.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,141 +32,212 @@ import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, certify, clock
-from formulations.leaves.box_costs import BoxCosts, subset_of_rank
-from formulations.linear_solver import HIGHS_TOLERANCE, require_solver, solve_linear, time_left
-from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, tree_cost
+from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
+from formulations.leaves.cost import PatternRows
+from formulations.linear_solver import HIGHS_TOLERANCE, is_integral, require_solver, solve_integral, time_left
+from formulations.names import ROOT, box_name, feature_names_of, require_distinct
+from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, leaves_of
 
+LAST_SPLITS = ("all", "best")
+# The set S of a box, as indices into the list of features, and the values of the indicators in S.
 Box = tuple[tuple[int, ...], tuple[int, ...]]
-# Values this close to 0 and 1 count as integral: the default of HiGHS.
-INTEGRAL = 1e-6
 
 
 @dataclass(frozen=True)
 class OptimalTreeProblem:
-    """Data of the program; boxes are identified by their index in a list, the root first.
+    """Data of the program.
 
     Attributes
     ----------
-    boxes : list of (S, v)
-        Boxes with at most D - 1 literals; elements of S are indices into the list of features.
-    cost : list of float
-        c_B of each.
-    sides : dict
-        For each box B with at most D - 2 literals and each j, the indices of Bj0 and Bj1.
-    last_split : dict
-        For each box with D - 1 literals that can be split, e_B and the j of its split.
-    depth, max_leaves : int
-        D and Q.
+    features : dict of str to int
+        Names and indices of the features that may be split on.
+    literals : dict of str to list
+        BOXES with their literals, "all patterns" first.
+    cost, rows : dict of str to number
+        Of each box.
+    sides : dict of (str, str) to (str, str)
+        SPLITS with the side where the feature is observed and the side where it is missing.
+    max_leaves : int
+        Q.
+    unit : float
+        Costs are divided by it in the objective.
     """
 
-    boxes: list[Box]
-    cost: list[float]
-    sides: dict[tuple[int, int], tuple[int, int]]
-    last_split: dict[int, tuple[float, int]]
-    depth: int
+    features: dict[str, int]
+    literals: dict[str, Literals]
+    cost: dict[str, float]
+    rows: dict[str, int]
+    sides: dict[tuple[str, str], tuple[str, str]]
     max_leaves: int
+    unit: float = 1.0
 
 
-def optimal_tree_problem(boxes: BoxCosts, max_leaves: int) -> OptimalTreeProblem:
-    """Data of the program from enumerated boxes."""
-    depth, n_features = boxes.depth, len(boxes.features)
-    listed: list[Box] = []
-    cost: list[float] = []
-    for k in range(max(depth, 1)):
-        for rank, row in enumerate(boxes.costs[k].tolist()):
-            S = subset_of_rank(rank, k)
-            listed += [(S, tuple(v >> i & 1 for i in range(k))) for v in range(1 << k)]
-            cost += row
-    index = {box: B for B, box in enumerate(listed)}
-    sides = {
-        (B, j): (index[observed], index[missing])
-        for B, box in enumerate(listed)
-        if len(box[0]) <= depth - 2
-        for j in range(n_features)
-        if j not in box[0]
-        for observed, missing in [sides_of(box, j)]
-    }
-    last = {}
-    if depth:
-        best, feature = _last_splits(boxes)
-        first = len(listed) - best.size
-        last = {
-            first + i: (value, j)
-            for i, (value, j) in enumerate(zip(best.ravel().tolist(), feature.ravel().tolist(), strict=True))
-            if np.isfinite(value)
-        }
-    return OptimalTreeProblem(listed, cost, sides, last, depth, min(max_leaves, 1 << depth))
+def optimal_tree_problem(
+    boxes: BoxCosts,
+    rows: PatternRows,
+    max_leaves: int,
+    names: Sequence[str] | None = None,
+    last_splits: str = "best",
+    start: Tree = None,
+) -> OptimalTreeProblem:
+    """Data of the program from enumerated boxes.
+
+    Parameters
+    ----------
+    boxes : BoxCosts
+        Costs of all boxes with at most D literals.
+    rows : PatternRows
+        The rows for which they were computed.
+    max_leaves : int
+        Q.
+    names : list of str, optional
+        Names of all features; x0, x1, .. by default.
+    last_splits : {"best", "all"}
+        Which last splits of each box are in the program.
+    start : tree, optional
+        A good tree, whose cost is the unit; None is the tree without a split.
+
+    Examples
+    --------
+    >>> patterns, codes = np.array([[False], [True]]), np.array([0, 0, 1, 1])
+    >>> rows = PatternRows.of(patterns, codes, np.zeros((4, 0)), np.array([1.0, 1.0, 3.0, 3.0]), np.ones(4))
+    >>> boxes = BoxCosts(np.array([0]), 1, [np.array([[4.0]]), np.array([[0.0, 0.0]])])
+    >>> problem = optimal_tree_problem(boxes, rows, max_leaves=2, names=["age"])
+    >>> list(problem.literals), list(problem.sides)
+    (['all patterns', 'age observed', 'age missing'], [('all patterns', 'age')])
+    """
+    if last_splits not in LAST_SPLITS:
+        raise ValueError(f"last_splits must be 'all' or 'best', not {last_splits!r}.")
+    names = feature_names_of(names, rows.patterns.shape[1])
+    split_names = [names[j] for j in boxes.features]
+    cost = {box: value for k in range(boxes.depth + 1) for box, value in _boxes_of_level(boxes.costs[k], k)}
+    level: list[Box] = [((), ())]
+    listed, splits = list(level), list[tuple[Box, int, Box, Box]]()
+    for k in range(boxes.depth):
+        sides_of_level: dict[Box, None] = {}
+        for box in level:
+            possible = _splits_of(box, len(split_names), cost)
+            if last_splits == "best" and k == boxes.depth - 1:
+                possible = sorted(possible, key=lambda split: (cost[split[2]] + cost[split[3]], split[1]))[:1]
+            splits += possible
+            sides_of_level |= dict.fromkeys(side for split in possible for side in split[2:])
+        level = list(sides_of_level)
+        listed += level
+    literals = {box: [(int(boxes.features[j]), bool(v)) for j, v in zip(*box, strict=True)] for box in listed}
+    name = {box: box_name(literals[box], names) for box in listed}
+    require_distinct(name.values(), len(listed))
+    require_distinct(split_names, len(split_names))
+    count = _box_rows(boxes, rows, listed)
+    return OptimalTreeProblem(
+        features=dict(zip(split_names, boxes.features.tolist(), strict=True)),
+        literals={name[box]: literals[box] for box in listed},
+        cost={name[box]: cost[box] for box in listed},
+        rows={name[box]: count[box] for box in listed},
+        sides={(name[box], split_names[j]): (name[observed], name[missing]) for box, j, observed, missing in splits},
+        max_leaves=max_leaves,
+        unit=sum(boxes.cost(leaf) for leaf in leaves_of(start)) or 1.0,
+    )
 
 
-def _last_splits(boxes: BoxCosts) -> tuple[np.ndarray, np.ndarray]:
-    """The best split of every box with D - 1 literals, and its feature."""
-    k = boxes.depth
-    best = np.full(boxes.costs[k - 1].shape, np.inf)
-    feature = np.full(best.shape, -1)
-    ranks = {subset_of_rank(rank, k - 1): rank for rank in range(len(best))}
-    for rank in range(len(boxes.costs[k])):
-        S = subset_of_rank(rank, k)
-        sides = boxes.costs[k][rank]
-        for i, j in enumerate(S):
-            pairs = sides.reshape(1 << (k - 1 - i), 2, 1 << i).sum(axis=1).ravel()
-            parent = ranks[S[:i] + S[i + 1 :]]
-            better = (pairs < best[parent]) | ((pairs == best[parent]) & np.isfinite(pairs) & (j < feature[parent]))
-            best[parent] = np.where(better, pairs, best[parent])
-            feature[parent] = np.where(better, j, feature[parent])
-    return best, feature
+def _boxes_of_level(costs: FloatArray, k: int) -> list[tuple[Box, float]]:
+    """The boxes with k literals and enough rows, with their costs."""
+    values = [tuple(v >> i & 1 for i in range(k)) for v in range(1 << k)]
+    return [
+        ((subset_of_rank(rank, k), values[v]), value)
+        for rank, row in enumerate(costs.tolist())
+        for v, value in enumerate(row)
+        if value < np.inf
+    ]
 
 
-def sides_of(box: Box, j: int) -> tuple[Box, Box]:
-    """The sides of a box with j observed and with j missing."""
+def _splits_of(box: Box, n_features: int, cost: dict[Box, float]) -> list[tuple[Box, int, Box, Box]]:
+    """The splits of a box into two sides with enough rows: box, feature, side observed, side missing."""
     S, v = box
-    i = sum(element < j for element in S)
-    extended = (*S[:i], j, *S[i:])
-    return (extended, (*v[:i], 0, *v[i:])), (extended, (*v[:i], 1, *v[i:]))
+    splits = []
+    for j in range(n_features):
+        if j in S:
+            continue
+        i = sum(element < j for element in S)
+        extended = (*S[:i], j, *S[i:])
+        observed, missing = (extended, (*v[:i], 0, *v[i:])), (extended, (*v[:i], 1, *v[i:]))
+        if observed in cost and missing in cost:
+            splits.append((box, j, observed, missing))
+    return splits
 
 
-def build_optimal_tree(problem: OptimalTreeProblem, unit: float = 1.0) -> Any:
-    """The program, in the order and with the names of the module docstring; costs are divided by ``unit``."""
+def _box_rows(boxes: BoxCosts, rows: PatternRows, listed: list[Box]) -> dict[Box, int]:
+    """The number of rows in each box."""
+    patterns = rows.patterns[:, boxes.features]
+    by_set: dict[tuple[int, ...], list[int]] = {}
+    for S in dict.fromkeys(S for S, _ in listed):
+        code = patterns[:, list(S)] @ (1 << np.arange(len(S)))
+        by_set[S] = np.bincount(code, rows.counts, 1 << len(S)).astype(int).tolist()
+    return {(S, v): by_set[S][sum(bit << i for i, bit in enumerate(v))] for S, v in listed}
+
+
+def build_optimal_tree(problem: OptimalTreeProblem, integer: bool = False) -> Any:
+    """The program, in the order and with the names of the module docstring.
+
+    Parameters
+    ----------
+    problem : OptimalTreeProblem
+        Its data.
+    integer : bool
+        Whether variables are binary.
+
+    Examples
+    --------
+    >>> literals = {"all patterns": [], "age observed": [(0, False)], "age missing": [(0, True)]}
+    >>> cost, rows = dict(zip(literals, [4.0, 0.0, 0.5])), dict(zip(literals, [9, 5, 4]))
+    >>> sides = {("all patterns", "age"): ("age observed", "age missing")}
+    >>> model = build_optimal_tree(OptimalTreeProblem({"age": 0}, literals, cost, rows, sides, max_leaves=2))
+    >>> print(model.flow["age missing"].expr)
+    leaf[age missing]  ==  split[all patterns,age]
+    """
     import pyomo.environ as pyo
 
-    binding = problem.max_leaves < 1 << problem.depth
-    domain = pyo.Binary if binding else pyo.NonNegativeReals
-    leaves = [B for B, cost in enumerate(problem.cost) if np.isfinite(cost)]
+    domain = pyo.Binary if integer else pyo.NonNegativeReals
+    splits_of: dict[str, list[str]] = {B: [] for B in problem.literals}
+    side_of: dict[str, list[tuple[str, str]]] = {B: [] for B in problem.literals}
+    for (A, j), sides in problem.sides.items():
+        splits_of[A].append(j)
+        for side in sides:
+            side_of[side].append((A, j))
 
-    model = pyo.ConcreteModel()
-    model.x = pyo.Var(leaves, domain=domain)
-    model.y = pyo.Var(list(problem.sides), domain=domain)
-    model.z = pyo.Var(list(problem.last_split), domain=domain)
-    model.cost = pyo.Objective(
-        expr=pyo.quicksum(problem.cost[B] / unit * model.x[B] for B in leaves)
-        + pyo.quicksum(e / unit * model.z[B] for B, (e, _) in problem.last_split.items())
-    )
+    model = pyo.ConcreteModel(name="optimal_tree")
+    model.FEATURES = pyo.Set(initialize=list(problem.features), doc="features that may be split on")
+    model.BOXES = pyo.Set(initialize=list(problem.literals), doc="boxes with enough rows that a tree can reach")
+    model.SPLITS = pyo.Set(dimen=2, initialize=list(problem.sides), doc="boxes, with features to split them on")
 
-    outflow: list[list[Any]] = [[] for _ in problem.boxes]
-    inflow: list[list[Any]] = [[] for _ in problem.boxes]
-    for variables in (model.x, model.z):
-        for B, variable in variables.items():
-            outflow[B].append(variable)
-    for (B, j), variable in model.y.items():
-        outflow[B].append(variable)
-        for side in problem.sides[B, j]:
-            inflow[side].append(variable)
-    model.flow = pyo.Constraint(
-        range(len(problem.boxes)),
-        rule=lambda model, B: (
-            pyo.quicksum(outflow[B]) - pyo.quicksum(inflow[B]) == (1 if B == 0 else 0)
-            if outflow[B] or inflow[B]
-            else pyo.Constraint.Skip
-        ),
+    model.cost = pyo.Param(
+        model.BOXES, initialize=problem.cost, mutable=True, doc="training cost as a leaf, in units of the certificate"
     )
-    if binding:
-        total = pyo.quicksum(model.x.values()) + 2 * pyo.quicksum(model.z.values())
-        model.leaves = pyo.Constraint(expr=total <= problem.max_leaves)
+    model.rows = pyo.Param(model.BOXES, initialize=problem.rows, doc="training rows in the box")
+    model.max_leaves = pyo.Param(initialize=problem.max_leaves, mutable=True, doc="most leaves of the tree")
+    model.unit = pyo.Param(initialize=problem.unit, mutable=True, doc="a typical cost, in units of the certificate")
+
+    model.leaf = pyo.Var(model.BOXES, domain=domain, doc="1 if the box is a leaf")
+    model.split = pyo.Var(model.SPLITS, domain=domain, doc="1 if the box is split on the feature")
+
+    model.training_cost = pyo.Expression(
+        expr=pyo.quicksum(model.cost[B] * model.leaf[B] for B in model.BOXES),
+        doc="training cost of the tree, in units of the certificate",
+    )
+    model.objective = pyo.Objective(expr=model.training_cost / model.unit, doc="training cost divided by unit")
+
+    def flow(model: Any, B: str) -> Any:
+        inflow = 1 if B == ROOT else pyo.quicksum(model.split[A, j] for A, j in side_of[B])
+        return model.leaf[B] + pyo.quicksum(model.split[B, j] for j in splits_of[B]) == inflow
+
+    model.flow = pyo.Constraint(model.BOXES, rule=flow, doc="a box that is reached is a leaf or split once")
+    model.leaves = pyo.Constraint(
+        expr=pyo.quicksum(model.leaf[B] for B in model.BOXES) <= model.max_leaves, doc="at most max_leaves leaves"
+    )
     return model
 
 
 def solve_optimal_tree(
-    boxes: BoxCosts,
-    max_leaves: int,
+    problem: OptimalTreeProblem,
     *,
     start: Tree = None,
     solver: str = "highs",
@@ -171,64 +249,61 @@ def solve_optimal_tree(
     """
     started = clock()
     require_solver(solver)
-    unit = tree_cost(boxes, start) or 1.0  # makes the tolerances of the solver relative
-    trees, bound, status, version = [start], 0.0, "interrupted", ""
+    marked = variables_of(start, problem)
+    trees, bound, status, version = [tree_of(problem, marked)], 0.0, "interrupted", ""
     try:
-        problem = optimal_tree_problem(boxes, max_leaves)
-        model = build_optimal_tree(problem, unit)
-        keys = [(name, key) for name in ("x", "y", "z") for key in getattr(model, name)]
-        solution = solve_linear(
-            model,
-            [getattr(model, name)[key] for name, key in keys],
-            solver=solver,
-            time_limit=time_left(time_limit, started),
-            start=_values_of(start, problem, boxes, keys),
-            upper=1.0,
-            options={"presolve": "off"} if hasattr(model, "leaves") else {},
+        model = build_optimal_tree(problem)
+        variables = [*model.leaf.values(), *model.split.values()]
+        first = np.array([float(key in marked) for key in (*model.leaf, *model.split)])
+        solution = solve_integral(
+            model, variables, solver=solver, time_limit=time_left(time_limit, started), start=first, upper=1.0
         )
         status, version = solution.status, solution.version
-        bound = max(solution.bound * unit * (1.0 - HIGHS_TOLERANCE), 0.0)  # no loss is negative
-        if solution.values is not None and np.abs(solution.values - np.round(solution.values)).max() <= INTEGRAL:
-            trees.append(_tree_of(problem, boxes, keys, solution.values))
+        bound = max(solution.bound * problem.unit * (1.0 - HIGHS_TOLERANCE), 0.0)  # no loss is negative
+        if solution.values is not None and is_integral(solution.values):
+            values = dict(zip((*model.leaf, *model.split), solution.values > 0.5, strict=True))
+            trees.append(tree_of(problem, {key for key, taken in values.items() if taken}))
     except KeyboardInterrupt:
         pass
-    objective, tree = min(((tree_cost(boxes, tree), tree) for tree in trees), key=lambda pair: pair[0])
-    tolerance = max(CLOSED * abs(objective), NOISE * boxes.costs[0].item())
+    objective, tree = min(((cost_of(problem, tree), tree) for tree in trees), key=lambda pair: pair[0])
+    tolerance = max(CLOSED * abs(objective), NOISE * problem.cost[ROOT])
     name = "HIGHS" if solver == "highs" else solver
     return tree, certify(objective, bound, tolerance, status, name, version, started, rigorous=False)
 
 
-def _values_of(tree: Tree, problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]]) -> FloatArray:
-    """The variables x, y, z of a tree, with its last splits replaced by the best ones."""
-    marked: set[tuple[str, Any]] = set()
+def cost_of(problem: OptimalTreeProblem, tree: Tree) -> float:
+    """Sum of the costs of the leaves of a tree."""
+    return sum(problem.cost[B] for B in variables_of(tree, problem) if isinstance(B, str))
 
-    def mark(below: Tree, B: int) -> None:
+
+def variables_of(tree: Tree, problem: OptimalTreeProblem) -> set[Any]:
+    """The indices of the variables that are 1 for a tree; a last split that is not in SPLITS is replaced by the one."""
+    name_of = {j: name for name, j in problem.features.items()}
+    only = dict(problem.sides.keys())
+    marked: set[Any] = set()
+
+    def mark(below: Tree, B: str) -> None:
         if below is None:
-            marked.add(("x", B))
-        elif len(problem.boxes[B][0]) == problem.depth - 1:
-            marked.add(("z", B))
-        else:
-            j = int(np.searchsorted(boxes.features, below[0]))
-            marked.add(("y", (B, j)))
-            for side, rest in zip(problem.sides[B, j], below[1:], strict=True):
-                mark(rest, side)
+            marked.add(B)
+            return
+        split = B, name_of[below[0]]
+        split = split if split in problem.sides else (B, only[B])
+        marked.add(split)
+        for side, rest in zip(problem.sides[split], below[1:], strict=True):
+            mark(rest, side)
 
-    mark(tree, 0)
-    return np.array([float(key in marked) for key in keys])
+    mark(tree, ROOT)
+    return marked
 
 
-def _tree_of(problem: OptimalTreeProblem, boxes: BoxCosts, keys: list[tuple[str, Any]], values: FloatArray) -> Tree:
-    """The tree that integral values encode."""
-    selected = [key for key, value in zip(keys, values, strict=True) if value > 0.5]
-    split = dict(key for name, key in selected if name == "y")
-    last = {key for name, key in selected if name == "z"}
+def tree_of(problem: OptimalTreeProblem, marked: set[Any]) -> Tree:
+    """The tree of the variables that are 1."""
+    split: dict[str, str] = dict(key for key in marked if isinstance(key, tuple))
 
-    def grow(B: int) -> Tree:
-        if B in last:
-            return int(boxes.features[problem.last_split[B][1]]), None, None
+    def grow(B: str) -> Tree:
         if B not in split:
             return None
         observed, missing = problem.sides[B, split[B]]
-        return int(boxes.features[split[B]]), grow(observed), grow(missing)
+        return problem.features[split[B]], grow(observed), grow(missing)
 
-    return grow(0)
+    return grow(ROOT)

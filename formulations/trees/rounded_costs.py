@@ -27,7 +27,7 @@ import numpy as np
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled
 from formulations.leaves.box_costs import BoxCosts, subset_of_rank
-from formulations.leaves.box_grams import binomials, next_subset, with_element
+from formulations.leaves.subsets import binomials, next_subset, with_element
 from formulations.trees.dynamic_program import best_values, splits_of
 
 # Costs that count are below 2^UNITS units, and their sums below 2^53, so that these are exact.

@@ -151,11 +151,18 @@ WITHOUT_EXAMPLE = {
     "admiss.streaming.SourceRows",
     "admiss.tables.Schema",
     "admiss.tables.TableFile",
+    "formulations.erm.program.AdaptiveERM",
+    "formulations.erm.program.CompiledERM",
+    "formulations.erm.program.solve_erm",
     "admiss.study.Best",
     "admiss.study.EngineError",
     "admiss.study.Method",
     "admiss.study.Product",
     "admiss.study.Rows",
+    "formulations.boxes.partition.BoxPartitionProblem",
+    "formulations.groups.problem.PatternGroupsProblem",
+    "formulations.set_partition.SetPartition",
+    "formulations.trees.flow.OptimalTreeProblem",
 }
 
 

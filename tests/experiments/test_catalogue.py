@@ -57,11 +57,16 @@ def test_names_of_choices_are_methods_of_the_study(name, scale):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_settings_are_fields_of_the_instances(name):
-    study = STUDIES[name]
+def test_cells_differ_and_have_the_fields_of_the_settings(name):
+    study, sizes = STUDIES[name], []
+    for scale in SCALES[:2]:
+        parts = [(instance, product) for product in study.products(scale) for instance in product.instances]
+        cells = [(instance, method.name) for instance, product in parts for method in product.methods]
+        assert len(set(cells)) == len(cells)
+        sizes.append(len(cells))
+    assert 0 < sizes[0] < min(200, sizes[1])
     fields = {field for product in study.products("smoke") for field in instance_recipe(product.instances[0])}
-    known_scores = {"task"}
-    assert set(study.settings) - known_scores <= fields
+    assert set(study.settings) - {"task"} <= fields  # a score
 
 
 def test_cells_depend_on_methods_and_instances_but_on_no_tables():

@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from formulations.linear_solver import solve_linear
+from formulations.linear_solver import solve_integral, solve_linear
 
 
 @pytest.fixture
@@ -202,3 +202,26 @@ def test_unknown_solver():
     model, variables = small(pyo.NonNegativeReals)
     with pytest.raises(ValueError, match="^Pyomo finds no solver called 'nonsense' on this machine: install it"):
         solve_linear(model, variables, solver="nonsense")
+
+
+def test_fixed_variables_and_solutions_known_in_part():
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var([0, 1, 2], domain=pyo.NonNegativeIntegers)
+    model.total = pyo.Constraint(expr=(2, model.x[0] + model.x[1] + model.x[2], 4))
+    model.cost = pyo.Objective(expr=3 * model.x[0] + 2 * model.x[1] + model.x[2])
+    model.x[2].fix(1)
+    solution = solve_linear(model, list(model.x.values()), start=np.array([np.nan, 1.0, np.nan]))
+    assert solution.values.tolist() == [0.0, 1.0, 1.0]
+    assert solution.bound == pytest.approx(3.0)
+
+
+def test_integers_are_declared_only_if_needed():
+    for most, is_fractional in ((2, False), (1.5, True)):
+        model = pyo.ConcreteModel()
+        model.x = pyo.Var([0, 1], domain=pyo.NonNegativeReals, bounds=(0, 1))
+        model.total = pyo.Constraint(expr=model.x[0] + model.x[1] <= most)
+        model.cost = pyo.Objective(expr=-2 * model.x[0] - model.x[1])
+        solution = solve_integral(model, list(model.x.values()))
+        assert solution.values.tolist() == [1.0, 0.0 if is_fractional else 1.0]
+        assert model.x[0].is_binary() == is_fractional
+        assert solution.bound == pytest.approx(-2.0 if is_fractional else -3.0)

@@ -92,3 +92,8 @@ def assert_close(found: Any, expected: Any, message: str = "") -> None:
 
 def assert_finite(values: Any) -> None:
     assert np.isfinite(values).all(), "NaN or infinity in the output"
+
+
+def assert_points_to_the_call(caught: Any, words: str) -> None:
+    """Warnings with these words point to the line that called the estimator: in this file."""
+    assert {warning.filename for warning in caught if words in str(warning.message)} == {__file__}

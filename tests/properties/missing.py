@@ -12,6 +12,7 @@ from tests.properties.entry import (
     NAMES,
     assert_close,
     assert_finite,
+    assert_points_to_the_call,
     is_transformer,
     make_rows,
     outputs,
@@ -81,8 +82,9 @@ def nothing_observed(entry):
 def never_observed_is_reported(entry):
     X, y = make_rows(entry.model)
     X[:, [0, 2]] = np.nan
-    with pytest.warns(UserWarning, match="Never observed.*: a, c"):
+    with pytest.warns(UserWarning, match="Never observed.*: a, c") as caught:
         entry.fit(pd.DataFrame(X, columns=NAMES), y)
+    assert_points_to_the_call(caught, "Never observed")
 
 
 @prop()
@@ -102,8 +104,9 @@ def missing_only_in_predict(entry):
         fitted = entry.fit(pd.DataFrame(rows, columns=NAMES), y)
         hole, filled = rows.copy(), rows.copy()
         hole[::2, 1], filled[::2, 1] = np.nan, rows[:, 1].mean()
-        with pytest.warns(UserWarning, match="training mean.*: b"):
+        with pytest.warns(UserWarning, match="training mean.*: b") as caught:
             found = outputs(fitted, pd.DataFrame(hole, columns=NAMES))
+        assert_points_to_the_call(caught, "training mean")
         assert_close(found, outputs(fitted, pd.DataFrame(filled, columns=NAMES)))
 
 

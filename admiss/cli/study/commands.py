@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,7 +119,7 @@ def add_study_commands(commands: Any, studies: Studies) -> None:
     report.add_argument(
         "--html", type=Path, metavar="FILE", help="where to write it (default: report.html in the folder)"
     )
-    words = "summary tables (CSV) and figures (SVG, PDF, PNG), to be kept"
+    words = "summary tables (CSV, LaTeX) and figures (SVG, PDF, PNG), to be kept"
     results = add_reader(commands, "results", words, write_summary, studies)
     results.add_argument("folder", metavar="FOLDER", type=Path, help="where to write them")
 
@@ -228,12 +227,13 @@ def list_studies(options: argparse.Namespace) -> str:
 
 def run_study(options: argparse.Namespace) -> str:
     """Compute pending cells, print the summary and the answer, and return the command for the report."""
-    from admiss.study.table import answer
+    from admiss.study.table import read_table
 
     presentation = named_study(options)
+    study = presentation.study
     names = ("scale", "workers", "seconds", "gigabytes", "retry", "stale", "only", "dask", "scheduler")
     chosen = RunOptions(folder=options.out, **dict(zip(names, attrgetter(*names)(options), strict=True)))
-    run_plan(presentation.study, chosen, options.command_line, partial(answer, presentation=presentation))
+    run_plan(study, chosen, options.command_line, lambda store: presentation.answer(read_table(store, study)))
     words = [options.study]
     for name, value in (("--scale", options.scale), ("--out", options.out)):
         words += [] if value is None else [name, str(value)]
@@ -259,7 +259,7 @@ def export_table(options: argparse.Namespace) -> str:
 
 def report_page(options: argparse.Namespace) -> str:
     """Write the report."""
-    from admiss.study.results import write_page
+    from admiss.study.report.results import write_page
 
     presentation = named_study(options)
     with opened_store(presentation.study, options.scale, options.out) as store:
@@ -268,7 +268,7 @@ def report_page(options: argparse.Namespace) -> str:
 
 def write_summary(options: argparse.Namespace) -> str:
     """Write tables and figures to a folder."""
-    from admiss.study.results import write_files
+    from admiss.study.report.results import write_files
 
     presentation = named_study(options)
     with opened_store(presentation.study, options.scale, options.out) as store:

@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -24,131 +25,7 @@ from admiss.study.plan import EngineError, Plan
 if TYPE_CHECKING:  # needs polars
     from admiss.study.report.presentation import Presentation
 
-HEAD = '''\
-"""$title.
-
-    admiss study run $file            compute the cells; stop it at any time, the same command continues
-    admiss study status $file         done, failed (and why), stale (and why), pending
-    admiss study report $file         one page: figures, tables, comparisons
-    admiss study results $file out    tables (CSV) and figures (SVG, PDF, PNG) for a paper
-"""
-
-'''
-
-GENERATED = Template(
-    HEAD
-    + '''\
-from dataclasses import dataclass
-
-import numpy as np
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import make_pipeline
-
-from admiss import AdaptiveRegressorCV
-from admiss.study import Study, combinations, instance_seed
-
-
-# An instance is a recipe for rows: its fields are the settings of the study, and the seed follows from them.
-@dataclass(frozen=True)
-class Linear:
-    """A linear signal with values missing completely at random."""
-
-    n: int
-    missing: float
-    replicate: int = 0
-
-    def make(self):
-        rng = np.random.default_rng(instance_seed(self))
-        X = rng.normal(size=(self.n, 10))
-        y = X @ rng.normal(size=10) + rng.normal(size=self.n)
-        return np.where(rng.uniform(size=X.shape) < self.missing, np.nan, X), y
-
-
-# A method is an estimator of scikit-learn, or a function of the rows that returns a fitted model (or numbers).
-def with_indicators(rows):
-    model = make_pipeline(SimpleImputer(add_indicator=True), RidgeCV())
-    return model.fit(rows.X_train, rows.y_train)
-
-
-STUDY = Study(
-    "$name",
-    title="$title",
-    instances=combinations(Linear, n=[200, 800], missing=[0.1, 0.4]),
-    replicates=5,
-    methods={
-        "mean + ridge": make_pipeline(SimpleImputer(), RidgeCV()),
-        "mean + indicators + ridge": with_indicators,
-        "adaptive": AdaptiveRegressorCV(),
-        "boosting": HistGradientBoostingRegressor(),
-    },
-    metrics=["r2", "neg_mean_absolute_error"],
-    reference="mean + ridge",
-)
-'''
-)
-
-TABLE = Template(
-    HEAD
-    + """\
-from pathlib import Path
-
-from sklearn.ensemble import $boosting
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import $linear
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-
-from admiss import $adaptive
-from admiss.study import CsvInstance, Study
-
-DATA = $data
-
-
-# A method is an estimator of scikit-learn, or a function of the rows that returns a fitted model (or numbers).
-def with_indicators(rows):
-    model = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), $linear($options))
-    return model.fit(rows.X_train, rows.y_train)
-
-
-STUDY = Study(
-    "$name",
-    title="$title",
-    # Columns become numbers, missing values stay missing; every replicate is another random split.
-    instances=[CsvInstance(DATA, target=$target)],
-    replicates=10,
-    methods={
-        "mean + linear": make_pipeline(SimpleImputer(), StandardScaler(), $linear($options)),
-        "mean + indicators + linear": with_indicators,
-        "adaptive": $adaptive(),
-        "boosting": $boosting(),
-    },
-    metrics=$metrics,
-    reference="mean + linear",
-)
-"""
-)
-
-TEST = Template('''\
-"""Every method of $file runs on an instance, and the same seed gives the same score."""
-
-import math
-
-import pytest
-
-from $module import STUDY
-
-CELLS = list(STUDY.cells(STUDY.scales[0]))[: len(STUDY.methods)]
-
-
-@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.method.name)
-def test_a_method_gives_a_score_that_can_be_repeated(cell):
-    first, second = (cell.method.run(cell.instance.make(), cell.seed, **cell.method.parameters) for _ in range(2))
-    assert math.isfinite(first["score"])
-    assert first["score"] == second["score"]
-''')
-
+TEMPLATES = Path(__file__).parent / "templates"
 REGRESSION = {
     "linear": "RidgeCV", "options": "", "boosting": "HistGradientBoostingRegressor", "adaptive": "AdaptiveRegressorCV",
     "metrics": '["r2", "neg_mean_absolute_error"]',
@@ -181,17 +58,24 @@ def write_study(path: Path, table: Path | None = None, target: str | None = None
     words = path.stem.replace("_", " ")
     shared = {"name": path.stem, "file": path.name, "module": path.stem, "title": words[0].upper() + words[1:]}
     if table is None or target is None:
-        text = GENERATED.substitute(shared)
+        text = _filled("generated", shared)
     else:
-        text = TABLE.substitute(shared, **_task(table, target), data=_address(table, path), target=json.dumps(target))
+        text = _filled(
+            "table", {**shared, **_task(table, target), "data": _address(table, path), "target": json.dumps(target)}
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for each, content in ((path, text), (test, TEST.substitute(shared))):
+        for each, content in ((path, text), (test, _filled("test", shared))):
             with each.open("x", encoding="utf-8") as file:  # a link that leads nowhere does not exist, and is refused
                 file.write(content)
     except OSError as error:
         raise EngineError(f"{path} cannot be written ({error.strerror}): choose another folder.") from error
     return path, test
+
+
+def _filled(name: str, words: Mapping[str, str]) -> str:
+    template = TEMPLATES / f"{name}.py.txt"
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
 
 
 def _check_name(path: Path) -> None:

@@ -7,19 +7,21 @@ then the panels are all instances, and the levels of the first setting.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE, REFERENCE, WHITE, Style
+from admiss.estimates import Estimate
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
-from admiss.study.comparisons import Estimate, group_estimates, overlap, paired_differences
 from admiss.study.plan import Plan
+from admiss.study.report.comparisons import group_estimates, overlap, paired_differences
 from admiss.study.report.labels import Labels
 from admiss.study.report.levels import COMMON, comparable, draw_line, fenced_limits, level_axis
-from admiss.study.report.rows import filter_names, unit_words
-from admiss.study.sections import file_name
+from admiss.study.report.sections import file_name
+from admiss.study.table import filter_names, unit_words
 
 # Settings that are drawn, levels of text that have places on an axis, and panels of levels beside all instances.
 MOST_SETTINGS, MOST_LEVELS, MOST_PANELS = 6, 12, 3
@@ -153,7 +155,7 @@ def _draw(
     if outside:
         notes.append(f"{outside} of {len(every)} means are far from the others and outside the axes: see the numbers.")
     header = [*(["setting", "level"] if by_setting else ["instances"]), "method", "mean", "low", "high", "units"]
-    wide, narrow = paint(TWO_COLUMNS, None), paint(ONE_COLUMN, 1)
+    wide, narrow = paint(TWO_COLUMNS, None), partial(paint, ONE_COLUMN, 1)
     return Drawing(quantity.name, quantity.title, " ".join(notes), wide, header, numbers, narrow, quantity.metric)
 
 
@@ -255,4 +257,5 @@ def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
     header = ["method", "5 %", "25 %", "median", "75 %", "95 %", "cells"]
     numbers = [[method, *map(float, cuts[method]), len(seconds[method])] for method in methods]
     caption = f"Logarithmic axis{chosen}."
-    return Drawing("seconds", "CPU seconds by method", caption, paint(TWO_COLUMNS), header, numbers, paint(ONE_COLUMN))
+    wide, narrow = paint(TWO_COLUMNS), partial(paint, ONE_COLUMN)
+    return Drawing("seconds", "CPU seconds by method", caption, wide, header, numbers, narrow)

@@ -78,8 +78,10 @@ def level_axis(ax: Any, name: str, levels: Sequence[Any], labels: Labels) -> tup
     """
     ax.set_xlabel(fill(labels.word(name), 30), parse_math=False)
     if any(isinstance(level, str | bool) for level in levels):
-        names = [labels.word(level) for level in levels]
-        slanted = {"rotation": 30, "ha": "right"} if len("".join(names)) > 24 else {}
+        # a third of the width of a figure has room for about 36 characters of this size
+        names = [fill(labels.word(level), max(8, 36 // len(levels))) for level in levels]
+        longest = max(len(line) for name in names for line in name.split("\n"))
+        slanted = {"rotation": 30, "ha": "right"} if longest * len(names) > 48 else {}
         ax.set_xticks(range(len(names)), names, parse_math=False, **slanted)
         ax.set_xlim(-0.5, len(names) - 0.5)
         return np.arange(len(names), dtype=float), np.asarray

@@ -12,18 +12,37 @@ from typing import Any
 
 import polars as pl
 
-from admiss.report.page import signed, write_page
-from admiss.study.comparisons import UNDECIDED, overlap
+from admiss.report.page import write_page
 from admiss.study.plan import EngineError, Plan
+from admiss.study.report.comparisons import (
+    UNDECIDED,
+    Compared,
+    Comparison,
+    compared,
+    leaderboard,
+    metric_decimals,
+    overlap,
+    shown_difference,
+)
 from admiss.study.report.labels import Labels
-from admiss.study.report.leaderboard import leaderboard, metric_decimals
 from admiss.study.report.presentation import Presentation, ReferenceTable
-from admiss.study.report.rows import filter_names, instance_fields, metric_column, repeated, scoreless
-from admiss.study.report.verdicts import compared, comparison_section, undecided_words
+from admiss.study.report.sections import Section
+from admiss.study.table import (
+    DATA_SETS,
+    filter_names,
+    instance_fields,
+    metric_column,
+    repeated,
+    scoreless,
+    unit_words,
+    unrecorded,
+)
+from admiss.terminal.table import ABSENT, decimals, number, signed
 
-FACTS = ("command", "versions", "machine", "digests", "scale", "done", "failed", "pending")
 # Failed cells and digests that are listed one by one.
 MOST_FAILED, MOST_DIGESTS = 500, 12
+# Smaller p values are shown as such.
+SMALLEST = 0.001
 HEADINGS = {
     "figures": "Figures",
     "comparison": "Comparisons",
@@ -59,9 +78,6 @@ def write_report(table: pl.DataFrame, presentation: Presentation, path: Path, *,
         sources and its number of cells), ``scale``, and the numbers of cells ``done``, ``failed`` and ``pending``;
         optionally ``stale``, the number of cells whose sources have changed.
     """
-    absent = [name for name in FACTS if name not in facts]
-    if absent:
-        raise ValueError(f"The facts of a report lack {', '.join(absent)}: give {', '.join(FACTS)}.")
     rows, study = presentation.rows(table), presentation.study
     content = _content(table, rows, presentation)
     parts = {
@@ -112,18 +128,18 @@ def _content(table: pl.DataFrame, rows: pl.DataFrame, presentation: Presentation
     }
     if not rows.height:
         return content
-    found = compared(rows, study, labels) if presentation.compared else []
-    if found:
-        section = comparison_section(rows, study, labels)
+    found = compared(rows, study, labels, rivals=presentation.compared)
+    if found.comparisons:
+        section = comparison_section(found)
         content |= {"reading": section.text, "header": section.header}
         content["decided"] = [row for row in section.rows if row[2] != UNDECIDED]
         content["undecided"] = [row for row in section.rows if row[2] == UNDECIDED]
-        content["undecided_words"] = undecided_words(found)
+        content["undecided_words"] = undecided_words(found.comparisons)
     filters = make_filters(rows, study, labels)
     methods = labels.ordered(rows["method"].to_list())
     metrics = [labels.metric(metric).word for metric in shown_metrics(rows, study)]
     return content | {
-        "answer": leaderboard(rows, study, labels, found),
+        "answer": leaderboard(found),
         "further": presentation.further_figures(rows),
         "published": [_published(each) for each in presentation.comparison(rows) if each.rows],
         "filters": filters,
@@ -265,3 +281,77 @@ def _positions(values: pl.Series, among: Sequence[Any]) -> list[int]:
 
 def _rounded(values: pl.Series, digits: int) -> list[float | None]:
     return [None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}") for value in values]
+
+
+def comparison_section(found: Compared) -> Section:
+    """The table of comparisons in words; without rows if there is nothing to compare."""
+    comparisons, labels = found.comparisons, found.labels
+    # one digit less than differences alone would have
+    places = max(found.places, decimals([each.estimate.mean for each in comparisons]) - 1)
+    shown = []
+    for each in comparisons:
+        where = f"{labels.word(each.setting)} = {labels.word(each.level)}" if each.setting else "all"
+        mean, low, high = shown_difference(each, found.metric)
+        ends = f"{signed(low, places)} to {signed(high, places)}"
+        if low is None or high is None:
+            ends = "same on all units" if each.estimate.identical else ABSENT
+        signs = f"{each.wins} / {each.ties} / {each.losses}"
+        tests = [_p(each.estimate.p), _p(each.adjusted)]
+        shown.append(
+            [each.method, where, each.verdict, signed(mean, places), ends, signs, str(each.estimate.units), *tests]
+        )
+    header = ["method", "instances", "verdict", "difference", "95 % interval", "wins / ties / losses", "units",
+              "p", "p (Holm)"]  # fmt: skip
+    return Section("Comparisons", _words(found) if comparisons else "", header, shown)
+
+
+def undecided_words(found: Sequence[Comparison]) -> str:
+    """One sentence for all comparisons that are undecided."""
+    undecided = [each for each in found if each.verdict == UNDECIDED]
+    overall = [each.method for each in undecided if not each.setting]
+    parts = [f"{', '.join(overall)} over all instances"] if overall else []
+    if count := len(undecided) - len(overall):
+        parts.append(f"{count} at single levels of settings")
+    verb = "is" if len(undecided) == 1 else "are"
+    return f"{len(undecided)} of {len(found)} comparisons {verb} undecided: {', and '.join(parts)}."
+
+
+def _p(p: float | None) -> str:
+    return ABSENT if p is None else f"< {SMALLEST}" if p < SMALLEST else number(p)
+
+
+def _words(found: Compared) -> str:
+    """How many comparisons were made and adjusted, and how to read them."""
+    comparisons, rows, reference = found.comparisons, found.rows, found.reference
+    tested = sum(each.estimate.p is not None for each in comparisons)
+    counts = f"{len(comparisons)} comparison{'s' * (len(comparisons) != 1)} with {reference}"
+    named = (
+        ""
+        if found.labels.reference == reference
+        else f" (the study names no reference: {reference} is its first method)"
+    )
+    text = f"{counts}{named}; the {tested} p values are adjusted together by Holm's method."
+    if not tested:
+        text = f"{counts}{named}; none has a p value, as each has one unit, or the same difference on all units."
+    elif tested < len(comparisons):
+        text += f" {len(comparisons) - tested} without a p value have one unit, or the same difference on all units."
+    over = unit_words(rows)
+    text += (
+        f" The difference is that of the method minus that of {reference} on the same instance, averaged over the "
+        f"instances of each unit and then over units ({over}), with the interval and p value of the paired t test over "
+        "units. A verdict is better or worse if the adjusted p value is at most 5 %: all such verdicts are right with "
+        "probability 95 % or more. Undecided does not mean equal. Intervals and p are not adjusted."
+    )
+    if overlap(rows):
+        text += (
+            " Units are the random splits of the data set; these share rows, so that the variance is multiplied by "
+            "1/J + n_test/n_train for J splits (Nadeau and Bengio, 2003)."
+        )
+    elif over == DATA_SETS and {"n_train", "n_test"} <= set(rows.columns):
+        text += " Within one data set, units are its random splits, with the variance of Nadeau and Bengio (2003)."
+    if count := unrecorded(rows):
+        text += (
+            f" The rows of {count} instance{'s' * (count != 1)} are not recorded, as in cells of earlier versions: "
+            "these count as independent, even if they are splits of one table."
+        )
+    return text

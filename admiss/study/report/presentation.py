@@ -13,9 +13,10 @@ import polars as pl
 from admiss.report.figures import Drawing, print_style
 from admiss.study.plan import Plan
 from admiss.study.report.by_setting import default_drawings, main_drawing
+from admiss.study.report.comparisons import compared, leaderboard
 from admiss.study.report.labels import Labels
-from admiss.study.report.rows import Value, metric_rows, score_value, scored_rows
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
+from admiss.study.table import Value, metric_rows, score_value, scored_rows
 
 Setting = tuple[str, ...]
 
@@ -92,8 +93,13 @@ class Presentation:
             object.__setattr__(self, "labels", replace(self.labels, reference=self.study.reference))
 
     def rows(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The rows of a table that count, see :mod:`admiss.study.report.rows`."""
+        """The rows of a table that count, see :mod:`admiss.study.table`."""
         return self.refine(scored_rows(table, self.study, self.value))
+
+    def answer(self, table: pl.DataFrame) -> str:
+        """The best methods, with their differences to the reference; empty if nothing is compared."""
+        found = compared(self.rows(table), self.study, self.labels, rivals=self.compared)
+        return leaderboard(found).text() if found.comparisons else ""
 
     def figures(self, rows: pl.DataFrame) -> list[Drawing]:
         """The figures of the rows that count, the main one first."""

@@ -12,7 +12,8 @@ import polars as pl
 
 from admiss.study import Best
 from admiss.study.report.presentation import ReferenceTable
-from admiss.study.sections import ABSENT, Section, digits, signed
+from admiss.study.report.sections import Section
+from admiss.terminal.table import ABSENT, number, signed
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import mean_and_error
 from experiments.paper.labels import LABELS, PAPER_METHODS, REFERENCE
@@ -67,12 +68,12 @@ def _accuracy(table: pl.DataFrame, methods: list[str]) -> Section:
             counts, over_instances, over_sets, error = _levels(of_design(table, design), method)
             difference = over_instances - paper.value if paper and over_instances is not None else None
             ours = [
-                digits(over_instances),
-                digits(over_sets),
-                digits(error),
+                number(over_instances),
+                number(over_sets),
+                number(error),
                 *_robust(of_design(table, design), method),
             ]
-            theirs = [digits(paper.value), digits(paper.error)] if paper else [ABSENT, ABSENT]
+            theirs = [number(paper.value), number(paper.error)] if paper else [ABSENT, ABSENT]
             rows.append([method, design, *counts, *ours, *theirs, signed(difference)])
     text = (
         "R2, or 2 AUC - 1 for classes, by design; linear and NN signals. The paper averages over instances, with "
@@ -100,8 +101,8 @@ def _robust(rows: pl.DataFrame, method: str) -> list[str]:
     if sets.is_empty():
         return [ABSENT, ABSENT]
     return [
-        digits(float(np.median(sets[method].to_numpy()))),
-        digits(float((instances[method].to_numpy() < -1).mean())),
+        number(float(np.median(sets[method].to_numpy()))),
+        number(float((instances[method].to_numpy() < -1).mean())),
     ]
 
 
@@ -113,7 +114,7 @@ def _differences(table: pl.DataFrame, methods: list[str]) -> Section:
             paper, base = printed.get((method, design)), printed[REFERENCE, design]
             count, difference, error = _difference(of_design(table, design), method)
             theirs = paper.value - base.value if paper else None
-            rows.append([method, design, count, signed(difference), digits(error), signed(theirs)])
+            rows.append([method, design, count, signed(difference), number(error), signed(theirs)])
     text = (
         f"Accuracy minus that of {REFERENCE} on the same instances, averaged over sets, with standard errors over sets."
     )
@@ -142,9 +143,9 @@ def _by_missing_features(table: pl.DataFrame) -> Section:
                     continue
                 paper = printed.get((method, design, tenth))
                 difference = over_instances - paper.value if paper else None
-                theirs = [digits(paper.value if paper else None), signed(difference)]
+                theirs = [number(paper.value if paper else None), signed(difference)]
                 rows.append(
-                    [design, digits(tenth / 10, 1), method, *counts, digits(over_instances), digits(error), *theirs]
+                    [design, number(tenth / 10, 1), method, *counts, number(over_instances), number(error), *theirs]
                 )
     text = (
         "R2 by the share of the signal's features that can be missing (k_missing / k, rounded to a tenth, as in the "
@@ -159,7 +160,7 @@ def _tree_signals(table: pl.DataFrame, methods: list[str]) -> Section:
     for method in methods:
         for design in DESIGNS[:3]:
             counts, over_instances, over_sets, error = _levels(of_design(table, design, ["tree"]), method)
-            rows.append([method, design, *counts, digits(over_instances), digits(over_sets), digits(error)])
+            rows.append([method, design, *counts, number(over_instances), number(over_sets), number(error)])
     text = "R2 with tree signals, which no other table or average has."
     header = ["method", "design", "sets", "instances", "over instances", "over sets", "s.e."]
     return Section("Tree signals", text, header, rows)
@@ -172,7 +173,7 @@ def _real_targets_by_task(table: pl.DataFrame, methods: list[str]) -> Section:
             instances = of_design(table, "real", tasks=[task])
             counts, _, over_sets, error = _levels(instances, method)
             _, difference, paired = _difference(instances, method) if method != REFERENCE else ("", None, None)
-            rows.append([method, task, *counts, digits(over_sets), digits(error), signed(difference), digits(paired)])
+            rows.append([method, task, *counts, number(over_sets), number(error), signed(difference), number(paired)])
     text = f"R2 (regression) and 2 AUC - 1 (binary) on real targets, over sets, and differences from {REFERENCE}."
     header = ["method", "task", "sets", "instances", "accuracy", "s.e.", "difference", "s.e. of difference"]
     return Section("Real targets by task", text, header, rows)
@@ -188,7 +189,7 @@ def _win_rates(table: pl.DataFrame) -> Section:
             sets = by_set(instances, [method, REFERENCE])
             rate, error = mean_and_error(wins["wins"].to_numpy()) if len(wins) else (None, None)
             better = float((sets[method] > sets[REFERENCE]).to_numpy().mean()) if len(sets) else None
-            rows.append([method, name, str(len(wins)), digits(rate), digits(error), digits(better)])
+            rows.append([method, name, str(len(wins)), number(rate), number(error), number(better)])
     text = (
         f"How often a method scores above {REFERENCE}: the share of a set's instances (ties count half), averaged over "
         "sets, with its standard error over sets; and the share of sets on whose average it does."
@@ -203,7 +204,7 @@ def _seconds(table: pl.DataFrame, methods: list[str]) -> Section:
         for design in DESIGNS:
             sets = by_set(of_design(table, design), [method], "seconds")
             mean, error = mean_and_error(sets[method].to_numpy()) if len(sets) else (None, None)
-            rows.append([method, design, str(len(sets)), digits(mean, 2), digits(error, 2)])
+            rows.append([method, design, str(len(sets)), number(mean, 2), number(error, 2)])
     text = (
         "CPU seconds of one thread for a fit with its search, over sets; linear and NN signals, with our reduced grids "
         "and engine. The seconds of a choice are those of all its members. The paper has figures of its seconds and no "

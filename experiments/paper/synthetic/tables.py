@@ -12,7 +12,8 @@ import polars as pl
 
 from admiss.study import Best
 from admiss.study.report.presentation import ReferenceTable
-from admiss.study.sections import ABSENT, Section, digits, signed
+from admiss.study.report.sections import Section
+from admiss.terminal.table import ABSENT, number, signed
 from experiments.paper import numbers as paper_numbers
 from experiments.paper.interpolation import (
     FRACTIONS,
@@ -114,9 +115,9 @@ def _levels(table: pl.DataFrame, title: str, methods: Sequence[str]) -> Section:
         compared, allowed = reference.compared, paper_numbers.tolerance(method)
         difference = None if compared is None else value - compared
         verdict = "not compared" if difference is None else "yes" if abs(difference) <= allowed else "no"
-        ours = [str(averages.cells), digits(value), digits(error)]
-        theirs = [digits(printed[method, *setting].value), digits(reference.value), digits(compared)]
-        rows.append([method, *setting, *ours, *theirs, signed(difference), digits(allowed), verdict])
+        ours = [str(averages.cells), number(value), number(error)]
+        theirs = [number(printed[method, *setting].value), number(reference.value), number(compared)]
+        rows.append([method, *setting, *ours, *theirs, signed(difference), number(allowed), verdict])
     text = (
         "Averages over n = 40, 60, .., 1000 and missing fractions .1, .., .8 on the authors' instances, interpolated "
         "from the cells (n, p) that were run; R2 in the authors' form. The printed main table also averages n = 20; "
@@ -147,7 +148,7 @@ def _left_out(count: int) -> str:
 
 def _other_methods(table: pl.DataFrame, methods: Sequence[str]) -> Section:
     rows = [
-        [method, *setting, str(averages.cells), *map(digits, mean_and_error(averages.by_unit[method]))]
+        [method, *setting, str(averages.cells), *map(number, mean_and_error(averages.by_unit[method]))]
         for method, setting, averages in _given(table, methods)
     ]
     text = "Averages as in the table above, of methods for which the paper prints none."
@@ -188,7 +189,7 @@ def _by_fraction(table: pl.DataFrame) -> Section:
         for p in _run(table, setting, "missing_fraction"):
             found = [grid_means(table, setting, [method], "r2_authors", fractions=[p]) for method in methods]
             if any(found):
-                rows.append([*setting, digits(p, 1), _cells(found), *_means(found, methods, 3)])
+                rows.append([*setting, number(p, 1), _cells(found), *_means(found, methods, 3)])
     text = "Averages over n = 40, 60, .., 1000 on the authors' instances, interpolated linearly in log n."
     return Section("R2 by missing fraction", text, ["mechanism", "signal", "p", "cells", *methods], rows)
 
@@ -207,7 +208,7 @@ def _cells(found: Sequence[Averages | None]) -> str:
 def _means(found: Sequence[Averages | None], methods: Sequence[str], places: int) -> list[str]:
     pairs = zip(found, methods, strict=True)
     return [
-        digits(mean_and_error(averages.by_unit[name])[0], places) if averages else ABSENT for averages, name in pairs
+        number(mean_and_error(averages.by_unit[name])[0], places) if averages else ABSENT for averages, name in pairs
     ]
 
 
@@ -219,7 +220,7 @@ def _seconds(table: pl.DataFrame, others: Sequence[str]) -> Section:
         ours = mean_and_error(averages.by_unit[method])[0]
         theirs = printed[method, *setting].value if (method, *setting) in printed else None
         ratio = theirs / ours if ours and theirs else None
-        rows.append([method, *setting, str(averages.cells), digits(ours), digits(theirs), digits(ratio, 1)])
+        rows.append([method, *setting, str(averages.cells), number(ours), number(theirs), number(ratio, 1)])
     text = (
         "CPU seconds of one thread for a fit with its search, averaged over the grid as R2 is, beside the seconds that "
         "the paper prints. They are of reduced grids, this engine and another machine: ratios do not compare "
@@ -243,7 +244,7 @@ def _fresh_draws(table: pl.DataFrame) -> Section:
                 expected = theirs.compared - base.compared
             count, difference, error, over = _paired(drawn, method)
             if count:
-                ours = [str(count), over, signed(difference), digits(error)]
+                ours = [str(count), over, signed(difference), number(error)]
                 rows.append([method, mechanism, signal, *ours, signed(expected)])
     text = (
         f"R2 (as in scikit-learn) minus that of {REFERENCE} on the same fresh draws, with the standard error over "

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 from experiments.studies.bounds.measures import BIAS_LAWS, HALVES, Record, plain, read
 from experiments.studies.bounds.population import KINDS, LAWS
 

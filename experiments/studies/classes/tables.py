@@ -9,10 +9,12 @@ tests are adjusted (Holm) within a group; reliance is the share of test rows who
 import numpy as np
 import polars as pl
 
-from admiss.estimates import LEVEL, Estimate, estimate, holm
-from admiss.study.comparisons import BETTER, UNDECIDED, WORSE
-from admiss.study.sections import ABSENT, Section, digits, signed
+from admiss.estimates import Estimate, estimate
+from admiss.study.report.comparisons import BETTER, WORSE
+from admiss.study.report.sections import Section
+from admiss.terminal.table import ABSENT, number, signed
 from experiments.studies.classes.grid import METHODS, REFERENCE
+from experiments.studies.gains import adjusted, verdict
 
 # The authors' replicates r and r + 5 have the same signal.
 SIGNALS = 5
@@ -74,32 +76,27 @@ def _paired(done: pl.DataFrame, group: str, method: str) -> tuple[float, Estimat
 
 def _verdicts(found: dict[str, tuple[float, Estimate | None] | None]) -> dict[str, str]:
     tested = {name: pair[1] for name, pair in found.items() if pair is not None and pair[1] is not None}
-    p_values = {name: each.p for name, each in tested.items() if each.p is not None}
-    adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    verdicts = {}
-    for name, each in tested.items():
-        decided = adjusted.get(name, 1.0) <= 1 - LEVEL
-        verdicts[name] = (BETTER if each.mean > 0 else WORSE) if decided else UNDECIDED
-    return verdicts
+    p_values = adjusted(list(tested.values()))
+    return {name: verdict(each, p) for (name, each), p in zip(tested.items(), p_values, strict=True)}
 
 
-def _cells(pair: tuple[float, Estimate | None] | None, verdict: str) -> list[str]:
+def _cells(pair: tuple[float, Estimate | None] | None, decided: str) -> list[str]:
     if pair is None:
         return [ABSENT] * 3
     mean, each = pair
     if each is None:
-        return [digits(mean), ABSENT, ABSENT]
+        return [number(mean), ABSENT, ABSENT]
     interval = "" if each.low is None else f" [{signed(each.low)}, {signed(each.high)}]"
-    return [digits(mean), f"{signed(each.mean)}{interval} ({each.units})", verdict]
+    return [number(mean), f"{signed(each.mean)}{interval} ({each.units})", decided]
 
 
 def _conclusion(verdicts: dict[str, dict[str, str]]) -> str:
     sentences = []
     for group, of_group in verdicts.items():
-        for verdict in (BETTER, WORSE):
-            names = [name for name, found in of_group.items() if found == verdict]
+        for decided in (BETTER, WORSE):
+            names = [name for name, found in of_group.items() if found == decided]
             if names:
-                sentences.append(f"{group}: {verdict} than the {REFERENCE} are {', '.join(names)}.")
+                sentences.append(f"{group}: {decided} than the {REFERENCE} are {', '.join(names)}.")
     return " ".join(sentences) or f"No difference to the {REFERENCE} is decided."
 
 
@@ -111,7 +108,7 @@ def _costs(done: pl.DataFrame, present: list[str]) -> Section:
         for name in present:
             own = done.filter(GROUPS[name][0], pl.col("method") == method.name)
             values = [_mean(own, column) for column in ("reliance", "seconds")]
-            row += [digits(values[0], 2), digits(values[1], 1)]
+            row += [number(values[0], 2), number(values[1], 1)]
         rows.append(row)
     header = ["method", *(f"{name}: {what}" for name in present for what in ("reliance", "seconds"))]
     text = "Share of test rows whose prediction relies on a missing value, and mean CPU seconds of fit and search."

@@ -14,7 +14,7 @@ import polars as pl
 
 from admiss.baselines import GRIDS
 from admiss.study import Method, Product, Study
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 from experiments.scales import SCALES
 from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.grids.methods import nested_adaptive, nested_joint

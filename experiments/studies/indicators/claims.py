@@ -5,25 +5,21 @@ Their study has 19 regression sets, values missing completely at random, and neu
 the mean. Claims are about real targets unless others are named.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import polars as pl
-
-from experiments.paper.claims import Claim, Measure, Measured, over_units
+from experiments.paper.claims import Claim, Measure
+from experiments.studies.gains import Quantity, difference, measure
 from experiments.studies.indicators.gains import (
     CENSORING,
     LINEAR,
     MCAR,
     REAL,
     TARGETS,
-    Gains,
     Mechanism,
     imputation_gain,
     indicator_gain,
     mechanism_words,
-    minus,
 )
 from experiments.studies.indicators.methods import LEARNERS
 
@@ -34,17 +30,9 @@ IMPUTERS_OVER_MEAN = "iterative and forest imputation minus the mean"
 BENEFICIAL = "indicators are beneficial, even under MCAR"
 
 
-Quantity = Callable[[pl.DataFrame], Gains]
-
-
 def _mean(quantity: Quantity, other: Quantity | None = None) -> Measure:
     """The mean over units of a quantity, or of its difference to another one."""
-
-    def measure(table: pl.DataFrame) -> Measured:
-        gains = quantity(table) if other is None else minus(quantity(table), other(table))
-        return over_units(np.array(list(gains.values())))
-
-    return measure
+    return measure(quantity if other is None else lambda table: difference(quantity(table), other(table)))
 
 
 def _with_indicators(target: str, *mechanisms: Mechanism, learners: Sequence[str] = LEARNERS) -> Quantity:

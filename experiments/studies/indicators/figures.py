@@ -1,16 +1,16 @@
 """Figures of the gain of indicators by imputer and learner, with intervals over units."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from admiss.drawing import BLUE, GREY, ORANGE
-from admiss.estimates import estimate
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
+from experiments.studies.gains import estimated
 from experiments.studies.indicators.gains import (
     CENSORING,
     LINEAR,
@@ -30,21 +30,13 @@ SHOWN = (REAL, LINEAR, *(f"generated {signal}, n = {SIZES[-1]}" for signal in SI
 TITLES = {REAL: "real targets", LINEAR: "linear targets on\nreal features"}
 PAIRS = list(product(LEARNERS, IMPUTERS))
 LABELS = Labels(
-    words={
-        "mcar": "MCAR",
-        "nn": "NN",
-        "kind": "features",
-        "CompleteSet": "real features",
-        "CompleteDraw": "generated features",
-        "real": "real target",
-        "missing_fraction": "missing share",
-        "n": "training rows n",
-        "dataset": "data set",
-    },
+    words={"mcar": "MCAR", "nn": "NN", "kind": "features", "CompleteSet": "real features",
+           "CompleteDraw": "generated features", "real": "real target", "missing_fraction": "missing share",
+           "n": "training rows n", "dataset": "data set"},
     methods=tuple(METHODS),
     reference=STUDY.reference,
     logarithmic=("n",),
-)
+)  # fmt: skip
 
 
 def indicator_drawings(rows: pl.DataFrame) -> list[Drawing]:
@@ -56,9 +48,8 @@ def indicator_drawings(rows: pl.DataFrame) -> list[Drawing]:
 def _drawing(rows: pl.DataFrame, name: str, words: str, mechanisms: Sequence[Mechanism]) -> Drawing | None:
     numbers: list[list[Any]] = []
     for target, (learner, imputer), mechanism in product(TARGETS, PAIRS, mechanisms):
-        gains = indicator_gain(rows, target, [mechanism], [imputer], [learner])
-        if gains:
-            each = estimate(np.array(list(gains.values())))
+        each = estimated(indicator_gain(rows, target, [mechanism], [imputer], [learner]))
+        if each is not None:
             case = [target, learner, imputer, mechanism_words(mechanism)]
             numbers.append([*case, each.mean, each.low, each.high, each.units])
     shown = [target for target in SHOWN if any(row[0] == target for row in numbers)]
@@ -70,7 +61,7 @@ def _drawing(rows: pl.DataFrame, name: str, words: str, mechanisms: Sequence[Mec
         "(generated). Right of the line, indicators help."
     )
     header = ["target", "learner", "imputer", "mechanism", "gain", "low", "high", "units"]
-    wide, narrow = _figure(numbers, shown, TWO_COLUMNS, 4), _figure(numbers, shown, ONE_COLUMN, 1)
+    wide, narrow = _figure(numbers, shown, TWO_COLUMNS, 4), partial(_figure, numbers, shown, ONE_COLUMN, 1)
     return Drawing(f"gains-under-{name}", title, caption, wide, header, numbers, narrow)
 
 

@@ -9,17 +9,17 @@ A target is a kind of instances:
 Only instances on which all methods are done count, so that averages over methods are over the same instances.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 import polars as pl
 
+from experiments.studies.gains import Values, mean_of
 from experiments.studies.indicators.grid import MECHANISMS, SIGNALS, SIZES, method_name
 from experiments.studies.indicators.methods import IMPUTERS, LEARNERS
 
 Mechanism = tuple[str, float]
-Gains = dict[str, float]
 Target = Mapping[str, object]
 
 REAL, LINEAR = "real", "linear on real features"
@@ -76,7 +76,7 @@ def indicator_gain(
     mechanisms: Sequence[Mechanism],
     imputers: Sequence[str] = IMPUTERS,
     learners: Sequence[str] = LEARNERS,
-) -> Gains:
+) -> Values:
     """Score with indicators minus score without, averaged over mechanisms, imputers and learners."""
     pairs = [
         (method_name(imputer, learner, True), method_name(imputer, learner, False))
@@ -92,7 +92,7 @@ def imputation_gain(
     learners: Sequence[str] = LEARNERS,
     indicators: Sequence[bool] = (False,),
     imputers: Sequence[str] = BETTER,
-) -> Gains:
+) -> Values:
     """Score with imputers minus score with the mean, averaged over mechanisms, imputers and learners."""
     pairs = [
         (method_name(imputer, learner, each), method_name("mean", learner, each))
@@ -103,29 +103,12 @@ def imputation_gain(
 
 def _mean_difference(
     table: pl.DataFrame, target: str, mechanisms: Sequence[Mechanism], pairs: Sequence[tuple[str, str]]
-) -> Gains:
+) -> Values:
     found = [
         {unit: float(np.mean([row[one] - row[other] for one, other in pairs])) for unit, row in units.items()}
         for units in (by_unit(table, target, mechanism) for mechanism in mechanisms)
     ]
-    return _on_common_units(found, lambda values: float(np.mean(values)))
-
-
-def minus(gains: Gains, others: Gains) -> Gains:
-    """Differences on common units.
-
-    Examples
-    --------
-    >>> minus({"a": 3.0, "b": 1.0}, {"a": 1.0})
-    {'a': 2.0}
-    """
-    return _on_common_units([gains, others], lambda pair: pair[0] - pair[1])
-
-
-def _on_common_units(found: Sequence[Gains], combine: Callable[[list[float]], float]) -> Gains:
-    first, *others = found
-    common: Iterable[str] = (unit for unit in first if all(unit in each for each in others))
-    return {unit: combine([each[unit] for each in found]) for unit in common}
+    return mean_of(found)
 
 
 def by_draw(rows: pl.DataFrame) -> pl.DataFrame:

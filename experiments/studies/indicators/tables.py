@@ -11,10 +11,11 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from admiss.estimates import LEVEL, Estimate, estimate, holm
-from admiss.study.sections import Section, digits, signed
-from experiments.paper.claims import CONFIRMED, NOT_CONFIRMED, UNDECIDED
+from admiss.study.report.sections import Section
+from admiss.terminal.table import number
+from experiments.paper.claims import CONFIRMED, NOT_CONFIRMED
 from experiments.paper.sections import claims_section
+from experiments.studies.gains import adjusted, estimated, verdict, with_interval
 from experiments.studies.indicators.claims import CLAIMS
 from experiments.studies.indicators.gains import (
     BETTER,
@@ -23,7 +24,6 @@ from experiments.studies.indicators.gains import (
     MCAR,
     REAL,
     TARGETS,
-    Gains,
     Mechanism,
     by_unit,
     imputation_gain,
@@ -36,6 +36,7 @@ from experiments.studies.indicators.methods import IMPUTERS, LEARNERS
 SCORES = "R2, or 2 AUC - 1 for classes."
 # Gains under MCAR are of the order of .005.
 PLACES = 4
+WITH = {True: "with", False: "without"}
 UNITS = "From low to high: 95 % intervals over units (sets, or generated draws) by Student's t."
 
 
@@ -52,21 +53,19 @@ def _gains(table: pl.DataFrame) -> Section:
     for target, family in product(TARGETS, (MCAR, (CENSORING,))):
         cases = list(product(family, IMPUTERS, LEARNERS))
         gains = [indicator_gain(table, target, [case], [imputer], [learner]) for case, imputer, learner in cases]
-        found = [estimate(_numbers(each)) if each else None for each in gains]
-        p_values = {i: each.p for i, each in enumerate(found) if each is not None and each.p is not None}
-        adjusted = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+        found = [estimated(each) for each in gains]
         verdicts = []
-        for index, ((case, imputer, learner), each) in enumerate(zip(cases, found, strict=True)):
+        for (case, imputer, learner), by_set, each, p in zip(cases, gains, found, adjusted(found), strict=True):
             if each is None:
                 continue
             without = _mean(table, target, case, method_name(imputer, learner, False))
-            verdicts.append(_verdict(each, adjusted.get(index)))
-            wins = float(np.mean([(gain > 0) + 0.5 * (gain == 0) for gain in gains[index].values()]))
-            numbers = [digits(without), *_with_interval(each), digits(wins, 2)]
-            tests = [digits(each.p, 4), digits(adjusted.get(index), 4), verdicts[-1]]
+            verdicts.append(verdict(each, p, (CONFIRMED, NOT_CONFIRMED)))
+            wins = float(np.mean([(gain > 0) + 0.5 * (gain == 0) for gain in by_set.values()]))
+            numbers = [number(without), *with_interval(each, PLACES), number(wins, 2)]
+            tests = [number(each.p, 4), number(p, 4), verdicts[-1]]
             rows.append([target, mechanism_words(case), imputer, learner, str(each.units), *numbers, *tests])
         if target == REAL and family == MCAR and verdicts:
-            counts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(verdicts).items()))
+            counts = ", ".join(f"{count} {words}" for words, count in sorted(Counter(verdicts).items()))
             conclusion = f"Indicators under MCAR on real targets, {len(verdicts)} comparisons, adjusted: {counts}."
     text = (
         f"{SCORES} Score without indicators, and the gain with them. {UNITS} Wins: the share of units with a positive "
@@ -77,20 +76,13 @@ def _gains(table: pl.DataFrame) -> Section:
     return Section("Gains of indicators", text, [*header, "p", "adjusted p", "verdict"], rows, conclusion)
 
 
-def _verdict(each: Estimate, adjusted: float | None) -> str:
-    if adjusted is None or adjusted > 1 - LEVEL:
-        return UNDECIDED
-    return CONFIRMED if each.mean > 0 else NOT_CONFIRMED
-
-
 def _by_learner(table: pl.DataFrame) -> Section:
     """The gain of indicators by learner, averaged over imputers."""
     rows = []
     for target, case, learner in product([*TARGETS, *BY_TASK], MECHANISMS, LEARNERS):
-        gains = indicator_gain(table, target, [case], learners=[learner])
-        if gains:
-            each = estimate(_numbers(gains))
-            rows.append([target, mechanism_words(case), learner, str(each.units), *_with_interval(each)])
+        each = estimated(indicator_gain(table, target, [case], learners=[learner]))
+        if each is not None:
+            rows.append([target, mechanism_words(case), learner, str(each.units), *with_interval(each, PLACES)])
     text = f"Score with minus without indicators, mean over imputers. {SCORES} {UNITS} Tests are not adjusted."
     header = ["target", "mechanism", "learner", "units", "gain", "low", "high"]
     return Section("Gains of indicators by learner", text, header, rows)
@@ -100,47 +92,20 @@ def _imputation(table: pl.DataFrame) -> Section:
     """Accuracy of imputed values, and the gain of better imputation."""
     rows = []
     for target, case, imputer in product(TARGETS, MECHANISMS, BETTER):
-        accuracy = digits(_mean(table, target, case, method_name(imputer, LEARNERS[0], False), "imputation_r2"))
+        accuracy = number(_mean(table, target, case, method_name(imputer, LEARNERS[0], False), "imputation_r2"))
         for learner, indicators in product(LEARNERS, (False, True)):
-            gains = imputation_gain(table, target, [case], [learner], [indicators], [imputer])
-            if gains:
-                each = estimate(_numbers(gains))
-                choice = [
-                    target,
-                    mechanism_words(case),
-                    imputer,
-                    accuracy,
-                    learner,
-                    "with" if indicators else "without",
-                ]
-                rows.append([*choice, str(each.units), *_with_interval(each)])
+            each = estimated(imputation_gain(table, target, [case], [learner], [indicators], [imputer]))
+            if each is not None:
+                choice = [target, mechanism_words(case), imputer, accuracy, learner, WITH[indicators]]
+                rows.append([*choice, str(each.units), *with_interval(each, PLACES)])
     text = (
         "R2 of the imputed values of the test rows in standard units (0 for the mean), and the score minus that with "
         f"the mean imputed. {UNITS}"
     )
-    header = [
-        "target",
-        "mechanism",
-        "imputer",
-        "imputation R2",
-        "learner",
-        "indicators",
-        "units",
-        "gain",
-        "low",
-        "high",
-    ]
-    return Section("Imputation", text, header, rows)
+    header = ["target", "mechanism", "imputer", "imputation R2", "learner", "indicators", "units"]
+    return Section("Imputation", text, [*header, "gain", "low", "high"], rows)
 
 
 def _mean(table: pl.DataFrame, target: str, case: Mechanism, method: str, value: str = "score") -> float | None:
     units = by_unit(table, target, case, value)
     return float(np.mean([row[method] for row in units.values()])) if units else None
-
-
-def _numbers(gains: Gains) -> np.ndarray:
-    return np.array(list(gains.values()))
-
-
-def _with_interval(each: Estimate) -> list[str]:
-    return [signed(number, PLACES) for number in (each.mean, each.low, each.high)]

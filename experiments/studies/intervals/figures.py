@@ -1,5 +1,6 @@
 """Figure of the study of intervals: coverage over all rows and of the feature with the lowest, by method and case."""
 
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -38,7 +39,7 @@ def interval_drawings(rows: pl.DataFrame) -> list[Drawing]:
         "feature (pooled over draws). * The guarantee of (1, m) does not include the shift."
     )
     header = ["case", "method", "coverage", "lowest feature"]
-    wide, narrow = _figure(numbers, TWO_COLUMNS, 4), _figure(numbers, ONE_COLUMN, 1)
+    wide, narrow = _figure(numbers, TWO_COLUMNS, 4), partial(_figure, numbers, ONE_COLUMN, 1)
     return [Drawing("coverage", title, caption, wide, header, numbers, narrow)]
 
 

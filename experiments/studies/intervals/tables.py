@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from admiss.study.sections import ABSENT, Section, digits
+from admiss.study.report.sections import Section
+from admiss.terminal.table import ABSENT, number
 from experiments.studies.intervals.grid import CASES, SETS
 from experiments.studies.intervals.instances import INCLUDED
 from experiments.studies.intervals.methods import METHODS
@@ -109,8 +110,8 @@ def interval_sections(table: pl.DataFrame) -> list[Section]:
 
 def _generated(table: pl.DataFrame) -> Section:
     rows = [
-        [case_words(mechanism, shift), f"{n:,}", method, str(each.draws), digits(each.coverage), digits(each.error),
-         *_group(each.lowest_feature), *_group(each.lowest_pattern), digits(each.width, 2), digits(each.infinite)]
+        [case_words(mechanism, shift), f"{n:,}", method, str(each.draws), number(each.coverage), number(each.error),
+         *_group(each.lowest_feature), *_group(each.lowest_pattern), number(each.width, 2), number(each.infinite)]
         for (mechanism, shift, n, method), each in by_case(table).items()
     ]  # fmt: skip
     text = (
@@ -124,7 +125,7 @@ def _generated(table: pl.DataFrame) -> Section:
 
 
 def _group(lowest: tuple[str, float] | None) -> list[str]:
-    return [ABSENT, ABSENT] if lowest is None else [digits(lowest[1]), lowest[0]]
+    return [ABSENT, ABSENT] if lowest is None else [number(lowest[1]), lowest[0]]
 
 
 def _real(table: pl.DataFrame) -> Section:
@@ -135,8 +136,8 @@ def _real(table: pl.DataFrame) -> Section:
             if len(part):
                 each = pooled(part, FEWEST_REAL)
                 n = int(np.mean(part["n_calibration"].to_numpy()))
-                numbers = [digits(each.coverage), *_group(each.lowest_feature), digits(each.width, 2)]
-                rows.append([dataset, f"{n:,}", method, str(each.draws), *numbers, digits(each.infinite)])
+                numbers = [number(each.coverage), *_group(each.lowest_feature), number(each.width, 2)]
+                rows.append([dataset, f"{n:,}", method, str(each.draws), *numbers, number(each.infinite)])
     text = (
         "Level 90 %, sets with their own missing values, splits of the same rows (their coverages are dependent). "
         f"Lowest coverage given that a feature is missing or observed, of groups with at least {FEWEST_REAL} pooled "

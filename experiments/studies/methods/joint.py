@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from admiss.baselines.scoring import score
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.joint import ImputationSearch, JointImputeClassifier, JointImputeRegressor, PaperSearch
 from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome

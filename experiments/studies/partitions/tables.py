@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 
 Row = dict[str, Any]
 # Costs within this relative difference are equal.

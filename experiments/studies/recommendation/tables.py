@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from admiss.bounds.from_data import MEASURED
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 from experiments.studies.bounds.measures import plain
 from experiments.studies.recommendation.methods import CLASSES
 

@@ -1,5 +1,6 @@
 """Figure of the study of shifts: R2 by estimator and case, plain and trained on further deletions."""
 
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -7,7 +8,8 @@ import polars as pl
 from admiss.drawing import BLUE, GREY, ORANGE
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
-from experiments.studies.shift.gains import GENERATED, WORDS, estimated, gain, mean, scores
+from experiments.studies.gains import estimated, mean
+from experiments.studies.shift.gains import GENERATED, WORDS, gain, scores
 from experiments.studies.shift.grid import CASES, STUDY, method_name
 from experiments.studies.shift.tables import AUGMENTABLE
 
@@ -37,7 +39,7 @@ def shift_drawings(rows: pl.DataFrame) -> list[Drawing]:
         "trained on further deletions as well. Means over draws; the last two panels have no shift."
     )
     header = ["case", "estimator", "R2", "augmented", "gain", "low", "high", "draws"]
-    wide, narrow = _figure(numbers, TWO_COLUMNS, 4), _figure(numbers, ONE_COLUMN, 1)
+    wide, narrow = _figure(numbers, TWO_COLUMNS, 4), partial(_figure, numbers, ONE_COLUMN, 1)
     return [Drawing("shifts", title, caption, wide, header, numbers, narrow)]
 
 

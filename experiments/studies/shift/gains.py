@@ -3,10 +3,9 @@
 Differences are over the units that both methods have. A case in which a group of test rows is too small has no value.
 """
 
-import numpy as np
 import polars as pl
 
-from admiss.estimates import Estimate, estimate
+from experiments.studies.gains import Values, difference
 from experiments.studies.shift.grid import CASES, method_name
 from experiments.studies.shift.instances import WITHOUT_SHIFT
 
@@ -26,7 +25,6 @@ WORDS = {
     "mcar 30-30": "MCAR 30 %, no shift",
     "censoring 20-20": "censoring 20 %, no shift",
 }
-Values = dict[str, float]
 
 
 def scores(table: pl.DataFrame, kind: str, case: str, method: str, value: str = "score") -> Values:
@@ -41,40 +39,7 @@ def scores(table: pl.DataFrame, kind: str, case: str, method: str, value: str = 
     return {str(key): number for key, number in means.iter_rows()}
 
 
-def difference(first: Values, second: Values) -> Values:
-    """Differences on common units.
-
-    Examples
-    --------
-    >>> difference({"a": 3.0, "b": 1.0}, {"a": 1.0})
-    {'a': 2.0}
-    """
-    return {unit: first[unit] - second[unit] for unit in first if unit in second}
-
-
 def gain(table: pl.DataFrame, kind: str, case: str, estimator: str, value: str = "score") -> Values:
     """Augmented minus plain, by unit."""
     plain, augmented = (scores(table, kind, case, method_name(estimator, each), value) for each in (False, True))
     return difference(augmented, plain)
-
-
-def over_cases(found: list[Values]) -> Values:
-    """Means over cases, of the units that have all of them.
-
-    Examples
-    --------
-    >>> over_cases([{"a": 1.0, "b": 2.0}, {"a": 3.0}])
-    {'a': 2.0}
-    """
-    common = [unit for unit in found[0] if all(unit in each for each in found)] if found else []
-    return {unit: float(np.mean([each[unit] for each in found])) for unit in common}
-
-
-def estimated(values: Values) -> Estimate | None:
-    """Mean and interval over units, None without any."""
-    return estimate(np.array(list(values.values()))) if values else None
-
-
-def mean(values: Values) -> float | None:
-    """Mean over units."""
-    return float(np.mean(list(values.values()))) if values else None

@@ -5,24 +5,14 @@ The gain of augmentation is judged by paired t tests over units, adjusted (Holm)
 
 import polars as pl
 
-from admiss.estimates import LEVEL, Estimate, holm
-from admiss.study.comparisons import BETTER, UNDECIDED, WORSE
-from admiss.study.sections import ABSENT, Section, digits, signed
+from admiss.estimates import Estimate
+from admiss.study.report.comparisons import BETTER, UNDECIDED, WORSE
+from admiss.study.report.sections import Section
+from admiss.terminal.table import number
 from experiments.paper.sections import claims_section
+from experiments.studies.gains import adjusted, difference, estimated, mean, mean_of, verdict, with_interval
 from experiments.studies.shift.claims import CLAIMS
-from experiments.studies.shift.gains import (
-    GENERATED,
-    KINDS,
-    REAL,
-    SHIFTS,
-    WORDS,
-    difference,
-    estimated,
-    gain,
-    mean,
-    over_cases,
-    scores,
-)
+from experiments.studies.shift.gains import GENERATED, KINDS, REAL, SHIFTS, WORDS, gain, scores
 from experiments.studies.shift.grid import CASES, method_name
 from experiments.studies.shift.instances import WITHOUT_SHIFT
 from experiments.studies.shift.methods import ESTIMATORS, ROBUST
@@ -48,15 +38,14 @@ def _by_case(table: pl.DataFrame, kind: str) -> Section:
             if found is None:
                 continue
             pairs = [
-                digits(mean(scores(table, kind, case, method_name(name, augmented), value)))
+                number(mean(scores(table, kind, case, method_name(name, augmented), value)))
                 for value in GROUPS
                 for augmented in (False, True)
             ]
-            ends = [signed(number) for number in (found.mean, found.low, found.high)]
-            rows.append([WORDS[case], name, str(found.units), *pairs[:2], *ends, *pairs[2:]])
+            rows.append([WORDS[case], name, str(found.units), *pairs[:2], *with_interval(found), *pairs[2:]])
             gains.append(found)
-    for row, verdict in zip(rows, _verdicts(gains), strict=True):
-        row.insert(8, verdict)
+    for row, each, p in zip(rows, gains, adjusted(gains), strict=True):
+        row.insert(8, verdict(each, p))
     groups = [f"{words}{part}" for words in list(GROUPS.values())[1:] for part in ("", ", augmented")]
     header = ["case", "estimator", UNITS[kind], "R2", "augmented", "gain", "low", "high", "verdict", *groups]
     text = (
@@ -64,18 +53,9 @@ def _by_case(table: pl.DataFrame, kind: str) -> Section:
         f"{UNITS[kind]}, and the verdict on it, adjusted for the {len(rows)} rows (Holm). Then R2 of the test rows "
         "that lack a feature, for the feature with the lowest, and of the rows whose pattern training has not seen."
     )
-    words = ", ".join(f"{sum(row[8] == verdict for row in rows)} {verdict}" for verdict in (BETTER, UNDECIDED, WORSE))
+    words = ", ".join(f"{sum(row[8] == found for row in rows)} {found}" for found in (BETTER, UNDECIDED, WORSE))
     conclusion = f"Augmentation on {kind} data, {len(rows)} comparisons, adjusted: {words}." if rows else ""
     return Section(f"{kind.capitalize()} data by case", text, header, rows, conclusion)
-
-
-def _verdicts(gains: list[Estimate]) -> list[str]:
-    tested = [index for index, each in enumerate(gains) if each.p is not None]
-    adjusted = dict(zip(tested, holm([gains[index].p or 0.0 for index in tested]), strict=True))
-    decided = {index for index, p in adjusted.items() if p <= 1 - LEVEL}
-    return [
-        UNDECIDED if index not in decided else BETTER if each.mean > 0 else WORSE for index, each in enumerate(gains)
-    ]
 
 
 def _over_shifts(table: pl.DataFrame, kind: str) -> Section:
@@ -84,15 +64,21 @@ def _over_shifts(table: pl.DataFrame, kind: str) -> Section:
         for augmented in (False, True):
             method = method_name(name, augmented)
             shifted = {case: scores(table, kind, case, method) for case in SHIFTS}
-            average = over_cases(list(shifted.values()))
+            average = mean_of(list(shifted.values()))
             if not average:
                 continue
             means = {case: mean(values) or 0.0 for case, values in shifted.items()}
             worst = min(means, key=means.__getitem__)
-            without = [digits(mean(scores(table, kind, case, method))) for case in WITHOUT_SHIFT]
-            found = estimated(over_cases([gain(table, kind, case, name) for case in SHIFTS])) if augmented else None
-            interval = [signed(x) for x in (found.mean, found.low, found.high)] if found else [ABSENT] * 3
-            row = [method, str(len(average)), digits(mean(average)), *interval, digits(means[worst]), WORDS[worst]]
+            without = [number(mean(scores(table, kind, case, method))) for case in WITHOUT_SHIFT]
+            found = estimated(mean_of([gain(table, kind, case, name) for case in SHIFTS])) if augmented else None
+            row = [
+                method,
+                str(len(average)),
+                number(mean(average)),
+                *with_interval(found),
+                number(means[worst]),
+                WORDS[worst],
+            ]
             rows.append([*row, *without])
     text = (
         f"R2, mean over the {len(SHIFTS)} shifts; the gain of augmentation on that mean with its 95 % interval over "
@@ -112,17 +98,16 @@ def _robust(table: pl.DataFrame) -> Section:
             ("mean over all shifts", SHIFTS),
         ):
             own = [scores(table, GENERATED, case, name) for case in cases]
-            level = over_cases(own)
+            level = mean_of(own)
             if not level:
                 continue
-            row = [name, words, str(len(level)), digits(mean(level))]
+            row = [name, words, str(len(level)), number(mean(level))]
             for other in ("static", "affine intercept"):
                 pairs = [
                     difference(each, scores(table, GENERATED, case, other))
                     for each, case in zip(own, cases, strict=True)
                 ]
-                found = estimated(over_cases(pairs))
-                row += [signed(x) for x in (found.mean, found.low, found.high)] if found else [ABSENT] * 3
+                row += with_interval(estimated(mean_of(pairs)))
             rows.append(row)
     text = (
         "Robust static models (see ``robust``), generated data: R2, and its difference to the static model and to the "

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from admiss.study.sections import Section, digits, signed
+from admiss.study.report.sections import Section
+from admiss.terminal.table import number, signed
 from experiments.paper.sets import by_set
 from experiments.studies.stack.grid import STACK
 from experiments.studies.synthetic.grid import SETTINGS
@@ -51,7 +52,7 @@ def _generated(rows: pl.DataFrame) -> Section:
         line = [method]
         for _, here in places:
             pair = _paired(here, STACK, method)
-            line.append(digits(float(np.mean([own for _, own in pair.values()])) if pair else None))
+            line.append(number(float(np.mean([own for _, own in pair.values()])) if pair else None))
             line.append("-" if method == STACK or not pair else _difference(pair))
         lines.append(line)
     header = ["method", *(word for name, _ in places for word in (name, f"stack - method, {name}"))]
@@ -82,7 +83,7 @@ def _with_error(values: Sequence[float] | np.ndarray) -> str:
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return signed(float(values.mean())) if len(values) else "-"
-    return f"{signed(float(values.mean()))} ± {digits(float(values.std(ddof=1)) / len(values) ** 0.5)}"
+    return f"{signed(float(values.mean()))} ± {number(float(values.std(ddof=1)) / len(values) ** 0.5)}"
 
 
 def _hindsight(rows: pl.DataFrame) -> Section:
@@ -109,9 +110,9 @@ def _real(rows: pl.DataFrame) -> Section:
         kinds = {
             task: by_set(rows.filter(pl.col("task") == task), [STACK, method]) for task in ("regression", "binary")
         }
-        means = [digits(float(each[method].to_numpy().mean())) if each.height else "-" for each in kinds.values()]
+        means = [number(float(each[method].to_numpy().mean())) if each.height else "-" for each in kinds.values()]
         mean = float(sets[method].to_numpy().mean())
-        lines.append([method, str(sets.height), digits(mean), *means, "-" if method == STACK else _with_error(gains)])
+        lines.append([method, str(sets.height), number(mean), *means, "-" if method == STACK else _with_error(gains)])
     text = "R2, or 2 AUC - 1 for classes; sets are the units, each the mean over its splits."
     header = ["method", "sets", "mean", "regression", "classes", "stack - method"]
     return Section("Real targets", text, header, lines)

@@ -101,7 +101,7 @@ def enter_node(quadratics, base, prices, status, theta, nu, work):  # type: igno
     matrix, L, curved, center = work.matrix, work.L, work.curved, work.center
     mean, share, s = work.mean, work.share, work.s
     set_quadratic(matrix, base)
-    paid, count = 0.0, 0
+    paid, count = 0.0, np.int64(0)
     for i in range(K):
         mean[i], share[i] = 0.0, 0.0
     for p in range(P):

@@ -13,6 +13,8 @@ pivot vanishes, :func:`formulations.groups.pricing.quadratics.shifted_minimum` d
 dropped, or make the minimum -infinity.
 """
 
+import numpy as np
+
 from formulations.groups.pricing.quadratics import shifted_minimum
 from formulations.jit import compiled
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
@@ -70,7 +72,7 @@ def least_values(packed, rows, theta, s, curved, K, T, L, values, v):  # type: i
     """Least value of LANES rows of ``packed`` with shares theta and shifts s; leaves their factors in T."""
     order = K + 1
     length = LANES * (order * (order + 1) // 2)
-    transpose(packed, rows, 0, order * (order + 1) // 2, T, 0)
+    transpose(packed, rows, np.int64(0), order * (order + 1) // 2, T, np.int64(0))
     at = length - LANES * order
     for i in range(K):
         diagonal = LANES * (i * (i + 3) // 2)

@@ -27,17 +27,16 @@ def test_only_missable_features_have_indicators():
 @pytest.mark.parametrize("degree", [0, 1, 2, 3, 5])
 @pytest.mark.parametrize("missable", [0, 1, 3, 4])
 def test_number_of_columns_of_polynomials(degree, missable):
-    M = np.zeros((3, 4), dtype=bool)
-    M[1, :missable] = True
-    fitted = Polynomial(degree).fit(np.zeros((3, 4)), M)
+    M = np.eye(5, 4, dtype=bool) & (np.arange(4) < missable)
+    fitted = Polynomial(degree).fit(np.zeros(M.shape), M)
     assert fitted.mask(4).sum() == Polynomial(degree).n_columns(4, missable)
 
 
 def test_polynomial_refuses_too_many_columns():
-    M = np.ones((1, 60), dtype=bool)
+    M = np.eye(60, dtype=bool)
     with pytest.raises(ValueError, match=r"2,092,851 columns on 60 features, of which 60.*max_columns=20,000"):
-        Polynomial(3).fit(np.zeros((1, 60)), M)
-    assert Polynomial(1, max_columns=3661).fit(np.zeros((1, 60)), M).mask(60).sum() == 3661
+        Polynomial(3).fit(np.zeros(M.shape), M)
+    assert Polynomial(1, max_columns=3661).fit(np.zeros(M.shape), M).mask(60).sum() == 3661
 
 
 def test_names_of_classes():

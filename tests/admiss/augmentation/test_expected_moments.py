@@ -8,7 +8,7 @@ import pytest
 from admiss.adaptivity import Affine, AffineIntercept, Polynomial, Static
 from admiss.augmentation.deletions import Deletions
 from admiss.augmentation.expected import ExpectedRows
-from admiss.linear.design import fit_design
+from admiss.linear.design import DesignOptions, fit_design
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), Polynomial(3)]
 LAWS = [Deletions(0.0, 0.7, 0.5), Deletions(0.3, 0.3, 0.0), Deletions(0.2, 1.0, 0.9)]
@@ -42,11 +42,11 @@ def every_deletion(X, y, s, law):
 def test_moments_are_those_of_all_deletions(adaptivity, law, center, fit_intercept):
     X, y, s = make_rows()
     X = X if center and fit_intercept else X / [1e6, 1.0, 1.0]
-    options = {"center": center, "scale": True, "fit_intercept": fit_intercept}
+    options = DesignOptions(center, True, fit_intercept)
     own = ExpectedRows(X, y, s, law)
-    design = own.design(adaptivity, **options)
+    design = own.design(adaptivity, options)
     rows, target, weights = every_deletion(X, y, s, law)
-    stated = fit_design(rows, weights, adaptivity, **options)
+    stated = fit_design(rows, weights, adaptivity, options)
     for name in ("pairs", "position", "free", "adaptive", "missable", "features"):
         np.testing.assert_array_equal(getattr(design, name), getattr(stated, name), err_msg=name)
     for name in ("counts", "scale", "spread"):
@@ -68,7 +68,7 @@ def test_moments_are_those_of_all_deletions(adaptivity, law, center, fit_interce
 def test_moments_add_over_blocks_of_rows(monkeypatch):
     X, y, s = make_rows()
     rows = ExpectedRows(X, y, s, LAWS[0])
-    columns = rows.columns(rows.design(Affine(), center=True, scale=True, fit_intercept=True), 1.0)
+    columns = rows.columns(rows.design(Affine(), DesignOptions()), 1.0)
     expected = rows.moments(columns)
     monkeypatch.setattr("admiss.augmentation.expected.BLOCK", 7)
     found = rows.moments(columns)

@@ -69,14 +69,6 @@ def test_the_mean_is_scikit_learns(data):
     np.testing.assert_allclose(model.predict(data.X_test), plain.predict(imputer.transform(data.X_test)), atol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:.*Early stopping criterion")
-def test_same_seed_same_result(data):
-    X, y = data.X_train[:150], data.y_train[:150]
-    for name in ("mice", "iterative_draws"):
-        first, second = (baseline(name, "tree", grid=SMALL["tree"], cv=2, random_state=3).fit(X, y) for _ in range(2))
-        np.testing.assert_array_equal(first.predict(X), second.predict(X))
-
-
 def test_conditional_means_and_draws():
     rng = np.random.default_rng(0)
     n = 500

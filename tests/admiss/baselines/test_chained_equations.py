@@ -3,13 +3,11 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp, kstest
 from sklearn.linear_model import LinearRegression
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from admiss.baselines.chained_equations import (
@@ -22,7 +20,6 @@ from admiss.baselines.chained_equations import (
     match,
 )
 from admiss.baselines.complete_features import CompleteFeatures
-from admiss.datasets import make_synthetic
 
 CORRELATION = 0.6
 
@@ -319,33 +316,40 @@ def test_in_transductive_completion_training_rows_come_first_and_test_rows_are_d
 
 def test_columns_that_are_never_observed_are_zero_with_a_warning():
     X = np.insert(missing_at_random(correlated(100)), 2, np.nan, axis=1)
-    imputer = ChainedEquations(random_state=0)
+    new = np.insert(correlated(10), 2, 3.0, axis=1)  # observed now, and ignored
     with pytest.warns(UserWarning, match="Never observed in training, and set to 0 throughout: x2"):
-        completed = imputer.fit_transform(X)
-    assert np.all(completed[:, 2] == 0)
-    new = X[:10].copy()
-    expected = imputer.transform(new)
-    new[:, 2] = 3.0  # observed now, and ignored
-    np.testing.assert_array_equal(imputer.transform(new), expected)
-    assert np.all(expected[:, 2] == 0)
+        imputer = ChainedEquations(random_state=0).fit(X)
     with pytest.warns(UserWarning, match="set to 0 throughout: x2"):
         train, test = complete_transductive(X, new, random_state=0)
-    assert np.all(train[:, 2] == 0)
-    assert np.all(test[:, 2] == 0)
-    with pytest.warns(UserWarning, match="x0, x1"):
-        nothing = ChainedEquations().fit(np.full((3, 2), np.nan))
-    assert nothing.transform([[1.0, np.nan]]).tolist() == [[0.0, 0.0]]
+    for completed in (imputer.transform(new), train, test):
+        assert np.all(completed[:, 2] == 0)
 
 
-def test_constant_and_collinear_columns_and_large_values():
+def odd_tables():
     X = missing_at_random(np.column_stack([correlated(300, d=2), np.full(300, 2.5)]))
-    X = np.column_stack([X, X[:, 0], 3 * X[:, 1] - 1, X[:, 0] * 1e300, X[:, 1] * 1e-300])
+    few = np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, 6.0], [4.0, np.nan]])
+    return {
+        "constant, collinear and large": np.column_stack(
+            [X, X[:, 0], 3 * X[:, 1] - 1, X[:, 0] * 1e300, X[:, 1] * 1e-300]
+        ),
+        "more columns than rows": missing_at_random(correlated(30, d=60)),
+        "few values": few,
+        "a single row": np.array([[1.0, 2.0]]),
+    }
+
+
+@pytest.mark.parametrize("name", odd_tables())
+def test_values_of_odd_tables_are_observed_ones(name):
+    X = odd_tables()[name]
     imputer = ChainedEquations(random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for result in (imputer.fit_transform(X), imputer.transform(X)):
+        for result in (
+            imputer.fit_transform(X),
+            imputer.transform(X),
+            imputer.transform(np.full((2, X.shape[1]), np.nan)),
+        ):
             assert np.isfinite(result).all()
-            assert np.all(result[:, 2] == 2.5)
             for j in range(X.shape[1]):
                 assert np.isin(result[:, j], X[:, j]).all()
 
@@ -370,21 +374,6 @@ def test_rank_five_in_ten_columns():
     assert explained > 0.95
 
 
-def test_more_columns_than_rows():
-    X = missing_at_random(correlated(30, d=60))
-    completed = ChainedEquations(random_state=0).fit_transform(X)
-    assert all(np.isin(completed[:, j], X[:, j]).all() for j in range(60))
-
-
-def test_few_values_and_single_rows():
-    few = np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, 6.0], [4.0, np.nan]])
-    completed = ChainedEquations(random_state=0).fit_transform(few)
-    assert set(completed[[0, 3], 1]) <= {5.0, 6.0}
-    assert completed[2, 0] in (1, 2, 4)
-    single = ChainedEquations(random_state=0).fit([[1, 2]])
-    assert single.transform([[np.nan, 7.0], [3.0, np.nan], [np.nan, np.nan]]).tolist() == [[1, 7], [3, 2], [1, 2]]
-
-
 def test_errors_are_one_sentence():
     X = missing_at_random(correlated(50))
     bad = X.copy()
@@ -392,16 +381,8 @@ def test_errors_are_one_sentence():
     with pytest.raises(ValueError, match="infinity in column 1"):
         complete_transductive(X, bad)
     for wrong in ({"n_donors": 0}, {"n_sweeps": 2.5}, {"n_donors": True}):
-        with pytest.raises(ValueError, match=r"n_(donors|sweeps) must be a positive integer up to 100,000, not"):
-            ChainedEquations(**wrong).fit(X)
-
-
-def test_in_a_pipeline():
-    """At least half of the R2 of the full data is left with values missing at random."""
-    data = make_synthetic(n=400, mechanism="mcar", missing_fraction=0.3, random_state=0)
-    pipeline = make_pipeline(ChainedEquations(random_state=0), LinearRegression())
-    oracle = cross_val_score(LinearRegression(), data.X_full_train, data.y_train, cv=3).mean()
-    assert cross_val_score(pipeline, data.X_train, data.y_train, cv=3).mean() > oracle / 2
+        with pytest.raises(ValueError, match=r"n_(donors|sweeps) of \w+ must be an integer from 1"):
+            complete_transductive(X, X, **wrong)
 
 
 # Complete features
@@ -413,9 +394,6 @@ def test_complete_features_are_selected():
     selector = CompleteFeatures().fit(X)
     assert selector.features_.tolist() == [0, 2, 3]
     np.testing.assert_array_equal(selector.transform(X), X[:, [0, 2, 3]])
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    shown = CompleteFeatures().set_output(transform="pandas").fit(frame).transform(frame)
-    pd.testing.assert_frame_equal(shown, frame[["a", "c", "d"]])
 
 
 def test_without_complete_features_a_model_predicts_the_mean():

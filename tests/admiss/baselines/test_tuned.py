@@ -4,7 +4,6 @@ import threading
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -23,13 +22,13 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 from xgboost import XGBRegressor
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, FiniteRegressor, JointImputeRegressor
+from admiss import AdaptiveClassifier, FiniteRegressor
 from admiss.baselines.chained_equations import ChainedEquations, complete_transductive
 from admiss.baselines.complete_features import CompleteFeatures
 from admiss.baselines.grids import GRIDS, resolve_grid
 from admiss.baselines.kinds import KINDS
 from admiss.baselines.tuned import TunedClassifier, TunedRegressor
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.estimator.notices import silence
 
 SMALL = {
@@ -178,15 +177,12 @@ def test_another_seed_gives_other_scores(rows, kind):
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_rows_of_weight_zero_are_dropped_and_weights_reach_the_predictor(rows, kind):
+def test_weights_reach_the_predictor(rows, kind):
     X, y = rows
     s = np.tile([0.0, 1.0, 3.0], 80)
     shared = {"imputer": SimpleImputer(), "grid": SMALL[kind], "cv": 3, "random_state": 0}
     model = TunedRegressor(kind, **shared).fit(X, y, s)
     used = s > 0
-    np.testing.assert_array_equal(
-        TunedRegressor(kind, **shared).fit(X[used], y[used], s[used]).predict(X), model.predict(X)
-    )
     filled = SimpleImputer().fit(X[used]).transform(X)
     folds = make_folds(X[used], y[used], None, s[used], 3, 0)
     for k, (train, test) in enumerate(folds):
@@ -196,7 +192,6 @@ def test_rows_of_weight_zero_are_dropped_and_weights_reach_the_predictor(rows, k
         assert model.cv_results_[f"split{k}_score"][model.best_index_] == pytest.approx(expected, abs=1e-6)
     separate = clone(model.best_estimator_[-1]).fit(filled[used], y[used], sample_weight=s[used])
     np.testing.assert_array_equal(model.predict(X), separate.predict(filled))
-    assert not np.array_equal(TunedRegressor(kind, **shared).fit(X[used], y[used]).predict(X), model.predict(X))
 
 
 def test_missing_values_need_an_imputer_only_for_the_linear_predictor(rows):
@@ -246,9 +241,8 @@ def test_a_class_that_a_fold_lacks(rows):
     assert loo.best_score_ < 0
 
 
-def test_data_frames_and_random_imputers(rows):
+def test_imputers_get_the_seed(rows):
     X, y = rows
-    frame = pd.DataFrame(X, columns=list("abcd"))
 
     class NoisyImputer(RecordingImputer):
         def __init__(self, random_state=None):
@@ -259,9 +253,8 @@ def test_data_frames_and_random_imputers(rows):
             return np.where(np.isnan(X), noise, X)
 
     shared = {"imputer": NoisyImputer(), "grid": SMALL["tree"], "cv": 3, "random_state": 0}
-    first, second = (TunedRegressor("tree", **shared).fit(given, y) for given in (frame, X))
-    np.testing.assert_array_equal(first.cv_results_["mean_score"], second.cv_results_["mean_score"])
-    assert first.feature_names_in_.tolist() == list("abcd")
+    first, second = (TunedRegressor("tree", **shared).fit(X, y).cv_results_["mean_score"] for _ in range(2))
+    np.testing.assert_array_equal(first, second)
     assert shared["imputer"].random_state is None
 
 
@@ -402,44 +395,17 @@ def test_silence_in_threads_that_overlap_leaves_the_filters_as_they_were():
 
 
 def test_warnings_point_to_the_line_that_called(rows):
+    """Through a pipeline, a score or another method than those that the properties of all estimators ask."""
     X, y = rows
-    full = np.nan_to_num(X, nan=0.5)
-    empty = np.insert(X, 1, np.nan, axis=1)
-    is_high = y > np.median(y)
-    fits = [
-        (ChainedEquations(), "fit"),
-        (ChainedEquations(), "fit_transform"),
-        (AdaptiveRegressor("static"), "fit"),
-        (FiniteRegressor(), "fit"),
-    ]
-    for estimator, method in fits:
-        assert recorded(getattr(estimator, method), empty, y)[0][1] == __file__
-        piped = make_pipeline(FunctionTransformer(), estimator)
-        assert recorded(getattr(piped, method), empty, y)[0][1] == __file__
-    assert recorded(complete_transductive, empty, empty)[0][1] == __file__
-    assert recorded(CompleteFeatures().fit, X)[0][1] == __file__
-    assert recorded(CompleteFeatures().fit_transform, X)[0][1] == __file__
-    tree = {"kind": "tree", "grid": SMALL["tree"], "cv": 2}
-    predictions = [
-        (TunedRegressor(**tree).fit(full, y), ("predict",)),
-        (TunedRegressor(imputer=CompleteFeatures(), **tree).fit(full, y), ("predict",)),
-        (TunedClassifier(**tree).fit(full, is_high), ("predict", "predict_proba")),
-        (AdaptiveRegressor("static").fit(full, y), ("predict",)),
-        (AdaptiveClassifier("static").fit(full, is_high), ("predict", "predict_proba", "decision_function")),
-        (FiniteRegressor().fit(full, y), ("predict", "apply")),
-        (JointImputeRegressor(random_state=0).fit(full, y), ("predict",)),
-        (CompleteFeatures().fit(full), ("transform",)),
-    ]
-    for model, methods in predictions:
-        for method in methods:
-            warned = recorded(getattr(model, method), X)
-            assert warned == [("Never missing in training, and set to the training mean here", __file__)], (
-                model,
-                method,
-            )
-    model = predictions[0][0]
-    assert recorded(model.score, X, y)[0][1] == __file__
-    assert recorded(make_pipeline(FunctionTransformer(), model).predict, X)[0][1] == __file__
+    full, empty = np.nan_to_num(X, nan=0.5), np.insert(X, 1, np.nan, axis=1)
+    piped = make_pipeline(FunctionTransformer(), AdaptiveClassifier("static"))
+    assert recorded(piped.fit, empty, y > np.median(y))[0][1] == __file__
+    piped.fit(full, y > np.median(y))
+    finite = FiniteRegressor().fit(full, y)
+    calls = [(piped.predict, X), (piped.decision_function, X), (finite.apply, X), (finite.score, X, y)]
+    calls += [(ChainedEquations().fit_transform, empty), (CompleteFeatures().fit_transform, X)]
+    calls += [(complete_transductive, empty, empty)]
+    assert [recorded(*call)[0][1] for call in calls] == [__file__] * len(calls)
 
 
 def test_tags_of_any_kind():
@@ -465,31 +431,19 @@ def test_grids_by_name():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kind": "nearest"}, "kind must be one of 'best', 'linear'"),
-        ({"kind": []}, "kind must be one of"),
-        ({"kind": None}, "kind must be one of .* not None"),
         ({"kind": [["tree"]]}, "kind must be one of"),
         ({"kind": ["best", "tree"]}, "without 'best'"),
-        ({"grid": "large"}, "grid must be one of 'default', 'authors' or a dict, not 'large'"),
         ({"kind": "hist_boosting", "grid": "authors"}, "There is no grid 'authors' for 'hist_boosting'"),
         ({"grid": {"max_depth": 3}}, "The grid of 'max_depth' must be a list of at least one value, not 3"),
-        ({"grid": {"max_depth": []}}, "must be a list of at least one value"),
         ({"grid": {"max_depth": [2.5]}}, "must hold positive integers"),
         ({"grid": {"depth": [2]}}, "The predictor 'tree' has no parameter 'depth'"),
         ({"grid": {"ccp_alpha": [0.1]}}, "The parameter 'ccp_alpha' of 'tree' cannot be tuned"),
         ({"kind": "linear", "grid": {"lam": [0.0]}}, "The grid of 'lam' must hold positive numbers"),
         ({"kind": "linear", "grid": {"l1_ratio": [0.5, 2.0]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
-        ({"kind": "linear", "grid": {"l1_ratio": [-0.1]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
-        ({"kind": "linear", "grid": {"l1_ratio": ["a"]}}, "The grid of 'l1_ratio' must hold numbers from 0 to 1"),
-        (
-            {"kind": "forest", "grid": {"class_weight": [None]}},
-            "The predictor 'forest' has no parameter 'class_weight'",
-        ),
         (
             {"kind": ["tree", "forest"], "grid": {"max_depth": [2]}},
             "For several kinds grid must have one grid per kind",
         ),
-        ({"scoring": "auc"}, "scoring must be one of 'r2', 'squared_error'"),
         ({"imputer": "mean"}, "imputer must be a transformer"),
     ],
 )

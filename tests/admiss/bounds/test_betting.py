@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from admiss.bounds.betting import bernstein_bound, betting_bound, is_rejected, predictable_stakes
+from admiss.bounds.certificate import bernstein_bound, betting_bound, is_rejected, predictable_stakes
 
 LAWS = {
     "normal residuals": lambda rng, n: np.minimum(rng.normal(size=n) ** 2 / 9, 1),

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.bounds import cap_from_training, risk_certificate
-from admiss.bounds.betting import bernstein_bound, betting_bound
+from admiss.bounds.certificate import bernstein_bound, betting_bound
 from admiss.datasets import make_synthetic
 
 
@@ -46,10 +46,11 @@ def sample(n=200, seed=0):
 THREE = {"good": Column(0), "fair": Column(1), "bad": Column(2)}
 
 
-def test_bounds_are_those_of_capped_losses_in_the_order_of_the_seed():
+@pytest.mark.parametrize("seed", [0, 7])
+def test_bounds_are_those_of_capped_losses_in_the_order_of_the_seed(seed):
     X, y = sample()
-    certificate = risk_certificate(THREE, X, y, cap=3.0, delta=0.1, random_state=7)
-    order = np.random.RandomState(7).permutation(len(y))
+    certificate = risk_certificate(THREE, X, y, cap=3.0, delta=0.1, random_state=seed)
+    order = np.random.RandomState(seed).permutation(len(y))
     for (name, bound), risk, column in zip(certificate.bounds.items(), certificate.risks, X.T, strict=True):
         losses = (y - column) ** 2
         v = np.minimum(losses, 3.0)[order] / 3
@@ -58,16 +59,6 @@ def test_bounds_are_those_of_capped_losses_in_the_order_of_the_seed():
         assert (risk.model, risk.n, risk.n_capped) == (name, 200, np.sum(losses > 3))
         assert risk.mean == pytest.approx(losses.mean())
         assert risk.cut_off == pytest.approx(1 - np.minimum(losses, 3).mean() / losses.mean(), abs=1e-12)
-
-
-def test_same_seed_same_certificate_and_one_order_for_all():
-    X, y = sample()
-    assert risk_certificate(THREE, X, y, cap=3.0) == risk_certificate(THREE, X, y, cap=3.0)
-    first, second = (risk_certificate(THREE, X, y, cap=3.0, random_state=seed).bounds for seed in (0, 1))
-    assert first != second
-    twice = risk_certificate([Column(0), Column(0)], X, y, cap=3.0).bounds
-    assert list(twice) == ["Column", "Column 2"]
-    assert len(set(twice.values())) == 1
 
 
 def test_models_as_mapping_list_and_alone():
@@ -265,25 +256,15 @@ def test_models_and_predictions_are_refused_in_a_sentence():
             return self.values
 
     holes = np.where(np.arange(200) < 3, np.nan, 0.0)
-    for models, words in (
-        ({}, "^models must be"),
-        ([], "^models must be"),
-        ("ridge", "^models must be"),
-        (Ridge, "^models must be"),
-        ({1: Column(0), "1": Column(1)}, "^models must be"),
-        ([Ridge], "no method predict"),
-        ({"a": 3}, "'a' has no method predict"),
-        ([Column(0), LogisticRegression().fit(X, labels)], "classifiers"),
-        (Predicts(holes), "'Predicts' .* 3 rows"),
-        (Predicts(np.zeros(3)), "one number per row"),
-        (Predicts(np.zeros((200, 2))), "one number per row"),
-        (Predicts(["a"] * 200), "predicts no numbers"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            risk_certificate(models, X, y, cap=3.0)
+    same_names = {1: Column(0), "1": Column(1)}
     for models, loss, words in (
-        (Predicts([None] * 200), "zero_one", "no label"),
-        (Predicts(holes), "zero_one", "no label"),
+        *((models, "squared", "^models must be") for models in ({}, [], "ridge", Ridge, same_names)),
+        *((models, "squared", "no method predict") for models in ([Ridge], {"a": 3})),
+        ([Column(0), LogisticRegression().fit(X, labels)], "auto", "classifiers"),
+        (Predicts(holes), "squared", "'Predicts' .* 3 rows"),
+        *((Predicts(np.zeros(shape)), "squared", "one number per row") for shape in (3, (200, 2))),
+        (Predicts(["a"] * 200), "squared", "predicts no numbers"),
+        *((Predicts(values), "zero_one", "no label") for values in ([None] * 200, holes)),
         (Predicts(np.zeros(3)), "zero_one", "one label per row"),
         (Column(0, classes=["no", "yes"]), "zero_one", "fitted to other labels"),
         (Column(0), "brier", "has no probabilities"),
@@ -291,7 +272,7 @@ def test_models_and_predictions_are_refused_in_a_sentence():
         (Column(0, classes=[0, 1, 2]), "brier", "a probability for each class"),
     ):
         with pytest.raises(ValueError, match=words):
-            risk_certificate(models, X, labels, loss=loss)
+            risk_certificate(models, X, y if loss in ("squared", "auto") else labels, cap=3.0, loss=loss)
     with pytest.raises(NotFittedError):
         risk_certificate(Ridge(), X, y, cap=3.0)
     with pytest.raises(ValueError, match="must have different names"):
@@ -348,28 +329,6 @@ def certified_runs(X, y, cap, runs, n, by_missing=False):
 def most_failures(runs, delta=0.05):
     """Exceeded with probability 1e-5 if runs fail with probability delta."""
     return binom.ppf(1 - 1e-5, runs, delta)
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        *(pytest.param(noise, marks=pytest.mark.slow) for noise in ("skewed", "rare")),
-        *(pytest.param(noise, marks=pytest.mark.exhaustive) for noise in ("normal", "heavy")),
-    ],
-)
-def test_failures_of_simulated_certificates(noise):
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=20_000)
-    errors = {
-        "normal": rng.normal(size=(20_000, 3)),
-        "heavy": rng.standard_t(2, (20_000, 3)),
-        "skewed": rng.lognormal(0, 1, (20_000, 3)),
-        "rare": 100.0 * (rng.uniform(size=(20_000, 3)) < 0.02),  # losses of 0 or at the cap
-    }[noise]
-    X = y[:, None] + errors
-    truth = np.minimum((y[:, None] - X) ** 2, 9.0).mean(axis=0)
-    failures = sum(np.any(list(c.bounds.values()) < truth) for c in certified_runs(X, y, 9.0, 2000, 300))
-    assert failures <= most_failures(2000)
 
 
 @pytest.mark.slow

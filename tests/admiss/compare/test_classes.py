@@ -14,7 +14,7 @@ from sklearn.metrics import r2_score
 from admiss import AdaptiveRegressor, AdaptiveRegressorCV, AdaptiveStackRegressor, FiniteRegressorCV, compare_classes
 from admiss.adaptivity import Adaptivity, Affine, Polynomial
 from admiss.bounds import BoundSetting, bias_bound, generalization_bound
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 
 
 class CountAdaptive(Adaptivity):

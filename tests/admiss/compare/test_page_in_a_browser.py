@@ -7,6 +7,7 @@ import pytest
 from admiss.compare.page import write_page
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import Setting
+from tests.admiss.page_checks import check_no_text_covers_another, check_page_fits, check_text_is_readable
 
 pytestmark = pytest.mark.slow
 
@@ -60,20 +61,7 @@ def test_numbers_and_words_are_shown(browser, page, comparison):
 
 
 def test_no_text_of_a_figure_covers_another_or_is_cut(browser, page):
-    found = browser.execute_script(
-        "const found = [];"
-        "for (const svg of document.querySelectorAll('svg')) {"
-        "  const frame = svg.getBoundingClientRect();"
-        "  const boxes = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim())"
-        "    .map(t => [t.textContent, t.getBoundingClientRect()]);"
-        "  for (const [words, b] of boxes)"
-        "    if (b.left < frame.left - 1 || b.right > frame.right + 1) found.push(words + ' is cut');"
-        "  boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {"
-        "    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)"
-        "      found.push(one + ' covers ' + other); })); }"
-        "return found"
-    )
-    assert found == []
+    check_no_text_covers_another(browser)
 
 
 def test_formulas_open_and_close(browser, page, comparison):
@@ -92,13 +80,8 @@ def test_formulas_open_and_close(browser, page, comparison):
 
 @pytest.mark.parametrize("width", [320, 390, 800])
 def test_page_fits_a_narrow_screen(browser, page, width):
-    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
-    try:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    check_page_fits(browser, width)
 
 
 def test_formulas_are_printed_whole(browser, page):
@@ -113,29 +96,5 @@ def test_formulas_are_printed_whole(browser, page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_have_contrast(browser, page, scheme):
-    """Every text has at least 4.5 times the luminance of its ground, or the reverse."""
-    browser.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    )
-    try:
-        pairs = browser.execute_script(
-            "const ground = e => { for (; e; e = e.parentElement) {"
-            "  const c = getComputedStyle(e).backgroundColor; if (!c.endsWith(', 0)')) return c; } };"
-            "const svg = [...document.querySelectorAll('svg text')].map(t => [getComputedStyle(t).fill, ground(t)]);"
-            "const html = [...document.querySelectorAll('p, th, td, li, dt, dd, summary, .soft, h1, h2, h3')]"
-            "  .filter(e => !e.closest('svg')).map(e => [getComputedStyle(e).color, ground(e)]);"
-            "return [...new Set([...svg, ...html].map(p => p.join('|')))]"
-        )
-    finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    assert len(pairs) > 4
-    for pair in pairs:
-        bright, dark = sorted((luminance(colour) for colour in pair.split("|")), reverse=True)
-        assert (bright + 0.05) / (dark + 0.05) >= 4.5, pair
-
-
-def luminance(colour):
-    """Relative luminance of rgb(..), as in WCAG."""
-    shares = np.array([float(part) for part in colour.strip("rgba()").split(",")[:3]]) / 255
-    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+def test_text_is_readable_in_both_schemes(browser, page, scheme):
+    check_text_is_readable(browser, scheme)

@@ -15,11 +15,10 @@ from admiss import FiniteClassifier, FiniteRegressor
 from admiss.compare.comparison import INTERVALS
 from admiss.compare.page import write_page
 from admiss.compare.partitions import Run, TimeBudget, compare_partitions
-from admiss.compare.references import LINEAR, reference, reference_names
-from admiss.compare.scores import SCORES
+from admiss.compare.scores import LINEAR, SCORES, reference, reference_names
 from admiss.compare.setting import METHODS, Setting
 from admiss.datasets import make_interacting, make_synthetic
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.partition import Greedy, OptimalTree, Partition, Partitioner
 from admiss.plots import plot_comparison
 from formulations.certificate import Certificate

@@ -6,7 +6,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score
 
-from admiss.compare.scores import fitted, is_better, predicted, scores_of, task_of
+from admiss.compare.scores import fitted, is_better, predicted, scores_of
+from admiss.compare.setting import task_of
 
 
 @pytest.mark.parametrize(

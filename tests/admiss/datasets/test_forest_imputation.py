@@ -1,7 +1,5 @@
-import errno
 import io
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -59,24 +57,22 @@ def test_categories_are_predicted_as_levels():
     assert right > 0.7 > 0.6 > full[missing, 2 + usual].mean()
 
 
-def test_observed_values_are_unchanged_and_bound_the_imputed_ones():
-    X, _, variables = mixed_rows()
+def two_sides():
+    """Averages of values that are all at an end of the range, which rounding can put beyond it."""
+    rng = np.random.RandomState(0)
+    side = rng.randint(2, size=(60, 1))
+    values = rng.uniform(size=(2, 30))
+    return remove(np.where(side == 1, values.max(axis=0), values.min(axis=0)), 0.1)[0]
+
+
+@pytest.mark.parametrize(("X", "variables"), [(mixed_rows()[0], mixed_rows()[2]), (two_sides(), None)])
+def test_observed_values_are_unchanged_and_bound_the_imputed_ones(X, variables):
     before = X.copy()
     filled = impute_forest(X, variables, n_trees=3)
     M = np.isnan(X)
     np.testing.assert_array_equal(X.view(np.int64), before.view(np.int64))
     np.testing.assert_array_equal(filled[~M].view(np.int64), X[~M].view(np.int64))
     assert np.isfinite(filled).all()
-    assert (filled >= np.nanmin(X, axis=0)).all()
-    assert (filled <= np.nanmax(X, axis=0)).all()
-
-
-def test_rounding_stays_within_the_range():
-    rng = np.random.RandomState(0)
-    side = rng.randint(2, size=(60, 1))
-    values = rng.uniform(size=(2, 30))
-    X, _ = remove(np.where(side == 1, values.max(axis=0), values.min(axis=0)), 0.1)
-    filled = impute_forest(X, n_trees=2, max_iterations=1)
     assert (filled >= np.nanmin(X, axis=0)).all()
     assert (filled <= np.nanmax(X, axis=0)).all()
 
@@ -269,23 +265,6 @@ def test_a_cache_that_cannot_be_written_costs_only_the_cache(cached, monkeypatch
     monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "file"))
     with pytest.warns(UserWarning, match="could not be stored"):
         np.testing.assert_array_equal(full_matrix(dataset, n_trees=3), first)
-
-    def no_space(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setenv("ADMISS_CACHE", str(tmp_path / "full"))
-    monkeypatch.setattr(cached_module, "write_atomically", no_space)
-    with pytest.warns(UserWarning, match="No space left"):
-        np.testing.assert_array_equal(full_matrix(dataset, n_trees=3), first)
-
-
-def test_concurrent_writers_agree(cached):
-    dataset, _, folder = cached
-    with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: full_matrix(dataset, n_trees=3), range(8)))
-    for result in results:
-        np.testing.assert_array_equal(result, results[0])
-    assert len(list(folder.iterdir())) == 1
 
 
 def test_nothing_missing_needs_no_cache(cached, monkeypatch):

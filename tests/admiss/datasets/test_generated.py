@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeRegressor
 
-from admiss.datasets import Censoring, CompletelyAtRandom, make_synthetic
+from admiss.datasets import make_synthetic
 from admiss.datasets.generated import draw_signal
 
 
@@ -77,15 +77,6 @@ def test_the_signal_uses_its_features_only():
     assert np.all(np.abs(w[1:]) <= 1 + 1e-6)
 
 
-def test_mechanisms_depend_on_what_they_should():
-    X = np.random.RandomState(0).normal(size=(20_000, 3))
-    M = Censoring(0.25)(X, np.random.RandomState(0))
-    assert X[M[:, 0], 0].min() > X[~M[:, 0], 0].max()
-    M = CompletelyAtRandom(0.25)(X, np.random.RandomState(0))
-    assert abs(np.corrcoef(M[:, 0], X[:, 0])[0, 1]) < 5 / np.sqrt(20_000)
-    assert abs(np.corrcoef(M[:, 0], M[:, 1])[0, 1]) < 5 / np.sqrt(20_000)
-
-
 def test_same_seed_same_data_and_own_mechanism():
     first, second = make_synthetic(n=50, random_state=7), make_synthetic(n=50, random_state=7)
     np.testing.assert_array_equal(first.X_train, second.X_train)
@@ -97,14 +88,7 @@ def test_same_seed_same_data_and_own_mechanism():
 
 @pytest.mark.parametrize(
     "bad",
-    [
-        {"signal": "cubic"},
-        {"mechanism": "mnar"},
-        {"missing_fraction": 1.5},
-        {"n_active": 11},
-        {"n": 0},
-        {"protocol": "x"},
-    ],
+    [{"signal": "cubic"}, {"mechanism": "x"}, {"missing_fraction": 2}, {"n_active": 11}, {"n": 0}, {"protocol": "x"}],
 )
 def test_bad_arguments(bad):
     with pytest.raises(ValueError, match="choose|between 0 and 1|must be"):

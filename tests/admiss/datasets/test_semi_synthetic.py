@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from scipy.optimize import linear_sum_assignment
 
@@ -136,7 +135,8 @@ def test_the_noise_has_the_ratio_and_the_ceiling():
 
 def test_rows_are_split_at_random_and_all_used():
     X, full = numbers(n=101)
-    data = semi_synthetic(X, random_state=0, X_full=full)
+    names = [f"v{j}" for j in range(12)]
+    data = semi_synthetic(pd.DataFrame(X, columns=names), random_state=0, X_full=full)
     assert len(data.X_test) == len(data.y_test) == len(data.signal_test) == 30
     assert len(data.X_train) == len(data.y_train) == len(data.X_full_train) == 71
     seen, rows, _, _ = whole(data)
@@ -144,7 +144,7 @@ def test_rows_are_split_at_random_and_all_used():
     np.testing.assert_array_equal(rows, full[order])
     np.testing.assert_array_equal(seen, X[order])
     assert not np.array_equal(data.X_full_test, full[:30])
-    assert data.feature_names == [f"x{j}" for j in range(12)]
+    assert data.feature_names == names
 
 
 def test_the_same_seed_gives_the_same_data():
@@ -246,16 +246,6 @@ def test_patterns_are_reallocated_once(cache, monkeypatch):
     second = semi_synthetic(X, "am", "nn", random_state=0, X_full=full)
     assert np.isnan(first.X_train).sum() + np.isnan(first.X_test).sum() == np.isnan(X).sum()
     assert np.isnan(second.X_train).sum() + np.isnan(second.X_test).sum() == np.isnan(X).sum()
-
-
-def test_frames_keep_their_names():
-    X, full = numbers(n=60)
-    names = [f"v{j}" for j in range(12)]
-    expected = semi_synthetic(X, random_state=0, X_full=full)
-    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names).fill_nan(None)):
-        data = semi_synthetic(frame, random_state=0, X_full=full)
-        assert data.feature_names == names
-        np.testing.assert_array_equal(data.X_train, expected.X_train)
 
 
 def test_the_authors_encoding_is_refused_with_advice():

@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -130,11 +129,22 @@ def put(folder, path, content):
     (folder / path).write_bytes(content)
 
 
-def test_a_download_is_cached_and_not_repeated(server, cache, capfd):
-    assert read_file(requested_file(server, "good")) == CONTENT
-    assert files_of(cache) == {PATH: CONTENT}
-    assert read_file(requested_file(server, "good")) == CONTENT
-    assert server.requested == ["/good"]
+@pytest.mark.parametrize(
+    ("what", "before", "requested"),
+    [
+        ("good", None, ["/good"]),
+        ("good", CONTENT[:-1] + b"x", ["/good"]),  # damaged
+        ("moved", None, ["/moved", "/good"]),
+        ("broken-once", None, ["/broken-once"] * 2),
+    ],
+)
+def test_a_download_is_cached_and_not_repeated(server, cache, capfd, what, before, requested):
+    if before is not None:
+        put(cache, PATH, before)
+    for _ in range(2):
+        assert read_file(requested_file(server, what)) == CONTENT
+        assert files_of(cache) == {PATH: CONTENT}
+    assert server.requested == requested
     assert capfd.readouterr() == ("", "")
 
 
@@ -145,16 +155,6 @@ def test_permissions_in_the_cache_follow_the_umask(server, cache):
     finally:
         os.umask(before)
     assert (cache / PATH).stat().st_mode & 0o777 == 0o644
-
-
-def test_redirects_are_followed(server):
-    assert read_file(requested_file(server, "moved")) == CONTENT
-    assert server.requested == ["/moved", "/good"]
-
-
-def test_a_temporary_failure_is_retried(server):
-    assert read_file(requested_file(server, "broken-once")) == CONTENT
-    assert len(server.requested) == 2
 
 
 @pytest.mark.parametrize(
@@ -189,12 +189,6 @@ def test_a_download_that_fails_leaves_the_cache_as_it_was(server, cache, monkeyp
     assert requests is None or len(server.requested) == requests
 
 
-def test_a_damaged_file_of_the_cache_is_replaced(server, cache):
-    put(cache, PATH, CONTENT[:-1] + b"x")
-    assert read_file(requested_file(server, "good")) == CONTENT
-    assert files_of(cache) == {PATH: CONTENT}
-
-
 def test_no_network(cache):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -204,18 +198,13 @@ def test_no_network(cache):
     assert not cache.exists()
 
 
-def test_the_folder_needs_neither_network_nor_cache(tmp_path, cache, monkeypatch, no_network):
-    put(tmp_path / "data", PATH, CONTENT)
-    monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
-    assert read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256)) == CONTENT
-    assert not cache.exists()
-
-
-def test_the_cache_serves_what_the_folder_lacks(tmp_path, cache, monkeypatch, no_network):
+@pytest.mark.parametrize("place", ["data", "cache"])
+def test_the_folder_comes_before_the_cache_and_the_cache_before_the_network(tmp_path, monkeypatch, no_network, place):
     (tmp_path / "data").mkdir()
+    put(tmp_path / place, PATH, CONTENT)
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
-    put(cache, PATH, CONTENT)
     assert read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256)) == CONTENT
+    assert (tmp_path / "cache").exists() == (place == "cache")
 
 
 def test_the_network_serves_what_folder_and_cache_lack(tmp_path, cache, monkeypatch, server):
@@ -229,22 +218,17 @@ def test_the_network_serves_what_folder_and_cache_lack(tmp_path, cache, monkeypa
     assert files_of(tmp_path / "data") == {}
 
 
-def test_another_file_in_the_folder_is_refused(tmp_path, cache, monkeypatch, no_network):
+def test_another_file_in_the_folder_or_no_folder_is_refused(tmp_path, cache, monkeypatch, no_network):
     put(tmp_path / "data", PATH, CONTENT + b"\n")
     put(cache, PATH, CONTENT)
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "data"))
-    with pytest.raises(DataUnavailableError) as caught:
-        read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256))
-    found = hashlib.sha256(CONTENT + b"\n").hexdigest()
+    file, found = DataFile(PATH, "http://127.0.0.1/good", SHA256), hashlib.sha256(CONTENT + b"\n").hexdigest()
+    with pytest.raises(DataUnavailableError, match=f"its SHA-256 is {found} and not {SHA256}") as caught:
+        read_file(file)
     assert str(tmp_path / "data" / PATH) in str(caught.value)
-    assert f"its SHA-256 is {found} and not {SHA256}" in str(caught.value)
-
-
-def test_a_folder_that_does_not_exist_is_an_error(tmp_path, cache, monkeypatch, no_network):
-    put(cache, PATH, CONTENT)
     monkeypatch.setenv("ADMISS_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataUnavailableError, match="nowhere is not a folder: correct or unset it"):
-        read_file(DataFile(PATH, "http://127.0.0.1/good", SHA256))
+        read_file(file)
 
 
 def test_without_pooch(cache, monkeypatch, no_network):
@@ -273,14 +257,6 @@ def test_a_file_that_another_process_has_stored_and_holds_open_is_used(server, c
 
     monkeypatch.setattr(os, "replace", replace)
     assert read_file(requested_file(server, "good")) == CONTENT
-    assert files_of(cache) == {PATH: CONTENT}
-
-
-def test_many_threads_at_once(server, cache):
-    server.barrier = threading.Barrier(8)
-    with ThreadPoolExecutor(8) as pool:
-        contents = list(pool.map(lambda _: read_file(requested_file(server, "together")), range(8)))
-    assert contents == [CONTENT] * 8
     assert files_of(cache) == {PATH: CONTENT}
 
 

@@ -15,7 +15,7 @@ from admiss import (
     FiniteRegressorCV,
 )
 from admiss.datasets import make_interacting, make_synthetic
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.partition import Greedy, OptimalTree, PatternGroups
 
 SMALL = {"max_depths": [1, 2], "ridges": [0.1, 10.0]}

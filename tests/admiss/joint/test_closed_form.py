@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from xgboost import XGBClassifier
 
 from admiss.datasets import make_synthetic
-from admiss.estimator.cv import make_folds
+from admiss.estimator.cross_validation import make_folds
 from admiss.joint import JointImputeClassifier, JointImputeRegressor
 from admiss.joint.closed_form import ClosedForm, RowRidge
 from admiss.joint.indicator_ridge import LogisticRidge, SquaredRidge

@@ -6,9 +6,10 @@ import pytest
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import Affine, FullyAdaptive, Polynomial
 from admiss.datasets import make_synthetic
-from admiss.estimator.cv import make_folds, pattern_strata
+from admiss.estimator.cross_validation import FoldedRows, make_folds, pattern_strata, sample_rows
+from admiss.linear.design import DesignOptions
 from admiss.linear.folds import ClassFolds, GridOptions
-from admiss.linear.grid_paths import best_cell, joined, path_cells
+from admiss.linear.grid_paths import best_cell, grid_tasks, joined, path_cells
 from admiss.terminal.table import Table
 
 SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}
@@ -229,6 +230,80 @@ def test_imputed_values_are_those_of_the_selected_model(make_rows):
     np.testing.assert_array_equal(model.imputation_, model.best_estimator_.imputation_)
 
 
+def _many_rows(n):
+    data = make_synthetic(n=n, d=5, random_state=3)
+    return data.X_train, np.digitize(data.y_train, np.quantile(data.y_train, [0.5, 0.995]))
+
+
+def test_a_sample_keeps_every_label_its_weight_and_the_folds():
+    X, labels = _many_rows(4000)
+    X[:, 0] = np.arange(4000)
+    s = np.random.default_rng(0).uniform(0.5, 2.0, 4000)
+    targets = [np.where(labels == c, 1.0, -1.0) for c in range(3)]
+    splits = make_folds(X, labels, labels, s, 4, 0)
+    rows = FoldedRows(X, targets, s, splits, list("abcde"), [s * (1 + f) for f in range(4)])
+    sample = sample_rows(rows, 600, 7)
+    again = sample_rows(rows, 600, 7)
+    np.testing.assert_array_equal(sample.X, again.X)
+    assert 600 <= len(sample.X) <= 700
+    sizes = [int((target > 0).sum()) for target in sample.targets]
+    assert sizes[2] == (labels == 2).sum() == 20
+    assert abs(sizes[0] - 300) <= 1
+    for target, own in zip(targets, sample.targets, strict=True):
+        assert sample.s[own > 0].sum() == pytest.approx(s[target > 0].sum())
+    shares = [np.isnan(part).mean(axis=0) for part in (X, sample.X)]
+    np.testing.assert_allclose(*shares, atol=0.02)
+    # each row keeps its fold and its weight there
+    original = sample.X[:, 0].astype(int)
+    for f, (train, test) in enumerate(sample.splits):
+        assert set(original[test]) <= set(splits[f][1])
+        assert set(original[train]) <= set(splits[f][0])
+        np.testing.assert_allclose(sample.fold_weights[f], sample.s * (1 + f))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_lambda_is_selected_on_all_rows_and_the_rest_on_a_sample(n_jobs):
+    X, labels = _many_rows(900)
+    grid = {"adaptivity": ["static", "affine_intercept"], "l1_ratios": [0.2, 1.0], "adaptive_penalties": [1.0, 4.0]}
+    grid |= {"n_lambdas": 10, "cv": 3, "random_state": 0, "n_jobs": n_jobs}
+    search = AdaptiveClassifierCV(search_rows=300, **grid).fit(X, labels)
+    assert search.sample_results_.n_rows == 80
+    assert search.cv_results_.n_rows == 20
+    assert set(search.classes_) == {0, 1, 2}
+    for k in range(2):
+        cells = search.cv_results_["class_index"] == k
+        tried = search.sample_results_["class_index"] == k
+        least = search.sample_results_["mean_loss"][tried].min()
+        for name in ("l1_ratio", "adaptive_penalty"):
+            (value,) = set(search.cv_results_[name][cells])
+            tried &= search.sample_results_[name] == value
+        assert search.sample_results_["mean_loss"][tried].min() == pytest.approx(least, rel=1e-9)
+    selected = {name: [search.best_params_[name]] for name in ("adaptivity", "l1_ratio", "adaptive_penalty")}
+    names = {"adaptivity": "adaptivity", "l1_ratio": "l1_ratios", "adaptive_penalty": "adaptive_penalties"}
+    alone = AdaptiveClassifierCV(search_rows=None, **grid | {names[key]: value for key, value in selected.items()})
+    alone.fit(X, labels)
+    assert alone.sample_results_ is None
+    assert alone.best_params_ == search.best_params_
+    assert alone.best_score_ == pytest.approx(search.best_score_, rel=1e-9)
+    serial = AdaptiveClassifierCV(search_rows=300, **grid | {"n_jobs": None}).fit(X, labels)
+    np.testing.assert_array_equal(serial.cv_results_["mean_loss"], search.cv_results_["mean_loss"])
+
+
+def test_without_more_rows_than_a_sample_all_are_searched():
+    X, labels = _many_rows(200)
+    grid = {"adaptivity": "static", "n_lambdas": 5, "cv": 3, "random_state": 0}
+    search = AdaptiveClassifierCV(search_rows=200, **grid).fit(X, labels)
+    assert search.sample_results_ is None
+    assert search.cv_results_.n_rows == 3 * 3 * 5
+    for bad in (0, 2.5, True, "all"):
+        with pytest.raises(ValueError, match="search_rows must be a positive integer or None"):
+            AdaptiveClassifierCV(search_rows=bad, **grid).fit(X, labels)
+    # folds that the sample does not reach
+    folds = [(np.arange(199), np.array([199]))]
+    few = AdaptiveClassifierCV(**grid | {"cv": folds}, search_rows=20).fit(X, labels)
+    assert np.isfinite(few.best_score_)
+
+
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_what_is_solved_again_begins_with_its_path(stop_early, monkeypatch):
     """Losses with two minima: solved exactly, a lambda behind a peak is the best."""
@@ -236,20 +311,19 @@ def test_what_is_solved_again_begins_with_its_path(stop_early, monkeypatch):
 
     def path(penalty, alpha, some, state, tolerance):
         done = 0 if state is None else state
-        loss = np.where(np.arange(40) == 5, 1.00003, 1.5) if alpha == 1.0 else np.full(40, 2.0)
+        loss = np.where(np.arange(40) == 5, 1.000003, 1.5) if alpha == 1.0 else np.full(40, 2.0)
         if alpha < 1.0:
-            loss[[9, 10, 29]] = 1.00008, 1.05, 1.00005 if tolerance > 1e-9 else 0.99
+            loss[[9, 10, 29]] = 1.000008, 1.05, 1.000005 if tolerance > 1e-9 else 0.99
         part = slice(done, done + len(some))
         np.testing.assert_array_equal(some, lambdas[part])
         return loss[part], np.zeros(len(some)), done + len(some)
 
-    monkeypatch.setattr(ClassFolds, "lambdas", lambda *_: lambdas)
-    folds = ClassFolds("x", 3, np.ones(1), np.ones(1), 1e-4, [path], 1.0, False)
+    folds = ClassFolds("x", 3, {(0, alpha): lambdas for alpha in (0.5, 1.0)}, [path], 1.0, False)
     chosen = []
     for tolerance in (5e-6, 1e-10):
         monkeypatch.setattr("admiss.linear.grid_paths.PATH_TOLERANCE", tolerance)
-        options = GridOptions([0.5, 1.0], [1.0], 40, 1e-4, "count", True, True, True, stop_early)
-        cells = joined(path_cells([folds], options, 1))
+        options = GridOptions([0.5, 1.0], [1.0], 40, 1e-4, "count", DesignOptions(), stop_early)
+        cells = joined(path_cells([folds], grid_tasks(1, options), options, 1))
         chosen.append((cells["l1_ratio"][best_cell(cells)], cells["lam"][best_cell(cells)]))
     assert chosen[0] == chosen[1]
 
@@ -268,3 +342,25 @@ def test_classifiers_choose_as_if_all_paths_were_exact(monkeypatch):
             patch.setattr("admiss.linear.grid_paths.PATH_TOLERANCE", 1e-10)
             exact = search.fit(X, y)
         assert chosen == (exact.best_index_, exact.best_score_), seed
+
+
+def test_classes_without_a_fit_on_the_best_paths_of_a_sample_follow_their_others():
+    tasks = [(k, c, alpha) for k in range(2) for c in range(2) for alpha in (0.0, 1.0)]
+    parts = [{"class_index": 0, "mean_loss": np.full(3, np.inf)}, {"class_index": 1, "mean_loss": np.ones(3)}]
+    followed = [(0, 0, 1.0), (1, 1, 0.0)]
+    others = AdaptiveClassifierCV._without_a_fit(followed, parts, tasks)
+    assert others == [(0, 0, 0.0), (0, 1, 0.0), (0, 1, 1.0)]
+
+
+def test_folds_that_lose_a_label_are_left_out_of_a_sample():
+    n = 4000
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    y[:1000] = -1.0
+    y[500] = 1.0
+    splits = [(np.arange(1000), np.arange(1000, 2000)), (np.arange(3000), np.arange(3000, n))]
+    rows = FoldedRows(np.zeros((n, 1)), [y], np.ones(n), splits, ["x"], [np.ones(n), np.ones(n)])
+    seeds = [sample_rows(rows, 40, seed) for seed in range(20)]
+    for sample in seeds:
+        for train, _ in sample.splits:
+            assert set(sample.targets[0][train]) == {-1.0, 1.0}
+    assert {len(sample.splits) for sample in seeds} == {1}

@@ -103,7 +103,7 @@ def test_zero_and_constant_columns_are_dropped_and_repeated_ones_kept(make_rows)
     columns = set(zip(table["feature"], table["basis"], strict=True))
     assert ("x3", "1") not in columns
     assert ("x4", "1") not in columns
-    assert {("x0", "1"), ("x5", "1"), ("(intercept)", "x0 missing"), ("(intercept)", "x5 missing")} <= columns
+    assert {("x0", "1"), ("x5", "1"), ("(intercept)", "x0, x5 missing")} <= columns
     without = AdaptiveRegressor("static", lam=0, fit_intercept=False).fit(X[:, [4]], y)
     assert without.coef_at([0])[0] == pytest.approx(y.mean() / 7.0)
 

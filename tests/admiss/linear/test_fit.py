@@ -6,7 +6,7 @@ import pytest
 from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
 from admiss.datasets import make_synthetic
-from admiss.linear.design import fit_design
+from admiss.linear.design import DesignOptions, fit_design
 from admiss.linear.squared import WeightedRows, eliminate, moments_of, shift_of
 
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive()]
@@ -83,7 +83,7 @@ def test_the_quadratic_of_moments_has_the_risk_of_least_squares(make_rows, cente
     X, y = X + 100.0, y - 1e6
     s = np.random.default_rng(0).uniform(0.5, 2, size=400)
     for adaptivity in (Affine(), FullyAdaptive()):
-        design = fit_design(X, s, adaptivity, center=center, scale=True, fit_intercept=True)
+        design = fit_design(X, s, adaptivity, DesignOptions(center=center))
         shift = shift_of(design, X, y, s)
         rest = slice(90, 400)
         quadratic = eliminate(moments_of(WeightedRows(design, X[rest], y[rest], s[rest], shift)), design.free, shift)

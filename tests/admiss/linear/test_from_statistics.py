@@ -102,10 +102,10 @@ def test_folds_by_sums_are_those_of_the_rows() -> None:
             fold[test] = f
         sums = TrainingSums.of_rows(folded.X, folded.targets[0], folded.s, fold, adaptivity)
         by_sums = folds_of_sums(sums, adaptivity, options)
-        np.testing.assert_allclose(by_sums.largest, by_rows.largest, rtol=1e-10)
-        np.testing.assert_allclose(by_sums.balanced, by_rows.balanced, rtol=1e-10)
+        for path, lambdas in by_rows.lambdas.items():
+            np.testing.assert_allclose(by_sums.lambdas[path], lambdas, rtol=1e-10)
         assert by_sums.weight == pytest.approx(by_rows.weight)
-        lambdas = by_rows.lambdas(0, 0.5, options)
+        lambdas = by_rows.lambdas[0, 0.5]
         for one, other in zip(by_sums.paths, by_rows.paths, strict=True):
             np.testing.assert_allclose(*(path(0, 0.5, lambdas, None, 0.0)[0] for path in (one, other)), rtol=1e-9)
 

@@ -80,7 +80,9 @@ def exact_leaves(table, coordinates):
     A = np.where(M, 0.0, (X - centre) / unit)[:, observed]
     weights = ((scale / unit) ** 2)[observed]
     if table.settings["leaf_model"] == "affine_intercept":
-        A = np.hstack([A, M[:, observed & M.any(axis=0)]])
+        _, first = np.unique(M, axis=1, return_index=True)  # features that are missing together have one indicator
+        once = np.isin(np.arange(M.shape[1]), first)
+        A = np.hstack([A, M[:, observed & M.any(axis=0) & once]])
         weights = np.append(weights, np.ones(A.shape[1] - len(weights)))
     leaves = LEAVES[table.settings.get("loss", "squared")]
     return leaves(M, A, y, s, table.settings["ridge"] * weights, table.settings["ridge_scale"])

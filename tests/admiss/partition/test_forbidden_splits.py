@@ -35,7 +35,7 @@ def costed(monkeypatch):
 
         monkeypatch.setattr(kind, name, record)
 
-    for kind, name in [(LeafCost, "fit"), (SquaredLeafCost, "cost"), (SquaredLeafCost, "split_costs")]:
+    for kind, name in [(LeafCost, "fit"), (SquaredLeafCost, "cost"), (LeafCost, "best_split")]:
         spy(kind, name)
     return seen
 
@@ -70,19 +70,19 @@ def test_forbidden_splits_are_not_factored(monkeypatch):
     factored = []
     original = SquaredLeafCost.costs_of_grams
     monkeypatch.setattr(SquaredLeafCost, "costs_of_grams", lambda self, G: factored.append(len(G)) or original(self, G))
-    observed, _ = leaf_cost.split_costs(everything, np.arange(4), least)
+    split = leaf_cost.best_split(everything, np.arange(4), least)
     allowed = np.minimum(missing, 80 - missing) >= least
     assert sum(factored) == 2 * allowed.sum()
-    assert np.array_equal(np.isfinite(observed), allowed)
+    assert allowed[split.feature]
 
 
 @pytest.mark.parametrize("memory", [1, 10**9])
 def test_splits_are_costed_in_parts_that_fit_into_memory(memory, monkeypatch):
     rows = make_pattern_rows(n=80, d=4)
-    whole = SquaredLeafCost(rows, 1.0).split_costs(np.arange(len(rows.patterns)), np.arange(4), 1)
+    whole = SquaredLeafCost(rows, 1.0).best_split(np.arange(len(rows.patterns)), np.arange(4), 1)
     monkeypatch.setattr("formulations.leaves.squared.MOST_GRAMS", memory)
-    parts = SquaredLeafCost(rows, 1.0).split_costs(np.arange(len(rows.patterns)), np.arange(4), 1)
-    assert np.array_equal(whole, parts)
+    parts = SquaredLeafCost(rows, 1.0).best_split(np.arange(len(rows.patterns)), np.arange(4), 1)
+    assert whole == parts
 
 
 @pytest.mark.parametrize("partitioner", [OptimalTree(2), BoxPartition(2), PatternGroups()], ids=str)

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from admiss.finite import from_statistics
 from formulations.certificate import SolverError
 from tests.admiss.partition.nasty import Table, nasty, nasty_and_small, one_bad_box
 from tests.admiss.partition.proof_checks import fitted, fitted_from_statistics, violations
@@ -80,13 +81,13 @@ def test_groups_where_the_bounds_of_pricing_say_nothing(table):
 
 
 @pytest.mark.parametrize("kind", ["tree", "both", "boxes", "groups"])
-@tiers(20, 200, 2000)
+@tiers(20, 100, 2000)
 def test_one_bad_box(kind, number):
     assert_true(kind, map(one_bad_box, range(number)), BAD_BOX)
 
 
 @pytest.mark.parametrize("kind", EXACT)
-@tiers(20, 200, 1000)
+@tiers(20, 100, 1000)
 def test_nasty_tables(kind, number):
     shares = assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), NASTY)
     if kind == "mio":  # a mixed-integer solver has tolerances of its own
@@ -94,11 +95,20 @@ def test_nasty_tables(kind, number):
 
 
 @pytest.mark.parametrize("kind", ["tree", "boxes", "groups"])
-@tiers(10, 100, 1000)
+@tiers(10, 50, 1000)
 def test_statistics_of_nasty_tables(kind, number):
     """Bounds from pseudo-rows hold for the rows, also of columns that are collinear to 1e-4 .. 1e-8."""
     assert_true(kind, (nasty_for(kind, seed) for seed in range(number)), FROM_STATISTICS, fitted_from_statistics)
     assert_true(kind, map(one_bad_box, range(number)), FROM_STATISTICS, fitted_from_statistics)
+
+
+@tiers(10, 50, 1000)
+def test_sums_over_sets_of_nasty_tables(number, monkeypatch):
+    """Bounds from sums over missing sets hold for the rows; loose ones are replaced by those of patterns."""
+    monkeypatch.setattr(from_statistics, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(from_statistics, "ROWS_PER_SET", 0)
+    assert_true("tree", map(nasty, range(number)), NASTY)
+    assert_true("tree", map(one_bad_box, range(number)), BAD_BOX)
 
 
 def test_statistics_of_a_column_whose_pivot_is_rounding():

@@ -1,4 +1,7 @@
-"""Sums over sets of missing features: blocks, anchors, limits."""
+"""Sums over sets of missing features: blocks, anchors, interruptions, limits."""
+
+import pickle
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -6,6 +9,9 @@ import pytest
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.missing_sets import MissingSets
 from admiss.streaming import RowStatistics
+from formulations.arrays import FloatArray
+from formulations.leaves import set_sums
+from formulations.leaves.set_sums import Rows, SetSums, rows_at_once
 
 
 def rows(n: int, seed: int = 0, offset: float = 0.0) -> RowBlock:
@@ -39,3 +45,56 @@ def test_blocks_whose_arrays_change_afterwards_and_other_anchors_give_the_same_s
 def test_sums_that_take_too_much_memory_are_refused_before_the_pass() -> None:
     with pytest.raises(ValueError, match="use a smaller tree_depth, or tree_depth=None"):
         RowStatistics.of(np.zeros((2, 200)), np.zeros(2), adaptivity=[], tree_depth=3)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda part: part.moments(np.arange(2)),
+        lambda part: part.arrays(),
+        lambda part: pickle.dumps(part),
+        lambda part: part.merged(MissingSets(Shape(4, 2), 2)),
+        lambda part: part.update(rows(5)),
+    ],
+)
+def test_sums_whose_addition_was_interrupted_are_refused(
+    read: Callable[[MissingSets], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = SetSums.add
+
+    def interrupted(self: SetSums, blocks: Sequence[Rows], origin: FloatArray) -> float:
+        add(self, blocks, origin)
+        raise KeyboardInterrupt
+
+    part = MissingSets(Shape(4, 2), 2)
+    part.update(rows(100))
+    monkeypatch.setattr(SetSums, "add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        part.moments(np.arange(2))
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="was interrupted: start from a saved copy"):
+        read(part)
+
+
+def test_rows_are_added_in_chunks_of_limited_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    add, numbers = SetSums.add, []
+
+    def counted(self: SetSums, blocks: Sequence[Rows], origin: FloatArray) -> float:
+        numbers.append(sum(len(y) for _, y, _ in blocks))
+        return add(self, blocks, origin)
+
+    monkeypatch.setattr(SetSums, "add", counted)
+    monkeypatch.setattr(set_sums, "MOST_BYTES", 64 * 8 * 4 * 7)
+    assert rows_at_once(4, 2) == 64
+    assert rows_at_once(100, 2) < 64 * 7 / 100
+    part = MissingSets(Shape(4, 2), 2)
+    for begin in range(0, 900, 300):
+        part.update(rows(900).block(slice(begin, begin + 300)))
+    part.complete()
+    assert sum(numbers) == 900
+    assert max(numbers) <= 64
+    assert len(numbers) <= 2 * -(-900 // 2 // 56)
+    data = rows(900)
+    sums, _ = SetSums.of(data.X, data.y, data.s, part.origin, 2)
+    assert max(numbers) <= 64
+    np.testing.assert_allclose(part.moments(np.arange(2)).sums.second, sums.second, rtol=1e-10, atol=1e-10)

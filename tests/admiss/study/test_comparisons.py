@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
-from admiss.study.comparisons import DATA_SETS, compare, estimate, group_estimates, holm, paired_differences
+from admiss.estimates import estimate, holm
+from admiss.study.report.comparisons import compare, group_estimates, paired_differences
+from admiss.study.table import DATA_SETS
 
 
 def rows_of(values, **columns):

@@ -97,34 +97,6 @@ def parent(pid):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-def test_one_of_two_workers_is_killed_and_the_table_is_that_of_one_process(cluster, runs, wait_for, compute, tmp_path):
-    workers = [cluster.worker("--no-nanny") for _ in range(2)]
-    cluster.wait_for_workers(2)
-    run = ("run", "toy", "--scale", "laptop", "--out", tmp_path / "dask", "--scheduler", cluster.address)
-    process = runs.start(*run)
-
-    def parents():
-        return {parent(row["pid"]) for row in stored(tmp_path / "dask").values()}
-
-    assert wait_for(lambda: parents() >= {worker.pid for worker in workers}, seconds=PATIENCE)
-    workers[0].kill()
-    workers[0].wait()
-    before = stored(tmp_path / "dask")
-    out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, err
-    assert out.startswith(f"{TOTAL} of {TOTAL} cells done, 0 failed ({TOTAL} computed now)")
-    assert len(before) < TOTAL
-    after = stored(tmp_path / "dask")
-    assert {key: after[key] for key in before} == before
-    assert len({row["pid"] for row in after.values()}) == 2
-    assert len({row["digest"] for row in after.values()}) == 1
-    # The children have ended, one with its worker and one with the run.
-    assert wait_for(lambda: set(runs.living()) == {cluster.processes[0].pid, workers[1].pid})
-    assert content(after) == content(compute(tmp_path / "local", list(TOY.cells("laptop")), workers=1))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_two_groups_of_workers_in_folders_of_their_own_one_of_which_joins_late(
     cluster, runs, wait_for, compute, tmp_path
 ):
@@ -146,13 +118,18 @@ def test_two_groups_of_workers_in_folders_of_their_own_one_of_which_joins_late(
         worker.send_signal(signal.SIGSTOP)
     late = group("late")
     assert wait_for(lambda: parents() & {worker.pid for worker in late}, seconds=PATIENCE)
+    before = stored(tmp_path / "dask")
     first[0].kill()
     first[1].send_signal(signal.SIGCONT)
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert out.startswith(f"{TOTAL} of {TOTAL} cells done, 0 failed ({TOTAL} computed now)")
     after = stored(tmp_path / "dask")
+    assert {key: after[key] for key in before} == before
     assert len({row["digest"] for row in after.values()}) == 1
+    # The children have ended, with their worker or with the run.
+    living = {cluster.processes[0].pid, first[1].pid, *(worker.pid for worker in late)}
+    assert wait_for(lambda: set(runs.living()) == living)
     assert content(after) == content(compute(tmp_path / "local", list(TOY.cells("laptop")), workers=1))
 
 

@@ -12,16 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
 from toy_command import main
-from toy_study import MEANS, TOY, Numbers, dying, failing_while_marked, noisy, wrong
+from toy_study import MEANS, TOY, Numbers, failing_while_marked, wrong
 
 from admiss.study import run
 from admiss.study.plan import Cell, EngineError, Method, Product
 from admiss.study.pool import Schedule
 from admiss.study.report.presentation import Presentation
 from admiss.study.store import Store
-from admiss.study.table import answer
 
 # Seconds that a busy machine may need.
 PATIENCE = 240.0
@@ -147,13 +145,6 @@ def test_a_folder_has_one_scale(compute, tmp_path):
         run.run_cells(store, [], print, scale="laptop", command="test")
 
 
-def test_a_worker_that_dies_costs_one_cell(compute, tmp_path):
-    cells = cells_of([*MEANS, Method("dying", dying)])
-    rows = compute(tmp_path, cells).values()
-    assert sum(row["status"] == "done" for row in rows) == 9
-    assert {row["reason"] for row in rows if row["status"] == "failed"} == {"the worker died (signal 9)"}
-
-
 def test_done_cells_are_not_computed_again_and_failed_ones_on_request(compute, tmp_path):
     marker = tmp_path / "marker"
     marker.touch()
@@ -191,44 +182,27 @@ def test_cells_of_an_earlier_version_are_reported_and_computed_again_on_request(
 
 
 def test_a_run_ends_with_the_best_methods_and_the_command_for_the_report(capsys, tmp_path):
-    """The means and intervals are those of scipy; the toy study has no reference, its first method is one."""
+    """The means and differences are those of numpy; the toy study has no reference, its first method is one."""
     assert main(["run", "toy", "--out", tmp_path, "--only", '"kind": "Numbers"']) == 0
-    _, head, *lines, last = capsys.readouterr().out.splitlines()
-    assert head == "best mean score, and the difference to mean with its 95 % interval:"
+    text = capsys.readouterr().out
+    *_, head, first, second, third, last = text.splitlines()
+    assert "up is best by its mean: score " in text
+    assert head.split() == ["Method", "score", "Minus", "mean", "Better", "on"]
     assert last == f"report: toy report toy --out {tmp_path}"
     scores = {}
     for row in stored(tmp_path).values():
         instance = (row["instance"]["n"], row["instance"]["replicate"])
         scores.setdefault(row["method"]["name"], {})[instance] = row["scores"]["score"]
     # the choices among methods are rows too, with the score of the member that has the largest cv_score
-    assert [line.split()[0] for line in lines] == ["up", "best", "mean"]
-    for line in lines:
-        name, mean, *words = line.split(maxsplit=2)
+    for line, name in ((first, "up"), (second, "best"), (third, "mean")):
+        shown, mean, *words = line.split(maxsplit=2)
         values = scores["up" if name == "best" else name]
-        assert mean == f"{np.mean(list(values.values())):.4g}"
+        assert (shown, mean) == (name, f"{np.mean(list(values.values())):.3f}")
         if name == "mean":
-            assert words == ["the reference"]
+            assert words == ["reference"]
             continue
         gaps = [value - scores["mean"][instance] for instance, value in values.items()]
-        assert words[0].startswith(f"{np.mean(gaps):+.2g} (")
-
-
-def test_the_interval_of_the_answer_is_that_of_a_paired_t_test(compute, tmp_path, capsys):
-    cells = cells_of([MEANS[0], Method("noisy", noisy)], replicates=6)
-    rows = compute(tmp_path, cells).values()
-    study = replace(
-        TOY,
-        products=lambda scale: [Product([cell.instance for cell in cells[::2]], [cells[0].method, cells[1].method])],
-        best=(),
-    )
-    with Store(tmp_path, "toy") as store:
-        lines = answer(store, Presentation(study))
-    by_method = {
-        name: [row["scores"]["score"] for row in rows if row["method"]["name"] == name] for name in ("mean", "noisy")
-    }
-    interval = ttest_rel(by_method["noisy"], by_method["mean"]).confidence_interval()
-    shown = f"({interval.low:+.2g} to {interval.high:+.2g})"
-    assert sum(shown in line for line in lines) == 1
+        assert words[0].startswith(f"{np.mean(gaps):+.3f} ")
 
 
 def test_only_some_cells(capsys, tmp_path):
@@ -246,6 +220,8 @@ def test_only_some_cells(capsys, tmp_path):
         (("run", "toy", "--workers", "0"), "workers must be an integer of at least 1, not 0."),
         (("run", "toy", "--only", "zebra"), "toy has no cells that contain 'zebra' at scale smoke."),
         (("run", "toy", "--seconds", "inf"), "seconds must be a positive number of at most 1e+07, not inf."),
+        (("run", "toy", "--seconds=-1"), "seconds must be a positive number of at most 1e+07, not -1."),
+        (("run", "toy", "--gigabytes", "nan"), "gigabytes must be a positive number of at most 1e+07, not nan."),
         (("run", "toy", "--gigabytes", "1e12"), "gigabytes must be a positive number of at most 1e+07, not 1e+12."),
         (("run", "toy", "--dask", "--scheduler", "tcp://here:1"), "dask starts a cluster and scheduler names a "),
         (("run", "toy", "--out", "/proc/toy"), "The folder /proc/toy cannot be made "),
@@ -258,13 +234,6 @@ def test_mistakes_end_in_one_sentence(arguments, sentence, capsys):
     assert (code, printed.out) == (2, "")
     assert printed.err.startswith(f"error: {sentence}")
     assert len(printed.err.splitlines()) == 1
-
-
-@pytest.mark.parametrize("value", ["nan", "0", "-1", "1e8"])
-@pytest.mark.parametrize("limit", ["seconds", "gigabytes"])
-def test_limits_are_finite_and_positive(capsys, limit, value):
-    assert main(["run", "toy", f"--{limit}={value}"]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {limit} must be a positive number of at most 1e+07, not ")
 
 
 def broken(scale):
@@ -290,7 +259,8 @@ def test_studies_that_cannot_list_their_cells_end_in_one_sentence(capsys, comput
     compute(tmp_path, cells_of(MEANS[:1]))
     toys["toy"] = Presentation(replace(TOY, products=broken))
     assert main(["status", "toy", "--out", tmp_path], toys) == 2
-    assert capsys.readouterr().err.startswith("error: The cells of toy at scale smoke cannot be listed (KeyError")
+    last = capsys.readouterr().err.splitlines()[-1]  # behind the progress of a slow machine
+    assert last.startswith("error: The cells of toy at scale smoke cannot be listed (KeyError")
 
 
 def test_a_store_of_an_unknown_scale_ends_in_one_sentence(capsys, compute, tmp_path):

@@ -14,8 +14,9 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
 from admiss.study import Study, instance_seed
+from admiss.study.report.comparisons import compared
+from admiss.study.report.page import comparison_section
 from admiss.study.report.presentation import Presentation
-from admiss.study.report.verdicts import compared, comparison_section
 from admiss.study.shared_rows import row_sketch, shared_tables
 from admiss.study.store import FILE
 
@@ -65,7 +66,7 @@ def judged(folder, instances, methods=METHODS, **options):
     study.run(folder=folder, workers=2)
     table, presentation = study.table(folder=folder), Presentation(study)
     rows = presentation.rows(table)
-    return table, rows, compared(rows, study, presentation.labels), presentation
+    return table, rows, compared(rows, study, presentation.labels).comparisons, presentation
 
 
 def gains(table):
@@ -82,7 +83,7 @@ def test_splits_of_a_table_that_a_function_gives_have_the_interval_of_nadeau_and
     half = student.ppf(0.975, 4) * np.std(differences, ddof=1) * math.sqrt(1 / 5 + ratio)
     assert found.estimate.units == 5
     assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
-    assert "Nadeau and Bengio" in comparison_section(rows, presentation.study, presentation.labels).text
+    assert "Nadeau and Bengio" in comparison_section(compared(rows, presentation.study, presentation.labels)).text
 
 
 def test_fresh_rows_are_independent(tmp_path):
@@ -90,7 +91,7 @@ def test_fresh_rows_are_independent(tmp_path):
     assert set(table["shared_rows"]) == {"none"}
     half = student.ppf(0.975, 4) * np.std(gains(table), ddof=1) / math.sqrt(5)
     assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
-    text = comparison_section(rows, presentation.study, presentation.labels).text
+    text = comparison_section(compared(rows, presentation.study, presentation.labels)).text
     assert "Nadeau" not in text
     assert "not recorded" not in text
 
@@ -124,10 +125,10 @@ def test_cells_without_a_record_of_rows_count_as_before_and_the_page_says_so(tmp
     table = study.table(folder=tmp_path)
     assert table["shared_rows"].null_count() == table.height
     rows = presentation.rows(table)
-    (found,) = compared(rows, study, presentation.labels)
+    (found,) = compared(rows, study, presentation.labels).comparisons
     half = student.ppf(0.975, 4) * np.std(gains(table), ddof=1) / math.sqrt(5)
     assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
-    text = comparison_section(rows, study, presentation.labels).text
+    text = comparison_section(compared(rows, study, presentation.labels)).text
     assert "The rows of 5 instances are not recorded" in text
 
 

@@ -70,8 +70,3 @@ def test_union_has_each_cell_once_and_instances_together():
     ]  # fmt: skip
     with pytest.raises(ValueError, match="Unknown scale 'huge' of toy: choose one of all"):
         list(study.cells("huge"))
-
-
-def test_recipe_survives_json():
-    cell = Cell(Numbers(3), Method("sum", total, {"factor": 0.1}))
-    assert json.loads(json.dumps(cell.recipe)) == cell.recipe

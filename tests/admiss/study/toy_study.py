@@ -59,10 +59,6 @@ def shifted_mean(rows: np.ndarray, seed: int, shift: float = 0.0, pause: float =
     return {"score": rows.mean() + noise, "cv_score": cv, "seconds": 0.25, "depth": np.int64(2), "mu": rows[:2]}
 
 
-def noisy(rows: np.ndarray, seed: int) -> dict[str, Any]:
-    return {"score": rows.mean() + np.random.default_rng(seed + 1).normal(), "seconds": 0.0}
-
-
 def forking(rows: np.ndarray, seed: int) -> dict[str, Any]:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         return {"score": float(sum(pool.map(abs, [-1, 2]))), "read": sys.stdin.read()}

@@ -109,3 +109,16 @@ def test_arrays():
 def test_scikit_learns_checks():
     checks = check_estimator(TableEncoder(), on_skip=None)
     assert sum(check["status"] == "passed" for check in checks) > 40
+
+
+def test_words_among_dates_in_digits_are_missing():
+    texts = [f"2018{month:02d}15" for month in range(1, 13)]
+    frame = pd.DataFrame({"day": ["unknown", *texts, "20190101"]})
+    encoder = TableEncoder(unknown="error").fit(frame)
+    np.testing.assert_array_equal(encoder.transform(frame)[:3, 0], [np.nan, 0.0, 31.0])
+
+
+def test_equal_names_of_a_frame_of_pyarrow_are_named():
+    frame = pa.table([pa.array([1.0, 2.0]), pa.array([3.0, 4.0])], ["a", "a"])
+    with pytest.raises(ValueError, match="two columns 'a'"):
+        TableEncoder().fit(frame)

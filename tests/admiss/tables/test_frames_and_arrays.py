@@ -52,33 +52,6 @@ def test_a_lazy_frame_and_a_csv_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(rows(open_source(tmp_path / "t.csv", "y")), EXPECTED)
 
 
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_csv_files_with_other_separators(tmp_path: Path, separator: str) -> None:
-    """With semicolons, decimals have commas."""
-    half = "1,5" if separator == ";" else "1.5"
-    lines = [["a", "s", "y"], [half, "u", "1"], ["NA", "v", "2"], ["3", "?", "3"]]
-    (tmp_path / "t.csv").write_text("\n".join(separator.join(line) for line in lines))
-    expected = np.array(EXPECTED)
-    expected[0, 0] = 1.5
-    np.testing.assert_array_equal(rows(open_source(tmp_path / "t.csv", "y")), expected)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "has no content"),
-        (b"a,y\n" + 20_000 * b"1,2\n" + b"\0,3\n", "is not a text file"),
-        (b"a,y\n1,2\n1,2,3\n", "row 3 has 3 cells and the header has 2"),
-        (b'"a,y\n1,2\n', "check the quotation marks"),
-        (b"y,y,a\n1,2,3\n", "has 2 columns 'y'"),
-    ],
-)
-def test_csv_files_that_cannot_be_read(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(SourceError, match=message):
-        rows(open_source(tmp_path / "t.csv", "y"))
-
-
 def test_frames_that_differ_are_named() -> None:
     second = {"a": ["x"], "s": ["u"], "y": [1.0]}
     with pytest.raises(SourceError, match="^the frames, frame 1: column 'a' holds text, and numbers elsewhere"):
@@ -92,7 +65,7 @@ def test_frames_that_differ_are_named() -> None:
 
 
 def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admiss.tables.arrays.SLICE_ROWS", 4)
+    monkeypatch.setattr("admiss.tables.frames.SLICE_ROWS", 4)
     monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 3)
     X = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)

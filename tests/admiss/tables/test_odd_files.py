@@ -147,23 +147,3 @@ def test_any_file(seed, here):
 def test_many_files(here):
     for seed in range(100, 2000):
         one_file(seed, here / "t.csv")
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_three_libraries_give_the_same(seed, here, monkeypatch):
-    rng = np.random.default_rng(seed)
-    texts, features = columns_of(rng, 50)
-    hide(rng, texts, features)
-    texts["steady"] = [str(i / 4) for i in range(50)]
-    (here / "t.csv").write_bytes(as_bytes(rng, texts))
-    tables = []
-    for backend in ("polars", "pandas", "pyarrow"):
-        monkeypatch.setattr("admiss.tables.table.BACKENDS", (backend,))
-        table = read_table("t.csv", "y")
-        frame = table.features(np.arange(50))
-        assert type(frame).__module__.startswith(backend)
-        columns = [np.asarray(frame[name], dtype=float) for name in table.names]
-        tables.append((table.names, table.notes, np.column_stack(columns)))
-    for names, notes, X in tables[1:]:
-        assert (names, notes) == tables[0][:2]
-        np.testing.assert_array_equal(X, tables[0][2])

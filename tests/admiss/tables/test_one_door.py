@@ -146,18 +146,18 @@ def test_cells_do_not_depend_on_what_tokenizes(case, characters, here, monkeypat
     path = odd_file(case) if isinstance(case, int) else "t.csv"
     if isinstance(case, str):
         Path(path).write_bytes(BY_HAND[case])
-    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", characters // 8)
+    monkeypatch.setattr("admiss.tables.csv_file.PART_CELLS", characters // 8)
     found = tokenized(path)
-    monkeypatch.setattr("admiss.tables.csv_rows.PART_CELLS", 2**20)
-    monkeypatch.setattr("admiss.tables.csv_rows._without_quotes", lambda block, separator: None)
+    monkeypatch.setattr("admiss.tables.csv_file.PART_CELLS", 2**20)
+    monkeypatch.setattr("admiss.tables.csv_file._without_quotes", lambda block, separator: None)
     assert found == tokenized(path)
 
 
 @pytest.mark.parametrize("case", ["quotes", "blanks and quotes", "lines of Windows", "short rows", "a mark within"])
-def test_pyarrow_tokenizes_where_the_cells_are_plain(case, here):
+def test_pyarrow_tokenizes_where_the_cells_are_plain(case, here, monkeypatch):
     Path("t.csv").write_bytes(BY_HAND[case])
-    (part,) = CsvFile(Path("t.csv"), ["y"]).parts()
-    assert isinstance(part["y"], pa.Array) == (case in ("quotes", "lines of Windows"))
+    monkeypatch.setattr(CsvFile, "_tokenized", lambda *_: iter(()))
+    assert len(list(CsvFile(Path("t.csv"), ["y"]).parts())) == (case in ("quotes", "lines of Windows"))
 
 
 NUMBERS = ["1", "+1", "-.5e-3", "1.", "1e400", "1e-400", "0.1234567890123456789", "4.35", "2.675e-300"]

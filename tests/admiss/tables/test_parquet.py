@@ -2,6 +2,7 @@
 
 import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,19 +79,19 @@ def test_unknown_values_are_refused_or_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"b": ["text"] * 10}, r"2.parquet: column 'b' does not hold numbers"),
-        ({"y": ["text"] * 10}, r"2.parquet: column 'y' does not hold numbers"),
+        (
+            {"b": ["text"] * 10, "y": ["text"] * 10},
+            r"2.parquet: column 'b' does not hold numbers, column 'y' does not hold",
+        ),
+        ({"z": [1] * 10, "v": [1] * 10}, r"1.parquet has no columns 'z', 'v', which other files have"),
         (None, r"2.parquet is not a complete Parquet file"),
-        ("without b", r"2.parquet has no column 'b', which other files have"),
     ],
 )
-def test_a_file_that_differs_is_named_before_any_work(tmp_path: Path, columns: object, words: str) -> None:
+def test_a_file_that_differs_is_named_before_any_work(tmp_path: Path, columns: Any, words: str) -> None:
     write(tmp_path / "1.parquet")
-    second = write(tmp_path / "2.parquet", **(columns if isinstance(columns, dict) else {}))
+    second = write(tmp_path / "2.parquet", **(columns or {}))
     if columns is None:
         second.write_bytes(second.read_bytes()[:-20])
-    elif columns == "without b":
-        pq.write_table(pq.read_table(second).drop_columns(["b"]), second)
     with pytest.raises(SourceError, match=words):
         open_source(tmp_path, "y")
 
@@ -116,7 +117,7 @@ def test_damage_inside_a_file_and_a_file_written_again(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"1.parquet, row group 2: the file has changed"):
         next(chunks[2].batches())
     damaged = list(open_source(path, schema=source.schema).chunks())
-    with pytest.raises(SourceError, match=r"^1.parquet, row group 2 could not be read \(.*\): write the file again\.$"):
+    with pytest.raises(SourceError, match=r"^1.parquet, row group 2 could not be read: write the file again\.$"):
         list(damaged[2].batches())
 
 
@@ -153,21 +154,6 @@ def test_many_values_lists_and_equal_names(tmp_path: Path) -> None:
     pq.write_table(pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), path)
     with pytest.raises(SourceError, match="two columns 'a'"):
         open_source(path)
-
-
-def test_columns_of_later_files_only_are_refused(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"x": [3, None], "y": [1.0, 2.0]}), tmp_path / "a.parquet")
-    pq.write_table(pa.table({"x": [1, 2], "z": [1, 2], "v": [1, 2], "y": [1.0, 2.0]}), tmp_path / "b.parquet")
-    with pytest.raises(SourceError, match="a.parquet has no columns 'z', 'v', which other files have"):
-        open_source(tmp_path, "y")
-    assert open_source(tmp_path, "y", drop=["z", "v"]).schema.names == ["x"]
-
-
-def test_all_columns_with_another_type_are_named(tmp_path: Path) -> None:
-    write(tmp_path / "1.parquet", c=np.arange(10.0))
-    write(tmp_path / "2.parquet", b=["text"] * 10, c=["text"] * 10)
-    with pytest.raises(SourceError, match="2.parquet: column 'b' does not hold numbers, column 'c' does not hold"):
-        open_source(tmp_path, "y")
 
 
 def test_large_integers_are_codes_and_equal_names_get_a_number(tmp_path: Path) -> None:

@@ -5,12 +5,20 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveStackRegressor, FiniteRegressor, verify
+from admiss import (
+    AdaptiveClassifier,
+    AdaptiveRegressor,
+    AdaptiveStackClassifier,
+    AdaptiveStackRegressor,
+    FiniteRegressor,
+    verify,
+)
 from admiss.datasets import make_synthetic
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups
 
@@ -23,52 +31,58 @@ def data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return made.X_train, made.y_train, np.random.default_rng(0).integers(1, 4, len(made.y_train)) / 2
 
 
-@cache
-def fitted(name: str) -> Any:
-    X, y, s = data()
-    kinds = {
-        "tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0, center=False, scale=False),
-        "centred tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0),
-        "tree, ridge 0": FiniteRegressor(OptimalTree(3, max_leaves=4), ridge=0.0, scale=True),
-        "greedy": FiniteRegressor(Greedy(2), ridge=1.0, leaf_model="static"),
-        "boxes": FiniteRegressor(BoxPartition(2, max_leaves=4), ridge=1.0, ridge_scale="sample"),
-        "affine": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5),
-        "affine, not centred": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5, center=False),
-        "lasso": AdaptiveRegressor("affine", lam=0.5, l1_ratio=1.0),
-        "without penalty": AdaptiveRegressor("affine", lam=0.0),
-        "logistic": AdaptiveClassifier("affine", lam=0.5),
-    }
-    if name == "groups":
-        few = np.column_stack([X[:, :3], np.nan_to_num(X[:, 3:])])
-        return FiniteRegressor(PatternGroups(3, min_rows=12), ridge=1e-3, ridge_scale="sample").fit(few, y, s)
-    if name == "stack":
-        return AdaptiveStackRegressor(["affine_intercept", "affine"], shrinkage=0.0, random_state=0).fit(X, y, s)
-    return kinds[name].fit(X, y > 0 if name == "logistic" else y, s)
+KINDS: dict[str, Any] = {
+    "tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0, center=False, scale=False),
+    "centred tree": FiniteRegressor(OptimalTree(2, min_rows=20), ridge=1.0),
+    "tree, ridge 0": FiniteRegressor(OptimalTree(3, max_leaves=4), ridge=0.0, scale=True),
+    "greedy": FiniteRegressor(Greedy(2), ridge=1.0, leaf_model="static"),
+    "boxes": FiniteRegressor(BoxPartition(2, max_leaves=4), ridge=1.0, ridge_scale="sample"),
+    "groups": FiniteRegressor(PatternGroups(3, min_rows=12), ridge=1e-3, ridge_scale="sample"),
+    "affine": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5),
+    "affine, not centred": AdaptiveRegressor("affine", lam=0.5, l1_ratio=0.5, center=False),
+    "lasso": AdaptiveRegressor("affine", lam=0.5, l1_ratio=1.0),
+    "without penalty": AdaptiveRegressor("affine", lam=0.0),
+    "polynomial": AdaptiveRegressor("polynomial", lam=0.1, penalty_weights="authors"),
+    "cells": AdaptiveRegressor("fully_adaptive", lam=0.1),
+    "quantile": AdaptiveRegressor(loss="quantile", lam=0.1),
+    "logistic": AdaptiveClassifier("affine", lam=0.5),
+    "three classes": AdaptiveClassifier("affine_intercept", lam=0.1, class_weight={"a": 1.0, "b": 2.0, "c": 1.5}),
+    "stack": AdaptiveStackRegressor(["affine_intercept", "affine"], shrinkage=0.0, random_state=0),
+    "stack of classes": AdaptiveStackClassifier(["affine_intercept", "affine"], random_state=0),
+}
 
 
 def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     X, y, s = data()
     if name == "groups":
         X = np.column_stack([X[:, :3], np.nan_to_num(X[:, 3:])])
+    if "classes" in name:
+        y = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
     return X, y > 0 if name == "logistic" else y, s
 
 
-MODELS = (
-    "tree", "centred tree", "tree, ridge 0", "greedy", "boxes", "groups", "affine", "affine, not centred", "lasso",
-    "without penalty", "logistic", "stack",
-)  # fmt: skip
+@cache
+def fitted(name: str) -> Any:
+    return KINDS[name].fit(*rows_of(name))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_right_certificates_are_verified(name: str) -> None:
-    outcome = verify(fitted(name), *rows_of(name))
+@pytest.mark.parametrize("name", KINDS)
+def test_right_certificates_are_verified_and_their_files(name: str, tmp_path: Path) -> None:
+    model, rows = fitted(name), rows_of(name)
+    outcome = verify(model, *rows)
     assert outcome, str(outcome)
     assert str(outcome).startswith("verified")
     low, high = outcome.objective
     assert low <= high
     if outcome.optimum is not None:
         assert outcome.optimum[0] <= outcome.optimum[1]
-        assert fitted(name).certificate_.bound <= outcome.optimum[1]
+        assert model.certificate_.bound <= outcome.optimum[1]
+    model.certificate_.save(tmp_path / "proof.npz")
+    assert [part.name for part in tmp_path.iterdir()] == ["proof.npz"]
+    from_file = verify(tmp_path / "proof.npz", *rows)
+    assert replace(from_file, seconds=0.0) == replace(outcome, seconds=0.0)
+    # a model holds no trace of its data but the digest of a stack
+    assert ("digest" in model.certificate_.evidence) == name.startswith("stack")
 
 
 def certificate(**changes: Any) -> Mutation:
@@ -147,38 +161,26 @@ def higher(old: Any) -> float:
 
 
 UP, DOWN = 1 + 1e-6, 1 - 1e-6
+PROVEN = "above what is proven of the optimum"
 both_higher = certificate(bound=higher, objective=lambda old: old.objective * (1 + 1e-6))
 FALSE: dict[str, tuple[str, Mutation, str]] = {
-    "bound raised": ("tree", certificate(bound=higher), "above the lowest cost"),
-    "bound raised at ridge 0": ("tree, ridge 0", certificate(bound=higher), "above the lowest cost"),
-    "bound raised, boxes": ("boxes", certificate(bound=higher), "above the lowest cost"),
-    "bound raised, groups": ("groups", certificate(bound=higher), "above the lowest cost"),
-    "bound raised, regression": ("affine", certificate(bound=higher), "less than the stated bound"),
-    "bound raised, lasso": ("lasso", certificate(bound=higher), "less than the stated bound"),
-    "bound raised, no penalty": ("without penalty", certificate(bound=higher), "less than the stated bound"),
-    "bound raised, logistic": ("logistic", certificate(bound=higher), "less than the stated bound"),
-    "bound raised, stack": ("stack", certificate(bound=higher), "less than the stated"),
+    "bound raised": ("tree", certificate(bound=higher), PROVEN),
+    "bound raised, boxes": ("boxes", certificate(bound=higher), PROVEN),
+    "bound raised, groups": ("groups", certificate(bound=higher), PROVEN),
+    "bound raised, regression": ("affine", certificate(bound=higher), PROVEN),
+    "bound raised, logistic": ("logistic", certificate(bound=higher), PROVEN),
+    "bound raised, stack": ("stack", certificate(bound=higher), PROVEN),
     "bound and objective raised": ("tree", both_higher, "not"),
-    "bound and objective raised, regression": ("affine", both_higher, "less than the stated bound"),
-    "a bound for a heuristic": ("greedy", certificate(bound=lambda old: old.objective), "above the lowest cost"),
-    "objective lowered": ("tree", certificate(objective=lambda old: old.objective * DOWN), "the partition costs"),
-    "objective raised": ("tree", certificate(objective=lambda old: old.objective * UP), "the partition costs"),
-    "objective lowered, greedy": ("greedy", certificate(objective=lambda old: old.objective * DOWN), "costs"),
-    "objective lowered, regression": (
-        "affine", certificate(objective=lambda old: old.objective * DOWN), "objective is"
-    ),
-    "objective lowered, stack": (
-        "stack", certificate(objective=lambda old: old.objective * DOWN), "have the objective"
-    ),
+    "a bound for a heuristic": ("greedy", certificate(bound=lambda old: old.objective), PROVEN),
+    "objective lowered": ("tree", certificate(objective=lambda old: old.objective * DOWN), "objective is"),
+    "objective raised": ("tree", certificate(objective=lambda old: old.objective * UP), "objective is"),
     "objective not a number": ("tree", certificate(objective=np.nan), "not a number"),
-    "bound not a number": ("affine", certificate(bound=np.nan), "gap is not closed"),
     "status forged": ("tree", certificate(bound=lambda old: old.bound * (1 - 1e-6)), "gap is not closed"),
-    "status forged, greedy": ("greedy", certificate(status="optimal"), "certificate states -inf"),
-    "status forged, regression": ("affine", certificate(bound=lambda old: old.bound * (1 - 1e-4)), "gap is not closed"),
+    "status forged, greedy": ("greedy", certificate(status="optimal"), "gap is not closed"),
     "tolerance forged": (
         "tree", certificate(bound=lambda old: old.bound * (1 - 1e-6), tolerance=1e9), "gap is not closed"
     ),
-    "another partition's cost": ("tree", greedy_as_optimal, "above the lowest cost"),
+    "another partition's cost": ("tree", greedy_as_optimal, PROVEN),
     "a leaf dropped": ("tree", without_the_last_leaf, "a pattern has no leaf"),
     "models of two leaves swapped": ("tree", attribute("leaf_weights_", swapped), "coefficients of leaf"),
     "costs of two leaves swapped": ("tree", attribute("leaf_costs_", swapped), "leaf 0 costs"),
@@ -198,7 +200,6 @@ FALSE: dict[str, tuple[str, Mutation, str]] = {
     "other scale of the ridge": ("tree", parameters(ridge_scale="sample"), "costs"),
     "scaled features": ("tree", parameters(scale=True), "standard deviation"),
     "scales forged": ("tree, ridge 0", coordinates("scale", lambda scale: scale * 1.001), "standard deviation"),
-    "bound raised, centred": ("centred tree", certificate(bound=higher), "above the lowest cost"),
     "centred features": ("tree", parameters(center=True), "mean of its observed values"),
     "features not centred": ("centred tree", parameters(center=False), "features are centred"),
     "centre forged": ("centred tree", coordinates("centre", lambda centre: centre + 1e-6), "mean of its observed"),
@@ -217,22 +218,21 @@ FALSE: dict[str, tuple[str, Mutation, str]] = {
     "too deep": ("tree", parameters(partitioner__max_depth=1), "more than 1"),
     "leaves too small": ("tree", parameters(partitioner__min_rows=70), "fewer than 70"),
     "split not allowed": ("tree", parameters(partitioner__split_features=[4]), "split is not allowed|literals"),
-    "larger class": ("tree", parameters(partitioner__max_depth=3, partitioner__min_rows=5), "above the lowest cost"),
-    "dual point scaled": ("affine", scaled_dual(0.99), "less than the stated bound"),
-    "dual point scaled, lasso": ("lasso", scaled_dual(1.01), "less than the stated bound"),
-    "dual point scaled, no penalty": ("without penalty", scaled_dual(1.001), "less than the stated bound"),
-    "dual point scaled, logistic": ("logistic", scaled_dual(0.99), "less than the stated bound"),
+    "larger class": ("tree", parameters(partitioner__max_depth=3, partitioner__min_rows=5), PROVEN),
+    "dual point scaled": ("affine", scaled_dual(0.99), PROVEN),
+    "dual point scaled, lasso": ("lasso", scaled_dual(1.01), PROVEN),
+    "dual point scaled, logistic": ("logistic", scaled_dual(0.99), PROVEN),
     "a coefficient not a number": ("affine", attribute("coefficients_", lambda w: w * np.nan), "coefficients"),
     "coefficients moved": ("affine", attribute("coefficients_", lambda w: w + 0.01), "objective is"),
     "a coefficient dropped": ("affine", attribute("coefficients_", lambda w: w[1:]), "not those of the columns"),
-    "other lam": ("affine", parameters(lam=0.501), "objective is|stated bound"),
+    "other lam": ("affine", parameters(lam=0.501), "objective is|above what is proven"),
     "other ratio": ("affine", parameters(l1_ratio=0.4), "objective is"),
     "other penalty of adaptive columns": ("affine", parameters(adaptive_penalty=1.1), "objective is"),
     "no intercept": ("affine, not centred", parameters(fit_intercept=False), "not those of the columns"),
     "no intercept, centred": ("affine", parameters(fit_intercept=False), "features are centred"),
-    "weights of a stack swapped": ("stack", attribute("combination_", swapped), "have the objective"),
+    "weights of a stack swapped": ("stack", attribute("combination_", swapped), "objective is"),
     "weights of a stack not convex": ("stack", attribute("combination_", lambda w: w * 1.1), "convex combination"),
-    "held-out predictions changed": ("stack", attribute("held_out_", lambda Z: Z * 1.001), "have the objective"),
+    "held-out predictions changed": ("stack", attribute("held_out_", lambda Z: Z * 1.001), "objective is"),
 }  # fmt: skip
 
 
@@ -240,9 +240,8 @@ FALSE: dict[str, tuple[str, Mutation, str]] = {
 def test_false_certificates_are_rejected(mutation: str) -> None:
     name, mutate, reason = FALSE[mutation]
     model = copy.deepcopy(fitted(name))
-    model.certificate_ = replace(
-        model.certificate_, evidence=None
-    )  # the digest of a stack would find many of them at once
+    # the digest of a stack would find many of them at once
+    model.certificate_ = replace(model.certificate_, evidence={})
     mutate(model)
     outcome = verify(model, *rows_of(name))
     assert not outcome
@@ -251,11 +250,8 @@ def test_false_certificates_are_rejected(mutation: str) -> None:
     assert re.search(reason, outcome.reason), outcome.reason
 
 
-CHANGES = ("a value", "a missing value", "a target", "a weight")
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("change", ["a value", "a missing value", "a target", "a weight"])
+@pytest.mark.parametrize("name", KINDS)
 def test_other_data_are_rejected(name: str, change: str) -> None:
     X, y, s = (part.copy() for part in rows_of(name))
     i, j = np.argwhere(~np.isnan(X))[7]
@@ -263,15 +259,10 @@ def test_other_data_are_rejected(name: str, change: str) -> None:
         X[i, j] += 1.0
     elif change == "a missing value":
         X[i, j] = np.nan
-    elif change == "a target":
-        y[i] = not y[i] if name == "logistic" else y[i] + 1.0
-    else:
+    elif change == "a weight":
         s[i] += 0.5
+    else:
+        y[i] = y[i] + 1.0 if y.dtype == float else y[y != y[i]][0]
     outcome = verify(fitted(name), X, y, s)
     assert not outcome
-    assert ("digest" in outcome.reason) == (name == "stack")
-
-
-def test_a_model_holds_no_trace_of_its_data_but_the_digest_of_a_stack() -> None:
-    assert "digest" not in fitted("affine").certificate_.evidence
-    assert "digest" in fitted("stack").certificate_.evidence
+    assert ("digest" in outcome.reason) == name.startswith("stack")

@@ -37,24 +37,30 @@ def margin_of(rule):
     return 0.02 if rule in ("at least", "comparable") else 0.0
 
 
-def decided(rule, measured, level):
-    """Whether the interval of a level is inside or outside of the values of a rule."""
+def verdict_at(level, rule, measured):
+    """Whether the interval of a level is inside or outside of the values of a rule, or neither."""
     low, high = student.interval(level, measured.units - 1, measured.value, measured.error)
     smallest, largest = RULES[rule]
-    return (smallest <= low and high <= largest) or high < smallest or low > largest
+    if smallest <= low and high <= largest:
+        return CONFIRMED
+    return NOT_CONFIRMED if high < smallest or low > largest else UNDECIDED
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_p_value_is_the_smallest_level_that_decides(rule):
-    rng = np.random.default_rng(0)
+def test_the_verdict_is_that_of_the_interval_and_the_p_value_the_smallest_level_that_decides(rule):
+    rng, seen = np.random.default_rng(0), set()
     for _ in range(200):
-        measured = Measured(rng.uniform(-0.15, 0.15), rng.uniform(0.01, 0.05), int(rng.integers(3, 40)))
-        p = p_value(rule, margin_of(rule), measured)
+        measured = Measured(rng.uniform(-0.15, 0.15), 10 ** rng.uniform(-4, -1.3), int(rng.integers(3, 40)))
+        found, p = verdict(rule, margin_of(rule), measured), p_value(rule, margin_of(rule), measured)
+        assert found == verdict_at(0.95, rule, measured)
+        assert (p <= 0.05) == (found != UNDECIDED)
+        assert verdict(rule, margin_of(rule), Measured(measured.value, None, 1)) == UNDECIDED
+        seen.add(found)
         if p < 1e-9:  # the level is 1 to almost all digits
             continue
-        assert 1.001 * p >= 1 or decided(rule, measured, 1 - 1.001 * p)
-        assert not decided(rule, measured, 1 - 0.999 * p)
-        assert (p <= 0.05) == (verdict(rule, margin_of(rule), measured) != UNDECIDED)
+        assert 1.001 * p >= 1 or verdict_at(1 - 1.001 * p, rule, measured) != UNDECIDED
+        assert verdict_at(1 - 0.999 * p, rule, measured) == UNDECIDED
+    assert seen == {CONFIRMED, NOT_CONFIRMED, UNDECIDED}
 
 
 def test_p_values_are_those_of_t_tests():

@@ -9,8 +9,8 @@ import pytest
 from admiss.report import figures
 from admiss.study.plan import Best
 from admiss.study.report.presentation import Presentation
-from admiss.study.results import write_results
-from admiss.study.sections import digits, signed
+from admiss.study.report.results import write_results
+from admiss.terminal.table import number, signed
 from experiments.catalogue import CATALOGUE
 from experiments.paper.claims import UNDECIDED, judge
 from experiments.paper.commands import compare_paper
@@ -32,7 +32,7 @@ def sections_of(table, name):
 def test_authors_levels_are_within_and_shifted_ones_are_not():
     rows = found(sections_of(synthetic_table(), "synthetic")["Synthetic R2"], "Mean - best", "censoring", "nn")
     assert rows[0]["R2"] == "0.478"
-    assert rows[0]["s.e."] == digits(np.std(0.1 * np.arange(5), ddof=1) / np.sqrt(5))
+    assert rows[0]["s.e."] == number(np.std(0.1 * np.arange(5), ddof=1) / np.sqrt(5))
     assert (rows[0]["cells"], rows[0]["printed"], rows[0]["within"]) == ("9", "0.469", "yes")
     for shift, forest, linear in ((0.012, "yes", "no"), (-0.017, "no", "no")):
         table = synthetic_table(lambda *setting, shift=shift: reference(*setting) + shift)
@@ -62,21 +62,21 @@ def test_tables_by_n_fraction_depth_seconds_and_choices():
         r2_authors=lambda method, n, p, mechanism: np.log(n) * p,
     )
     sections = sections_of(table, "synthetic")
-    assert found(sections["R2 by n"], "mcar", "nn", "200")[0]["Affine"] == digits(np.log(200) * 0.45)
+    assert found(sections["R2 by n"], "mcar", "nn", "200")[0]["Affine"] == number(np.log(200) * 0.45)
     assert found(sections["R2 by n"], "mcar", "nn", "200")[0]["cells"] == "3"
     mean_log = np.mean(np.log(np.arange(40, 1001, 20)))
-    assert found(sections["R2 by missing fraction"], "mcar", "nn", "0.3")[0]["XGBoost"] == digits(0.3 * mean_log)
+    assert found(sections["R2 by missing fraction"], "mcar", "nn", "0.3")[0]["XGBoost"] == number(0.3 * mean_log)
     for title, most in (("Selected", 10), ("Grown", 9)):
         depth = found(sections[f"{title} depth of the finite model by n"], "censoring", "nn", "1000")[0]["Finite"]
-        assert depth == digits(most - np.log(1000), 2)
+        assert depth == number(most - np.log(1000), 2)
     assert not any("Selected" in title for title in sections_of(table.drop("selected_depth"), "synthetic"))
     (row,) = found(sections["Synthetic seconds"], "XGBoost", "mcar", "linear")
-    assert (row["seconds"], row["printed"], row["ratio"]) == ("4.500", "87.768", digits(87.768 / 4.5, 1))
+    assert (row["seconds"], row["printed"], row["ratio"]) == ("4.500", "87.768", number(87.768 / 4.5, 1))
     chosen = found(sections["Chosen members"], "Adaptive LR - best", "mcar", "nn")
     assert [(row["member"], row["share"]) for row in chosen] == [
         ("Affine intercept", "0.000"),
-        ("Affine", digits(1 / 3)),
-        ("Finite", digits(2 / 3)),
+        ("Affine", number(1 / 3)),
+        ("Finite", number(2 / 3)),
     ]
 
 
@@ -134,7 +134,7 @@ def test_accuracy_by_design():
     (row,) = found(sections["Accuracy by design"], "Joint - best", "am")
     assert (row["sets"], row["instances"], row["printed"]) == ("8", "48", "0.546")
     am = table.filter(pl.col("design") == "am", pl.col("signal") != "tree", pl.col("method") == "Joint - best")
-    assert row["over instances"] == digits(am["score"].mean())
+    assert row["over instances"] == number(am["score"].mean())
     assert row["difference"] == signed(am["score"].mean() - 0.546)
     (row,) = found(sections["Differences by design"], "Joint - best", "am")
     assert float(row["difference"]) == pytest.approx(0.03, abs=0.002)
@@ -156,7 +156,7 @@ def test_medians_and_shares_of_far_off_fits():
     (row,) = found(sections_of(table, "real-design")["Accuracy by design"], "Affine", "am")
     assert float(row["over sets"]) < -10
     assert float(row["median of sets"]) == pytest.approx(0.5, abs=0.01)
-    assert row["below -1"] == digits(2 / 48)
+    assert row["below -1"] == number(2 / 48)
     rows = found(claims_section(REAL_DESIGN_CLAIMS, table, clipped=True))
     (row,) = [row for row in rows if row["claim"] == "affine intercept and affine have comparable performance"]
     assert float(row["value"]) > 10  # all scores as they are

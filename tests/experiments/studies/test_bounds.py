@@ -217,9 +217,6 @@ def test_tables_and_figure():
     assert all(np.isfinite(row["score"]) for row in rows)
     table = pl.DataFrame(rows, infer_schema_length=None)
     constants, ranges, biases = tables.bounds_sections(table)
-    for section in (constants, ranges, biases):
-        assert all(len(row) == len(section.header) for row in section.rows)
-        assert all(isinstance(value, str) for row in section.rows for value in row)
     assert constants.rows[-1][0] == "one c for all"
     c = float(constants.rows[-1][1])
     assert float(ranges.rows[0][1]) == c

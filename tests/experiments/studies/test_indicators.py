@@ -14,7 +14,7 @@ from experiments.paper.sections import claims_section
 from experiments.studies.indicators.claims import CLAIMS
 from experiments.studies.indicators.figures import indicator_drawings
 from experiments.studies.indicators.gains import LINEAR, MCAR, REAL, by_draw, by_unit, imputation_gain, indicator_gain
-from experiments.studies.indicators.grid import MECHANISMS, method_name, products
+from experiments.studies.indicators.grid import MECHANISMS, method_name
 from experiments.studies.indicators.instances import (
     COMPLETE_SETS,
     FEWEST_FEATURES,
@@ -111,14 +111,6 @@ def test_the_sets_are_those_of_the_rule():
             if X.shape[1] >= FEWEST_FEATURES and len(X) >= FEWEST_ROWS:
                 found.append(name)
     assert tuple(found) == COMPLETE_SETS
-
-
-def test_every_scale_has_both_sides_of_each_pair():
-    for scale in ("smoke", "laptop", "paper"):
-        for part in products(scale):
-            assert len(part.methods) == 18
-            assert len(set(part.instances)) == len(part.instances)
-            assert {method.parameters["indicators"] for method in part.methods} == {False, True}
 
 
 SETS, SPLITS = "abcde", 2
@@ -222,7 +214,7 @@ def test_adjusted_verdicts_count_the_claims_with_a_p_value(table):
 def test_figures(table):
     mcar, censoring = indicator_drawings(table)
     assert (len(mcar.rows), len(censoring.rows)) == (2 * 18, 2 * 9)
-    assert len(mcar.figure.axes) == len(mcar.narrow.axes) == 2
+    assert len(mcar.figure.axes) == len(mcar.narrow().axes) == 2
     assert [row[4] > 0.2 for row in censoring.rows] == [True] * 18
     assert indicator_drawings(table.clear()) == []
 

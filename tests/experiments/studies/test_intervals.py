@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from experiments.studies.intervals.figures import interval_drawings
-from experiments.studies.intervals.grid import CASES, products
+from experiments.studies.intervals.grid import CASES
 from experiments.studies.intervals.instances import ConformalDraw
 from experiments.studies.intervals.methods import METHODS, cover
 from experiments.studies.intervals.tables import by_case, interval_sections, pooled
@@ -64,8 +64,3 @@ def test_groups_are_pooled_before_the_lowest_is_taken():
     assert (found.draws, found.coverage, found.error, found.width, found.infinite) == pytest.approx(
         (2, 0.9, 0.1, 1, 0.5)
     )
-
-
-def test_scales():
-    sizes = {scale: sum(len(p.instances) * len(p.methods) for p in products(scale)) for scale in ("smoke", "laptop")}
-    assert sizes == {"smoke": 18, "laptop": 1980}

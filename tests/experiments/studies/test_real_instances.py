@@ -195,18 +195,13 @@ def test_classes_are_split_in_their_shares() -> None:
     assert {"task": "binary", "n_train": 210, "d": 7}.items() <= rows.facts.items()
 
 
-def test_a_number_is_predicted_as_it_is() -> None:
-    rows, data = RealTarget("Ecdat-MCAS").make(), load_dataset("Ecdat-MCAS")
-    assert rows.task == "regression"
-    assert np.array_equal(np.sort(np.append(rows.y_train, rows.y_test)), np.sort(data.y))
-
-
-def test_of_several_classes_the_first_of_the_alphabet_is_predicted() -> None:
-    data = load_dataset("car-Chile")
-    rows = RealTarget("car-Chile").make()
-    assert data.task == "multiclass"
-    assert rows.task == "binary"
-    assert rows.y_train.sum() + rows.y_test.sum() == (data.y == sorted(set(data.y))[0]).sum()
+@pytest.mark.parametrize(("name", "task"), [("Ecdat-MCAS", "regression"), ("car-Chile", "multiclass")])
+def test_numbers_are_predicted_as_they_are_and_of_several_classes_the_first(name: str, task: str) -> None:
+    rows, data = RealTarget(name).make(), load_dataset(name)
+    assert data.task == task
+    assert rows.task == ("regression" if task == "regression" else "binary")
+    expected = data.y if task == "regression" else data.y == min(data.y)
+    assert np.array_equal(np.sort(np.append(rows.y_train, rows.y_test)), np.sort(expected))
 
 
 def test_a_set_that_is_not_there_is_an_error_of_make_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

@@ -34,16 +34,8 @@ def test_a_candidate_on_its_own(rows):
 
 
 def test_classes(rows):
-    binary = StudyRows(
-        rows.X_train,
-        (rows.y_train > 0).astype(int),
-        rows.X_test,
-        (rows.y_test > 0).astype(int),
-        None,
-        None,
-        "binary",
-        {},
-    )
+    train, test = ((y > 0).astype(int) for y in (rows.y_train, rows.y_test))
+    binary = StudyRows(rows.X_train, train, rows.X_test, test, None, None, "binary", {})
     scores = stack(binary, 0, candidates=["conditional_mean", "forest"], shrinkage=30.0)
     assert scores["hindsight"] >= max(scores["score of forest"], scores["score of conditional_mean"])
 

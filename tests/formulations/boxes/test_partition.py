@@ -145,7 +145,7 @@ def test_unit_of_the_target_does_not_matter(unit):
 def test_boxes_with_the_same_patterns_are_one_column():
     leaf_cost = SquaredLeafCost(pinwheel(), 0.01)
     boxes = box_costs(leaf_cost, np.arange(3), 3, 1)
-    problem = box_partition_problem(leaf_cost.rows.patterns, boxes, 3)
+    problem = box_partition_problem(leaf_cost.rows, boxes, 3)
     held = [tuple(cells.tolist()) for cells in problem.cells]
     assert len(set(held)) == len(held) == 1 + 6 + 6 + 6
     assert [len(boxes.literals(*box)) for box in problem.boxes] == [0] + 6 * [1] + 12 * [2]
@@ -154,7 +154,7 @@ def test_boxes_with_the_same_patterns_are_one_column():
 def test_patterns_that_no_box_tells_apart_are_one_row():
     leaf_cost = SquaredLeafCost(random_rows(np.random.default_rng(0), 200, 5), 0.1)
     boxes = box_costs(leaf_cost, np.array([1, 3]), 2, 1)
-    assert len(box_partition_problem(leaf_cost.rows.patterns, boxes, 4).patterns) == 4
+    assert len(box_partition_problem(leaf_cost.rows, boxes, 4).patterns) == 4
 
 
 def test_no_time_returns_the_start_with_a_gap(fractional):

@@ -5,7 +5,7 @@ import pytest
 
 from formulations.erm.dual_bound import dual_bound
 from formulations.erm.logistic_path import logistic_path
-from formulations.erm.logistic_rows import exp_of_negative
+from formulations.erm.logistic_rows import exp_of_negative, risk_of
 from formulations.erm.optimality import optimality_residual
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk
@@ -174,3 +174,13 @@ def test_exponential_function():
     assert exp_of_negative(0.0) == 1.0
     assert 0.0 < exp_of_negative(-1e4) < 1e-300
     assert np.isnan(exp_of_negative(np.nan))
+
+
+def test_the_risk_is_accurate_at_every_margin():
+    rng = np.random.default_rng(0)
+    z = np.concatenate([np.zeros(1), *(size * rng.normal(size=301) for size in (1e-12, 1e-3, 1.0, 10.0, 700.0))])
+    y = np.where(rng.uniform(size=len(z)) < 0.5, 1.0, -1.0)
+    q = rng.uniform(size=len(z))
+    for part in (slice(None), *(slice(k, k + 1) for k in range(0, len(z), 50))):
+        expected = np.sum(q[part] * np.logaddexp(0.0, -y[part] * z[part]))
+        assert risk_of(y[part], q[part], z[part]) == pytest.approx(expected, rel=1e-14)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from formulations.erm.quadratic_path import RidgeProblem, quadratic_path, ridge_path
+from formulations.erm.quadratic_path import quadratic_path
+from formulations.erm.ridge_path import FewRows, RidgeProblem
 
 KINDS = ("plain", "duplicated", "collinear", "constant", "units", "weights", "free", "dependent free", "heavy row")
 
@@ -48,7 +49,7 @@ def balanced(H, v):
 def test_conditions_and_general_engine(kind, shape):
     H, b, v, A = problem(kind, *shape)
     lambdas = balanced(H, v) * np.geomspace(1e2, 1e-6, 30)
-    path = ridge_path(H, b, v, lambdas)
+    path = RidgeProblem.of(H, b, v).path(lambdas)
     residuals = b - path.w @ H - lambdas[:, None] * v * path.w
     assert np.abs(residuals).max() <= 1e-12 * np.abs(b).max()
     assert np.allclose(path.violation, np.abs(residuals).max(axis=1) / np.abs(b).max(), atol=1e-14)
@@ -63,7 +64,7 @@ def test_conditions_and_general_engine(kind, shape):
 @pytest.mark.parametrize("shape", [(60, 20), (25, 80)])
 def test_direct_solution(lam, shape):
     H, b, v, _ = problem("plain", *shape, seed=1)
-    w = ridge_path(H, b, v, np.array([lam])).w[0]
+    w = RidgeProblem.of(H, b, v).path(np.array([lam])).w[0]
     direct = scipy.linalg.solve(H + lam * np.diag(v), b, assume_a="pos") if lam > 1e-6 else None
     if direct is not None:
         assert np.allclose(w, direct, rtol=1e-8, atol=1e-8 * np.abs(direct).max())
@@ -79,7 +80,7 @@ def test_stated_program():
     w = cp.Variable(len(b))
     objective = cp.sum_squares(R @ w) / 2 - b @ w + lam * cp.sum(cp.multiply(v, cp.square(w))) / 2
     optimum = cp.Problem(cp.Minimize(objective)).solve(solver="CLARABEL")
-    found = ridge_path(H, b, v, np.array([lam])).w[0]
+    found = RidgeProblem.of(H, b, v).path(np.array([lam])).w[0]
     value = found @ H @ found / 2 - b @ found + lam * v @ found**2 / 2
     assert value <= optimum + 1e-8 * abs(optimum)
 
@@ -96,16 +97,33 @@ def test_a_path_in_parts_is_the_same_path():
     assert np.all(allowed <= 1e-5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_instead_of_second_moments(kind):
+    H, b, v, A = problem(kind, 25, 80)
+    lambdas = balanced(H, v) * np.geomspace(1e2, 1e-6, 30)
+    penalties = [v, v * np.where(np.arange(80) < 20, 1.0, 4.0), v * np.random.default_rng(0).uniform(0.5, 2.0, 80)]
+    for shared in (penalties[:1], penalties[:2], penalties):
+        rows = FewRows.of(A * np.sqrt(2.0 / len(A)), shared)
+        for own in shared:
+            path = RidgeProblem.of(H, b, own, rows).path(lambdas)
+            residuals = b - path.w @ H - lambdas[:, None] * own * path.w
+            assert np.abs(residuals).max() <= 2e-12 * np.abs(b).max()
+            general = RidgeProblem.of(H, b, own).path(lambdas).w
+            assert np.abs(A @ (path.w - general).T).max() <= 1e-8 * np.abs(A @ general.T).max()
+
+
 def test_degenerate_problems():
     lambdas = np.array([1.0, 0.1])
-    assert not ridge_path(np.zeros((3, 3)), np.zeros(3), np.ones(3), lambdas).w.any()
-    assert ridge_path(np.zeros((0, 0)), np.zeros(0), np.zeros(0), lambdas).w.shape == (2, 0)
+    one = RidgeProblem.of(np.full((1, 1), 2.0), np.ones(1), np.ones(1))
+    assert one.path(np.ones(1)).w[0] == 1.0 / 3.0
+    assert not RidgeProblem.of(np.zeros((3, 3)), np.zeros(3), np.ones(3)).path(lambdas).w.any()
+    assert RidgeProblem.of(np.zeros((0, 0)), np.zeros(0), np.zeros(0)).path(lambdas).w.shape == (2, 0)
     H, b, _, _ = problem("plain", 30, 4)
-    unpenalised = ridge_path(H, b, np.zeros(4), lambdas)
+    unpenalised = RidgeProblem.of(H, b, np.zeros(4)).path(lambdas)
     assert np.allclose(unpenalised.w, np.linalg.solve(H, b), rtol=1e-10)
 
 
 def test_singular_direction_with_noise_is_left_to_the_general_engine():
     H, v = np.diag([1.0, 0.0]), np.array([0.0, 0.0])
-    path = ridge_path(H, np.array([1.0, 1e-3]), v, np.ones(1))  # no minimiser: reported, not hidden
+    path = RidgeProblem.of(H, np.array([1.0, 1e-3]), v).path(np.ones(1))  # no minimiser: reported, not hidden
     assert path.violation[0] > 1e-4

@@ -33,7 +33,7 @@ def test_equals_the_dynamic_program(seed):
 
 def test_groups_that_gram_matrices_cannot_tell_are_computed_from_rows(monkeypatch):
     leaf_cost = SquaredLeafCost(random_rows(np.random.default_rng(3), 80, 3), 0.5)
-    ends = module._lower_ends
+    ends = module.lower_ends
     expected = proven_groups(leaf_cost, np.zeros(len(leaf_cost.rows.patterns), dtype=np.int64), 3, 5)
 
     def nothing_known(*arguments):
@@ -41,7 +41,7 @@ def test_groups_that_gram_matrices_cannot_tell_are_computed_from_rows(monkeypatc
         lower[np.isfinite(lower)] = 0.0
         return lower
 
-    monkeypatch.setattr(module, "_lower_ends", nothing_known)
+    monkeypatch.setattr(module, "lower_ends", nothing_known)
     found = proven_groups(leaf_cost, np.zeros(len(leaf_cost.rows.patterns), dtype=np.int64), 3, 5)
     assert found[1:] == pytest.approx(expected[1:], rel=1e-9)
 

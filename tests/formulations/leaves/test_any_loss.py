@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from flint import fmpq
 
-from formulations.best_constant import best_constant
 from formulations.leaves.any_loss import ProgramLeafCost
 from formulations.leaves.cost import PatternRows
-from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
+from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared, best_constant
 from tests.admiss.partition.exact_losses import AbsoluteLeaves, HuberLeaves, QuantileLeaves
 
 ONE = np.array([0])

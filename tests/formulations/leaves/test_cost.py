@@ -8,6 +8,7 @@ from formulations.leaves.any_loss import ProgramLeafCost
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.logistic import LogisticLeafCost
 from formulations.leaves.squared import SquaredLeafCost
+from formulations.leaves.squared_estimates import SquaredEstimates
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 
 
@@ -59,16 +60,16 @@ def test_fewer_rows_than_columns_cost_nothing_without_ridge():
 
 
 @pytest.mark.parametrize("scale", ["leaf", "sample"])
-def test_split_costs_are_the_costs_of_the_sides(scale):
-    rows = make_pattern_rows()
-    leaf_cost = SquaredLeafCost(rows, 0.5, scale)
+@pytest.mark.parametrize("kind", [SquaredLeafCost, SquaredEstimates, LogisticLeafCost])
+def test_costs_of_the_best_split_are_those_of_its_sides(kind, scale):
+    rows = make_pattern_rows(classes=kind is LogisticLeafCost)
+    leaf_cost = kind(rows, 0.5, scale)
     everything, features = np.arange(len(rows.patterns)), np.array([0, 2])
-    observed, missing = leaf_cost.split_costs(everything, features, 1)
-    for i, j in enumerate(features):
-        inside = rows.patterns[:, j]
-        assert observed[i] == pytest.approx(leaf_cost.fit(everything[~inside]).cost, rel=1e-10)
-        assert missing[i] == pytest.approx(leaf_cost.fit(everything[inside]).cost, rel=1e-10)
-    assert np.isinf(np.concatenate(leaf_cost.split_costs(everything, features, 80))).any()
+    split = leaf_cost.best_split(everything, features, 1)
+    inside = rows.patterns[:, split.feature]
+    assert split.observed == pytest.approx(leaf_cost.fit(everything[~inside]).cost, rel=1e-10)
+    assert split.missing == pytest.approx(leaf_cost.fit(everything[inside]).cost, rel=1e-10)
+    assert leaf_cost.best_split(everything, features, 80) is None
 
 
 @pytest.mark.parametrize("scale", ["leaf", "sample"])

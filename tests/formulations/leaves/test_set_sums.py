@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from formulations.leaves import set_sums
+from formulations.leaves import subsets as subsets_module
 from formulations.leaves.box_costs import members_of
 from formulations.leaves.set_moments import SetMoments, atoms, subsets
 from formulations.leaves.set_sums import SetSums
@@ -19,8 +20,9 @@ def table(n: int, d: int, seed: int, share: float = 0.4) -> tuple[np.ndarray, np
 
 
 def moments_of(X: np.ndarray, y: np.ndarray, s: np.ndarray, depth: int) -> SetMoments:
-    sums = SetSums.zero(X.shape[1], depth)
-    return SetMoments(sums, np.zeros(X.shape[1] + 1), sums.add(X, y, s))
+    origin = np.zeros(X.shape[1] + 1)
+    sums, additions = SetSums.of(X, y, s, origin, depth)
+    return SetMoments(sums, origin, additions)
 
 
 def expanded(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -41,6 +43,19 @@ def test_moments_are_those_of_the_rows_of_every_set(n: int, d: int, depth: int) 
             inside = M[:, U].all(axis=1)
             assert rows == inside.sum()
             np.testing.assert_allclose(found, (E[inside] * s[inside, None]).T @ E[inside], atol=1e-12 * n)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("block", [1, 2, 3, 4])
+def test_sums_do_not_depend_on_the_division_into_blocks(
+    block: int, depth: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, s = table(700, 7, 5, 0.5)
+    whole = moments_of(X, y, s, depth).sums
+    monkeypatch.setattr(subsets_module, "BLOCK_FEATURES", block)
+    divided = moments_of(X, y, s, depth).sums
+    for name in ("second", "first", "weights"):
+        np.testing.assert_allclose(getattr(divided, name), getattr(whole, name), rtol=1e-12, atol=1e-10)
 
 
 def test_rows_that_always_miss_many_features_are_added_in_runs() -> None:

@@ -1,13 +1,14 @@
 """Factorisation and layout side by side agree with numpy; sums over subsets, and costs of boxes, with direct ones."""
 
 from itertools import chain, combinations
+from math import comb
 
 import numpy as np
 import pytest
 
-from formulations.leaves import squared
+from formulations.leaves import squared, subsets
 from formulations.leaves.box_costs import box_costs, members_of
-from formulations.leaves.box_grams import all_sums
+from formulations.leaves.box_grams import write_box_costs
 from formulations.leaves.cholesky import ESTIMATE, LOWER, UPPER, costs_of_rows, leaf_costs, workspace
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
@@ -80,16 +81,22 @@ def rows_with_indicators(seed, n=300, d=6):
     return PatternRows.of(patterns, codes.ravel(), np.hstack([np.where(M, 0.0, X), M]), y, np.ones(n))
 
 
+@pytest.mark.parametrize("width", [1, 2, 10])
 @pytest.mark.parametrize("held", [True, False])
-def test_sums_over_subsets_are_direct_sums(held, monkeypatch):
+def test_sums_over_subsets_are_direct_sums(width, held, monkeypatch):
+    monkeypatch.setattr(subsets, "BLOCK_FEATURES", width)
     if not held:
         monkeypatch.setattr(squared, "MOST_GRAMS", 0)
     rows = rows_with_indicators(0, n=2000)
     leaf_cost, d, depth = SquaredLeafCost(rows, 1.0), rows.patterns.shape[1], 4
-    subsets = [sorted(combinations(range(d), k), key=lambda s: s[::-1]) for k in range(depth)]
-    A = np.zeros((sum(map(len, subsets)), leaf_cost.length + 2))
-    all_sums((leaf_cost.Z, rows.start, leaf_cost.grams, rows.counts, rows.patterns), depth, A)
-    for total, subset in zip(A[1:], chain(*subsets[1:]), strict=True):
+    sets = [sorted(combinations(range(d), k), key=lambda s: s[::-1]) for k in range(depth)]
+    data = leaf_cost.Z, rows.start, leaf_cost.grams, rows.counts, rows.patterns
+    A = leaf_cost.space_for_sums(np.arange(d), depth)
+    columns = np.full((d, 2, 1), -1)
+    options = leaf_cost.size, leaf_cost.scaled_ridge, False, 1, ESTIMATE, 0.0, columns, 1.0
+    first = np.append(0, np.cumsum([comb(d, k) << k for k in range(depth + 1)]))
+    list(write_box_costs(data, A, depth, options, first, np.empty(first[-1])))
+    for total, subset in zip(A, chain(*sets), strict=True):
         members = np.flatnonzero(rows.patterns[:, list(subset)].all(axis=1))
         assert tuple(total[-2:]) == (len(members), rows.counts[members].sum())
         direct = leaf_cost.gram(members)[0]

@@ -16,6 +16,12 @@ from formulations.trees.flow import build_optimal_tree, optimal_tree_problem, so
 from tests.formulations.rows import random_rows
 
 
+def solved(boxes, rows, leaves, last_splits="best", start=None, **options):
+    """Tree and certificate of the mixed-integer program."""
+    problem = optimal_tree_problem(boxes, rows, leaves, None, last_splits, start)
+    return solve_optimal_tree(problem, start=start, **options)
+
+
 def brute_force(leaf_cost, members, features, depth, leaves, min_rows, is_root=True):
     """Cost of the best tree by trying all, each leaf fitted on its rows."""
     counts = leaf_cost.rows.counts
@@ -52,11 +58,13 @@ def test_three_computations_agree(seed):
 
     boxes = box_costs(leaf_cost, features, depth, min_rows)
     tree, value = best_tree(boxes, leaves)
-    found, certificate = solve_optimal_tree(boxes, leaves)
+    found, certificate = solved(boxes, rows, leaves)
+    _, with_all = solved(boxes, rows, leaves, "all")
     tolerance = 1e-9 * max(expected, 1e-3)
     assert abs(value - expected) <= tolerance
     assert abs(certificate.objective - expected) <= tolerance
-    assert certificate.status == "solver's bound"
+    assert abs(with_all.objective - expected) <= tolerance
+    assert certificate.status == with_all.status == "solver's bound"
     assert certificate.bound <= certificate.objective
     for result in (tree, found):
         held = leaves_of(result)
@@ -108,7 +116,7 @@ def test_logistic_tree_agrees_with_brute_force():
     boxes = box_costs(leaf_cost, np.arange(3), 2, 5)
     expected = brute_force(leaf_cost, np.arange(len(rows.patterns)), range(3), 2, 4, 5)
     assert best_tree(boxes, 4)[1] == pytest.approx(expected, rel=1e-10)
-    assert solve_optimal_tree(boxes, 4)[1].objective == pytest.approx(expected, rel=1e-9)
+    assert solved(boxes, classes, 4)[1].objective == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +130,7 @@ def boxes(leaf_cost):
 
 
 def test_no_time_leaves_a_gap(leaf_cost, boxes):
-    tree, certificate = solve_optimal_tree(boxes, 8, time_limit=0.0)
+    tree, certificate = solved(boxes, leaf_cost.rows, 8, time_limit=0.0)
     assert tree is None
     assert certificate.gap > 0
     assert certificate.status == "time limit"
@@ -130,41 +138,70 @@ def test_no_time_leaves_a_gap(leaf_cost, boxes):
         box_costs(leaf_cost, np.arange(5), 3, 5, deadline=0.0)
 
 
-def test_fractional_values_of_an_interrupted_solve_are_not_a_tree(boxes, monkeypatch):
+def test_fractional_values_of_an_interrupted_solve_are_not_a_tree(leaf_cost, boxes, monkeypatch):
     def interrupted(model, variables, **options):
         found = solve_linear(model, variables, **options)
         return replace(found, values=np.full(len(variables), 0.5), bound=0.0, status="time limit")
 
-    monkeypatch.setattr("formulations.trees.flow.solve_linear", interrupted)
-    tree, certificate = solve_optimal_tree(boxes, 8)
+    monkeypatch.setattr("formulations.linear_solver.solve_linear", interrupted)
+    tree, certificate = solved(boxes, leaf_cost.rows, 8)
     assert tree is None
     assert certificate.status == "time limit"
 
 
-def test_the_start_is_never_made_worse(boxes):
+def test_the_start_is_never_made_worse(leaf_cost, boxes):
     start = (0, None, (2, None, None))
-    tree, certificate = solve_optimal_tree(boxes, 8, start=start, time_limit=0.0)
+    tree, certificate = solved(boxes, leaf_cost.rows, 8, start=start, time_limit=0.0)
     assert tree == start
     assert certificate.objective == tree_cost(boxes, start)
-    assert solve_optimal_tree(boxes, 5, start=start)[1].objective == pytest.approx(best_tree(boxes, 5)[1], rel=1e-12)
+    assert solved(boxes, leaf_cost.rows, 5, start=start)[1].objective == pytest.approx(
+        best_tree(boxes, 5)[1], rel=1e-12
+    )
+
+
+def test_a_start_with_other_last_splits_is_replaced_by_one_that_costs_no_more(leaf_cost, boxes):
+    start = (0, (1, (4, None, None), None), (2, None, None))
+    tree, certificate = solved(boxes, leaf_cost.rows, 8, start=start, time_limit=0.0)
+    assert tree_cost(boxes, tree) == pytest.approx(certificate.objective, rel=1e-12)
+    assert certificate.objective <= tree_cost(boxes, start)
+    assert solved(boxes, leaf_cost.rows, 8, "all", start, time_limit=0.0)[0] == start
 
 
 def test_the_model_has_the_parts_of_its_statement():
     import pyomo.environ as pyo
 
     rows = random_rows(np.random.default_rng(2), 300, 4)
+    names = ["income", "age", "sex", "km"]
     boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(4), 3, 1)
-    free = build_optimal_tree(optimal_tree_problem(boxes, 8))
-    assert len(free.flow) == count_boxes(4, 2)
+    free = build_optimal_tree(optimal_tree_problem(boxes, rows, 8, names, "all"))
+    assert len(free.flow) == len(free.BOXES) == len(free.leaf) == count_boxes(4, 3)
+    assert len(free.SPLITS) == len(free.split) == 4 + 8 * 3 + 24 * 2
+    assert list(free.FEATURES) == names
     assert all(v.is_continuous() and v.ub is None for v in free.component_data_objects(pyo.Var))
-    budget = build_optimal_tree(optimal_tree_problem(boxes, 5))
-    assert all(v.is_binary() for v in budget.component_data_objects(pyo.Var))
-    assert budget.leaves.upper == 5
+    box = "income missing, age observed"
+    held = members_of(rows.patterns, [(0, True), (1, False)])
+    assert free.rows[box] == rows.counts[held].sum()
+    assert free.cost[box].value == boxes.cost([(0, True), (1, False)])
+    kinds = pyo.Set, pyo.Param, pyo.Var, pyo.Expression, pyo.Objective, pyo.Constraint
+    assert all(part.doc for part in free.component_objects(kinds))
+
+    best = build_optimal_tree(optimal_tree_problem(boxes, rows, 5, names), integer=True)
+    assert len(best.SPLITS) == 4 + 8 * 3 + 24  # one last split of each box
+    assert all(v.is_binary() for v in best.component_data_objects(pyo.Var))
+    assert pyo.value(best.leaves.upper) == 5
 
 
-def test_a_solve_in_a_thread_ends(boxes):
+def test_names_that_cannot_be_told_apart_are_refused():
+    rows = random_rows(np.random.default_rng(2), 100, 3)
+    boxes = box_costs(SquaredLeafCost(rows, 1.0), np.arange(3), 2, 1)
+    for names in (["age", "age", "sex"], ["a", "b", "a missing, b"]):
+        with pytest.raises(ValueError, match="same name"):
+            optimal_tree_problem(boxes, rows, 4, names)
+
+
+def test_a_solve_in_a_thread_ends(leaf_cost, boxes):
     results = []
-    threads = [threading.Thread(target=lambda: results.append(solve_optimal_tree(boxes, 6)[1])) for _ in range(3)]
+    threads = [threading.Thread(target=lambda: results.append(solved(boxes, leaf_cost.rows, 6)[1])) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

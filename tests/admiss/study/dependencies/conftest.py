@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from admiss.study.pool import CellProcess
+from admiss.study.pool import CellProcess, outcome_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -73,7 +73,7 @@ def recorded(load: Callable[[str], Any]) -> Callable[[], tuple[Any, dict[str, st
     def computed() -> tuple[Any, dict[str, str]]:
         (cell,) = load("mine").STUDY.cells("all")
         with contextlib.closing(CellProcess(seconds=600, gigabytes=4)) as process:
-            outcome = process.run(cell)
+            outcome = outcome_of(cell, process)
         assert outcome.reason in (None, "the method returned no score"), outcome.reason
         return cell, outcome.dependencies
 

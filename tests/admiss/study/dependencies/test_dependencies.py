@@ -16,7 +16,7 @@ from admiss import AdaptiveRegressor
 from admiss.study import dependencies
 from admiss.study.dependencies import declared_files, own_hashes
 from admiss.study.plan import Cell, Method
-from admiss.study.pool import CellProcess
+from admiss.study.pool import CellProcess, outcome_of
 from admiss.study.stale import Present
 from admiss.study.store import digest
 
@@ -38,7 +38,7 @@ def run(rows, seed, **parameters):
 
 def computed(*cells):
     with contextlib.closing(CellProcess(seconds=600, gigabytes=4)) as process:
-        outcomes = [process.run(cell) for cell in cells]
+        outcomes = [outcome_of(cell, process) for cell in cells]
     assert [outcome.reason for outcome in outcomes] == [None] * len(cells)
     return [outcome.dependencies for outcome in outcomes]
 
@@ -89,7 +89,7 @@ def test_admiss_counts_once_a_cell_uses_it():
         ("admiss/bounds/figures.py", None),
         ("admiss/cli/main.py", None),
         ("admiss/study/store.py", None),
-        ("admiss/study/report/rows.py", None),
+        ("admiss/study/report/labels.py", None),
         ("admiss/plots.py", None),
         ("admiss/report/page.py", None),
     ],

@@ -5,7 +5,6 @@ The oracle is the score itself, computed before and after each edit.
 
 import pytest
 from projects import HARMLESS, PROJECTS, UNSEEN
-from random_projects import random_project
 
 from admiss.study.stale import Present
 
@@ -38,34 +37,3 @@ def test_edits_that_change_the_score_are_seen(name, write, score_here, recorded)
         assert not (changes and edit in UNSEEN), edit
         write(project.texts)
     assert Present().changes(parts, cell) == []
-
-
-def check(seed, precise, write, score_here, recorded):
-    project = random_project(seed, precise)
-    write(project.texts)
-    first = score_here()
-    assert "score" in first, first
-    cell, parts = recorded()
-    changed = 0
-    for file, old, new in project.edits:
-        assert project.texts[file].count(old) == 1
-        write({file: project.texts[file].replace(old, new)})
-        if score_here() != first:
-            changed += 1
-            assert Present().changes(parts, cell) == [f"{file} changed"], (seed, file, old)
-        write({file: project.texts[file]})
-    assert changed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("precise", [True, False])
-@pytest.mark.parametrize("seed", range(8))
-def test_edits_of_random_projects_that_change_the_score_are_seen(seed, precise, write, score_here, recorded):
-    check(seed, precise, write, score_here, recorded)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("precise", [True, False])
-@pytest.mark.parametrize("seed", range(100, 500))
-def test_edits_of_many_random_projects_that_change_the_score_are_seen(seed, precise, write, score_here, recorded):
-    check(seed, precise, write, score_here, recorded)

@@ -10,7 +10,7 @@ import polars as pl
 from admiss.study import Best, Method, Product, Study
 from admiss.study.report.labels import Labels
 from admiss.study.report.presentation import Presentation
-from admiss.study.sections import Section
+from admiss.study.report.sections import Section
 
 BESTS = ("Joint", "Mean", "mice")
 SPITEFUL = '</script><img src="http://example.invalid/x.png" onerror="alert(1)"> & "quotes"'

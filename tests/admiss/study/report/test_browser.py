@@ -9,6 +9,7 @@ import pytest
 
 from admiss.study.report.page import write_report
 from admiss.study.report.presentation import Presentation
+from tests.admiss.page_checks import check_no_text_covers_another, check_page_fits, check_text_is_readable
 from tests.admiss.study.report.report_tables import FACTS, plain, presented, real_design, synthetic, value_of
 
 pytestmark = pytest.mark.slow
@@ -261,71 +262,21 @@ def test_prose_has_two_lines_and_no_part_is_empty(browser, page, name):
 
 @pytest.mark.parametrize("width", [360, 390, 1200])
 @pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
-def test_nothing_is_cut(browser, page, name, width):
+def test_nothing_is_cut_and_no_text_is_small(browser, page, name, width):
     page(name)
-    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-    try:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        outside = browser.execute_script(
-            "return [...document.querySelectorAll('main *, header *')].filter(e => e.checkVisibility()"
-            " && !e.closest('.wide')"
-            " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
-        )
-        assert outside == []
-        smallest = browser.execute_script(
-            "return Math.min(...[...document.querySelectorAll('svg text')]"
-            ".filter(t => t.checkVisibility() && t.textContent.trim())"
-            ".map(t => { const b = t.getBoundingClientRect(); return Math.max(b.height, b.width) }).filter(h => h > 0))"
-        )
-        assert smallest >= 6
-    finally:
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-CONTRAST = """
-const parse = (c) => c.match(/[\\d.]+/g).map(Number);
-const linear = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-const light = (c) => { const [r, g, b] = parse(c).map((x) => linear(x / 255));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-const ground = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-  if (parse(c)[3] !== 0) return c; } return "rgb(255, 255, 255)"; };
-const texts = "svg text, p, th, td, summary, legend, label, a, h1, h2, h3, figcaption, caption, button, select";
-return [...document.querySelectorAll(texts)]
-  .filter((e) => e.checkVisibility() && e.textContent.trim())
-  .map((e) => { const [a, b] = [light(getComputedStyle(e)[e.ownerSVGElement ? "fill" : "color"]), light(ground(e))];
-    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e.outerHTML.slice(0, 60)]; })
-  .filter(([ratio]) => ratio < 4.5);
-"""
+    check_page_fits(browser, width)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_is_readable_in_both_schemes(browser, page, scheme):
     page("real")
-    try:
-        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        assert browser.execute_script(CONTRAST) == []
-        ground = "return getComputedStyle(document.body).backgroundColor"
-        assert browser.execute_script(ground) == ("rgb(22, 24, 27)" if scheme == "dark" else "rgb(255, 255, 255)")
-    finally:
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    check_text_is_readable(browser, scheme)
 
 
 @pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
 def test_no_text_of_a_figure_covers_another(browser, page, name):
     page(name)
-    found = browser.execute_script(
-        "document.querySelectorAll('details').forEach(d => d.open = true); const found = [];"
-        "for (const svg of document.querySelectorAll('svg')) {"
-        "  const boxes = [...svg.querySelectorAll('text')].filter(t => t.textContent.trim() && !/rotate\\(-?[1-9]/"
-        ".test(t.getAttribute('transform'))).map(t => [t.textContent, t.getBoundingClientRect()]);"
-        "  boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {"
-        "    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 4 && b.top < a.bottom - 4)"
-        "      found.push(one + ' covers ' + other); })); }"
-        "return found"
-    )
-    assert found == []
+    check_no_text_covers_another(browser)
 
 
 def test_print(browser, page):

@@ -10,14 +10,13 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_1samp
 
+from admiss.estimates import holm
 from admiss.study import EngineError
-from admiss.study.comparisons import holm
-from admiss.study.report.leaderboard import leaderboard
-from admiss.study.report.page import write_report
+from admiss.study.report.comparisons import compared, leaderboard
+from admiss.study.report.page import comparison_section, write_report
 from admiss.study.report.presentation import Presentation, ReferenceTable
-from admiss.study.report.rows import scored_rows, scoreless
-from admiss.study.report.verdicts import COMPARISON_HEADER, compared, comparison_numbers, comparison_section
-from admiss.study.results import write_results
+from admiss.study.report.results import COMPARISON_HEADER, comparison_numbers, write_results
+from admiss.study.table import scored_rows, scoreless
 from tests.admiss.study.report.report_tables import FACTS, LABELS, SPITEFUL, plain, presented, real_design, synthetic
 
 CLEAN = {**FACTS, "digests": [("0123", 5)], "failed": 0, "pending": 0}
@@ -103,7 +102,7 @@ def test_embedded_cells_are_those_of_the_table(case):
 def board_of(study, table):
     presentation = Presentation(study)
     rows = presentation.rows(table)
-    return leaderboard(rows, study, presentation.labels, compared(rows, study, presentation.labels))
+    return leaderboard(compared(rows, study, presentation.labels))
 
 
 def test_the_leaderboard_is_in_the_order_of_means_with_differences_to_the_reference(tmp_path):
@@ -146,6 +145,9 @@ def test_an_error_is_shown_positive_and_smaller_is_better():
     assert [line.mean for line in board.lines] == [f"{means[line.method]:,.0f}" for line in board.lines]
     worst = next(line for line in board.lines if line.method == "boosting")
     assert worst.cells[0].startswith(f"{means['boosting'] - means['mean + ridge']:+,.0f} [")
+    section = comparison_section(compared(Presentation(study).rows(errors), study, Presentation(study).labels))
+    (shown,) = [row for row in section.rows if row[:2] == ["boosting", "all"]]
+    assert worst.cells[0] == f"{shown[3]} [{shown[4].replace(' to ', ', ')}]"
     (main, scores, _) = Presentation(study).figures(Presentation(study).rows(errors))
     assert "below 0 is better" in main.caption
     assert "smaller is better" in scores.caption
@@ -155,16 +157,21 @@ def test_an_error_is_shown_positive_and_smaller_is_better():
 def test_the_answer_if_the_reference_is_best_or_nothing_is_decided():
     study, table = plain()
     board = board_of(replace(study, reference="indicators + ridge"), table)
-    assert "; it is the reference. Next is mean + ridge with -0.0" in board.sentence
+    assert "; it is the reference. Next is mean + ridge, -0.0" in board.sentence
     one = table.filter(pl.col("n") == 100, pl.col("mechanism") == "mcar", pl.col("replicate") == 0)
     assert board_of(study, one).sentence.endswith("of 1 instances; this difference is undecided.")
+    first = (pl.col("n") == 3000) == (pl.col("method") == "indicators + ridge")
+    apart = board_of(study, table.filter(first | (pl.col("method") == "boosting")))
+    assert "; it has no instance in common with mean + ridge. Next is boosting, -" in apart.sentence
+    assert {line.method: line.cells[0] for line in apart.lines}["indicators + ridge"] == "no instance in common"
+    assert apart.sentence.endswith("a difference is over those that both have.")
 
 
 def test_undecided_comparisons_are_one_sentence(tmp_path):
     study, table = synthetic()
     page = write_report(table, presented(study), tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
     rows = presented(study).rows(table)
-    found = compared(rows, study, LABELS)
+    found = compared(rows, study, LABELS).comparisons
     undecided = [each for each in found if each.verdict == "undecided"]
     overall = ", ".join(each.method for each in undecided if not each.setting)
     levels = sum(bool(each.setting) for each in undecided)
@@ -222,9 +229,6 @@ def test_no_cell_is_done(tmp_path):
     page = write_report(none, presented(study), tmp_path / "page.html", facts=CLEAN).read_text(encoding="utf-8")
     assert "No cell is done yet." in page
     assert re.findall(r'<section id="(\w+)"', page) == ["comparison", "provenance"]  # a table that needs no cells
-    facts = {name: fact for name, fact in CLEAN.items() if name not in ("machine", "digests")}
-    with pytest.raises(ValueError, match="lack machine, digests"):
-        write_report(table, presented(study), tmp_path / "page.html", facts=facts)
 
 
 def test_figures_of_a_study_that_binds_nothing():
@@ -290,7 +294,7 @@ def test_results_are_reproducible_files(tmp_path):
     for one, other in zip(paths, again, strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
     names = {path.name for path in paths}
-    assert {"README.md", "means.csv", "comparisons.csv", "a-comparison.csv"} <= names
+    assert {"README.md", "means.csv", "comparisons.csv", "a-comparison.csv", "leaderboard.tex"} <= names
     assert {f"{name.removesuffix('.csv')}.tex" for name in names if name.endswith(".csv")} <= names
     tex = (tmp_path / "one" / "a-comparison.tex").read_text(encoding="utf-8")
     assert r"\textless{}b\textgreater{}Affine\textless{}/b\textgreater{} & 0.12345 \\" in tex
@@ -348,7 +352,7 @@ def test_comparisons_of_the_page(tmp_path):
     study, table = plain()
     presentation = Presentation(study)
     rows = presentation.rows(table)
-    section = comparison_section(rows, study, presentation.labels)
+    section = comparison_section(compared(rows, study, presentation.labels))
     assert section.text.startswith("12 comparisons with mean + ridge; the 12 p values are adjusted together")
     assert "names no reference" not in section.text
     assert [row[1] for row in section.rows[::2]] == [
@@ -363,9 +367,9 @@ def test_comparisons_of_the_page(tmp_path):
     assert interval == f"+{low:.3f} to +{high:.3f}"
     assert signs == f"{(gains > 0).sum()} / 0 / {(gains < 0).sum()}"
     unnamed = Presentation(replace(study, reference=""))
-    words = comparison_section(rows, unnamed.study, unnamed.labels).text
+    words = comparison_section(compared(rows, unnamed.study, unnamed.labels)).text
     assert "(the study names no reference: mean + ridge is its first method)" in words
-    numbers = comparison_numbers(rows, study, presentation.labels)
+    numbers = comparison_numbers(compared(rows, study, presentation.labels))
     p_values = [row[COMPARISON_HEADER.index("p")] for row in numbers]
     assert [row[COMPARISON_HEADER.index("p_holm")] for row in numbers] == pytest.approx(holm(p_values))
 
@@ -373,11 +377,11 @@ def test_comparisons_of_the_page(tmp_path):
 def test_comparisons_without_p_values():
     study, table = plain(replicates=1)
     one = Presentation(study).rows(table.filter(pl.col("n") == 100, pl.col("mechanism") == "mcar"))
-    section = comparison_section(one, study, Presentation(study).labels)
+    section = comparison_section(compared(one, study, Presentation(study).labels))
     assert "2 comparisons with mean + ridge; none has a p value" in section.text
     assert [row[1:3] for row in section.rows] == [["all", "undecided"]] * 2
     alone = Presentation(study).rows(table.filter(pl.col("method") == "boosting"))
-    assert not comparison_section(alone, study, Presentation(study).labels).rows
+    assert not comparison_section(compared(alone, study, Presentation(study).labels)).rows
     (scores, *_) = Presentation(study).figures(alone)
     assert scores.name == "scores"
 
@@ -388,7 +392,8 @@ def test_splits_of_one_table_are_corrected_and_said_to_be():
     rows = Presentation(study).rows(table.with_columns(**sizes))
     assert set(rows["unit"].to_list()) == {"flats"}
     assert rows["repetition"].n_unique() == 5
-    section = comparison_section(rows, study, Presentation(study).labels)
+    assert " of 5 splits." in board_of(study, table.with_columns(**sizes)).sentence
+    section = comparison_section(compared(rows, study, Presentation(study).labels))
     assert "Nadeau and Bengio" in section.text
     assert section.rows[0][6] == "5"
     main = Presentation(study).figures(rows)[0]
@@ -401,7 +406,7 @@ def test_decimals_follow_the_size_of_numbers():
     study, table = plain()
     for factor, places in ((1.0, 3), (1e5, 0), (1e-4, 7)):
         scaled = table.with_columns(pl.col("score") * factor)
-        section = comparison_section(Presentation(study).rows(scaled), study, Presentation(study).labels)
+        section = comparison_section(compared(Presentation(study).rows(scaled), study, Presentation(study).labels))
         difference = section.rows[0][3]
         assert float(difference.replace(",", "")) == pytest.approx(0.05 * factor, rel=0.5)
         assert len(difference.partition(".")[2]) == places
