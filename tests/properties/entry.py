@@ -25,6 +25,7 @@ class Entry:
     grid: dict[str, list[Any]]
     not_promised: dict[str, str] = field(default_factory=dict)
     slow: bool = False
+    accuracy: float = 1e-6
 
     def __str__(self) -> str:
         parameters = [getattr(self.model, name) for name in signature(type(self.model)).parameters][:1]
@@ -86,8 +87,8 @@ def outputs(model: Any, X: Any) -> Any:
     return np.asarray(getattr(model, method)(X))
 
 
-def assert_close(found: Any, expected: Any, message: str = "") -> None:
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6, err_msg=message)
+def assert_close(found: Any, expected: Any, message: str = "", accuracy: float = 1e-6) -> None:
+    np.testing.assert_allclose(found, expected, rtol=accuracy, atol=accuracy, err_msg=message)
 
 
 def assert_finite(values: Any) -> None:
