@@ -22,8 +22,7 @@ def check_outputs(outputs: Iterable[NamedFile], inputs: Iterable[NamedFile] = ()
     """Refuse outputs that are a file to be read, under whatever name, or the same file as another output.
 
     Files that exist are the same if links lead to one of them or hard links share it; paths without a file are the
-    same if they resolve to one path. An output that is a folder, of which all content belongs to the command, must hold
-    no input.
+    same if they resolve to one path.
 
     Examples
     --------
@@ -32,19 +31,13 @@ def check_outputs(outputs: Iterable[NamedFile], inputs: Iterable[NamedFile] = ()
     admiss.atomic_write.OverwriteError: --html b/../a.csv is the file that --out writes too: name another file.
     """
     read: dict[Hashable, NamedFile] = {}
-    folders: dict[Path, NamedFile] = {}
     for named in inputs:
         read.setdefault(_identity(named[1]), named)
-        for parent in named[1].resolve().parents:
-            folders.setdefault(parent, named)
     written: dict[Hashable, str] = {}
     for name, path in outputs:
         identity = _identity(path)
         if identity in read:
             raise OverwriteError(f"{name} {path} is a file that is read ({read[identity][0]}): name another file.")
-        if path.is_dir() and path.resolve() in folders:
-            source, inside = folders[path.resolve()]
-            raise OverwriteError(f"{name} {path} holds {inside.name}, which is read ({source}): name another folder.")
         if identity in written:
             raise OverwriteError(f"{name} {path} is the file that {written[identity]} writes too: name another file.")
         written[identity] = name

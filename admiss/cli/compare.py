@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import NamedFile, check_outputs, flush, write_atomically
-from admiss.cli.source_options import add_pass_options, checked_pass, opened
+from admiss.cli.source_options import add_pass_options, opened, statistics_of
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting, described
@@ -182,15 +182,13 @@ def _reads_chunks(options: argparse.Namespace) -> bool:
     """Whether --data is read in chunks."""
     data = options.data
     if data is None:
-        if options.stream or options.checkpoint or options.folds_key or options.workers or options.scheduler:
-            raise ValueError("--stream, --checkpoint, --folds-key, --workers and --scheduler are for --data FILE.")
+        if options.stream or options.folds_key or options.workers or options.scheduler:
+            raise ValueError("--stream, --folds-key, --workers and --scheduler are for --data FILE.")
         return False
     if options.stream or Path(data).is_dir() or (has_magic(data) and not Path(data).is_file()):
         return True
-    if options.checkpoint or options.folds_key or options.workers or options.scheduler:
-        raise ValueError(
-            "--checkpoint, --folds-key, --workers and --scheduler are for --stream, a folder or a pattern."
-        )
+    if options.folds_key or options.workers or options.scheduler:
+        raise ValueError("--folds-key, --workers and --scheduler are for --stream, a folder or a pattern.")
     return False
 
 
@@ -199,7 +197,7 @@ def _compare_source(
 ) -> Iterator[str | Comparison]:
     """The title and the comparison of files that need not fit in memory, from one pass."""
     from admiss.compare.statistics import compare_statistics
-    from admiss.streaming import HashFolds, RowStatistics, accumulate
+    from admiss.streaming import HashFolds, RowStatistics
 
     if options.task == "classification" or options.verify:
         raise ValueError("--task classification and --verify need all rows: compare a part of them in one file.")
@@ -207,25 +205,22 @@ def _compare_source(
     folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
     groups = not set(methods) <= {"none", "greedy", "tree"}
     empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
-    source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), Path(options.out), outputs)
+    source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), outputs)
     if source.schema.task == "classification":
         raise ValueError(
             f"{options.target} has class labels, whose comparison needs all rows: compare a part of them in one file, "
             "or use --task regression if they are numbers."
         )
-    with checked_pass(options, Path(options.out)) as folder:
-        passed = {"workers": options.workers, "scheduler": options.scheduler}
-        statistics = accumulate(source, empty, checkpoint=folder, **passed)
-        found = statistics.summary()
-        observed = found.n_observed.sum() / (found.n_rows * len(found.n_observed))
-        yield (
-            f"{options.data}: {found.n_rows:,} rows, {len(found.n_observed)} features, {1 - observed:.0%} missing; "
-            "without test rows"
-        )
-        notes = (*source.notes, *source.schema.notes)
-        yield from notes
-        title = Path(options.data).name
-        yield compare_statistics(statistics, methods=methods, setting=setting, title=title, notes=notes)
+    statistics, summary = statistics_of(source, empty, options)
+    n_features = len(summary.n_observed)
+    observed = summary.n_observed.sum() / (summary.n_rows * n_features)
+    yield (
+        f"{options.data}: {summary.n_rows:,} rows, {n_features} features, {1 - observed:.0%} missing; without test rows"
+    )
+    notes = (*source.notes, *source.schema.notes)
+    yield from notes
+    title = Path(options.data).name
+    yield compare_statistics(statistics, methods=methods, setting=setting, title=title, notes=notes)
 
 
 def _check(options: argparse.Namespace) -> None:

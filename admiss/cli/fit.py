@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.cli.source_options import DATA, add_source_options, checked_pass, opened
+from admiss.cli.source_options import DATA, add_source_options, opened, statistics_of
 from admiss.tables.column import listed
 from admiss.terminal.table import wrapped
 
@@ -58,7 +58,7 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     """Accumulate, fit, write, and yield the text to print."""
-    from admiss.streaming import HashFolds, RowStatistics, SourceRows, accumulate
+    from admiss.streaming import HashFolds, RowStatistics, SourceRows
     from admiss.streaming.file_model import FileModel
 
     out = Path(options.out)
@@ -73,7 +73,7 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         raise ValueError(f"--max-depth must be at least 1, not {options.max_depth}.")
     if not tree and (options.max_leaves, options.min_rows) != (None, None):
         raise ValueError("--max-leaves and --min-rows are for trees.")
-    source = opened(options, out, [("--out", out)])
+    source = opened(options, [("--out", out)])
     names = source.schema.names
     yield wrapped(f"{len(names)} feature{'s' * (len(names) > 1)}: {listed(names)}")
     yield from map(wrapped, [*source.notes, *source.schema.notes])
@@ -83,19 +83,16 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     model = _model(options, "regression")
     folds = HashFolds(options.cv, options.folds_key) if options.cv else None
     empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
-    with checked_pass(options, out) as folder:
-        passed = {"workers": options.workers, "scheduler": options.scheduler}
-        statistics = accumulate(source, empty, checkpoint=folder, **passed)
-        found = statistics.summary()
-        observed = found.n_observed.sum() / (found.n_rows * len(found.n_observed))
-        yield f"{found.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
-        model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
-        if options.cv:
-            yield wrapped(f"selected: {', '.join(map(_selected, model.best_params_.items()))}")
-            if found.deviation[-1] > 0:
-                yield f"R2 in cross-validation: {1 + model.best_score_ / found.deviation[-1] ** 2:.3f}"
-        yield str(model.certificate_)
-        FileModel(model, source.schema).save(out)
+    statistics, summary = statistics_of(source, empty, options)
+    observed = summary.n_observed.sum() / (summary.n_rows * len(summary.n_observed))
+    yield f"{summary.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
+    model.fit_statistics(statistics, **{"settle": SourceRows(source)} if options.settle else {})
+    if options.cv:
+        yield wrapped(f"selected: {', '.join(map(_selected, model.best_params_.items()))}")
+        if summary.deviation[-1] > 0:
+            yield f"R2 in cross-validation: {1 + model.best_score_ / summary.deviation[-1] ** 2:.3f}"
+    yield str(model.certificate_)
+    FileModel(model, source.schema).save(out)
     yield f"written: {out}"
 
 
@@ -106,7 +103,7 @@ def _fit_labels(options: argparse.Namespace, source: Any) -> Iterator[str]:
     from admiss.tables.opening import collect
     from admiss.tables.source import named_frame
 
-    for option in ("settle", "checkpoint", "workers", "scheduler"):
+    for option in ("settle", "workers", "scheduler"):
         if getattr(options, option):
             raise ValueError(f"--{option} is for targets that are numbers: {options.target} has class labels.")
     model = _model(options, "classification")

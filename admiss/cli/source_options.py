@@ -1,14 +1,10 @@
 """Options of commands that read a source in chunks."""
 
 import argparse
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs
-from admiss.tables.column import SourceError
 from admiss.tables.deciding import DECIDING_ROWS
 
 TASKS = ("auto", "regression", "classification")
@@ -23,7 +19,7 @@ then all rows for columns that are text, constant or missing in these, and then 
 it is kept after the second. Parquet files are read alike, but only their footers first. --settle and --patterns read
 the rows once more.
 
-A pass that is interrupted, killed or out of disk space continues with the same command; a source that has changed is
+A pass that is interrupted or killed starts again with the same command. A Parquet file that changes during a pass is
 refused.
 """
 
@@ -46,18 +42,18 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of a pass."""
     add = parser.add_argument
     add("--folds-key", metavar="COLUMN", help="rows with the same value are in the same fold; by default each is alone")
-    add("--checkpoint", metavar="FOLDER", help="keeps the pass for further models; by default deleted at the end")
     add("--workers", type=int, metavar="N", help="processes on this machine (needs Dask); by default this one")
     add("--scheduler", metavar="ADDRESS", help="a Dask scheduler, whose workers find the files under the same names")
 
 
-def opened(options: argparse.Namespace, out: Path, outputs: Sequence[NamedFile]) -> Any:
-    """The source that options name, unless an output or the folder of the pass would take the place of its files."""
+def opened(options: argparse.Namespace, outputs: Sequence[NamedFile]) -> Any:
+    """The source that options name, unless an output would take the place of its files."""
     from admiss.streaming import open_source
 
+    if options.workers is not None and options.workers < 1:
+        raise ValueError(f"--workers must be at least 1, not {options.workers}.")
     data = options.data[0] if len(options.data) == 1 else options.data
-    folder = ("--checkpoint" if options.checkpoint else "--out", _pass_folder(options, out))
-    check_outputs([*outputs, folder], read_files(data))
+    check_outputs(outputs, read_files(data))
     weight = getattr(options, "weight", None)
     columns = {"weight": weight, "key": options.folds_key, "drop": options.drop, "keep": options.keep}
     return open_source(data, options.target, task=options.task, **columns)
@@ -70,34 +66,12 @@ def read_files(data: str | Sequence[str]) -> list[NamedFile]:
     return [("--data", path) for path in source_files(data)]
 
 
-def _pass_folder(options: argparse.Namespace, out: Path) -> Path:
-    return Path(options.checkpoint) if options.checkpoint else out.with_name(f"{out.name}.pass")
+def statistics_of(source: Any, empty: Any, options: argparse.Namespace) -> tuple[Any, Any]:
+    """Statistics of one pass, and their summary; errors of Dask are those of a command."""
+    from admiss.streaming import accumulate
 
-
-@contextmanager
-def checked_pass(options: argparse.Namespace, out: Path) -> Iterator[Path]:
-    """The folder of the checkpoint, deleted at the end unless it is named; errors of Dask are those of a command.
-
-    It stays if the same command can continue: after an interruption, a full disk, or an error in rows behind those that
-    are finished.
-    """
-    if options.workers is not None and options.workers < 1:
-        raise ValueError(f"--workers must be at least 1, not {options.workers}.")
-    folder = _pass_folder(options, out)
-    keep = bool(options.checkpoint)
     try:
-        yield folder
+        statistics = accumulate(source, empty, workers=options.workers, scheduler=options.scheduler)
     except EngineError as error:
-        keep = keep or _has_progress(folder)
         raise ValueError(str(error)) from error
-    except (SourceError, OSError, KeyboardInterrupt):
-        keep = keep or _has_progress(folder)
-        raise
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _has_progress(folder: Path) -> bool:
-    """Whether a pass has finished chunks."""
-    return any(folder.glob("statistics-*"))
+    return statistics, statistics.summary()

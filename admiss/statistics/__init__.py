@@ -8,7 +8,7 @@
 ``product_moments`` their second moments
 ``missing_sets``    sums over sets of missing features, for trees
 ``pattern_factors`` a few weighted rows with the moments of each pattern, for any partition
-``saved``           one file, with a digest
+``saved``           one file, with checksums
 ``row_statistics``  all of these for one pass over rows
 =================== ===============================================================================
 """

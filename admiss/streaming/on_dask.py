@@ -1,8 +1,8 @@
 """Units of a pass on the workers of Dask.
 
 A task is a unit: a worker reads its chunks and adds up their statistics. The coordinator fetches these as soon as they
-are finished, adds up those of all units in their order, and keeps the sum in the checkpoint. So a worker that dies
-costs the unit that it was computing, which Dask gives to another one.
+are finished, and adds up those of all units in their order. So a worker that dies costs the unit that it was
+computing, which Dask gives to another one.
 
 Partitions of a Dask data frame and delayed frames are computed where their statistics are.
 """
@@ -33,11 +33,10 @@ Compute = Callable[[Sequence[Chunk], FloatArray | None], RowStatistics]
 def computed_on_dask(
     units: Iterator[list[Chunk]],
     compute: Compute,
-    anchor: FloatArray | None,
     workers: int | None,
     scheduler: str | None,
-) -> Iterator[tuple[list[Chunk], RowStatistics]]:
-    """Units with what ``compute`` makes of them, in order.
+) -> Iterator[tuple[int, RowStatistics]]:
+    """The number of chunks of each unit with what ``compute`` makes of it, in order.
 
     Others start when the anchor of the first one is known. Without a scheduler, a local cluster of so many workers
     lives as long.
@@ -49,9 +48,10 @@ def computed_on_dask(
             raise EngineError(
                 "Workers on this machine could not start: a script must call this under if __name__ == '__main__'."
             ) from error
-        running: dict[str, tuple[int, list[Chunk]]] = {}
-        finished: dict[int, tuple[list[Chunk], RowStatistics]] = {}
+        running: dict[str, tuple[int, int]] = {}  # number and chunks of a unit
+        finished: dict[int, tuple[int, RowStatistics]] = {}
         numbered, following = enumerate(units), 0
+        anchor: FloatArray | None = None
         tasks = distributed.as_completed([], loop=client.loop, with_results=True, raise_errors=False)
         try:
             while True:
@@ -59,15 +59,15 @@ def computed_on_dask(
                 most = most if anchor is not None else 1
                 for number, unit in islice(numbered, max(0, most - len(running) - len(finished))):
                     future = _submitted(client, unit, anchor, compute)
-                    running[future.key] = number, unit
+                    running[future.key] = number, len(unit)
                     tasks.add(future)
                 if not running:
                     return
                 future, result = next(tasks)
                 if future.status != "finished":
                     raise _explained(future, result, client)
-                number, unit = running.pop(future.key)
-                finished[number] = unit, result
+                number, n_chunks = running.pop(future.key)
+                finished[number] = n_chunks, result
                 if anchor is None and result.parts:
                     anchor = result.features.anchor
                 while following in finished:

@@ -5,57 +5,31 @@ their number is known. The statistics of a unit are accumulated from its rows, h
 those of the units before it, in this order: the result does not depend on the number of workers, to the last bit.
 Sums start from the anchor of the first unit, so that they are added without a change of origin.
 
-With a checkpoint the sum is on disk every half minute, and at the end, however the pass ends. The next pass compares
-the digests of the finished chunks with those of the source, refuses a source that has changed, and continues behind
-them. The folder of a checkpoint holds ``progress.json`` and the file of statistics that it names. A new file of
-statistics is written first and named by a new ``progress.json`` afterwards, each completely or not at all: whenever a
-process is killed or a disk is full, the folder holds the statistics of exactly the chunks that it lists. A lock keeps
-a second process out.
+A pass that is interrupted starts again. Its result can be kept: :meth:`RowStatistics.save
+<admiss.streaming.RowStatistics.save>`.
 """
 
-import json
-import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
 from functools import partial
-from hashlib import blake2b
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from admiss.atomic_write import EngineError, write_atomically
-from admiss.folder_lock import locked
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.tables.column import SourceError
 from admiss.tables.source import Batch, Chunk, Source, named_frame
 from admiss.terminal.progress import counter, waiting
 from formulations.arrays import FloatArray
 
-# Seconds between two writes of a checkpoint.
-SAVE_SECONDS = 30.0
 # Units of a source with a known number of chunks: tasks for many workers, of which one is lost if one dies.
 MOST_UNITS = 256
 
-LAYOUT = 1
-PROGRESS = "progress.json"
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that does not belong to a pass, in one sentence that says what to do."""
-
 
 def accumulate(
-    source: Source,
-    empty: RowStatistics,
-    *,
-    checkpoint: str | Path | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
+    source: Source, empty: RowStatistics, *, workers: int | None = None, scheduler: str | None = None
 ) -> RowStatistics:
     """Accumulate statistics of all rows of a source.
 
@@ -65,8 +39,6 @@ def accumulate(
         With a target. Rows without one are left out.
     empty : RowStatistics
         Statistics of no rows, which determine what is accumulated.
-    checkpoint : path, optional
-        Folder that keeps what is finished; the same call continues after an interruption.
     workers : int, optional
         Processes on this machine, which need Dask; by default this process.
     scheduler : str, optional
@@ -83,13 +55,14 @@ def accumulate(
     'optimal'
     """
     _check(source, empty)
-    with ExitStack() as stack:
-        kept = None if checkpoint is None else stack.enter_context(_opened(Path(checkpoint), _settings(source, empty)))
-        if kept is not None and kept.is_complete:
-            kept.skip(source.chunks())
-            total = kept.loaded(empty.adaptivity)
-        else:
-            total = _sum_of_units(source, empty, kept, workers, scheduler)
+    units = _units(source.chunks(), 1 if source.size is None else -(-source.size // MOST_UNITS))
+    compute = partial(unit_statistics, empty=empty, names=source.schema.names)
+    total, n_done = None, 0
+    with _reporter(source.size) as report:
+        for n_chunks, statistics in _computed(units, compute, workers, scheduler):
+            total = statistics if total is None else total.merge(statistics)
+            n_done += n_chunks
+            report(n_done)
     if total is None or not total.n_rows:
         raise SourceError("The source has no rows with a target.")
     return total
@@ -111,42 +84,6 @@ def _check(source: Source, empty: RowStatistics) -> None:
         )
 
 
-def _sum_of_units(
-    source: Source, empty: RowStatistics, kept: "Checkpoint | None", workers: int | None, scheduler: str | None
-) -> RowStatistics | None:
-    """The statistics of all rows, or None if there are none; those of finished chunks are kept however this ends."""
-    chunks = source.chunks()
-    total, finished, n_before = None, list[str](), 0
-    if kept is not None:
-        kept.skip(chunks)
-        total, finished, n_before = kept.loaded(empty.adaptivity), list(kept.chunks), len(kept.chunks)
-    n_done, saved = n_before, time.monotonic()
-    compute = partial(unit_statistics, empty=empty, names=source.schema.names)
-    anchor = None if total is None else total.features.anchor
-    units = _units(chunks, 1 if source.size is None else -(-source.size // MOST_UNITS))
-    try:
-        with _reporter(source.size) as report:
-            for unit, statistics in _computed(units, compute, anchor, workers, scheduler):
-                # An interruption between these statements must not count a chunk twice.
-                digests = [] if kept is None else [chunk.digest for chunk in unit]
-                added = statistics if total is None else total.merge(statistics)
-                total, finished, n_done = added, finished + digests, n_done + len(unit)
-                if kept is not None and time.monotonic() - saved > SAVE_SECONDS:
-                    kept = kept.saved(total, finished)
-                    saved = time.monotonic()
-                report(n_done)
-    except BaseException as error:
-        if kept is not None and total is not None and len(finished) > len(kept.chunks):
-            kept = kept.saved(total, finished)
-        if isinstance(error, SourceError) and kept is not None:
-            where = f"{n_done:,} chunks before it are in {kept.folder}, where the same call continues"
-            raise SourceError(f"{str(error).rstrip('.')}; the {where}.") from error
-        raise
-    if kept is not None and total is not None:
-        kept.saved(total, finished, is_complete=True)
-    return total
-
-
 def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
     while unit := list(islice(chunks, size)):
         yield unit
@@ -155,21 +92,21 @@ def _units(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
 def _computed(
     units: Iterator[list[Chunk]],
     compute: Callable[[Sequence[Chunk], FloatArray | None], RowStatistics],
-    anchor: FloatArray | None,
     workers: int | None,
     scheduler: str | None,
-) -> Iterator[tuple[list[Chunk], RowStatistics]]:
-    """Units with their statistics, in order; those after the first one have its anchor."""
-    if workers is None and scheduler is None:
-        for unit in units:
-            statistics = compute(unit, anchor)
-            if anchor is None and statistics.parts:
-                anchor = statistics.features.anchor
-            yield unit, statistics
-        return
-    from admiss.streaming.on_dask import computed_on_dask
+) -> Iterator[tuple[int, RowStatistics]]:
+    """The number of chunks of each unit with its statistics, in order; those after the first one have its anchor."""
+    if workers is not None or scheduler is not None:
+        from admiss.streaming.on_dask import computed_on_dask
 
-    yield from computed_on_dask(units, compute, anchor, workers, scheduler)
+        yield from computed_on_dask(units, compute, workers, scheduler)
+        return
+    anchor = None
+    for unit in units:
+        statistics = compute(unit, anchor)
+        if anchor is None and statistics.parts:
+            anchor = statistics.features.anchor
+        yield len(unit), statistics
 
 
 def unit_statistics(
@@ -223,101 +160,6 @@ class SourceRows:
             for batch in chunk.batches():
                 y, weight = target_and_weight(batch)
                 yield named_frame(batch.X, self.source.schema.names), y, weight
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """What is on disk.
-
-    Attributes
-    ----------
-    folder : Path
-    settings : str
-        Digest of what is accumulated.
-    chunks : tuple of str
-        Digests of the finished chunks, in order.
-    statistics : str
-        Name of the file of statistics; empty before the first chunk.
-    is_complete : bool
-        Whether these are all chunks.
-    """
-
-    folder: Path
-    settings: str
-    chunks: tuple[str, ...] = ()
-    statistics: str = ""
-    is_complete: bool = False
-
-    @classmethod
-    def read(cls, folder: Path, settings: str) -> "Checkpoint":
-        """The checkpoint in a folder, which must be one of these settings if there is one."""
-        path = folder / PROGRESS
-        if not path.exists():
-            return cls(folder, settings)
-        try:
-            content: dict[str, Any] = json.loads(path.read_text())
-            layout, kept_settings, chunks = content["layout"], content["settings"], tuple(content["chunks"])
-            found = cls(folder, settings, chunks, content["statistics"], content["complete"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is not the progress of a pass: delete the folder to start again.") from error
-        if layout != LAYOUT:
-            raise CheckpointError(f"{path} was written by another version of admiss: delete the folder to start again.")
-        if kept_settings != settings:
-            raise CheckpointError(
-                f"{folder} holds a pass with other settings or columns: choose another folder, or delete it to start "
-                "again."
-            )
-        return found
-
-    def loaded(self, adaptivity: Any) -> RowStatistics | None:
-        """The statistics of the finished chunks, or None if there are none."""
-        return RowStatistics.load(self.folder / self.statistics, adaptivity) if self.statistics else None
-
-    def skip(self, chunks: Iterator[Chunk]) -> None:
-        """Take the finished chunks off an iterator, or raise an error if they are others."""
-        advice = f"delete {self.folder} to start again"
-        for number, digest in enumerate(self.chunks):
-            chunk = next(chunks, None)
-            if chunk is None:
-                raise CheckpointError(
-                    f"The source has {number:,} chunks, and {len(self.chunks):,} were finished: {advice}."
-                )
-            if chunk.digest != digest:
-                raise CheckpointError(f"{chunk.name} has changed since it was finished: {advice}.")
-        if self.is_complete and (chunk := next(chunks, None)) is not None:
-            raise CheckpointError(f"{chunk.name} is new since the pass was complete: {advice}.")
-
-    def saved(self, statistics: RowStatistics, chunks: Sequence[str], *, is_complete: bool = False) -> "Checkpoint":
-        """Write the statistics of more chunks."""
-        name = f"statistics-{uuid.uuid4().hex}.npz"
-        new = replace(self, chunks=tuple(chunks), statistics=name, is_complete=is_complete)
-        try:
-            statistics.save(self.folder / name)
-            content = {"layout": LAYOUT, "settings": new.settings, "complete": is_complete, "statistics": name}
-            text = json.dumps(content | {"chunks": new.chunks}, indent=1)
-            write_atomically(self.folder / PROGRESS, text.encode())
-        except BaseException:
-            (self.folder / name).unlink(missing_ok=True)
-            raise
-        for old in self.folder.glob("statistics-*"):
-            if old.name != name:
-                old.unlink()
-        return new
-
-
-@contextmanager
-def _opened(folder: Path, settings: str) -> Iterator[Checkpoint]:
-    """The checkpoint in a folder, which is made if it does not exist and locked until the end."""
-    try:
-        lock = locked(folder)
-    except EngineError as error:
-        raise CheckpointError(f"The checkpoint {folder} cannot be used: {error}") from error
-    with closing(lock):
-        yield Checkpoint.read(folder, settings)
-
-
-def _settings(source: Source, empty: RowStatistics) -> str:
-    return blake2b(f"{source.schema!r} {empty.settings()}".encode(), digest_size=12).hexdigest()
 
 
 @contextmanager

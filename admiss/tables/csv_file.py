@@ -16,7 +16,6 @@ import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -327,11 +326,9 @@ class CsvSource(Source):
 
     def chunks(self) -> Iterator[Chunk]:
         """The parts of the files."""
-        status = [path.stat() for path in self.paths]
-        digest = blake2b(repr([(s.st_size, s.st_mtime_ns) for s in status]).encode(), digest_size=12).hexdigest()
         for number, row, part in self._parts():
-            name, identity = str(self.paths[number]), f"{digest}-{number}-{row}"
-            yield Frame(name, Place(number, 0, row), self.schema, identity, nw.from_native(part, eager_only=True))
+            frame = nw.from_native(part, eager_only=True)
+            yield Frame(str(self.paths[number]), Place(number, 0, row), self.schema, frame)
 
     def _parts(self) -> Iterator[tuple[int, int, Any]]:
         """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""

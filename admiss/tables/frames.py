@@ -1,17 +1,13 @@
 """Sources in memory: data frames, partitions of Dask, and arrays, which may be mapped from disk.
 
 Data frames come from an iterator, a function that returns one, or a lazy frame of polars. A function can be called
-again, as a pass that continues after an interruption needs, and all of its frames decide on the columns; an iterator is
-used up by one pass, and its first frame decides.
+again, and all of its frames decide on the columns; an iterator is used up by one pass, and its first frame decides.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from hashlib import blake2b
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -45,7 +41,7 @@ class FrameSource(Source):
         started, self._started = self._started, None
         for number, frame in enumerate(started if started is not None else self.make()):
             name = f"the frames, frame {number}"
-            yield Frame(name, Place(0, number), self.schema, "", eager(frame, name))
+            yield Frame(name, Place(0, number), self.schema, eager(frame, name))
 
     def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
         """All frames, or the first one of those that can be read only once."""
@@ -119,7 +115,7 @@ def _collected(frames: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class DelayedFrame(TableChunk):
-    """A frame that is not computed yet; its identity is that of the tasks that compute it."""
+    """A frame that is not computed yet."""
 
     delayed: Any
 
@@ -130,7 +126,7 @@ class DelayedFrame(TableChunk):
     def of_frame(self, frame: Any) -> Frame:
         """The chunk with its frame."""
         name = f"the partitions, frame {self.place.group}"
-        return Frame(name, self.place, self.schema, self.identity, eager(frame, self.name))
+        return Frame(name, self.place, self.schema, eager(frame, self.name))
 
     def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
         """The rows of the frame, which is computed here."""
@@ -139,9 +135,6 @@ class DelayedFrame(TableChunk):
 
 class DaskSource(Source):
     """Partitions of a Dask data frame, of which the first one decides.
-
-    Their digests are the keys of Dask, which depend on what computes them; delayed objects need names that stay the
-    same (``dask_key_name``, or ``pure=True``) if a later pass is to continue from a checkpoint.
 
     Parameters
     ----------
@@ -160,7 +153,7 @@ class DaskSource(Source):
     def chunks(self) -> Iterator[Chunk]:
         """The partitions, which are computed when they are read."""
         for number, part in enumerate(self.parts):
-            yield DelayedFrame(f"partition {number}", Place(0, number), self.schema, f"{part.key}", part)
+            yield DelayedFrame(f"partition {number}", Place(0, number), self.schema, part)
 
     def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
         """The first partition."""
@@ -174,20 +167,6 @@ class Slice(Chunk):
     start: int
     stop: int
     arrays: tuple[NDArray[Any] | None, ...]  # X, y, weight, keys
-
-    @cached_property
-    def digest(self) -> str:
-        """Of file, size and time of writing for mapped arrays, of the content for others."""
-        content = blake2b(f"{self.start} {self.stop}".encode(), digest_size=12)
-        for array in self.arrays:
-            if isinstance(array, np.memmap) and array.filename is not None:
-                status = Path(array.filename).stat()
-                layout = (array.offset, array.shape, str(array.dtype), array.strides)
-                content.update(repr((status.st_size, status.st_mtime_ns, layout)).encode())
-            elif array is not None:
-                rows = array[self.start : self.stop]
-                content.update(repr(rows.tolist()).encode() if rows.dtype == object else rows.tobytes())
-        return content.hexdigest()
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows as floating-point numbers."""
@@ -242,4 +221,4 @@ class ArraySource(Source):
         for start in range(0, self.n_rows, SLICE_ROWS):
             stop = min(start + SLICE_ROWS, self.n_rows)
             name = f"rows {start:,} to {stop - 1:,}"
-            yield Slice(name, Place(row=start), self.schema, "", start, stop, self.arrays)
+            yield Slice(name, Place(row=start), self.schema, start, stop, self.arrays)

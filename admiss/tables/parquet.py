@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from glob import glob
-from hashlib import blake2b
 from os.path import commonpath
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """A file with its number and name in the source, its columns from folders, and what changes with its content."""
+    """A file with its number and name in the source, its columns from folders, and its status when it was opened."""
 
     number: int
     path: Path
@@ -41,17 +40,16 @@ class ParquetFile:
     constants: tuple[tuple[str, str | float | None], ...]
     group_rows: tuple[int, ...]
     kinds: tuple[tuple[str, str], ...]
-    digest: str
+    status: tuple[int, int]
 
     def tables(self, group: int, columns: Sequence[str], where: str) -> Iterator[Any]:
         """Read columns of a row group, whose name is ``where``, in batches."""
         constants = dict(self.constants)
         stored = [column for column in columns if column not in constants]
         try:
-            metadata, digest = _metadata(self.path, _file_status(self.path))
-            if digest != self.digest:
+            if _file_status(self.path) != self.status:
                 raise SourceError(f"{where}: the file has changed since the pass started: start again.")
-            with pq.ParquetFile(self.path, metadata=metadata) as file:
+            with pq.ParquetFile(self.path, metadata=_metadata(self.path, self.status)) as file:
                 for batch in file.iter_batches(batch_rows(len(columns)), row_groups=[group], columns=stored):
                     table = pa.table(batch)
                     for column in columns:
@@ -97,7 +95,7 @@ class ParquetSource(Source):
         for file in self.files:
             for group in range(len(file.group_rows)):
                 name = f"{file.name}, row group {group}"
-                yield RowGroup(name, Place(file.number, group), self.schema, f"{file.digest}-{group}", file)
+                yield RowGroup(name, Place(file.number, group), self.schema, file)
 
 
 def parquet_paths(data: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -134,7 +132,8 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
     for path, each in progress(list(zip(paths, pairs, strict=True)), len(paths), "reading footers"):
         name = path.relative_to(root).as_posix()
         try:
-            metadata, digest = _metadata(path, _file_status(path))
+            status = _file_status(path)
+            metadata = _metadata(path, status)
             schema = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
             _raise_if_refused(error)
@@ -145,7 +144,7 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
         kinds |= {n: "numbers" if n in numeric else "text" for n in constants}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         files.append(
-            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), digest)
+            ParquetFile(len(files), path, name, tuple(constants.items()), groups, tuple(kinds.items()), status)
         )
     if not any(sum(file.group_rows) for file in files):
         raise SourceError(f"{paths[0]} has no rows." if len(paths) == 1 else f"The {len(paths):,} files have no rows.")
@@ -168,14 +167,9 @@ def _file_status(path: Path) -> tuple[int, int]:
 
 
 @lru_cache(8)
-def _metadata(path: Path, status: tuple[int, int]) -> tuple[Any, str]:
-    """The footer of a file, and a digest of footer, size and time of writing; files may have thousands of groups."""
-    with path.open("rb") as file:
-        file.seek(max(0, status[0] - 8))
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(max(0, status[0] - 8 - length))
-        footer = file.read()
-    return pq.read_metadata(path), blake2b(footer + repr(status).encode(), digest_size=12).hexdigest()
+def _metadata(path: Path, status: tuple[int, int]) -> Any:
+    """The footer of a file of this status; files may have thousands of groups."""
+    return pq.read_metadata(path)
 
 
 def _raise_if_refused(error: Exception) -> None:

@@ -219,13 +219,6 @@ class Schema:
         lines = [f"{feature.column:<{width}}  {_described(feature)}" for feature in self.columns]
         return "\n".join([*lines, *self.notes])
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a schema; earlier versions kept pairs of a column and its levels."""
-        pairs = [pair for pair in state["columns"] if isinstance(pair, tuple)]
-        if pairs:
-            state = {**state, "columns": tuple(level_feature(name, levels) for name, levels in pairs)}
-        self.__dict__.update({"task": "regression", "target_feature": None, "whole_keys": False, "notes": (), **state})
-
 
 def _in_rows(texts: Sequence[str], column: Column, rows: BoolArray | None) -> list[str]:
     """Those of the texts that occur in some rows of a column."""

@@ -9,8 +9,6 @@ identified by its file, its row group and its number in the group, whatever the 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,30 +84,15 @@ class Chunk(ABC):
     place : Place
         That of its first row.
     schema : Schema
-    identity : str
-        Text that changes with the rows, or an empty one if the rows themselves tell.
     """
 
     name: str
     place: Place
     schema: Schema
-    identity: str
 
     @abstractmethod
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows; ``columns`` are read too if the schema does not use them."""
-
-    @cached_property
-    def digest(self) -> str:
-        """Text that changes with the rows."""
-        if self.identity:
-            return self.identity
-        content = blake2b(digest_size=12)
-        for batch in self.batches():
-            for array in (batch.X, batch.y, batch.weight):
-                content.update(b"" if array is None else array.tobytes())
-            content.update(b"" if batch.keys is None else repr(batch.keys.tolist()).encode())
-        return content.hexdigest()
 
 
 @dataclass(frozen=True)

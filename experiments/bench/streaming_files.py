@@ -5,8 +5,8 @@ and are written as float32 with nulls. Every measurement is a process of its own
 peak memory.
 
     scan    pyarrow reads all columns of all row groups
-    pass    row statistics for affine intercepts with 5 folds and for trees of depth 4, kept in a checkpoint, and from
-            them the cross-validated affine intercept and the exact tree
+    pass    row statistics for affine intercepts with 5 folds and for trees of depth 4, and from them the
+            cross-validated affine intercept and the exact tree
     SGD     ``SGDRegressor.partial_fit``, one pass over the same batches, on standardised (x, m) with 0 for missing
     glum    ridge in memory, on (x, m) of as many rows as are given, if it is installed
 
@@ -130,7 +130,7 @@ def fit(folder: Path) -> dict[str, Any]:
     few = RowStatistics.of(X, y, **settings | {"tree_depth": 1})
     linear.fit_statistics(few)  # compiles
     FiniteRegressor(OptimalTree(max_depth=1)).fit_statistics(few)
-    collect = partial(accumulate, source, RowStatistics(**settings), checkpoint=folder / "statistics")
+    collect = partial(accumulate, source, RowStatistics(**settings))
     pass_seconds, statistics = timed(collect)
     linear_seconds, _ = timed(partial(linear.fit_statistics, statistics))
     tree_seconds, _ = timed(partial(tree.fit_statistics, statistics))

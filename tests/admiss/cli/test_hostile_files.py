@@ -102,7 +102,7 @@ def test_class_labels_are_fitted_in_memory_up_to_a_size(
     assert (found["prediction"] == found["y"]).mean() > 0.7
     monkeypatch.setattr("admiss.cli.fit.MOST_LABELLED", 50)
     assert "The target y has class labels, which are fitted in memory up to 50 rows" in failure(fit, capsys)
-    assert "--checkpoint is for targets that are numbers" in failure([*fit, "--checkpoint", "c"], capsys)
+    assert "--workers is for targets that are numbers" in failure([*fit, "--workers", "2"], capsys)
 
 
 def test_all_columns_that_are_absent_are_named(here: Path, capsys: Any) -> None:

@@ -27,7 +27,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     os.link("d.csv", "hard.csv")
     write_rows(tmp_path / "rows", X, Y, 2)
     Path("link").symlink_to("rows")
-    write_rows(tmp_path / "m.pass", X, Y, 1)
     return tmp_path
 
 
@@ -53,8 +52,6 @@ COMPARE = ["compare", "--target", "y", "--folds", "0", "--no-references"]
         ([*FIT, "--data", "d*.csv", "--out", "hard.csv"], "--out hard.csv is a file that is read (--data)"),
         ([*FIT, "--data", "rows", "--out", "link/0001.parquet"], "is a file that is read (--data)"),
         ([*FIT, "--data", "rows/*.parquet", "--out", "rows/0000.parquet"], "is a file that is read (--data)"),
-        ([*FIT, "--data", "rows", "--checkpoint", "link", "--out", "m"], "--checkpoint link holds 0000.parquet"),
-        ([*FIT, "--data", "m.pass", "--out", "m"], "--out m.pass holds 0000.parquet, which is read (--data)"),
         (["predict", "--model", "model", "--data", "d.csv", "--out", "d.csv"], "is a file that is read (--data)"),
         (["predict", "--model", "model", "--data", "d.csv", "--out", "hard.csv"], "is a file that is read (--data)"),
         (["predict", "--model", "model", "--data", "d.csv", "--out", "model"], "--out model is a file that is read"),

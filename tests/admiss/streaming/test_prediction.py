@@ -1,6 +1,5 @@
 """Predictions and patterns of files: those of the rows in memory."""
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,6 @@ from admiss import AdaptiveRegressor, FiniteRegressor
 from admiss.streaming import RowStatistics, open_source, pattern_report, predict_to_parquet
 from admiss.streaming.file_model import FileModel, load_model
 from admiss.tables.column import SourceError
-from admiss.tables.frames import eager
-from admiss.tables.schema import Schema
 from tests.admiss.streaming.parquet_rows import make_rows, write_rows
 
 X, Y = make_rows()
@@ -107,14 +104,3 @@ def test_a_model_remembers_its_columns(tmp_path: Path) -> None:
     (tmp_path / "m.joblib").write_bytes(b"")
     with pytest.raises(ValueError, match="could not be loaded"):
         load_model(tmp_path / "m.joblib")
-
-
-def test_models_that_earlier_versions_wrote_are_loaded(tmp_path: Path) -> None:
-    columns: Any = (("age", None), ("sex", ("f", "m")))
-    model = FileModel(AdaptiveRegressor(), Schema(columns, target="y"))
-    content = pickle.dumps(model, protocol=0)
-    assert content.count(b"admiss.tables.schema") == 1
-    (tmp_path / "m").write_bytes(content.replace(b"admiss.tables.schema", b"admiss.streaming.sources.schema"))
-    schema = load_model(tmp_path / "m").schema
-    assert schema.names == ["age", "sex=m"]
-    np.testing.assert_array_equal(schema.encode(eager(pd.DataFrame({"sex": ["m"], "age": [7]}), ""), ""), [[7, 1]])

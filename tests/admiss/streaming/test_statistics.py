@@ -265,7 +265,7 @@ def test_sums_of_features_follow_from_those_of_products(adaptivity: str) -> None
 
 @pytest.mark.parametrize("lost", ["settings", "n_features", "n_seen", "folds", "arrays"])
 def test_a_forged_header_ends_in_a_sentence(tmp_path, lost):
-    """The digest is right, and something that a file of statistics has is not there."""
+    """The checksums are right, and something that a file of statistics has is not there."""
     path = tmp_path / "s.npz"
     RowStatistics.of(np.arange(12.0).reshape(6, 2), np.arange(6.0)).save(path)
     header, arrays = load_arrays(path, "row statistics")
