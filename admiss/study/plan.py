@@ -202,7 +202,7 @@ class Plan:
     metrics: tuple[str, ...] = ("score",)
     reference: str = ""
     scales: tuple[str, ...] = (ONE_SCALE,)
-    derived: Callable[[Any], Any] = lambda table: table
+    derived: Callable[[Any], Any] | None = None
     seconds: float = 600.0
     gigabytes: float = 8.0
 
