@@ -134,7 +134,7 @@ from admiss.study import Method, Product, Study
 
 
 def save(name):
-    if "admiss.study.worker" in sys.orig_argv:
+    if "admiss.study.worker" in str(sys.orig_argv):
         path = Path(__file__).with_name(name)
         path.write_text(path.read_text().replace("= 0.5\\n", "= 0.25\\n"))
 
