@@ -62,7 +62,7 @@ def provenance(store: Store, study: Plan) -> dict[str, Any]:
         "done": done,
         "failed": len(cells) - done,
         "pending": len(keys) - len(cells),
-        "stale": len(stale_cells(grid, {row["key"]: row for row in cells}, store.dependencies())),
+        "stale": len(stale_cells(grid, store)),
     }
 
 

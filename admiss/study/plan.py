@@ -94,7 +94,7 @@ class Cell:
     @cached_property
     def instance_text(self) -> str:
         """The recipe of the instance as text."""
-        return json.dumps(instance_recipe(self.instance), sort_keys=True)
+        return _instance_text(self.instance)
 
     @cached_property
     def key(self) -> str:
@@ -150,7 +150,11 @@ def instance_seed(instance: Any) -> int:
     >>> instance_seed(Draw(100)) == instance_seed(Draw(100)) != instance_seed(Draw(200))
     True
     """
-    return _seed(json.dumps(instance_recipe(instance), sort_keys=True))
+    return _seed(_instance_text(instance))
+
+
+def _instance_text(instance: Any) -> str:
+    return json.dumps(instance_recipe(instance), sort_keys=True)
 
 
 def _seed(text: str) -> int:
@@ -202,7 +206,7 @@ class Plan:
     metrics: tuple[str, ...] = ("score",)
     reference: str = ""
     scales: tuple[str, ...] = (ONE_SCALE,)
-    derived: Callable[[Any], Any] = lambda table: table
+    derived: Callable[[Any], Any] | None = None
     seconds: float = 600.0
     gigabytes: float = 8.0
 
@@ -211,13 +215,11 @@ class Plan:
         check_scale(self, scale)
         seen: set[str] = set()
         for part in self.products(scale):
-            for instance in part.instances:
-                text = None
+            for instance in part.instances if part.methods else ():
+                text = _instance_text(instance)
                 for method in part.methods:
                     cell = Cell(instance, method)
-                    if text is None:
-                        text = cell.instance_text
-                    vars(cell)["instance_text"] = text  # the cached one of the first cell
+                    vars(cell)["instance_text"] = text  # the cached one
                     if cell.key not in seen:
                         seen.add(cell.key)
                         yield cell

@@ -37,6 +37,13 @@ from admiss.study.worker import DETAILS, memory_reason, write_message
 
 Arrived = tuple[Cell, Outcome]
 Finished = Callable[[Sequence[Arrived]], None]
+# The engine is hashed before it is imported: a file that is saved meanwhile leaves its old hash.
+CHILD = """\
+from admiss.study.dependencies import Recorder
+recorder = Recorder()
+from admiss.study.worker import main
+main(recorder)
+"""
 # Seconds within which a child must be ready, and within which it must have imported what a cell needs: some network
 # disks take minutes for the first import.
 START_SECONDS = 300.0
@@ -264,7 +271,7 @@ class _Child:
         self.reports: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.errors = tempfile.TemporaryFile("a+b")  # noqa: SIM115 (closed with this object)
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "admiss.study.worker"],
+            [sys.executable, "-P", "-c", CHILD],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,

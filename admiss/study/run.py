@@ -227,7 +227,7 @@ def run_cells(
             f"--out, or none for that of the scale."
         )
     states = store.states()
-    old = set(stale_cells(cells, states, store.dependencies()))
+    old = set(stale_cells(cells, store))
     again = {cell.key for cell in cells if retry and states.get(cell.key, {}).get("status") == "failed"}
     again |= old if stale else set()
     pending = [cell for cell in cells if cell.key not in states or cell.key in again]
@@ -282,7 +282,7 @@ def status_text(store: Store, study: Plan) -> str:
         f"{study.name} ({', '.join(store.scales())}) in {store.folder}",
         f"{done:,} done, {len(known) - done:,} failed, {len(cells) - len(known):,} pending, of {len(cells):,} cells",
         *failures(known),
-        *stale_lines(list(cells.values()), states, store.dependencies()),
+        *stale_lines(cells.values(), store),
     ]
     if len(known) < len(states):
         lines.append(f"{len(states) - len(known):,} rows of cells that are no longer in the study, left out of tables")

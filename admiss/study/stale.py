@@ -6,7 +6,7 @@ import pickle
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,6 +25,7 @@ from admiss.study.dependencies import (
     text_hash,
 )
 from admiss.study.plan import Cell
+from admiss.study.store import Store
 
 MAIN, NOTEBOOK = "__main__", "notebook"
 # Lines that say what has changed: as many as a terminal shows with the counts above them.
@@ -32,7 +33,6 @@ MOST_LINES = 12
 ADVICE = "run with --stale (in Python stale=True) to compute them again"
 # A script that was saved after this module was imported may not be the one that runs.
 IMPORTED = time.time()
-Records = Mapping[str, Mapping[str, str]]
 
 
 class Present:
@@ -147,11 +147,10 @@ def _data(value: Any) -> str:
         return type(value).__name__
 
 
-def stale_cells(
-    cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], records: Records
-) -> dict[str, list[str] | None]:
+def stale_cells(cells: Iterable[Cell], store: Store) -> dict[str, list[str] | None]:
     """Keys of stale cells, with what has changed, or None where no record can tell."""
     present = Present()
+    states, records = store.states(), store.dependencies()
     stale: dict[str, list[str] | None] = {}
     for cell in cells:
         record = records.get(states[cell.key]["digest"]) if cell.key in states else {}
@@ -162,12 +161,12 @@ def stale_cells(
     return stale
 
 
-def stale_lines(cells: Sequence[Cell], states: Mapping[str, Mapping[str, Any]], records: Records) -> list[str]:
-    """Count the stale cells and name what has changed; ``records`` are the dependencies by digest."""
-    stale = stale_cells(cells, states, records)
+def stale_lines(cells: Iterable[Cell], store: Store) -> list[str]:
+    """Count the stale cells and name what has changed."""
+    stale = stale_cells(cells, store)
     if not stale:
         return []
-    known = sum(cell.key in states for cell in cells)
+    known = len(store.states())
     counts = Counter(change for changes in stale.values() for change in changes or ())
     lines = [f"  {change}" + f" ({count:,} cells)" * (count < len(stale)) for change, count in counts.items()]
     if len(lines) > MOST_LINES:

@@ -194,8 +194,8 @@ class Store:
         ]
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Status, reason, digest and elapsed time of every cell, by key."""
-        return {row["key"]: row for row in self._dicts("SELECT key, status, reason, digest, elapsed FROM cells")}
+        """Status, reason and digest of every cell, by key."""
+        return {row["key"]: row for row in self._dicts("SELECT key, status, reason, digest FROM cells")}
 
     def runs(self) -> list[dict[str, Any]]:
         """The commands that wrote, in their order; versions as a dict."""

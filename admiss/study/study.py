@@ -186,12 +186,9 @@ class Study(Plan):
 
     def _answer(self, store: Store) -> str:
         try:
-            presentation = self._presentation()
+            return str(self._presentation().answer(store))
         except MissingPackageError:  # cells are computed without the packages that compare them
             return ""
-        from admiss.study.table import read_table
-
-        return str(presentation.answer(read_table(store, self)))
 
     def table(self, frame: str = "polars", *, scale: str | None = None, folder: str | Path | None = None) -> Any:
         """One row per cell that has ended, as a data frame of polars or pandas.

@@ -75,7 +75,8 @@ def read_table(store: Store, study: Plan) -> pl.DataFrame:
     names = {name for row in rows for name in row["instance"]} - {"kind"}
     rows += best_rows(rows, study.best)
     flat = [{**_flat(row, names), SHARED_ROWS: tables.get(_text(row["instance"]))} for row in rows]
-    return study.derived(_frame(flat, study.metrics))
+    table = _frame(flat, study.metrics)
+    return study.derived(table) if study.derived else table
 
 
 def _text(instance: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The process in which cells are computed one at a time: ``python -m admiss.study.worker``.
+"""The process in which cells are computed one at a time, which :mod:`admiss.study.pool` starts.
 
 It reads pickled cells from standard input and writes pickled objects to standard output: where it runs, then for every
 cell what it depends on when it starts (:mod:`admiss.study.dependencies`) and its outcome. Whatever libraries print goes
@@ -44,7 +44,7 @@ def write_message(pipe: IO[bytes], message: Any) -> None:
     pipe.flush()
 
 
-def main() -> None:
+def main(recorder: Recorder) -> None:
     """Compute cells until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
@@ -52,7 +52,6 @@ def main() -> None:
     reports = _protected_output()
     jobs: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(_protected_input(), jobs), daemon=True).start()
-    recorder = Recorder()
     recorder.install()
     computer = Computer(recorder)
     write_message(reports, origin())
@@ -198,7 +197,3 @@ def _limit_memory(gigabytes: float) -> None:
         size = min(size, hard)
     with contextlib.suppress(ValueError, OSError):  # systems that define the limit but refuse to set it
         resource.setrlimit(limit, (size, hard))
-
-
-if __name__ == "__main__":
-    main()

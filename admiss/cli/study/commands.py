@@ -6,8 +6,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,13 +226,9 @@ def list_studies(options: argparse.Namespace) -> str:
 
 def run_study(options: argparse.Namespace) -> str:
     """Compute pending cells, print the summary and the answer, and return the command for the report."""
-    from admiss.study.table import read_table
-
     presentation = named_study(options)
-    study = presentation.study
-    names = ("scale", "workers", "seconds", "gigabytes", "retry", "stale", "only", "dask", "scheduler")
-    chosen = RunOptions(folder=options.out, **dict(zip(names, attrgetter(*names)(options), strict=True)))
-    run_plan(study, chosen, options.command_line, lambda store: presentation.answer(read_table(store, study)))
+    chosen = {part.name: getattr(options, part.name) for part in fields(RunOptions) if part.name != "folder"}
+    run_plan(presentation.study, RunOptions(folder=options.out, **chosen), options.command_line, presentation.answer)
     words = [options.study]
     for name, value in (("--scale", options.scale), ("--out", options.out)):
         words += [] if value is None else [name, str(value)]

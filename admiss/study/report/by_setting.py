@@ -1,4 +1,4 @@
-"""The figures of a study that binds none: differences to the reference and scores with 95 % intervals, and seconds.
+"""The figures of a study that binds none: differences to the reference and scores with 95% intervals, and seconds.
 
 Every setting has a panel with its levels on the horizontal axis: numbers, on a logarithmic axis if they span a factor
 of ten, or positions. Without settings, or with more methods than there are styles, every method has a line of its own;
@@ -221,14 +221,14 @@ def interval_words(rows: pl.DataFrame) -> str:
     """Sentence on the intervals of means over rows."""
     if overlap(rows):
         return (
-            "Bars are 95 % intervals (Student's t) over the random splits of the data set, corrected as these share "
+            "Bars are 95% intervals (Student's t) over the random splits of the data set, corrected as these share "
             "rows (Nadeau and Bengio, 2003)."
         )
-    return f"Bars are 95 % intervals (Student's t) over {unit_words(rows)}."
+    return f"Bars are 95% intervals (Student's t) over {unit_words(rows)}."
 
 
 def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
-    """Draw CPU seconds by method on a logarithmic axis: median, quartiles, and from 5 to 95 %."""
+    """Draw CPU seconds by method on a logarithmic axis: median, quartiles, and from 5 to 95%."""
     timed = rows.filter(pl.col("seconds") > 0)
     methods = labels.ordered(timed["method"].to_list())
     if not methods:
@@ -241,7 +241,7 @@ def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
         figure, (ax,) = panels(1, height=0.17 * len(methods) + 0.5, width=width)
         for place, method in enumerate(methods):
             low, quarter, median, three_quarters, high = cuts[method]
-            ax.plot([low, high], [place, place], color=BLUE, linewidth=1, label="5 to 95 %")
+            ax.plot([low, high], [place, place], color=BLUE, linewidth=1, label="5 to 95%")
             ax.plot([quarter, three_quarters], [place, place], color=BLUE, linewidth=4.5, alpha=0.45, label="quartiles")
             ax.plot([median], [place], "o", color=ORANGE, label="median")
         ax.set_xscale("log")
@@ -254,7 +254,7 @@ def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
         return figure
 
     chosen = "; the seconds of a choice among methods are those of all of them" * (timed["key"].null_count() > 0)
-    header = ["method", "5 %", "25 %", "median", "75 %", "95 %", "cells"]
+    header = ["method", "5%", "25%", "median", "75%", "95%", "cells"]
     numbers = [[method, *map(float, cuts[method]), len(seconds[method])] for method in methods]
     caption = f"Logarithmic axis{chosen}."
     wide, narrow = paint(TWO_COLUMNS), partial(paint, ONE_COLUMN)

@@ -6,7 +6,7 @@ instances are of one data set, the splits are the units and r = n_test / n_train
 ``dataset`` of instances names, or a table that instances share (:mod:`admiss.study.shared_rows`).
 
 All methods are compared on all instances, and at the levels of the first settings. These tests are adjusted together.
-The verdict is "better" or "worse" if the adjusted p is at most 5 %, otherwise "undecided". A single unit, or
+The verdict is "better" or "worse" if the adjusted p is at most 5%, otherwise "undecided". A single unit, or
 differences that are all the same and not 0, have no p value: these are undecided too.
 
 The leaderboard has the methods by their mean, and the difference of each to the reference on all instances.

@@ -300,7 +300,7 @@ def comparison_section(found: Compared) -> Section:
         shown.append(
             [each.method, where, each.verdict, signed(mean, places), ends, signs, str(each.estimate.units), *tests]
         )
-    header = ["method", "instances", "verdict", "difference", "95 % interval", "wins / ties / losses", "units",
+    header = ["method", "instances", "verdict", "difference", "95% interval", "wins / ties / losses", "units",
               "p", "p (Holm)"]  # fmt: skip
     return Section("Comparisons", _words(found) if comparisons else "", header, shown)
 
@@ -339,8 +339,8 @@ def _words(found: Compared) -> str:
     text += (
         f" The difference is that of the method minus that of {reference} on the same instance, averaged over the "
         f"instances of each unit and then over units ({over}), with the interval and p value of the paired t test over "
-        "units. A verdict is better or worse if the adjusted p value is at most 5 %: all such verdicts are right with "
-        "probability 95 % or more. Undecided does not mean equal. Intervals and p are not adjusted."
+        "units. A verdict is better or worse if the adjusted p value is at most 5%: all such verdicts are right with "
+        "probability 95% or more. Undecided does not mean equal. Intervals and p are not adjusted."
     )
     if overlap(rows):
         text += (

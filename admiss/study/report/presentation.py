@@ -16,7 +16,8 @@ from admiss.study.report.by_setting import default_drawings, main_drawing
 from admiss.study.report.comparisons import compared, leaderboard
 from admiss.study.report.labels import Labels
 from admiss.study.report.sections import Section
-from admiss.study.table import Value, metric_rows, score_value, scored_rows
+from admiss.study.store import Store
+from admiss.study.table import Value, metric_rows, read_table, score_value, scored_rows
 
 Setting = tuple[str, ...]
 
@@ -70,7 +71,7 @@ class Presentation:
         Words for settings and values, and the order of methods; the reference is that of the study unless given.
     value : callable
         From the table to the expression of the first metric; by default the score.
-    refine : callable
+    refine : callable, optional
         From the rows that count to the same rows with other units or settings.
     score_words : callable, optional
         From the rows that count to a description of their value; by default the name of the metric.
@@ -84,7 +85,7 @@ class Presentation:
     drawings: Callable[[pl.DataFrame], Sequence[Drawing]] | None = None
     labels: Labels = field(default_factory=Labels)
     value: Value = score_value
-    refine: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
+    refine: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     score_words: Callable[[pl.DataFrame], str] | None = None
     compared: bool = True
 
@@ -94,11 +95,13 @@ class Presentation:
 
     def rows(self, table: pl.DataFrame) -> pl.DataFrame:
         """The rows of a table that count, see :mod:`admiss.study.table`."""
-        return self.refine(scored_rows(table, self.study, self.value))
+        rows = scored_rows(table, self.study, self.value)
+        return self.refine(rows) if self.refine else rows
 
-    def answer(self, table: pl.DataFrame) -> str:
+    def answer(self, store: Store) -> str:
         """The best methods, with their differences to the reference; empty if nothing is compared."""
-        found = compared(self.rows(table), self.study, self.labels, rivals=self.compared)
+        rows = self.rows(read_table(store, self.study))
+        found = compared(rows, self.study, self.labels, rivals=self.compared)
         return leaderboard(found).text() if found.comparisons else ""
 
     def figures(self, rows: pl.DataFrame) -> list[Drawing]:

@@ -33,9 +33,9 @@ COMPARISON_HEADER = (
 )  # fmt: skip
 MEANS_HEADER = ("metric", "setting", "level", "method", "mean", "low", "high", "units", "cells", "seconds")
 GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-MEANS = "Means of every metric over all instances and by setting, with 95 % intervals over units."
+MEANS = "Means of every metric over all instances and by setting, with 95% intervals over units."
 COMPARISONS = (
-    "Paired differences to the reference with 95 % intervals, p values adjusted by Holm's method, and verdicts."
+    "Paired differences to the reference with 95% intervals, p values adjusted by Holm's method, and verdicts."
 )
 
 

@@ -109,6 +109,19 @@ def test_edits_of_admiss_that_count(tmp_path, monkeypatch, path, part):
     assert changed == ({part} if part else set())
 
 
+def test_the_engine_is_hashed_before_a_worker_imports_it(tmp_path, monkeypatch):
+    """A module of a copy of the engine is saved again by its own import."""
+    for folder in PACKAGES:
+        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("__pycache__", "*.csv", "*.md"))
+    with (tmp_path / "admiss" / "study" / "plan.py").open("a") as source:
+        source.write("open(__file__, 'a').write('# saved')\n")
+    monkeypatch.setattr(dependencies, "_own_folders", lambda: tuple(str(tmp_path / each.name) for each in PACKAGES))
+    before = own_hashes()
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = computed(Cell(Plain(), Method("m", run)))
+    assert found["admiss.study"] == before["admiss.study"] != own_hashes()["admiss.study"]
+
+
 def test_modules_of_the_engine_that_count_are_there():
     assert {path.stem for path in (PACKAGES[0] / "study").glob("*.py")} >= dependencies.ENGINE
 

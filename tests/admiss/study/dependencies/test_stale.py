@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from admiss.study.dependencies import file_hash
 from admiss.study.plan import Cell, Method
@@ -66,7 +67,7 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
 
     def status():
         with Store(tmp_path / "store", "toy") as store:
-            lines = stale_lines(cells(), store.states(), store.dependencies())
+            lines = stale_lines(cells(), store)
             rows = {(row["method"]["name"], row["instance"]["name"]): row for row in store.rows()}
         return lines, {key: row["scores"]["score"] for key, row in rows.items()}
 
@@ -109,17 +110,19 @@ def test_halved_scores_are_stale_wherever_the_code_lies(write, load, compute, tm
 
 def test_long_lists_of_changes_are_shortened(monkeypatch):
     cells = [Cell(Numbers(1), Method(f"m{i}", print)) for i in range(6)]
-    states = {cell.key: {"digest": "old"} for cell in cells}
+    records = {"many": {f"f{i:02}": "1" for i in range(30)}, "old": {"f": "1"}, "older": {"f": "1", "g": "1"}}
+    states = {cell.key: {"digest": "many"} for cell in cells}
+    store = SimpleNamespace(states=lambda: states, dependencies=lambda: records)
     monkeypatch.setattr(Present, "changes", lambda self, parts, cell: [f"{part} changed" for part in parts])
-    lines = stale_lines(cells, states, {"old": {f"f{i:02}": "1" for i in range(30)}})
+    lines = stale_lines(cells, store)
     assert lines[0].startswith("6 of 6 cells are stale")
     assert lines[1] == "  f00 changed"
     assert lines[-1] == "  and 19 further changes"
     assert len(lines) == 13
-    records = {"old": {"f": "1"}, "older": {"f": "1", "g": "1"}}
-    states = {cell.key: {"digest": "old" if index else "older"} for index, cell in enumerate(cells)}
-    assert stale_lines(cells, states, records)[1:] == ["  f changed", "  g changed (1 cells)"]
-    assert stale_cells(cells, {}, {}) == {}
+    states |= {cell.key: {"digest": "old" if index else "older"} for index, cell in enumerate(cells)}
+    assert stale_lines(cells, store)[1:] == ["  f changed", "  g changed (1 cells)"]
+    states.clear()
+    assert stale_cells(cells, store) == {}
 
 
 SAVED_MEANWHILE = '''"""Mine; a worker finds its files saved with another number while it works with them."""
@@ -131,7 +134,7 @@ from admiss.study import Method, Product, Study
 
 
 def save(name):
-    if "admiss.study.worker" in sys.orig_argv:
+    if "admiss.study.worker" in str(sys.orig_argv):
         path = Path(__file__).with_name(name)
         path.write_text(path.read_text().replace("= 0.5\\n", "= 0.25\\n"))
 
@@ -181,7 +184,7 @@ def test_the_record_is_that_of_the_text_that_was_executed(write, load, compute, 
     # all files say 0.25 now, and the one that said 0.5 when it was executed has changed since
     cells = list(load("saved_meanwhile").STUDY.cells("all"))
     with Store(tmp_path / "store", "toy") as store:
-        stale = stale_cells(cells, store.states(), store.dependencies())
+        stale = stale_cells(cells, store)
     assert all("saved_meanwhile.py changed" in stale[cell.key] for cell in cells)
 
 

@@ -246,7 +246,7 @@ def test_figures_of_a_study_that_binds_nothing():
     gains = [value - base[instance] for instance, value in mine if instance in base]
     interval = ttest_1samp(gains, 0.0).confidence_interval(0.95)
     assert numbers["MCAR", "Affine"] == pytest.approx([np.mean(gains), *interval, len(gains)])
-    assert "95 % intervals (Student's t) over instances" in drawn["differences"].caption
+    assert "95% intervals (Student's t) over instances" in drawn["differences"].caption
     assert "no reference" not in drawn["differences"].caption
 
 
