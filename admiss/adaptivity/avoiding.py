@@ -72,7 +72,9 @@ class MissingnessAvoiding(AffineIntercept):
         require_flags(self, "indicators")
         return super().fit(X, M)
 
-    def _degree(self) -> int:
+    @property
+    def degree(self) -> int:  # type: ignore[override]
+        """1 if the intercept depends on the pattern, else 0."""
         return int(self.indicators)
 
     def penalty_factors(self, counts: FloatArray) -> FloatArray:

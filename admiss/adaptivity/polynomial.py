@@ -36,15 +36,13 @@ class _Monomials(Adaptivity):
 
     monomials_: BoolArray
     alike_: IntArray
+    degree: int
     static_features: ClassVar[bool] = False
-
-    def _degree(self) -> int:
-        raise TypeError(f"{type(self).__name__} has no degree.")
 
     @from_patterns
     def fit(self, X: FloatArray, M: BoolArray) -> Self:
         missable = missing_once(M)
-        sets = [J for s in range(min(self._degree(), len(missable)) + 1) for J in itertools.combinations(missable, s)]
+        sets = [J for s in range(min(self.degree, len(missable)) + 1) for J in itertools.combinations(missable, s)]
         fitted = copy.copy(self)
         fitted.alike_ = alike(M)
         fitted.monomials_ = np.zeros((len(sets), M.shape[1]), dtype=bool)
@@ -68,7 +66,7 @@ class _Monomials(Adaptivity):
         own = Polynomial if isinstance(self, Polynomial) else _Monomials
         if any(getattr(type(self), name) is not getattr(own, name) for name in methods):
             return None  # a subclass with columns of its own
-        return (0 if self.static_features else self._degree()), self._degree()
+        return (0 if self.static_features else self.degree), self.degree
 
     def names(self, feature_names: Sequence[str]) -> list[str]:
         together = [
@@ -96,9 +94,7 @@ class Static(_Monomials):
     """
 
     constant_imputation: ClassVar[bool] = True
-
-    def _degree(self) -> int:
-        return 0
+    degree = 0
 
 
 class AffineIntercept(_Monomials):
@@ -119,9 +115,7 @@ class AffineIntercept(_Monomials):
 
     constant_imputation: ClassVar[bool] = True
     static_features: ClassVar[bool] = True
-
-    def _degree(self) -> int:
-        return 1
+    degree = 1
 
 
 class Affine(_Monomials):
@@ -140,8 +134,7 @@ class Affine(_Monomials):
     (13,)
     """
 
-    def _degree(self) -> int:
-        return 1
+    degree = 1
 
 
 class Polynomial(_Monomials):
@@ -168,13 +161,14 @@ class Polynomial(_Monomials):
         self.degree = degree
         self.max_columns = max_columns
 
-    def _degree(self) -> int:
+    def degrees(self) -> tuple[int, int] | None:
         require_integer(self, "degree", 0)
-        return self.degree
+        return super().degrees()
 
     def n_columns(self, d: int, missable: int) -> int:
         """Number of columns of the design for d features, of which ``missable`` are missing in some rows."""
-        degree = min(self._degree(), missable)
+        require_integer(self, "degree", 0)
+        degree = min(self.degree, missable)
         sets = sum(math.comb(missable, s) for s in range(degree + 1))
         sets_without_own = sum(math.comb(missable - 1, s) for s in range(degree + 1)) if missable else 0
         return sets + (d - missable) * sets + missable * sets_without_own

@@ -29,9 +29,9 @@ from admiss.augmentation.deletions import Deletions, with_copies
 from admiss.augmentation.expected import fit_expected, is_exact
 from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import warn
+from admiss.estimator.raw_tables import GivesFrames
 from admiss.estimator.validation import (
     AllowsMissing,
-    GivesFrames,
     read_classes,
     read_features,
     read_random_state,

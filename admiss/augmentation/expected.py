@@ -50,7 +50,7 @@ from admiss.estimator.validation import (
     refuse_extremes,
 )
 from admiss.linear.cv import AUTO_CLASSES, AdaptiveRegressorCV, few_affine_columns
-from admiss.linear.design import MAX_COLUMNS, Design, DesignOptions, check_narrow
+from admiss.linear.design import Design, DesignOptions, refuse_without_cross_products
 from admiss.linear.estimators import AdaptiveRegressor
 from admiss.linear.fit import solve_moments
 from admiss.linear.folds import ClassFolds, GridOptions, training_folds
@@ -65,6 +65,7 @@ from admiss.linear.squared import (
 )
 from admiss.linear.stated_program import Fit, solve_stated
 from admiss.patterns import PatternTable
+from admiss.statistics.product_columns import MAX_COLUMNS
 from formulations.arrays import BoolArray, FloatArray
 from formulations.certificate import ROUNDING, certify, clock, gap_tolerance
 from formulations.erm.dual_bound import Rows, prove
@@ -125,7 +126,7 @@ class ExpectedRows(TrainingRows):
     law: Deletions
     # never by the rows as they are
     squared_error = Training.squared_error
-    gradient_and_curvature = Training.gradient_and_curvature
+    dual = Training.dual
 
     def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class of monomials."""
@@ -243,7 +244,7 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     rows = ExpectedRows(X[s > 0], y[s > 0], s[s > 0], law)
     refuse_extremes(rows.y, rows.s, rows.X, feature_names(model))
     design = rows.design(adaptivity, model._design_options())
-    check_narrow(design, adaptivity)
+    refuse_without_cross_products(design)
     model._warn_never_observed(design)
     penalty = model._penalty(design)
     fit = solve_moments(rows, design, penalty) if model.solver == "auto" else None
@@ -277,7 +278,7 @@ def _solve_factor(rows: ExpectedRows, design: Design, penalty: Penalty, solver: 
     certificate = certify(proof.objective, proof.bound, tolerance, ROUNDING, *engine, rigorous=False)
     w = v.copy()
     w[scaled.free] += columns.shift.y
-    return program.restored(w, certificate)
+    return program.restored(w), certificate.in_units(program.factor, program.unit)
 
 
 def expected_folds(rows: FoldedRows, adaptivity: Any, options: GridOptions, law: Deletions) -> ClassFolds:

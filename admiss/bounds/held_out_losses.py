@@ -29,8 +29,8 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.model_selection import KFold, cross_val_predict
 
 from admiss.bounds.counts import check_choice
+from admiss.estimator.raw_tables import TableRows
 from admiss.estimator.validation import (
-    TableRows,
     feature_names,
     is_number,
     read_classes,

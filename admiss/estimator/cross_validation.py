@@ -15,16 +15,14 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.labels import balanced, read_class_targets
 from admiss.estimator.validation import (
     AllowsMissing,
+    balanced,
     feature_names,
-    read_features,
     read_random_state,
-    read_regression_target,
+    read_samples,
     read_weights,
     refuse_arguments,
-    refuse_extremes,
     unchanged_on_error,
     without_traces,
 )
@@ -196,15 +194,12 @@ class SearchedModel(AllowsMissing, BaseEstimator):
     n_jobs: int | None
 
     _single: type[BaseEstimator]
+    _task: str
     best_estimator_: Any
 
     @abstractmethod
     def _read_grid(self) -> Any:
         """The grid, after checks of all parameters."""
-
-    @abstractmethod
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
-        """The rows with their folds."""
 
     @abstractmethod
     def _select(self, rows: FoldedRows, grid: Any) -> Any:
@@ -235,16 +230,39 @@ class SearchedModel(AllowsMissing, BaseEstimator):
                     setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
+        """The rows with their folds."""
+        samples = read_samples(self, X, y, sample_weight, task=self._task)
+        counted = samples.of_positive_weight()
+        kept = without_traces(counted.X)
+        random_state = read_random_state(self.random_state)
+        target = samples.targets[0] if samples.codes is None else samples.codes
+        splits = make_folds(samples.X, target, samples.codes, samples.s, self.cv, random_state)
+        fold_weights = [counted.s] * len(splits)
+        if isinstance(getattr(self, "class_weight", None), str):  # balanced, among the training rows of each fold
+            own = read_weights(sample_weight, samples.X)[samples.s > 0]
+            codes, n_classes = counted.codes, len(samples.classes)
+            fold_weights = [own * balanced(codes, own, n_classes, train) for train, _ in splits]
+        return FoldedRows(kept, counted.targets, counted.s, splits, feature_names(self), fold_weights)
+
     def _estimator(self, *searched: str) -> Any:
         """A single estimator with the parameters that it has in common with the search, except ``searched``."""
         shared = set(self._get_param_names()) & set(self._single._get_param_names()) - set(searched)
         return self._single(**{name: getattr(self, name) for name in shared})
 
-    def _record(self, results: Table, best: int, parameters: dict[str, Any]) -> None:
-        self.cv_results_ = results
+    def _chosen(
+        self, results: dict[str, Any], best: int, parameters: dict[str, Any], candidate: "SearchedModel | None" = None
+    ) -> Any:
+        """Record the choice of a cell, and return its estimator, which is that of a search among the candidates.
+
+        It is not fitted yet.
+        """
+        self.cv_results_ = Table(**results)
         self.best_index_ = best
         self.best_score_ = -float(results["mean_loss"][best])
         self.best_params_ = parameters
+        estimator = (candidate or self)._estimator(*parameters)
+        return estimator.set_params(**parameters)
 
     def _model(self) -> Any:
         check_is_fitted(self)
@@ -283,16 +301,7 @@ class SearchedModel(AllowsMissing, BaseEstimator):
 class SearchedRegressor(RegressorMixin, SearchedModel):
     """A search for a regression."""
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
-        rows = read_features(self, X, reset=True)
-        target = read_regression_target(self, y, len(rows))
-        s = read_weights(sample_weight, rows)
-        refuse_extremes(target, s, rows, feature_names(self))
-        used, random_state = s > 0, read_random_state(self.random_state)
-        kept = without_traces(rows[used])
-        splits = make_folds(rows, target, None, s, self.cv, random_state)
-        s = s[used]
-        return FoldedRows(kept, [target[used]], s, splits, feature_names(self), [s] * len(splits))
+    _task = "regression"
 
 
 class SearchedClassifier(ClassifierMixin, SearchedModel):
@@ -300,18 +309,7 @@ class SearchedClassifier(ClassifierMixin, SearchedModel):
 
     class_weight: Any
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
-        rows = read_features(self, X, reset=True)
-        classes, codes, targets, s = read_class_targets(self, y, rows, sample_weight)
-        refuse_extremes(targets[0], s, rows, feature_names(self))
-        used, random_state = s > 0, read_random_state(self.random_state)
-        kept = without_traces(rows[used])
-        splits = make_folds(rows, codes, codes, s, self.cv, random_state)
-        by_fold = [s[used]] * len(splits)
-        if isinstance(self.class_weight, str):  # balanced
-            own = read_weights(sample_weight, rows)[used]
-            by_fold = [own * balanced(codes[used], own, len(classes), train) for train, _ in splits]
-        return FoldedRows(kept, [target[used] for target in targets], s[used], splits, feature_names(self), by_fold)
+    _task = "classification"
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the selected model."""

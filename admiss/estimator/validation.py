@@ -4,8 +4,9 @@ Features may be numpy arrays, nested lists, or data frames that narwhals support
 pyarrow). NaN, None, NA and null are missing. The user's data are never modified.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,8 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from formulations.arrays import FloatArray
+from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled, is_interrupt
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
@@ -52,6 +52,71 @@ def refuse_arguments(estimator: Any, unknown: Iterable[str]) -> None:
         folds = name == "groups" and "cv" in estimator.get_params(deep=False)
         advice = ": give the folds of groups as cv=list(GroupKFold(5).split(X, y, groups)) instead" if folds else ""
         raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument '{name}'{advice}.")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows that were read for a fit.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Features, NaN if missing.
+    targets : list of arrays of shape (n,)
+        The target of a regression, or -1 and 1 for each binary problem of a classification.
+    s : array of shape (n,)
+        Sample weights, multiplied by those of the classes.
+    classes, codes : arrays, optional
+        The distinct class labels, and the index of that of each row.
+    """
+
+    X: FloatArray
+    targets: list[FloatArray]
+    s: FloatArray
+    classes: Any = None
+    codes: Any = None
+
+    def of_positive_weight(self) -> "Samples":
+        """The rows that count; no copies are made if these are all."""
+        used = self.s > 0
+        if used.all():
+            return self
+        codes = None if self.codes is None else self.codes[used]
+        return Samples(self.X[used], [y[used] for y in self.targets], self.s[used], self.classes, codes)
+
+
+def read_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, *, task: str, reset: bool = True) -> Samples:
+    """The rows of a regression or a classification, or an error before any work.
+
+    Two classes give one target, 1 for the second; more are told apart one against the rest.
+    """
+    rows = read_features(estimator, X, reset=reset)
+    if task == "regression":
+        target = read_regression_target(estimator, y, len(rows))
+        samples = Samples(rows, [target], read_weights(sample_weight, rows))
+    else:
+        classes, codes = read_classes(estimator, y, len(rows))
+        s = _times_class_weights(estimator, classes, codes, read_weights(sample_weight, rows))
+        require_two_classes(estimator, codes[s > 0])
+        positive = range(len(classes)) if len(classes) > 2 else [1]
+        samples = Samples(rows, [np.where(codes == c, 1.0, -1.0) for c in positive], s, classes, codes)
+    refuse_extremes(samples.targets[0], samples.s, rows, feature_names(estimator))
+    return samples
+
+
+def _times_class_weights(estimator: Any, classes: Any, codes: IntArray, s: FloatArray) -> FloatArray:
+    """Sample weights times the ``class_weight`` of an estimator."""
+    class_weight = estimator.class_weight
+    if not (class_weight is None or isinstance(class_weight, str | Mapping)):
+        raise ValueError(f"class_weight must be 'balanced', a dictionary or None, not {class_weight!r}.")
+    by_class = compute_sample_weight(class_weight, classes[codes])
+    if not np.all(np.isfinite(by_class) & (by_class >= 0)):
+        raise ValueError(f"class_weight must hold non-negative numbers, not {class_weight!r}.")
+    with np.errstate(over="ignore"):
+        product = s * (balanced(codes, s, len(classes)) if isinstance(class_weight, str) else by_class)
+    if not np.isfinite(product).all():
+        raise ValueError("class_weight times sample_weight is beyond the range of floating point: use smaller weights.")
+    return product
 
 
 def read_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
@@ -108,7 +173,7 @@ def _frame_to_array(X: Any) -> FloatArray | None:
         raise TypeError("X is a lazy frame: collect it first.")
     if not isinstance(frame, nw.DataFrame):
         return None
-    columns = [_column(series) for series in frame.iter_columns()]
+    columns = [numeric_column(series) for series in frame.iter_columns()]
     refused = [str(name) for name, column in zip(frame.columns, columns, strict=True) if column is None]
     if refused:
         dates = [name for name in refused if frame[name].dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time)]
@@ -121,7 +186,7 @@ def _frame_to_array(X: Any) -> FloatArray | None:
     return np.column_stack([column for column in columns if column is not None])
 
 
-def _column(series: Any) -> FloatArray | None:
+def numeric_column(series: Any) -> FloatArray | None:
     """A column as floats, or None if it has other values than numbers."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=float)
@@ -221,6 +286,24 @@ def require_two_classes(estimator: Any, codes: Any) -> None:
         raise ValueError(f"{type(estimator).__name__} needs rows of at least two classes, and y has one class only.")
 
 
+def balanced(codes: IntArray, s: FloatArray, n_classes: int, train: IntArray | None = None) -> FloatArray:
+    """Class weight of each row that makes all classes weigh the same, among the rows ``train`` (all by default).
+
+    A class that is not among these rows has the weight that it has among all rows.
+
+    Examples
+    --------
+    >>> balanced(np.array([0, 0, 1, 2]), np.ones(4), 3, np.array([0, 1, 2])).round(2).tolist()
+    [0.75, 0.75, 1.5, 1.33]
+    """
+    weights = np.zeros(n_classes)
+    for rows in (np.arange(len(codes)), *([] if train is None else [train])):
+        sums = np.bincount(codes[rows], s[rows], n_classes)
+        seen = sums > 0
+        weights = np.divide(sums.sum(), seen.sum() * sums, out=weights, where=seen)
+    return np.asarray(weights[codes])
+
+
 def _require_target(estimator: Any, y: Any) -> None:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
@@ -254,8 +337,11 @@ def _largest_sizes(X: FloatArray) -> FloatArray:
 
 def refuse_extremes(y: FloatArray, s: FloatArray, X: FloatArray | None = None, names: Sequence[str] = ()) -> None:
     """Raise an error if squares of y, weights or features would leave the range of floating-point numbers."""
+    used = s > 0
+    if X is not None and not used.all():
+        X = X[used]
     largest = [] if X is None else _largest_sizes(X).tolist()
-    refuse_extreme_sizes(float(np.abs(y[s > 0]).max()), float(s.max()), largest, names)
+    refuse_extreme_sizes(float(np.abs(y[used]).max()), float(s.max()), largest, names)
 
 
 def refuse_extreme_sizes(y: float, s: float, X: Sequence[float], names: Sequence[str]) -> None:
@@ -376,74 +462,3 @@ def seeded(estimator: Any, seed: int) -> Any:
     parameters = copy.get_params(deep=True).items()
     unset = [name for name, value in parameters if name.rpartition("__")[2] == "random_state" and value is None]
     return copy.set_params(**dict.fromkeys(unset, seed))
-
-
-class TableRows:
-    """Rows of a raw table, which a pipeline reads itself; as an array, NaN where a value is missing and 0 elsewhere.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = TableRows(nw.from_native(pd.DataFrame({"plan": ["pro", None], "age": [30.0, float("nan")]})))
-    >>> np.isnan(rows).tolist(), rows[np.array([0])].shape
-    ([[False, False], [True, True]], (1, 2))
-    """
-
-    def __init__(self, frame: Any) -> None:
-        self.frame = frame
-        self.shape = frame.shape
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
-
-    def __getitem__(self, rows: Any) -> "TableRows":
-        return TableRows(self.frame[np.asarray(rows)])
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> FloatArray:
-        missing = [
-            (series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()).to_numpy()
-            for series in self.frame.iter_columns()
-        ]
-        return np.where(np.column_stack(missing).astype(bool), np.nan, 0.0)
-
-
-def takes_raw_table(estimator: Any, X: Any) -> bool:
-    """Whether an estimator is a pipeline, and X a data frame with other columns than numbers, which it reads itself."""
-    parts = estimator if isinstance(estimator, list | tuple) else [estimator]
-    if not all(isinstance(part, Pipeline) for part in parts):
-        return False
-    try:
-        frame = nw.from_native(X, pass_through=True)
-    except nw.exceptions.DuplicateError:  # read_features says so
-        return False
-    return isinstance(frame, nw.DataFrame) and any(_column(series) is None for series in frame.iter_columns())
-
-
-class GivesFrames:
-    """Mixin of estimators that read a table and give its rows to another estimator."""
-
-    estimator: Any
-    library_: Any
-
-    def _read_table(self, X: Any, *, reset: bool) -> Any:
-        """Features, or the rows of a raw table for a pipeline."""
-        if not takes_raw_table(self.estimator, X):
-            return read_features(self, X, reset=reset)
-        method = getattr(self, "method", "class")
-        if method != "class":
-            raise ValueError(f"method={method!r} deletes values of numbers: use method='class' for raw tables.")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return TableRows(nw.from_native(X, eager_only=True))
-
-    def _remember_frame(self, X: Any) -> None:
-        """Remember the library of a data frame, in which the estimator is given its rows."""
-        frame = nw.from_native(X, pass_through=True)
-        self.library_ = str(frame.implementation) if isinstance(frame, nw.DataFrame) else ""
-
-    def _given(self, X: FloatArray | TableRows) -> Any:
-        """Rows as the estimator sees them: with the names of the columns, if they had names."""
-        if isinstance(X, TableRows):
-            return X.frame.to_native()
-        if self.library_ in ("pandas", "polars") and hasattr(self, "feature_names_in_"):
-            return nw.from_numpy(X, schema=list(self.feature_names_in_), backend=self.library_).to_native()
-        return X

@@ -14,9 +14,8 @@ its training mean if it is missing later.
 """
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -29,8 +28,11 @@ from admiss.estimator.validation import (
     feature_names,
     is_number,
     read_features,
+    read_samples,
+    refuse_arguments,
     require_choice,
     require_flags,
+    unchanged_on_error,
 )
 from admiss.finite.program import PartitionProgram
 from admiss.partition.base import Partition, Partitioner
@@ -196,6 +198,8 @@ class FiniteModel(AllowsMissing, BaseEstimator):
     scale: bool
     on_unseen_pattern: str
     certificate_: Certificate
+    classes_: Any
+    target_range_: tuple[float, float]
 
     _task: str
     _flags: tuple[str, ...] = ("center", "scale")
@@ -216,6 +220,41 @@ class FiniteModel(AllowsMissing, BaseEstimator):
         require_choice(self, "on_unseen_pattern", ON_UNSEEN_PATTERN)
         require_flags(self, *self._flags)
         return partitioner, loss
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
+        """Choose the leaves and fit their models.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            A weight equals that many copies of the row.
+        **unknown
+            Refused.
+        """
+        if unknown:
+            refuse_arguments(self, unknown)
+        partitioner, loss = self._check_parameters()
+        with unchanged_on_error(self):
+            self._fit_leaves(*self._read(X, y, sample_weight, reset=True), partitioner, loss)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Features, targets and weights of the rows of positive weight."""
+        samples = read_samples(self, X, y, sample_weight, task=self._task, reset=reset).of_positive_weight()
+        if samples.classes is None:
+            target = samples.targets[0]
+            if reset:
+                self.target_range_ = float(target.min()), float(target.max())
+            return samples.X, target, samples.s
+        if reset:
+            self.classes_ = samples.classes
+        elif not np.array_equal(samples.classes, self.classes_):
+            raise ValueError(f"y must have the classes of the fitted model, {', '.join(map(str, self.classes_))}.")
+        return samples.X, np.column_stack(samples.targets), samples.s
 
     def _fit_leaves(self, X: FloatArray, y: FloatArray, s: FloatArray, partitioner: Partitioner, loss: Loss) -> None:
         """Choose and fit the leaves."""
@@ -311,10 +350,6 @@ class FiniteModel(AllowsMissing, BaseEstimator):
         program["class_weight"] = plain_value(weights) if isinstance(weights, dict) else weights
         program["loss"] = resolve_loss(self.loss).description()
         return {"kind": "finite", "program": program, "solution": solution, "arrays": arrays}
-
-    @abstractmethod
-    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Features, targets and weights of the rows of positive weight."""
 
     def leaf_cost(self, X: Any, y: Any, sample_weight: Any = None) -> LeafCost:
         """The costs of all sets of patterns of the training rows as leaves, at the settings of this fitted model.

@@ -122,13 +122,10 @@ class _FiniteCV(SearchedModel):
 
     def _selected(self, held_out: HeldOut) -> Any:
         """Record the losses, and return the selected estimator, not yet fitted."""
-        results = held_out.table
-        table = Table(
-            **{"leaf_model": results["leaf_model"], self._size_name(): results["size"]},
-            **{column: results[column] for column in ("ridge", "leaves", "mean_loss")},
-        )
-        self._record(table, *self.best_parameters(held_out))
-        return self._estimator().set_params(**self.best_params_)
+        table = held_out.table
+        results = {"leaf_model": table["leaf_model"], self._size_name(): table["size"]}
+        results |= {column: table[column] for column in ("ridge", "leaves", "mean_loss")}
+        return self._chosen(results, *self.best_parameters(held_out))
 
     def apply(self, X: Any) -> Any:
         """The leaf of each row, see :meth:`FiniteRegressor.apply`."""

@@ -7,20 +7,12 @@ the objective of the certificate is the training objective of the model. Predict
 the range of y in training, as in Theorem 1.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
-from admiss.estimator.validation import (
-    feature_names,
-    read_features,
-    read_regression_target,
-    read_weights,
-    refuse_extremes,
-    unchanged_on_error,
-)
+from admiss.estimator.labels import class_probabilities, most_likely
 from admiss.finite.base import FiniteModel
 from admiss.finite.description import FiniteDescription
 from admiss.finite.from_statistics import StatisticsFit
@@ -109,32 +101,6 @@ class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
         self.truncate = truncate
         self.on_unseen_pattern = on_unseen_pattern
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the leaves and fit their models.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-            Features, NaN (None, NA, null) if missing.
-        y : array of shape (n,)
-        sample_weight : array of shape (n,), optional
-        """
-        partitioner, loss = self._check_parameters()
-        with unchanged_on_error(self):
-            self._fit_leaves(*self._read(X, y, sample_weight, reset=True), partitioner, loss)
-        return self
-
-    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = read_features(self, X, reset=reset)
-        target = read_regression_target(self, y, len(rows))
-        s = read_weights(sample_weight, rows)
-        used = s > 0
-        rows, target, s = rows[used], target[used], s[used]
-        refuse_extremes(target, s, rows, feature_names(self))
-        if reset:
-            self.target_range_ = float(target.min()), float(target.max())
-        return rows, target, s
-
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, truncated if ``truncate``."""
         scores = self._scores(X)[:, 0]
@@ -196,25 +162,6 @@ feature_names_in_
         self.scale = scale
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the leaves and fit their models; parameters as in :meth:`FiniteRegressor.fit`, class labels in y."""
-        partitioner, loss = self._check_parameters()
-        with unchanged_on_error(self):
-            self._fit_leaves(*self._read(X, y, sample_weight, reset=True), partitioner, loss)
-        return self
-
-    def _read(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = read_features(self, X, reset=reset)
-        classes, _, targets, s = read_class_targets(self, y, rows, sample_weight)
-        if reset:
-            self.classes_ = classes
-        elif not np.array_equal(classes, self.classes_):
-            raise ValueError(f"y must have the classes of the fitted model, {', '.join(map(str, self.classes_))}.")
-        used = s > 0
-        rows, signs, s = rows[used], np.column_stack(targets)[used], s[used]
-        refuse_extremes(signs, s, rows, feature_names(self))
-        return rows, signs, s
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

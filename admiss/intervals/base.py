@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.drawing import BLUE, GREY, ORANGE, pyplot
 from admiss.estimator.notices import warn
+from admiss.estimator.raw_tables import GivesFrames
 from admiss.estimator.validation import (
     AllowsMissing,
-    GivesFrames,
     feature_names,
     is_number,
     read_random_state,

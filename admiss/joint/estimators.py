@@ -18,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from admiss.estimator.notices import warn, warn_never_missing, warn_set_to_zero
+from admiss.estimator.raw_tables import takes_raw_table
 from admiss.estimator.validation import (
     AllowsMissing,
     feature_names,
@@ -29,7 +30,6 @@ from admiss.estimator.validation import (
     refuse_extremes,
     require_choice,
     require_two_classes,
-    takes_raw_table,
     unchanged_on_error,
 )
 from admiss.joint.closed_form import ClosedForm

@@ -1,7 +1,7 @@
 """Parameters, fit and scores that adaptive regression and classification share."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,20 +14,28 @@ from admiss.estimator.validation import (
     feature_names,
     is_number,
     read_features,
+    read_samples,
+    refuse_arguments,
     require_choice,
     require_flags,
+    unchanged_on_error,
 )
 from admiss.linear.describe import AdaptiveDescription
-from admiss.linear.design import Design, DesignOptions, fit_design
-from admiss.linear.fit import solve_program
+from admiss.linear.design import Design, DesignOptions, fit_design, sums_are_faster
+from admiss.linear.fit import solve_moments, solve_program
 from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
+from admiss.linear.squared import TrainingRows
+from admiss.linear.training_sums import TrainingSums
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, plain_value, total
-from formulations.losses import LOSSES, Loss, resolve_loss
+from formulations.losses import LOSSES, Loss, Squared, resolve_loss
 
 if TYPE_CHECKING:
     from admiss.linear.program import AdaptiveProgram
+
+# Name of the attribute with the rows that were added so far, see :meth:`AdaptiveRegressor.partial_fit`.
+STATISTICS = "_statistics"
 
 
 class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
@@ -51,10 +59,39 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     solver: str
     constraints: Any
     monotonic_cst: Any
+    classes_: Any
+    target_range_: Any
 
-    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
-        """One target per program, and the weights of the rows."""
-        raise NotImplementedError
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            A weight equals that many copies of the row.
+        **unknown
+            Refused.
+        """
+        if unknown:
+            refuse_arguments(self, unknown)
+        adaptivity, loss = self._check_parameters()
+        with unchanged_on_error(self):
+            self.__dict__.pop(STATISTICS, None)
+            if self.constraints is not None or self.monotonic_cst is not None:
+                self._fit_constrained(X, y, sample_weight)
+                return self
+            samples = read_samples(self, X, y, sample_weight, task=self._task).of_positive_weight()
+            if samples.classes is None:
+                y = samples.targets[0]
+                self.target_range_ = float(y.min()), float(y.max())
+            else:
+                self.classes_ = samples.classes
+            self._fit_rows(samples.X, samples.targets, samples.s, adaptivity, loss)
+        return self
 
     def program(self, X: Any, y: Any, sample_weight: Any = None) -> "AdaptiveProgram":
         """The stated program on these rows as a ``cvxpy.Problem`` that can be read, changed and solved.
@@ -65,15 +102,12 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         from admiss.linear.program import TWO_CLASSES, AdaptiveProgram
 
         model = clone(self)
-        X = read_features(model, X, reset=True)
-        targets, s = model._read_targets(X, y, sample_weight)
-        if len(targets) > 1:
+        samples = read_samples(model, X, y, sample_weight, task=self._task).of_positive_weight()
+        if samples.classes is not None:
+            model.classes_ = samples.classes
+        if len(samples.targets) > 1:
             raise ValueError(TWO_CLASSES)
-        used = s > 0
-        return AdaptiveProgram(model, X[used], targets[0][used], s[used])
-
-    def _is_constrained(self) -> bool:
-        return self.constraints is not None or self.monotonic_cst is not None
+        return AdaptiveProgram(model, samples.X, samples.targets[0], samples.s)
 
     def _fit_constrained(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit the stated program with its constraints."""
@@ -110,13 +144,26 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             raise ValueError(f"solver must be 'auto', 'cvxpy' or the name of a cvxpy solver, not {self.solver!r}.")
         return adaptivity, loss
 
-    def _fit_targets(
+    def _fit_rows(
         self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
     ) -> None:
-        """Solve one program per target, over the same design, on rows of positive weight."""
+        """Solve one program per target, over one design; by sums over the rows if they are faster and prove the fit."""
+        by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
+        if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
+            y = targets[0]
+            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
+            design = sums.design(adaptivity, self._design_options())
+            fit = solve_moments(sums, design, self._penalty(design))
+            if fit is not None and fit[1].status == "optimal":
+                w, certificate = fit
+                dual = TrainingRows(X, y, s).dual(design, w * design.column_scale)
+                self._adopt(design, w, replace(certificate, dual=dual))
+                return
         design = fit_design(X, s, adaptivity, self._design_options())
         penalty = self._penalty(design, X, s)
-        fits = [solve_program(design, X, y, s, loss, penalty, self.solver) for y in targets]
+        fits = []
+        for y in targets:
+            fits.append(solve_program(design, X, y, s, loss, penalty, self.solver))
         if len(fits) == 1:
             self._adopt(design, *fits[0])
         else:

@@ -28,7 +28,7 @@ from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.design import DesignOptions
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics, training_of
 from admiss.linear.folds import EPS_RULES, ClassFolds, GridOptions, folds_of_sums, logistic_folds, squared_folds
-from admiss.linear.grid_paths import Task, best_cell, best_tasks, grid_tasks, joined, path_cells
+from admiss.linear.grid_paths import Task, best_cell, best_tasks, cell_parameters, grid_cells, grid_tasks, joined
 from admiss.patterns import missing_once
 from admiss.statistics.row_statistics import RowStatistics
 from admiss.terminal.table import Table
@@ -164,46 +164,31 @@ class AdaptiveSearch(SearchedModel):
 
     def _select_on(self, class_folds: MakeFolds, rows: FoldedRows, grid: Grid) -> Any:
         """Select on the folds that ``class_folds`` makes of each class."""
-        (classes, finite, options), rounding = grid, self._rounding(rows)
-        (n, d), missable = rows.X.shape, len(missing_once(np.isnan(rows.X)))
-        if self._is_auto() and not few_affine_columns(d, missable, n):
+        classes, finite, options = grid
+        rounding, missable = self._rounding(rows), len(missing_once(np.isnan(rows.X)))
+        if self._is_auto() and not few_affine_columns(rows.X.shape[1], missable, len(rows.X)):
             classes = classes[:1]
-        tasks = self._tasks(class_folds, rows, classes, options)
+        promising = self._promising(class_folds, rows, classes, options)
         folds = [class_folds(rows, adaptivity, options) for adaptivity in classes]
-        parts = path_cells(folds, tasks, options, self.n_jobs)
-        if without := self._without_a_fit(tasks, parts, grid_tasks(len(classes), options)):
-            parts += path_cells(folds, without, options, self.n_jobs)
+        parts = grid_cells(folds, options, self.n_jobs, promising)
         held_out = [candidate.search(rows, self._loss) for candidate in finite]
-        for k, (candidate, found) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
-            parts.append({"class_index": k, **candidate.cells(found)})
+        for k, (candidate, losses) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
+            parts.append({"class_index": k, **candidate.cells(losses)})
         results = joined(parts)
         best = best_cell(results, rounding)
         k = int(results["class_index"][best])
         if k < len(classes):
-            return self._chosen(classes[k], results, best)
-        candidate, found = finite[k - len(classes)], held_out[k - len(classes)]
-        cell, parameters = candidate.best_parameters(found)  # by its own rule for the choice among its cells
-        self._record(Table(**results), int(np.flatnonzero(results["class_index"] == k)[cell]), parameters)
-        return candidate._estimator().set_params(**parameters)
+            return self._chosen(results, best, cell_parameters(classes[k], results, best))
+        candidate = finite[k - len(classes)]
+        # by its own rule for the choice among its cells
+        cell, parameters = candidate.best_parameters(held_out[k - len(classes)])
+        return self._chosen(results, int(np.flatnonzero(results["class_index"] == k)[cell]), parameters, candidate)
 
-    def _tasks(
+    def _promising(
         self, class_folds: MakeFolds, rows: FoldedRows, classes: list[Adaptivity], options: GridOptions
-    ) -> list[Task]:
-        """The paths that are followed on all rows."""
-        return grid_tasks(len(classes), options)
-
-    @staticmethod
-    def _without_a_fit(followed: list[Task], parts: list[dict[str, Any]], tasks: list[Task]) -> list[Task]:
-        """The other paths of classes that have no best fit on the paths that were followed."""
-        fitted = {part["class_index"] for part in parts if np.isfinite(part["mean_loss"]).any()}
-        return [task for task in tasks if task[0] not in fitted and task not in followed]
-
-    def _chosen(self, adaptivity: Adaptivity, results: dict[str, Any], best: int) -> Any:
-        """The adaptive model of a cell, not yet fitted."""
-        searched = {name: float(results[name][best]) for name in ("adaptive_penalty", "l1_ratio", "lam")}
-        parameters = {"adaptivity": adaptivity, **searched}
-        self._record(Table(**results), best, parameters)
-        return self._estimator("adaptivity").set_params(**parameters)
+    ) -> list[Task] | None:
+        """The paths that are followed on all rows; None for all."""
+        return None
 
     def _rounding(self, rows: FoldedRows) -> float:
         """Losses below this are rounding."""
@@ -341,10 +326,10 @@ monotonic_cst
                 many = not few_affine_columns(len(found.n_observed), missable, found.n_rows)
                 classes = [c for c in (classes[:1] if many else classes) if statistics.serves(c)] or classes[:1]
             folds = [folds_of_sums(training_of(statistics, c), c, options) for c in classes]
-            results = joined(path_cells(folds, grid_tasks(len(classes), options), options, self.n_jobs))
+            results = joined(grid_cells(folds, options, self.n_jobs))
             best = best_cell(results, ZERO_LOSS * float(found.mean[-1] ** 2 + found.deviation[-1] ** 2))
-            chosen = self._chosen(classes[int(results["class_index"][best])], results, best)
-            self.best_estimator_ = chosen.fit_statistics(statistics)
+            parameters = cell_parameters(classes[int(results["class_index"][best])], results, best)
+            self.best_estimator_ = self._chosen(results, best, parameters).fit_statistics(statistics)
         return self
 
     def _rounding(self, rows: FoldedRows) -> float:
@@ -436,20 +421,20 @@ fit_intercept, on_unseen_pattern, stop_early, solver, random_state, n_jobs, cons
             raise ValueError(f"search_rows must be a positive integer or None, not {self.search_rows!r}.")
         return super()._read_grid()
 
-    def _tasks(
+    def _promising(
         self, class_folds: MakeFolds, rows: FoldedRows, classes: list[Adaptivity], options: GridOptions
-    ) -> list[Task]:
-        tasks = super()._tasks(class_folds, rows, classes, options)
+    ) -> list[Task] | None:
         self.sample_results_ = None
-        if self.search_rows is None or len(rows.X) <= self.search_rows or len(tasks) == len(classes):
-            return tasks
+        is_one_path = len(options.l1_ratios) * len(options.adaptive_penalties) == 1
+        if self.search_rows is None or len(rows.X) <= self.search_rows or is_one_path:
+            return None
         sample = sample_rows(rows, self.search_rows, self.random_state)
         if not sample.splits:
-            return tasks
+            return None
         folds = [class_folds(sample, adaptivity, options) for adaptivity in classes]
-        cells = path_cells(folds, tasks, options, self.n_jobs)
+        cells = grid_cells(folds, options, self.n_jobs)
         self.sample_results_ = Table(**joined(cells))
-        return best_tasks(tasks, cells)
+        return best_tasks(grid_tasks(len(classes), options), cells)
 
     def _select(self, rows: FoldedRows, grid: Grid) -> Any:
         return super()._select(rows, grid).set_params(class_weight=self.class_weight)

@@ -20,14 +20,16 @@ from admiss.adaptivity import Adaptivity
 from admiss.adaptivity.base import Basis, column_extremes
 from admiss.estimator.scaling import centre_of, observed_moments, observed_scale, power_of_two
 from admiss.patterns import PatternTable
+from admiss.statistics.product_columns import MAX_COLUMNS, count_columns
+from admiss.statistics.product_moments import MOST_FEATURES
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.jit import compiled
 
 # Entries of the design in a block of rows, and the smallest number of rows (wide designs are sparse).
 BLOCK_ENTRIES = 2**18
 BLOCK_ROWS = 1024
-# Columns beyond which the matrix of cross products is not formed.
-MAX_COLUMNS = 5000
+# Rows for each collected column from which sums take the place of rows in memory.
+ROWS_PER_COLUMN = 4
 # Standard deviations between 0 and the mean of a feature beyond which cross products lose it.
 MAX_OFFSET = 1e4
 # Entries beyond which a whole design is held sparse.
@@ -183,31 +185,44 @@ class Design:
         return sp.csr_array((np.ones(len(columns)), (entries, columns)), shape=shape)
 
 
-def is_applicable(design: Design) -> bool:
-    """Whether cross products of the columns are small enough and accurate enough."""
-    return len(design.pairs) <= MAX_COLUMNS and not len(far_from_origin(design))
-
-
-def far_from_origin(design: Design) -> IntArray:
-    """Features, by number among those of the design, whose values are too far from 0 after centring."""
-    far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
-    return np.flatnonzero(far & design.adaptivity.linear_in_x)
-
-
-def check_narrow(design: Design, adaptivity: Adaptivity) -> None:
-    """Raise an error if cross products of the columns, and so fast paths, do not apply."""
+def against_cross_products(design: Design) -> str | None:
+    """Why cross products of the columns, and so fast paths, do not apply; None if they do."""
     if len(design.pairs) > MAX_COLUMNS:
-        raise ValueError(
-            f"{adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
+        return (
+            f"{design.adaptivity!r} has {len(design.pairs):,} columns, and fast paths go up to {MAX_COLUMNS:,}: "
             "leave it out, or search with scikit-learn's GridSearchCV."
         )
-    far = far_from_origin(design)
-    if len(far):
-        listed = ", ".join(str(j) for j in design.features[far][:5])
-        raise ValueError(
-            f"The features in columns {listed} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "
+    is_far = np.abs(design.mean - design.centre) > MAX_OFFSET * design.spread
+    if design.adaptivity.linear_in_x and is_far.any():
+        columns = ", ".join(str(j) for j in design.features[is_far][:5])
+        return (
+            f"The features in columns {columns} of X lie more than {MAX_OFFSET:,.0f} standard deviations away from 0: "
             "use center=True."
         )
+    return None
+
+
+def refuse_without_cross_products(design: Design) -> None:
+    """Raise an error if cross products of the columns do not apply."""
+    reason = against_cross_products(design)
+    if reason:
+        raise ValueError(reason)
+
+
+def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
+    """Whether rows in memory are summed once for all folds, rather than made into columns.
+
+    The sums are those of monomials; they pay if the columns of the design are more than one block of them.
+    """
+    n, d = X.shape
+    most_columns = min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
+    if n * most_columns <= BLOCK_ENTRIES:
+        return False
+    degrees = adaptivity.degrees()
+    if degrees is None or (degrees[0] == 1 and d > MOST_FEATURES):
+        return False
+    n_columns = count_columns(min(degrees[0], d), d)
+    return n * n_columns > BLOCK_ENTRIES and n_columns <= most_columns
 
 
 @compiled

@@ -15,35 +15,35 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.labels import class_probabilities, most_likely, read_class_targets
+from admiss.estimator.labels import class_probabilities, most_likely
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import (
-    feature_names,
-    read_features,
-    read_regression_target,
-    read_weights,
-    refuse_extremes,
-    unchanged_on_error,
-)
-from admiss.linear.base import AdaptiveModel
+from admiss.estimator.validation import read_features, unchanged_on_error
+from admiss.linear.base import STATISTICS, AdaptiveModel
 from admiss.linear.design import Design
-from admiss.linear.fit import solve_moments, with_dual
+from admiss.linear.fit import solve_moments
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
 from admiss.linear.training_patterns import TrainingPatterns, solve_patterns
-from admiss.linear.training_sums import TrainingSums, sums_are_faster
+from admiss.linear.training_sums import TrainingSums
 from admiss.statistics.product_columns import refuse_learners
-from admiss.statistics.row_statistics import (
-    RowStatistics,
-    adopt_features,
-    refuse_extreme_summary,
-    require_squared,
-)
+from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
 from formulations.arrays import FloatArray
-from formulations.losses import Loss, Squared
+from formulations.losses import Loss
 
-# What partial_fit leaves to be computed.
-SOLVED = ("design_", "coefficients_", "certificate_", "target_range_")
+
+class _SolvedOnUse:
+    """An attribute of a fit that :meth:`AdaptiveRegressor.partial_fit` leaves to be computed when it is used first."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: "AdaptiveRegressor | None", owner: type) -> Any:
+        statistics = None if model is None else vars(model).get(STATISTICS)
+        if model is None or statistics is None:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        adaptivity, _ = model._check_parameters()
+        model._fit_sums(TrainingSums.of_statistics(statistics, adaptivity), adaptivity)
+        return vars(model)[self.name]
 
 
 def read_statistics(estimator: Any, statistics: Any) -> None:
@@ -158,7 +158,10 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     [6.]
     """
 
-    target_range_: tuple[float, float]
+    design_ = _SolvedOnUse()
+    coefficients_ = _SolvedOnUse()
+    certificate_ = _SolvedOnUse()
+    target_range_ = _SolvedOnUse()
     _task = "regression"
     _numbers = (*AdaptiveModel._numbers, "max_extrapolation")
 
@@ -194,34 +197,6 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self.constraints = constraints
         self.monotonic_cst = monotonic_cst
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-            Features, NaN (None, NA, null) if missing.
-        y : array of shape (n,)
-            Target.
-        sample_weight : array of shape (n,), optional
-            A weight equals that many copies of the row.
-        """
-        adaptivity, loss = self._check_parameters()
-        with unchanged_on_error(self):
-            if self._is_constrained():
-                self._forget()
-                self._fit_constrained(X, y, sample_weight)
-                return self
-            X = read_features(self, X, reset=True)
-            (y,), s = self._read_targets(X, y, sample_weight)
-            used = s > 0
-            if not used.all():  # otherwise no copy is made
-                X, y, s = X[used], y[used], s[used]
-            self._forget()
-            self._fit_rows(X, y, s, adaptivity, loss)
-            self.target_range_ = float(y.min()), float(y.max())
-        return self
-
     def predict(self, X: Any) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``."""
         scores = self._scores(X)
@@ -243,7 +218,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         adaptivity, loss = self._check_parameters()
         require_squared(loss)
         with unchanged_on_error(self):
-            self._forget()
+            self.__dict__.pop(STATISTICS, None)
             read_statistics(self, statistics)
             self._fit_sums(training_of(statistics, adaptivity), adaptivity)
         return self
@@ -257,7 +232,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         """
         adaptivity, _ = self._check_parameters()
         with unchanged_on_error(self):
-            statistics = vars(self).get("_statistics")
+            statistics = vars(self).get(STATISTICS)
             if statistics is None:
                 if "coefficients_" in vars(self):
                     warn("fit has not kept its rows, so partial_fit starts anew.")
@@ -265,40 +240,11 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
             read_features(self, X, reset=not statistics.parts)
             block = RowStatistics(adaptivity, tree_depth=None)
             statistics = statistics.merge(block.update(X, y, sample_weight))
-            self._forget()
+            for name in ("design_", "coefficients_", "certificate_", "target_range_"):
+                self.__dict__.pop(name, None)
             self._statistics = statistics
             read_statistics(self, statistics)
         return self
-
-    def _forget(self) -> None:
-        for name in (*SOLVED, "_statistics"):
-            self.__dict__.pop(name, None)
-
-    def __getattr__(self, name: str) -> Any:
-        statistics = vars(self).get("_statistics")
-        if name == "partial_fit":  # says why not
-            _adds_rows(self)
-        if name not in SOLVED or statistics is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        adaptivity, _ = self._check_parameters()
-        self._fit_sums(TrainingSums.of_statistics(statistics, adaptivity), adaptivity)
-        return vars(self)[name]
-
-    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
-        return [read_regression_target(self, y, len(X))], read_weights(sample_weight, X)
-
-    def _fit_rows(self, X: FloatArray, y: FloatArray, s: FloatArray, adaptivity: Adaptivity, loss: Loss) -> None:
-        """Fit rows of positive weight: by sums over them if that is faster and proves the fit, else by the rows."""
-        by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
-        if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
-            sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
-            refuse_extreme_summary(sums.summary(), feature_names(self))
-            design, fit = self._solved(sums, adaptivity)
-            if fit is not None and fit[1].status == "optimal":
-                self._adopt(design, *with_dual(fit, design, X, y, s))
-                return
-        refuse_extremes(y, s, X, feature_names(self))
-        self._fit_targets(X, [y], s, adaptivity, loss)
 
     def _fit_sums(self, rows: TrainingSums | TrainingPatterns, adaptivity: Adaptivity) -> None:
         design, fit = self._solved(rows, adaptivity)
@@ -383,26 +329,6 @@ on_unseen_pattern, solver, constraints, monotonic_cst
         self.solver = solver
         self.constraints = constraints
         self.monotonic_cst = monotonic_cst
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model; parameters as in :meth:`AdaptiveRegressor.fit`, with class labels as y."""
-        adaptivity, loss = self._check_parameters()
-        with unchanged_on_error(self):
-            if self._is_constrained():
-                self._fit_constrained(X, y, sample_weight)
-                return self
-            X = read_features(self, X, reset=True)
-            targets, s = self._read_targets(X, y, sample_weight)
-            used = s > 0
-            if not used.all():  # otherwise no copy is made
-                X, s, targets = X[used], s[used], [target[used] for target in targets]
-            refuse_extremes(targets[0], s, X, feature_names(self))
-            self._fit_targets(X, targets, s, adaptivity, loss)
-        return self
-
-    def _read_targets(self, X: FloatArray, y: Any, sample_weight: Any) -> tuple[list[FloatArray], FloatArray]:
-        self.classes_, _, targets, weights = read_class_targets(self, y, X, sample_weight)
-        return targets, weights
 
     def decision_function(self, X: Any) -> FloatArray:
         """Log-odds of the second class, or of each class against the rest."""

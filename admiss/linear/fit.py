@@ -31,7 +31,7 @@ import numpy as np
 from admiss._version import __version__
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.scaling import power_of_two
-from admiss.linear.design import Design, is_applicable
+from admiss.linear.design import Design, against_cross_products
 from admiss.linear.logistic import solve_logistic
 from admiss.linear.penalty import Penalty, UnitProgram
 from admiss.linear.squared import Training, TrainingRows, eliminate, fit_quadratic
@@ -58,41 +58,51 @@ def solve_program(
 
     Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit.
     """
-    structured = design.adaptivity.has_structure()
-    fast = solver == "auto" and not structured and is_applicable(design)
+    has_structure = design.adaptivity.has_structure()
+    fast = solver == "auto" and not has_structure and against_cross_products(design) is None
+    by_moments = fast and isinstance(loss, Squared) and penalty.is_positive
     program = UnitProgram.of(design, penalty, loss, float(np.abs(y).max()))
-    if fast and isinstance(loss, Squared) and penalty.is_positive:
-        fit = solve_squared(TrainingRows(X, y, s), program)
-        if fit is not None and fit[1].status == "optimal":
-            return with_dual(program.restored(*fit), design, X, y, s)
     rows = TrainingRows(X, y / program.unit, s / power_of_two(s.max()))
-    if len(design.pairs) == 0:
-        return program.restored(np.zeros(0), _nothing(rows, program.loss))
-    structure = structure_of(design, program)
+    fit = solve_squared(rows, program, 1.0) if by_moments else None
+    if fit is None or fit[1].status != "optimal":
+        fit = _solve_by_rows(program, rows, solver, fast, structure_of(design, program))
+    w, certificate = fit
+    return program.restored(w), certificate.in_units(program.factor, program.unit)
+
+
+def _solve_by_rows(
+    program: UnitProgram, rows: TrainingRows, solver: str, fast: bool, structure: Structure | None
+) -> Fit:
+    """The fit in the units of the program, certified from the rows."""
+    if not len(program.design.pairs):
+        return np.zeros(0), _nothing(rows, program.loss)
     try:
-        fit = _solve(program, rows, solver, fast, structure)
+        return _solve(program, rows, solver, fast, structure)
     except SolverError:
-        if structured or np.maximum(program.penalty.l1, program.penalty.l2).max() <= TOO_LARGE:
+        if structure or np.maximum(program.penalty.l1, program.penalty.l2).max() <= TOO_LARGE:
             raise
-        fit = _solve_without_large_penalties(program, rows, solver, fast)
-    return program.restored(*fit)
+        return _solve_without_large_penalties(program, rows, solver, fast)
 
 
 def solve_moments(rows: Training, design: Design, penalty: Penalty) -> Fit | None:
     """The fit of the squared loss from moments alone, see :func:`solve_squared`."""
     program = UnitProgram.of(design, penalty, Squared(), max(map(abs, rows.target_range)))
-    fit = solve_squared(rows, program)
-    return None if fit is None else program.restored(*fit)
+    fit = solve_squared(rows, program, program.unit)
+    if fit is None:
+        return None
+    w, certificate = fit
+    return program.restored(w), certificate.in_units(program.factor, program.unit)
 
 
-def solve_squared(rows: Training, program: UnitProgram) -> Fit | None:
+def solve_squared(rows: Training, program: UnitProgram, unit: float) -> Fit | None:
     """The fit of the squared loss from moments of the columns, in the units of the program.
 
-    It is certified from the moments, without a dual point. None if the optimality conditions are not met, or if columns
-    without penalty are dependent up to the accuracy of the moments.
+    ``unit`` is that of the program in the units of y of the rows. The fit is certified from the moments; it has a dual
+    point if the rows are known. None if the optimality conditions are not met, or if columns without penalty are
+    dependent up to the accuracy of the moments.
     """
     design, penalty = program.design, program.penalty
-    columns = rows.columns(design, program.unit)
+    columns = rows.columns(design, unit)
     moments = rows.moments(columns)
     quadratic = eliminate(moments, design.free, columns.shift)
     if not penalty.is_positive and _are_dependent(quadratic.H):
@@ -104,8 +114,10 @@ def solve_squared(rows: Training, program: UnitProgram) -> Fit | None:
     second, known = moments.matrix, (moments.sizes, moments.accuracy, moments.S)
     v = columns.shift.applied(w, design.free)
     objective, bound = moment_bound(second, *known, penalty.l1, penalty.l2, v)
+    dual = rows.dual(design, w)
     tolerance = gap_tolerance(objective, quadratic.rho)
-    return w, certify(objective, bound, tolerance, NOT_FROM_MOMENTS, "admiss engine", __version__, program.start)
+    engine = ("admiss engine", __version__, program.start)
+    return w, certify(objective, bound, tolerance, NOT_FROM_MOMENTS, *engine, dual=dual)
 
 
 def _are_dependent(H: FloatArray) -> bool:
@@ -122,13 +134,6 @@ def structure_of(design: Design, program: UnitProgram) -> Structure | None:
         return None
     of_rows = program.unit * np.concatenate([[1.0], design.scale / program.design.scale])
     return partial(_structure_in_units, design.adaptivity, of_rows, program.factor)
-
-
-def with_dual(fit: Fit, design: Design, X: FloatArray, y: FloatArray, s: FloatArray) -> Fit:
-    """A fit of the squared loss from moments, with the dual point that its proof is about."""
-    w, certificate = fit
-    theta = 2.0 * (s / s.sum()) * (design.predictor(X, w * design.column_scale) - y)
-    return w, replace(certificate, dual=theta)
 
 
 def _nothing(rows: TrainingRows, loss: Loss) -> Certificate:
@@ -185,5 +190,5 @@ def _solve(
         return solve_by_rows(program, rows, solver, fast)
     w, certificate = solve_stated(design, risk_of(design, rows.X, rows.y, q, loss), program.penalty, solver, structure)
     if isinstance(loss, Squared):  # its rows may have been compressed
-        certificate = replace(certificate, dual=2.0 * q * (design.predictor(rows.X, w) - rows.y))
+        certificate = replace(certificate, dual=rows.dual(design, w))
     return w, certificate

@@ -18,12 +18,18 @@ import numpy as np
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.cross_validation import FoldedRows, Split
 from admiss.estimator.scaling import power_of_two
-from admiss.linear.design import Design, DesignOptions, check_narrow, fit_design
+from admiss.linear.design import (
+    Design,
+    DesignOptions,
+    fit_design,
+    refuse_without_cross_products,
+    sums_are_faster,
+)
 from admiss.linear.logistic import LogisticFold, LogisticRows
 from admiss.linear.penalty import UnitPenalties, penalty_weights
 from admiss.linear.squared import SquaredFold, Training, TrainingRows, eliminate
 from admiss.linear.training_patterns import TrainingPatterns
-from admiss.linear.training_sums import TrainingSums, sums_are_faster
+from admiss.linear.training_sums import TrainingSums
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred
 from formulations.losses import Logistic
@@ -123,11 +129,13 @@ def folds_of_sums(sums: TrainingSums | TrainingPatterns, adaptivity: Adaptivity,
 
 def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds for the squared loss; ``splits`` are the parts of the rows to train on and to hold out."""
+    largest = np.abs(rows.target_range).max()
     design = rows.design(adaptivity, options.of_design)
-    check_narrow(design, adaptivity)
-    unit, design = float(power_of_two(np.array(max(map(abs, rows.target_range))))), options.in_units(design)
+    refuse_without_cross_products(design)
+    unit, design = float(power_of_two(largest)), options.in_units(design)
     penalties = options.unit_penalties(design, rows.X, rows.s)
-    gradient, curvatures = rows.gradient_and_curvature(rows.columns(design, unit), design.free)
+    columns = rows.columns(design, unit)
+    whole = eliminate(rows.moments(columns), design.free, columns.shift)
     paths: list[FoldPath] = []
     weight, n_rows = 0.0, rows.n_rows
     for f, (train, test) in enumerate(splits):
@@ -141,7 +149,7 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
         quadratic = eliminate(own.moments(columns), of_fold.free, columns.shift)
         of_columns = options.unit_penalties(of_fold, own.X, own.s)
         paths.append(SquaredFold(quadratic, of_columns, held.squared_error(columns, quadratic), unit))
-    lambdas = _lambdas(design, n_rows, penalties, unit * gradient, curvatures, options)
+    lambdas = _lambdas(design, n_rows, penalties, unit * whole.b, np.diag(whole.H), options)
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
 
@@ -149,7 +157,7 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
     """The folds of one class for the logistic loss, summed over targets (one against the rest)."""
     X, targets = rows.X, rows.targets
     design = fit_design(X, rows.s, adaptivity, options.of_design)
-    check_narrow(design, adaptivity)
+    refuse_without_cross_products(design)
     design = options.in_units(design)
     penalties = options.unit_penalties(design, X, rows.s)
     A, q = design.dense(X), rows.s / rows.s.sum()

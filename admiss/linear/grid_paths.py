@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from admiss.adaptivity import Adaptivity
 from admiss.linear.folds import ClassFolds, GridOptions
 from admiss.terminal.progress import progress
 from formulations.arrays import BoolArray, FloatArray
@@ -53,6 +54,23 @@ def best_tasks(tasks: list[Task], cells: list[dict[str, Any]]) -> list[Task]:
             own = [own[best_cell(results) // n_lambdas]]
         best += [tasks[i] for i in own]
     return best
+
+
+def grid_cells(
+    folds: list[ClassFolds], options: GridOptions, n_jobs: int | None, promising: list[Task] | None = None
+) -> list[dict[str, Any]]:
+    """The cells of all paths of the grid, or of promising ones; then of all paths of a class without a fit on these."""
+    tasks = grid_tasks(len(folds), options)
+    followed = tasks if promising is None else promising
+    parts = path_cells(folds, followed, options, n_jobs)
+    others = tasks_without_a_fit(followed, parts, tasks)
+    return parts + path_cells(folds, others, options, n_jobs) if others else parts
+
+
+def tasks_without_a_fit(followed: list[Task], parts: list[dict[str, Any]], tasks: list[Task]) -> list[Task]:
+    """The other paths of classes that have no best fit on the paths that were followed."""
+    fitted = {part["class_index"] for part in parts if np.isfinite(part["mean_loss"]).any()}
+    return [task for task in tasks if task[0] not in fitted and task not in followed]
 
 
 def path_cells(
@@ -180,3 +198,9 @@ def best_cell(results: Mapping[str, Any], rounding: float = 0.0) -> int:
         ]
     )
     return int(tied[order[0]])
+
+
+def cell_parameters(adaptivity: Adaptivity, results: dict[str, Any], cell: int) -> dict[str, Any]:
+    """The parameters of the adaptive model of a cell."""
+    searched = {name: float(results[name][cell]) for name in ("adaptive_penalty", "l1_ratio", "lam")}
+    return {"adaptivity": adaptivity, **searched}

@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design
 from formulations.arrays import BoolArray, FloatArray
-from formulations.certificate import Certificate, clock
+from formulations.certificate import clock
 from formulations.losses import Loss
 
 PENALTY_WEIGHTS = ("count", "authors")
@@ -133,9 +133,9 @@ class UnitProgram:
             stated = stated.at_most(OVERWHELMING)
         return cls(scaled, change, stated, overwhelmed, own_loss, unit, factor, start)
 
-    def restored(self, w: FloatArray, certificate: Certificate) -> tuple[FloatArray, Certificate]:
-        """Coefficients and certificate in the user's units."""
-        return w / self.design.column_scale * self.unit, certificate.in_units(self.factor, self.unit)
+    def restored(self, w: FloatArray) -> FloatArray:
+        """Coefficients in the user's units."""
+        return w / self.design.column_scale * self.unit
 
 
 def penalty_weights(

@@ -160,17 +160,6 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift, S, moments.blocks)
 
 
-def gradient_and_curvature(
-    G_f: FloatArray, squares: FloatArray, c: FloatArray, S: float, free: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """b and the diagonal of H alone, from the rows of G of the free columns and its diagonal."""
-    k = ~free
-    inverse = _pseudo_inverse(G_f[:, free])
-    b = 2.0 * (c[k] - inverse @ c[free] @ G_f[:, k]) / S
-    explained = np.sum(G_f[:, k] * (inverse @ G_f[:, k]), axis=0)
-    return b, 2.0 * np.maximum(squares[k] - explained, 0.0) / S
-
-
 def _pseudo_inverse(G: FloatArray) -> FloatArray:
     diagonal = np.diag(G)
     if np.count_nonzero(G) <= np.count_nonzero(diagonal):  # one intercept, or cells
@@ -257,14 +246,13 @@ class Training(ABC):
     def moments(self, columns: Any) -> Moments:
         """The moments of columns on these rows."""
 
-    def gradient_and_curvature(self, columns: Any, free: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """b and the diagonal of H on these rows."""
-        moments = self.moments(columns)
-        return gradient_and_curvature(moments.G[free], np.diag(moments.G), moments.c, moments.S, free)
-
     def squared_error(self, columns: Any, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
         """The summed squared error on these rows as a function of rows of penalised coefficients."""
         return error_by_moments(self.moments(columns), quadratic)
+
+    def dual(self, design: Design, w: FloatArray) -> FloatArray | None:
+        """The dual point of a fit with these coefficients of the columns, if the rows are known: its derivatives."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -306,13 +294,11 @@ class TrainingRows(Training):
         return RowColumns(design, unit, shift_of(design, self.X, self.y / unit, self.s))
 
     def moments(self, columns: RowColumns) -> Moments:
-        return moments_of(self._weighted(columns))
+        rows = WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift)
+        return moments_of(rows)
 
-    def gradient_and_curvature(self, columns: RowColumns, free: BoolArray) -> tuple[FloatArray, FloatArray]:
-        return gradient_and_curvature_of(self._weighted(columns))
-
-    def _weighted(self, columns: RowColumns) -> "WeightedRows":
-        return WeightedRows(columns.design, self.X, self.y / columns.unit, self.s, columns.shift)
+    def dual(self, design: Design, w: FloatArray) -> FloatArray | None:
+        return 2.0 * (self.s / self.s.sum()) * (design.predictor(self.X, w) - self.y)
 
     def squared_error(self, columns: RowColumns, quadratic: Quadratic) -> Callable[[FloatArray], FloatArray]:
         design, y = columns.design, self.y / columns.unit
@@ -399,17 +385,6 @@ def moments_of(rows: WeightedRows) -> Moments:
     accuracy = gamma(n + 100)  # sums over the rows, in blocks, of entries with a few roundings each
     sizes = np.sqrt(np.append(np.diag(G), r)) * (1.0 + accuracy)
     return Moments(float(rows.s.sum()), G, c, r, a, sizes, accuracy, blocks)
-
-
-def gradient_and_curvature_of(rows: WeightedRows) -> tuple[FloatArray, FloatArray]:
-    """The same at coefficients 0 from rows, without the second moments of most pairs of columns."""
-    p, f = len(rows.design.pairs), np.flatnonzero(rows.design.free)
-    G_f, squares, c = np.zeros((len(f), p)), np.zeros(p), np.zeros(p)
-    for part, A in rows:
-        G_f += (A[:, f].T @ A).toarray() if sp.issparse(A) else A[:, f].T @ A
-        squares += np.asarray((A.multiply(A) if sp.issparse(A) else A**2).sum(axis=0)).ravel()
-        c += A.T @ rows.t[part]
-    return gradient_and_curvature(G_f, squares, c, float(rows.s.sum()), rows.design.free)
 
 
 def fit_quadratic(quadratic: Quadratic, penalty: Penalty) -> FloatArray | None:

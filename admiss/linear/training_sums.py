@@ -17,38 +17,20 @@ import scipy.sparse as sp
 from admiss.adaptivity import Adaptivity
 from admiss.adaptivity.base import Basis
 from admiss.estimator.scaling import centre_of, observed_scale
-from admiss.linear.design import BLOCK_ENTRIES, Design, DesignOptions, Observed, assembled
+from admiss.linear.design import Design, DesignOptions, Observed, assembled
 from admiss.linear.squared import Moments, Shift, Training
 from admiss.patterns import PatternTable
 from admiss.statistics.blocks import RowBlock, Shape
 from admiss.statistics.feature_sums import FeatureSummary, FeatureSums
-from admiss.statistics.product_columns import MAX_COLUMNS, count_columns
-from admiss.statistics.product_moments import MOST_FEATURES, ProductMoments
+from admiss.statistics.product_moments import ProductMoments
 from admiss.statistics.row_statistics import RowStatistics
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Sums of squares below this share of the terms that they are the sum of are 0, and so are weights.
 ZERO_SQUARES, ZERO_WEIGHT = 1e-11, 1e-13
 
-# Rows for each collected column from which sums take the place of rows in memory.
-ROWS_PER_COLUMN = 4
 # Centres are rounded means, see :func:`admiss.estimator.scaling.centre_of`.
 ROUNDED_CENTRE = 2.0**-36
-
-
-def sums_are_faster(X: FloatArray, adaptivity: Adaptivity) -> bool:
-    """Whether rows in memory are summed once for all folds, rather than made into columns.
-
-    The sums are those of monomials; they pay if the columns of the design are more than one block of them.
-    """
-    degrees, (n, d) = adaptivity.degrees(), X.shape
-    if degrees is None or (degrees[0] == 1 and d > MOST_FEATURES):
-        return False
-    degree = min(degrees[0], d)
-    if n * 2 * (d + 1) ** (degree + 1) <= BLOCK_ENTRIES:  # there are at most as many columns
-        return False
-    n_columns = count_columns(degree, d)
-    return n * n_columns > BLOCK_ENTRIES and n_columns <= min(MAX_COLUMNS, n // ROWS_PER_COLUMN)
 
 
 class SummedRows(Training):

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from admiss.estimator.labels import read_class_targets
-from admiss.estimator.validation import read_features, read_regression_target, read_weights
+from admiss.estimator.validation import read_samples
 from formulations.arrays import FloatArray
 
 
@@ -133,14 +132,8 @@ def read_rows(program: Mapping[str, Any], X: Any, y: Any, sample_weight: Any) ->
     """The rows of positive weight, as the fit has read them."""
     weights = program.get("class_weight")
     reader = _Reader(dict(weights) if isinstance(weights, list) else weights)
-    features = read_features(reader, X, reset=True)
-    if program["task"] == "classification":
-        _, _, targets, s = read_class_targets(reader, y, features, sample_weight)
-        target = np.column_stack(targets)
-    else:
-        target, s = read_regression_target(reader, y, len(features))[:, None], read_weights(sample_weight, features)
-    used = s > 0
-    return Rows(features[used], target[used], s[used])
+    samples = read_samples(reader, X, y, sample_weight, task=program["task"]).of_positive_weight()
+    return Rows(samples.X, np.column_stack(samples.targets), samples.s)
 
 
 def check_coordinates(rows: Rows, centre: FloatArray, scale: FloatArray, centred: bool, scaled: bool) -> FloatArray:

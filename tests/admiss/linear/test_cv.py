@@ -9,7 +9,7 @@ from admiss.datasets import make_synthetic
 from admiss.estimator.cross_validation import FoldedRows, make_folds, pattern_strata, sample_rows
 from admiss.linear.design import DesignOptions
 from admiss.linear.folds import ClassFolds, GridOptions
-from admiss.linear.grid_paths import best_cell, grid_tasks, joined, path_cells
+from admiss.linear.grid_paths import best_cell, grid_tasks, joined, path_cells, tasks_without_a_fit
 from admiss.terminal.table import Table
 
 SMALL_GRID = {"l1_ratios": [0.3, 1.0], "n_lambdas": 6, "adaptive_penalties": [1.0, 5.0], "cv": 3, "random_state": 0}
@@ -348,7 +348,7 @@ def test_classes_without_a_fit_on_the_best_paths_of_a_sample_follow_their_others
     tasks = [(k, c, alpha) for k in range(2) for c in range(2) for alpha in (0.0, 1.0)]
     parts = [{"class_index": 0, "mean_loss": np.full(3, np.inf)}, {"class_index": 1, "mean_loss": np.ones(3)}]
     followed = [(0, 0, 1.0), (1, 1, 0.0)]
-    others = AdaptiveClassifierCV._without_a_fit(followed, parts, tasks)
+    others = tasks_without_a_fit(followed, parts, tasks)
     assert others == [(0, 0, 0.0), (0, 1, 0.0), (0, 1, 1.0)]
 
 
