@@ -64,8 +64,8 @@ def add_parser(commands: Any, summary: str) -> None:
     missing = " ".join(word for word in MISSING_WORDS if word)
     examples = """\
   admiss compare --data houses.csv --target price --max-depth 2 --test-share 0
-  admiss fit --data houses.csv --target price --max-depth 2 --model tree --cv 0 \\
-      --out tree.joblib       (the exact tree of the first command)
+  admiss fit --data houses.csv --target price --max-depth 2 --model tree \\
+      --cv 0 --out tree.joblib     (the exact tree of the command above)
   admiss compare --data clients.csv --target churn --task classification \\
       --html churn.html"""
     parser = commands.add_parser(
@@ -212,7 +212,7 @@ def _compare_source(
         )
     folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
     groups = not set(methods) <= {"none", "greedy", "tree"}
-    empty = tree_statistics(source, setting.max_depth, folds, groups)
+    empty = tree_statistics(source, options.max_depth, folds, groups)
     statistics, summary = statistics_of(source, empty, options)
     n_features = len(summary.n_observed)
     observed = summary.n_observed.sum() / (summary.n_rows * n_features)
