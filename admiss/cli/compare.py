@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from admiss.atomic_write import NamedFile, check_outputs, flush, write_atomically
-from admiss.cli.source_options import add_pass_options, opened, statistics_of
+from admiss.cli.source_options import add_pass_options, opened, statistics_of, tree_statistics
 from admiss.compare.comparison import Comparison
 from admiss.compare.partitions import compare_partitions
 from admiss.compare.setting import DEFAULT_METHODS, METHODS, TASKS, Setting, described
@@ -63,7 +63,9 @@ def add_parser(commands: Any, summary: str) -> None:
     listed = "\n".join(f"  {name:<13} {words}" for name, (_, words) in METHODS.items())
     missing = " ".join(word for word in MISSING_WORDS if word)
     examples = """\
-  admiss compare --data houses.csv --target price --max-depth 2
+  admiss compare --data houses.csv --target price --max-depth 2 --test-share 0
+  admiss fit --data houses.csv --target price --max-depth 2 --model tree \\
+      --cv 0 --out tree.joblib     (the exact tree of the command above)
   admiss compare --data clients.csv --target churn --task classification \\
       --html churn.html"""
     parser = commands.add_parser(
@@ -197,20 +199,20 @@ def _compare_source(
 ) -> Iterator[str | Comparison]:
     """The title and the comparison of files that need not fit in memory, from one pass."""
     from admiss.compare.statistics import compare_statistics
-    from admiss.streaming import HashFolds, RowStatistics
+    from admiss.statistics.hash_folds import HashFolds
 
     if options.task == "classification" or options.verify:
         raise ValueError("--task classification and --verify need all rows: compare a part of them in one file.")
     setting.check(methods)
-    folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
-    groups = not set(methods) <= {"none", "greedy", "tree"}
-    empty = RowStatistics([], tree_depth=None if groups else setting.max_depth, patterns=groups, folds=folds)
     source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), outputs)
     if source.schema.task == "classification":
         raise ValueError(
             f"{options.target} has class labels, whose comparison needs all rows: compare a part of them in one file, "
             "or use --task regression if they are numbers."
         )
+    folds = HashFolds(setting.folds, options.folds_key) if setting.folds else None
+    groups = not set(methods) <= {"none", "greedy", "tree"}
+    empty = tree_statistics(source, options.max_depth, folds, groups)
     statistics, summary = statistics_of(source, empty, options)
     n_features = len(summary.n_observed)
     observed = summary.n_observed.sum() / (summary.n_rows * n_features)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from admiss.cli.source_options import DATA, add_source_options, opened, statistics_of
+from admiss.cli.source_options import DATA, add_source_options, opened, statistics_of, tree_statistics
+from admiss.statistics.hash_folds import MOST_FOLDS, HashFolds
 from admiss.tables.column import listed
 from admiss.terminal.table import wrapped
 
@@ -58,14 +59,15 @@ def add_parser(commands: Any, summary: str) -> None:
 
 def fit_pages(options: argparse.Namespace) -> Iterator[str]:
     """Accumulate, fit, write, and yield the text to print."""
-    from admiss.streaming import HashFolds, RowStatistics, SourceRows
+    from admiss.statistics.row_statistics import RowStatistics
     from admiss.streaming.file_model import FileModel
+    from admiss.streaming.one_pass import SourceRows
 
     out = Path(options.out)
     if not out.parent.is_dir() or out.is_dir():
         raise ValueError(f"--out must be a file in a folder that exists, not {options.out!r}.")
-    if options.cv == 1 or options.cv < 0:
-        raise ValueError(f"--cv must be 0 or at least 2, not {options.cv}.")
+    if options.cv != 0 and not 2 <= options.cv <= MOST_FOLDS:
+        raise ValueError(f"--cv must be 0, or from 2 to {MOST_FOLDS:,}, not {options.cv}.")
     tree = options.model in ("tree", "greedy")
     if options.settle and not tree:
         raise ValueError("--settle is for trees: the bounds of linear models follow from sums.")
@@ -82,7 +84,10 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
         return
     model = _model(options, "regression")
     folds = HashFolds(options.cv, options.folds_key) if options.cv else None
-    empty = RowStatistics([] if tree else options.model, tree_depth=options.max_depth if tree else None, folds=folds)
+    if tree:
+        empty = tree_statistics(source, options.max_depth, folds)
+    else:
+        empty = RowStatistics(options.model, tree_depth=None, folds=folds)
     statistics, summary = statistics_of(source, empty, options)
     observed = summary.n_observed.sum() / (summary.n_rows * len(summary.n_observed))
     yield f"{summary.n_rows:,} rows with a target, {1 - observed:.1%} of the features missing"
@@ -98,7 +103,6 @@ def fit_pages(options: argparse.Namespace) -> Iterator[str]:
 
 def _fit_labels(options: argparse.Namespace, source: Any) -> Iterator[str]:
     """Fit a classifier to rows in memory, and write it."""
-    from admiss.statistics.hash_folds import HashFolds
     from admiss.streaming.file_model import FileModel
     from admiss.tables.opening import collect
     from admiss.tables.source import named_frame

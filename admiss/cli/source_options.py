@@ -48,7 +48,7 @@ def add_pass_options(parser: argparse.ArgumentParser) -> None:
 
 def opened(options: argparse.Namespace, outputs: Sequence[NamedFile]) -> Any:
     """The source that options name, unless an output would take the place of its files."""
-    from admiss.streaming import open_source
+    from admiss.tables.opening import open_source
 
     if options.workers is not None and options.workers < 1:
         raise ValueError(f"--workers must be at least 1, not {options.workers}.")
@@ -66,9 +66,20 @@ def read_files(data: str | Sequence[str]) -> list[NamedFile]:
     return [("--data", path) for path in source_files(data)]
 
 
+def tree_statistics(source: Any, depth: int, folds: Any, every_pattern: bool = False) -> Any:
+    """Statistics of no rows for partitions: sums over sets of missing features, or by pattern if they are too large."""
+    from admiss.statistics.blocks import Shape
+    from admiss.statistics.missing_sets import MOST_BYTES, bytes_of_sums
+    from admiss.statistics.row_statistics import RowStatistics
+
+    shape = Shape(len(source.schema.names), 1 if folds is None else folds.n_splits)
+    patterns = every_pattern or bytes_of_sums(shape, depth) > MOST_BYTES
+    return RowStatistics([], tree_depth=None if patterns else depth, patterns=patterns, folds=folds)
+
+
 def statistics_of(source: Any, empty: Any, options: argparse.Namespace) -> tuple[Any, Any]:
     """Statistics of one pass, and their summary; errors of Dask are those of a command."""
-    from admiss.streaming import accumulate
+    from admiss.streaming.one_pass import accumulate
 
     try:
         statistics = accumulate(source, empty, workers=options.workers, scheduler=options.scheduler)

@@ -25,16 +25,23 @@ PARTS = 8
 SUMS = ("second", "first", "weights")
 
 
+def bytes_of_sums(shape: Shape, depth: int) -> int:
+    """Bytes of the sums of all folds."""
+    d = shape.n_features
+    return 8 * shape.n_folds * (count_sets(d, depth) * ((d + 2) * (d + 3) // 2) + comb(d, depth + 1) * (d + 3))
+
+
 class MissingSets:
     """Sums over all sets of at most ``depth`` missing features."""
 
     def __init__(self, shape: Shape, depth: int) -> None:
         d = shape.n_features
-        size = 8 * shape.n_folds * (count_sets(d, depth) * ((d + 2) * (d + 3) // 2) + comb(d, depth + 1) * (d + 3))
+        size = bytes_of_sums(shape, depth)
         if size > MOST_BYTES:
             raise ValueError(
                 f"Sums for trees of depth {depth} over {d} features and {shape.n_folds} folds take "
-                f"{size / 10**9:.1f} GB: use a smaller tree_depth, or tree_depth=None for linear models only."
+                f"{size / 10**9:.1f} GB: use patterns=True if there are few patterns, a smaller tree_depth, or "
+                "tree_depth=None for linear models only."
             )
         self.anchor, self.moved, self._additions = np.full(d + 1, np.nan), np.zeros(d + 1), np.zeros(shape.n_folds)
         self.sums = [SetSums.zero(d, depth) for _ in range(shape.n_folds)]

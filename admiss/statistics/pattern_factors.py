@@ -139,7 +139,7 @@ class PatternFactors:
         if len(self.cells) > MOST_PATTERNS and len({pattern for pattern, _ in self.cells}) > MOST_PATTERNS:
             raise ValueError(
                 f"These rows have more than {MOST_PATTERNS:,} patterns, too many for moments of each: use "
-                "patterns=False, and trees with tree_depth."
+                "patterns=False and trees with tree_depth, with fewer features or less depth if their sums are large."
             )
 
     def merged(self, other: "PatternFactors") -> "PatternFactors":

@@ -143,7 +143,7 @@ def product_columns(adaptivity: Adaptivity, d: int) -> ProductColumns:
     if n_columns > MAX_COLUMNS:
         raise ValueError(
             f"{name} needs moments of {n_columns:,} columns for {d} features, more than {MAX_COLUMNS:,}: name a class "
-            "with fewer columns, such as adaptivity='affine_intercept'."
+            "with fewer columns, such as affine_intercept."
         )
     return _own_basis(adaptivity, d) if degree is None else _monomials(adaptivity, degree, d)
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from admiss.tables.deciding import Plan, decide
 from admiss.tables.frames import eager
-from admiss.tables.source import Chunk, NamedFrames, Source
+from admiss.tables.source import Chunk, Frame, NamedFrames, Place, Source
 from formulations.arrays import FloatArray
 
 
@@ -134,7 +134,7 @@ class _Rows(Source):
         self.frame = frame
 
     def chunks(self) -> Iterator[Chunk]:
-        raise NotImplementedError
+        yield Frame("X", Place(), self.schema, self.frame)
 
     def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
         yield "X", self.frame

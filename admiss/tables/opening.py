@@ -169,7 +169,7 @@ class TableFile:
 def read_table(
     data: Any, target: str, *, task: str = "auto", drop: Sequence[str] = (), keep: Sequence[str] = ()
 ) -> TableFile:
-    """Read a CSV or Parquet file, or a data frame.
+    """Read files or a data frame into memory.
 
     Rows without a target are left out. What becomes of the columns is said in :mod:`~admiss.tables.rules`: the same
     as in a pass over batches.
@@ -177,7 +177,7 @@ def read_table(
     Parameters
     ----------
     data : str, Path or data frame
-        A file, whose suffix determines the format, or a frame of pandas, polars or pyarrow.
+        What :func:`open_source` reads, except for arrays.
     target : str
         Column to predict.
     task : {"auto", "regression", "classification"}
@@ -194,11 +194,6 @@ def read_table(
     >>> table.names, table.X.tolist(), table.y.tolist()
     (['plan=pro'], [[1.0], [nan], [0.0]], [1.5, 2.0, 3.5])
     """
-    if isinstance(data, str | Path):
-        if not Path(data).is_file():
-            raise ValueError(f"There is no file {data}.")
-        if not is_csv(data) and Path(data).suffix.lower() not in (".parquet", ".pq"):
-            raise ValueError(f"{data} is neither .csv nor .parquet.")
     return collect(open_source(data, target, drop=drop, keep=keep, task=task), task)
 
 

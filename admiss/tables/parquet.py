@@ -137,6 +137,8 @@ def _opened(paths: Sequence[Path]) -> list[ParquetFile]:
             schema = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError) as error:
             _raise_if_refused(error)
+            if path.suffix.lower() not in SUFFIXES:
+                raise SourceError(f"{path} is neither a CSV file (.csv, .tsv, .csv.gz) nor a Parquet file.") from error
             raise SourceError(f"{path} is not a complete Parquet file: write it again.") from error
         constants = {n: None if v == HIVE_NULL else plain_number(v) if n in numeric else v for n, v in each}
         columns = eager(schema.empty_table(), f"{path}").schema.items()

@@ -152,11 +152,11 @@ def test_without_time_the_files_are_written(here, capsys):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--data", "nothing.csv", "--target", "y"], "There is no file nothing.csv"),
+        (["--data", "nothing.csv", "--target", "y"], "There are no CSV files at nothing.csv"),
         (["--data", "t.csv", "--target", "q"], "has no column 'q': it has a and y"),
         (["--data", "t.csv", "--target", "a"], "too many for classes"),
         (["--data", "constant.csv", "--target", "y"], "is 1 in every row: there is nothing to predict"),
-        (["--data", "t.txt", "--target", "a"], "neither .csv nor .parquet"),
+        (["--data", "t.txt", "--target", "a"], "neither a CSV file"),
         (["--data", "t.csv"], "belong together"),
         (["--task", "classification"], "are for --data FILE"),
         (["--drop", "a"], "are for --data FILE"),

@@ -60,7 +60,7 @@ def test_compare_reads_a_folder_once(folder: Path, capsys: Any) -> None:
     ("arguments", "words"),
     [
         (["fit", "--data", "rows", "--target", "z", "--out", "m"], "0000.parquet has no column 'z'"),
-        (["fit", "--data", "rows", "--target", "y", "--cv", "1", "--out", "m"], "--cv must be 0 or at least 2"),
+        (["fit", "--data", "rows", "--target", "y", "--cv", "1", "--out", "m"], "--cv must be 0, or from 2 to 1,000"),
         (["fit", "--data", "rows", "--target", "y", "--out", "none/m"], "--out must be a file in a folder that exists"),
         (["fit", "--data", "rows", "--target", "y", "--workers", "0", "--out", "m"], "--workers must be at least 1"),
         (["fit", "--data", "rows", "--target", "y", "--scheduler", "x", "--out", "m"], "not the address of a Dask"),

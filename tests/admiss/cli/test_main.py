@@ -14,7 +14,7 @@ from admiss.cli.main import COMMANDS, main
         ([], "admiss: error: the following arguments are required: COMMAND; see admiss --help"),
         (["compare", "--folds", "x"],
          "admiss compare: error: argument --folds: invalid int value: 'x'; see admiss compare --help"),
-        (["compare", "--data", "no.csv", "--target", "y"], "admiss compare: error: There is no file no.csv."),
+        (["compare", "--data", "no.csv", "--target", "y"], "admiss compare: error: There are no CSV files at no.csv."),
         (["datasets", "--no"], "admiss datasets: error: unrecognized arguments: --no; see admiss datasets --help"),
     ],
 )  # fmt: skip

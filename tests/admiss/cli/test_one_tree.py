@@ -14,7 +14,11 @@ from admiss.tables import read_table
 from tests.admiss.tables.test_features import customers
 
 
-def test_three_doors_to_one_tree(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("most_bytes", [None, 0])
+def test_three_doors_to_one_tree(tmp_path, monkeypatch, capsys, most_bytes):
+    """Also from the rows of each pattern, where sums over sets of many features would be too large."""
+    if most_bytes is not None:
+        monkeypatch.setattr("admiss.statistics.missing_sets.MOST_BYTES", most_bytes)
     monkeypatch.chdir(tmp_path)
     customers().to_csv("t.csv", sep=";", decimal=",", index=False)
     table = ["--data", "t.csv", "--target", "y", "--max-depth", "2", "--min-rows", "30"]

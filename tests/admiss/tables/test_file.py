@@ -116,8 +116,8 @@ def test_other_files(here):
     (here / "folder.csv").mkdir()
     for name, sentence in (
         ("t.parquet", "is not a complete Parquet file"),
-        ("t.xlsx", "is neither .csv nor .parquet"),
-        ("no.csv", "There is no file no.csv."),
+        ("t.xlsx", "is neither a CSV file"),
+        ("no.csv", "There are no CSV files at no.csv."),
         ("folder.csv", "There is no file folder.csv."),
     ):
         with pytest.raises(ValueError, match=sentence):
