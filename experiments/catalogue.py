@@ -7,10 +7,11 @@ import polars as pl
 
 from admiss.report.figures import Drawing
 from admiss.study.report.by_setting import time_drawing
+from admiss.study.report.labels import Labels
 from admiss.study.report.presentation import Catalogue, Presentation
 from admiss.study.report.sections import Section
 from experiments.paper.figures import paper_drawings
-from experiments.paper.labels import LABELS, authors_r2, by_signal_and_design, r2_words
+from experiments.paper.labels import LABELS, R2, R2_OR_AUC, authors_r2, by_signal_and_design, r2_words
 from experiments.paper.real_design.claims import REAL_DESIGN_CLAIMS
 from experiments.paper.real_design.tables import real_design_comparison, real_design_sections
 from experiments.paper.sections import claims_section
@@ -49,10 +50,13 @@ from experiments.studies.synthetic.grid import STUDY as SYNTHETIC
 # Studies with the methods and instances of the paper.
 OF_PAPER: dict[str, Any] = {
     "drawings": paper_drawings,
-    "labels": LABELS,
     "value": authors_r2,
     "refine": by_signal_and_design,
 }
+
+
+def _labels(score: str) -> Labels:
+    return replace(LABELS, words={**LABELS.words, "score": score})
 
 
 def _synthetic(table: pl.DataFrame) -> list[Section]:
@@ -82,13 +86,20 @@ def _partitions(rows: pl.DataFrame) -> list[Drawing]:
 CATALOGUE: Catalogue = {
     presentation.study.name: presentation
     for presentation in (
-        Presentation(SYNTHETIC, _synthetic, synthetic_comparison, score_words=r2_words, **OF_PAPER),
-        Presentation(GRIDS, grids_sections, **OF_PAPER),
-        Presentation(REAL_DESIGN, _real_design, real_design_comparison, score_words=r2_words, **OF_PAPER),
-        Presentation(PARTITIONS, partition_sections, drawings=_partitions, labels=LABELS, score_words=r2_words),
+        Presentation(SYNTHETIC, _synthetic, synthetic_comparison, labels=_labels(R2), score_words=r2_words, **OF_PAPER),
+        Presentation(GRIDS, grids_sections, labels=_labels(R2), **OF_PAPER),
+        Presentation(
+            REAL_DESIGN,
+            _real_design,
+            real_design_comparison,
+            labels=_labels(R2_OR_AUC),
+            score_words=r2_words,
+            **OF_PAPER,
+        ),
+        Presentation(PARTITIONS, partition_sections, drawings=_partitions, labels=_labels(R2), score_words=r2_words),
         Presentation(BOUNDS, bounds_sections, drawings=_bounds, labels=LABELS, compared=False),
         Presentation(RECOMMENDATION, recommendation_sections, labels=LABELS, compared=False, score_words=r2_words),
-        Presentation(STACK, stack_sections, score_words=r2_words, **OF_PAPER),
+        Presentation(STACK, stack_sections, labels=_labels(R2_OR_AUC), score_words=r2_words, **OF_PAPER),
         Presentation(
             INDICATORS,
             indicator_sections,
@@ -101,7 +112,7 @@ CATALOGUE: Catalogue = {
             CLASSES,
             classes_sections,
             drawings=_seconds,
-            labels=replace(LABELS, reference=CLASSES.reference),
+            labels=replace(_labels(R2_OR_AUC), reference=CLASSES.reference),
             score_words=r2_words,
         ),
         Presentation(SHIFT, shift_sections, drawings=shift_drawings, labels=SHIFT_LABELS, score_words=r2_words),

@@ -44,8 +44,10 @@ WORDS = {
     "fraction_missing": "share of the features with signal that can be missing",
     "n": "training rows n", "max_depth": "largest depth", "dataset": "data set",
     "AuthorsInstance": "the authors' instances", "TextInstance": "fresh draws of the text",
-    "SemiSynthetic": "synthetic targets", "RealTarget": "real targets",
+    "SemiSynthetic": "synthetic targets", "RealTarget": "real targets", "r2_authors": "R², authors' form",
 }  # fmt: skip
+# The scores of studies of regressions, and of both tasks.
+R2, R2_OR_AUC = "R²", "R² or 2 AUC - 1"
 STYLES: dict[str, Style] = {
     "Adaptive LR - best": (BLUE, "o", "-"), "Joint - best": (ORANGE, "s", DASHED),
     "Mean - best": (BLACK, "X", "-"), "mice - best": (PURPLE, "P", DASH_DOT),

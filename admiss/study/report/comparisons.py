@@ -256,7 +256,8 @@ def leaderboard(found: Compared) -> Leaderboard:
         Line(method, mean, _length(method, means), [cells[place] for _, cells in columns])
         for place, (method, mean) in enumerate(zip(methods, shown, strict=True))
     ]
-    header = ["Method", metric.word, "", *(name for name, _ in columns)]
+    names = [metric.word, "", *(name for name, _ in columns)]
+    header = ["Method", *(name[:1].upper() + name[1:] if " " in name else name for name in names)]
     return Leaderboard(_sentence(methods, means, found) if overall else "", header, lines, found.reference)
 
 

@@ -41,6 +41,8 @@ from admiss.terminal.table import ABSENT, decimals, number, signed
 
 # Failed cells and digests that are listed one by one.
 MOST_FAILED, MOST_DIGESTS = 500, 12
+# Methods that a sentence names.
+MOST_NAMES = 5
 # Smaller p values are shown as such.
 SMALLEST = 0.001
 HEADINGS = {
@@ -309,7 +311,8 @@ def undecided_words(found: Sequence[Comparison]) -> str:
     """One sentence for all comparisons that are undecided."""
     undecided = [each for each in found if each.verdict == UNDECIDED]
     overall = [each.method for each in undecided if not each.setting]
-    parts = [f"{', '.join(overall)} over all instances"] if overall else []
+    methods = ", ".join(overall) if len(overall) <= MOST_NAMES else f"{len(overall)} methods"
+    parts = [f"{methods} over all instances"] if overall else []
     if count := len(undecided) - len(overall):
         parts.append(f"{count} at single levels of settings")
     verb = "is" if len(undecided) == 1 else "are"

@@ -10,6 +10,7 @@ import polars as pl
 from admiss.drawing import BLUE, GREY, ORANGE
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
+from experiments.paper.labels import R2_OR_AUC
 from experiments.studies.gains import estimated
 from experiments.studies.indicators.gains import (
     CENSORING,
@@ -32,7 +33,7 @@ PAIRS = list(product(LEARNERS, IMPUTERS))
 LABELS = Labels(
     words={"mcar": "MCAR", "nn": "NN", "kind": "features", "CompleteSet": "real features",
            "CompleteDraw": "generated features", "real": "real target", "missing_fraction": "missing share",
-           "n": "training rows n", "dataset": "data set"},
+           "n": "training rows n", "dataset": "data set", "score": R2_OR_AUC},
     methods=tuple(METHODS),
     reference=STUDY.reference,
     logarithmic=("n",),

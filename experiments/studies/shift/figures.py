@@ -8,6 +8,7 @@ import polars as pl
 from admiss.drawing import BLUE, GREY, ORANGE
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
+from experiments.paper.labels import R2
 from experiments.studies.gains import estimated, mean
 from experiments.studies.shift.gains import GENERATED, WORDS, gain, scores
 from experiments.studies.shift.grid import CASES, STUDY, method_name
@@ -15,7 +16,7 @@ from experiments.studies.shift.tables import AUGMENTABLE
 
 LABELS = Labels(
     words={**WORDS, "kind": "rows", "ShiftDraw": "generated", "ShiftSet": "real", "n": "training rows n",
-           "dataset": "data set"},
+           "dataset": "data set", "score": R2},
     methods=tuple(method_name(name, augmented) for name in AUGMENTABLE for augmented in (False, True)),
     reference=STUDY.reference,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from scipy.stats import ttest_1samp
 from admiss.estimates import holm
 from admiss.study import EngineError
 from admiss.study.report.comparisons import compared, leaderboard
-from admiss.study.report.page import comparison_section, write_report
+from admiss.study.report.page import comparison_section, undecided_words, write_report
 from admiss.study.report.presentation import Presentation, ReferenceTable
 from admiss.study.report.results import COMPARISON_HEADER, comparison_numbers, write_results
 from admiss.study.table import scored_rows, scoreless
@@ -141,7 +141,7 @@ def test_an_error_is_shown_positive_and_smaller_is_better():
     board = board_of(study, errors)
     means = dict(errors.group_by("method").agg(-pl.col("score").mean()).iter_rows())
     assert [line.method for line in board.lines] == sorted(means, key=means.__getitem__)
-    assert board.header[1] == "mean absolute error"
+    assert board.header[1] == "Mean absolute error"
     assert [line.mean for line in board.lines] == [f"{means[line.method]:,.0f}" for line in board.lines]
     worst = next(line for line in board.lines if line.method == "boosting")
     assert worst.cells[0].startswith(f"{means['boosting'] - means['mean + ridge']:+,.0f} [")
@@ -173,10 +173,10 @@ def test_undecided_comparisons_are_one_sentence(tmp_path):
     rows = presented(study).rows(table)
     found = compared(rows, study, LABELS).comparisons
     undecided = [each for each in found if each.verdict == "undecided"]
-    overall = ", ".join(each.method for each in undecided if not each.setting)
-    levels = sum(bool(each.setting) for each in undecided)
-    words = f"{overall} over all instances, and {levels} at single levels of settings"
-    assert f"{len(undecided)} of {len(found)} comparisons are undecided: {words}." in page
+    overall = [each for each in undecided if not each.setting]
+    words = f"{', '.join(each.method for each in overall)} over all instances, and {len(undecided) - len(overall)} at "
+    assert f"{len(undecided)} of {len(found)} comparisons are undecided: {words}single levels of settings." in page
+    assert "undecided: 6 methods over all instances." in undecided_words((overall * 6)[:6])
 
 
 def test_a_cell_without_a_number_is_not_counted(tmp_path):
