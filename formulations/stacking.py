@@ -1,4 +1,4 @@
-"""Convex weights for the predictions of several models, shrunk towards equal ones, as a cvxpy program.
+"""Convex weights for the predictions of several models, shrunk towards equal ones.
 
 Data
     Z in R^{n x K}            held-out predictions of K models for n rows (in classification, one row per row and class)
@@ -12,31 +12,36 @@ Constraints
     w >= 0,  sum_k w_k = 1
 
 Stacking with non-negative weights that sum to 1 is due to Breiman (1996): rho = 0; rho -> infinity is the plain
-average. The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
+average. ``stacking_program`` states the program in cvxpy. ``stacking_weights`` solves it by an active-set method that
+starts at equal weights: with C = sum_i q_i (y_i - z_i)(y_i - z_i)', it solves, for the weights w_k = 1/K + v_k that are
+not 0,
+
+    (C + rho I) w  =  nu 1,    sum_k w_k = 1,    or    (C + rho I) v  =  nu 1 - C 1/K,    sum_k v_k = 0,
+
+leaves out those that become 0 on the way, and lets in the model along whose weight the objective falls most. The first
+form keeps the digits of small weights; the second those of small v, which matter if rho is above the objective of the
+plain average. The matrix, which may be singular, is scaled to a unit diagonal, to which gamma(n), its rounding error,
+is added.
+
+The bound of the certificate is that of Frank and Wolfe (1956): for a convex f over the simplex,
 min f >= f(w) - (g'w - min_k g_k) with the gradient g of f at any w. It is corrected for rounding: the product of the
 errors of models k and l is off by at most gamma(n) e_k e_l, where e_k is the root mean square error of model k
-(:func:`formulations.rounding.gamma`). The weights are optimal if the gap is below 1e-6 of the objective of the
-plain average, or of the best single model if that is smaller. The solution of an interior-point method is polished by
-an active-set method, since the error of a bad model may be larger than that of the others by many orders.
+(:func:`formulations.rounding.gamma`). The weights are optimal if the gap is below 1e-6 of the objective of the plain
+average, or of the best single model if that is smaller.
 """
 
-import warnings
 from dataclasses import dataclass
-from importlib.metadata import version
+from typing import Any
 
-import cvxpy as cp
 import numpy as np
 
 from formulations.arrays import FloatArray
 from formulations.certificate import GAP_TOLERANCE, ROUNDING, Certificate, SolverError, certify, clock
 from formulations.rounding import UNIT, gamma
 
-# Accuracy asked of the solver; the polish starts from what it reaches.
-TOLERANCE = 1e-12
-# Weights below this are set to 0, where the polish starts; it may raise them again.
-SMALLEST_WEIGHT = 1e-8
-# With a shrinkage above this multiple of the risk at equal weights, all weights are positive.
-STRONG = 1e3
+# Diagonal entries of the matrix, in units of the objective of the plain average, count as at least this: models without
+# error have 0, and the weights of all others then vanish when they are squared.
+SMALLEST = 1e-200
 
 
 @dataclass(frozen=True)
@@ -62,28 +67,25 @@ class StackingProblem:
         E = (y[:, None] - Z) * np.sqrt(weights / weights.sum())[:, None]
         return cls(E.T @ E, rho, len(y))
 
+    @property
+    def equal(self) -> FloatArray:
+        """The weights of the plain average."""
+        K = len(self.errors)
+        return np.full(K, 1 / K)
+
     def objective(self, w: FloatArray) -> float:
         """The objective at weights that sum to 1."""
-        return float(w @ self.errors @ w + self.rho * np.sum((w - 1 / len(w)) ** 2))
-
-    def gradient(self, w: FloatArray) -> FloatArray:
-        """Gradient of the objective."""
-        return 2 * (self.errors @ w + self.rho * (w - 1 / len(w)))
-
-    def gap(self, w: FloatArray) -> float:
-        """Objective minus the bound of Frank and Wolfe, up to rounding."""
-        slope = self.gradient(w)
-        return float(slope @ w - slope.min())
+        return float(w @ self.errors @ w + self.rho * np.sum((w - self.equal) ** 2))
 
 
-def stacking_program(problem: StackingProblem) -> tuple[cp.Problem, cp.Variable]:
-    """The program and its variable w."""
+def stacking_program(problem: StackingProblem) -> Any:
+    """The program in cvxpy, with the variable w."""
+    import cvxpy as cp
+
     K = len(problem.errors)
-    unit = max(problem.objective(np.full(K, 1 / K)), np.finfo(float).tiny)
     w = cp.Variable(K, name="w", nonneg=True)
-    risk = cp.quad_form(w, cp.psd_wrap(problem.errors / unit))
-    shrinkage = (problem.rho / unit) * cp.sum_squares(w - 1 / K)
-    return cp.Problem(cp.Minimize(risk + shrinkage), [cp.sum(w) == 1]), w
+    risk = cp.quad_form(w, cp.psd_wrap(problem.errors))
+    return cp.Problem(cp.Minimize(risk + problem.rho * cp.sum_squares(w - 1 / K)), [cp.sum(w) == 1])
 
 
 def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]:
@@ -92,102 +94,71 @@ def stacking_weights(problem: StackingProblem) -> tuple[FloatArray, Certificate]
     Raises
     ------
     SolverError
-        If the solver ends without weights whose gap is closed.
+        If the errors of the models are not finite, or the gap stays open.
     """
     start = clock()
-    K = len(problem.errors)
-    equal = np.full(K, 1 / K)
-    unit = problem.objective(equal)
+    unit = problem.objective(problem.equal)
     if not np.isfinite(unit):
         raise SolverError("The errors of the models are too large, NaN or infinite: check their predictions.")
-    if problem.rho > STRONG * unit:
-        return _nearly_equal(problem, start)
-    program, variable = stacking_program(problem)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
-            program.solve(solver="CLARABEL", tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, tol_feas=TOLERANCE)
-    except cp.error.SolverError as error:
-        raise SolverError(f"The weights of the stack were not found: {error}.") from error
-    if variable.value is None:
-        raise SolverError(f"The weights of the stack were not found: the solver ended with {program.status}.")
-    w = np.where(variable.value > SMALLEST_WEIGHT, variable.value, 0.0)
-    w = min((w / w.sum(), _polished(problem, w / w.sum())), key=problem.gap)
-    return w, _certified(problem, w, w - equal, UNIT, unit, "CLARABEL", version("clarabel"), start)
+    w, v = _active_set(problem, unit or 1.0)
+    return w, _certified(problem, w, v, unit, start)
 
 
-def _polished(problem: StackingProblem, w: FloatArray) -> FloatArray:
-    """Weights from a primal active-set method that starts at w."""
-    K = len(w)
-    H = problem.errors + problem.rho * np.eye(K)
-    size = np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
-    support = w > 0
+def _active_set(problem: StackingProblem, unit: float) -> tuple[FloatArray, FloatArray]:
+    """w and v = w - 1/K of the last support whose weights are all positive."""
+    K = len(problem.errors)
+    C = problem.errors / unit
+    rho = problem.rho / unit
+    size = np.sqrt(np.maximum(np.diag(C) + rho, SMALLEST))
+    H = (C + rho * np.eye(K)) / np.outer(size, size) + gamma(problem.n_rows) * np.eye(K)
+    w, v = problem.equal, np.zeros(K)
+    at = problem.equal
+    support = np.ones(K, dtype=bool)
     for _ in range(4 * K):
         k = np.flatnonzero(support)
-        # H x = nu 1, 1'x = 1 on the support, up to a factor, in units of the errors
-        x = np.linalg.lstsq(H[np.ix_(k, k)] / np.outer(size[k], size[k]), 1.0 / size[k], rcond=None)[0] / size[k]
-        if not x.sum() > 0:
-            return w
+        sides = np.column_stack([C[np.ix_(k, k)].sum(axis=1) / K, np.ones(len(k))]) / size[k, None]
+        of_average, of_ones = (np.linalg.solve(H[np.ix_(k, k)], sides) / size[k, None]).T
         target = np.zeros(K)
-        target[k] = x / x.sum()
-        falling = target < 0
-        if falling.any():
-            share = float(np.min(w[falling] / (w[falling] - target[falling])))
-            w = np.maximum(w + share * (target - w), 0.0)
-            support &= ~(falling & (w <= 1e-12 * w.max()))
-            w = np.where(support, w, 0.0) / w[support].sum()
+        target[k] = of_ones / of_ones.sum()
+        negative = np.flatnonzero(target < 0)
+        if len(negative):
+            shares = at[negative] / (at[negative] - target[negative])
+            at = np.maximum(at + shares.min() * (target - at), 0.0)
+            support[negative[shares.argmin()]] = False
+            at[~support] = 0.0
             continue
-        w = target
-        slope = problem.gradient(w)
+        w, v = target, target - 1 / K
+        if rho > 1.0:
+            is_small = w < 0.5 / K
+            v[k] = np.where(is_small[k], v[k], w[k] * (of_average.sum() + (K - len(k)) / K) - of_average)
+            w = np.where(is_small, w, 1 / K + v)
+        at = w
+        slope = C @ w + rho * v
         entering = int(np.argmin(np.where(support, np.inf, slope)))
         if support.all() or slope[entering] >= slope @ w:
-            return w
+            break
         support[entering] = True
-    return w
+    return w, v
 
 
-def _nearly_equal(problem: StackingProblem, start: float) -> tuple[FloatArray, Certificate]:
-    """Weights 1/K + v if the shrinkage is so strong that the rest is below the tolerance of a solver.
-
-    With all weights positive, v solves (errors + rho I) v = nu 1 - errors 1/K, 1'v = 0. The gradient is computed from
-    v, since w - 1/K would lose its digits.
-    """
-    K = len(problem.errors)
-    equal = np.full(K, 1 / K)
-    system = problem.errors + problem.rho * np.eye(K)
-    free, towards = np.linalg.solve(system, np.column_stack([-problem.errors @ equal, np.ones(K)])).T
-    v = free - towards * (free.sum() / towards.sum())
-    w = equal + v
-    return w, _certified(problem, w, v, 0.0, problem.objective(equal), "linear system", "", start)
-
-
-def _certified(
-    problem: StackingProblem,
-    w: FloatArray,
-    v: FloatArray,
-    v_error: float,
-    unit: float,
-    solver: str,
-    solver_version: str,
-    start: float,
-) -> Certificate:
-    """The certificate of w = 1/K + v, with v known up to ``v_error``; an error if the gap, in this unit, is open.
+def _certified(problem: StackingProblem, w: FloatArray, v: FloatArray, unit: float, start: float) -> Certificate:
+    """The certificate of w = 1/K + v; an error if the gap, in units of the plain average, is open.
 
     The bound holds whether or not the weights sum to 1.
     """
-    g, rho, size = gamma(problem.n_rows + 4 * len(w) + 40), problem.rho, np.sqrt(np.diag(problem.errors))
+    K = len(w)
+    g = gamma(problem.n_rows + 4 * K + 40)
+    rho = problem.rho
+    size = np.sqrt(np.diag(problem.errors))
     objective = float(w @ problem.errors @ w + rho * (v @ v))
     slope = 2.0 * (problem.errors @ w + rho * v)
     gap = float(slope @ w - slope.min())
-    K = len(w)
     tolerance = GAP_TOLERANCE * min(unit, float(np.diag(problem.errors).min()) + rho * (1.0 - 1.0 / K))
     if not gap <= GAP_TOLERANCE * max(unit, np.finfo(float).tiny):
         raise SolverError(f"The weights of the stack were not proven: objective {objective:.6g}, gap {gap:.6g}.")
-    slope_error = 4.0 * (g * (size * float(size @ w) + rho * np.abs(v)) + rho * v_error)
-    error = 2.0 * (g * (float(size @ w) ** 2 + rho * float(v @ v)) + rho * v_error * float(np.abs(v).sum() + v_error))
+    v_error = min(rho, unit) * UNIT
+    slope_error = 4.0 * (g * (size * float(size @ w) + rho * np.abs(v)) + v_error)
+    error = 2.0 * (g * (float(size @ w) ** 2 + rho * float(v @ v)) + v_error * (float(np.abs(v).sum()) + 1.0))
     gap = float(slope @ w - np.min(slope - slope_error)) + float(slope_error @ w) + 2.0 * g * float(np.abs(slope) @ w)
     bound = max(0.0, objective - gap - error) * (1.0 - 2.0 * g)
-    return certify(
-        objective + error, bound, tolerance, ROUNDING,
-        solver, solver_version, start,
-    )  # fmt: skip
+    return certify(objective + error, bound, tolerance, ROUNDING, "active set", "", start)

@@ -38,8 +38,7 @@ from admiss.patterns import PatternTable, alike, is_first, pattern_name
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
 from formulations.conformal.program import ThresholdProblem
-from formulations.conformal.ranks import miscoverage
-from formulations.conformal.thresholds import conservative_thresholds, thresholds_at
+from formulations.conformal.thresholds import conservative_thresholds, miscoverage, thresholds_at
 
 METHODS = ("class", "mda_exact", "mda_nested")
 MDA_PROMISES = {

@@ -21,7 +21,7 @@ import numpy as np
 
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.conformal.ranks import conformal_rank, order_threshold
+from formulations.conformal.thresholds import conformal_rank, order_threshold
 
 # Entries of the arrays of test rows and calibration rows that are built at once, in 34 MB.
 BLOCK = 2**22

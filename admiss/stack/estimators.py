@@ -55,6 +55,7 @@ from admiss.terminal.progress import progress
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate
+from formulations.stacking import StackingProblem, stacking_weights
 
 
 @dataclass(frozen=True)
@@ -239,8 +240,6 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
 
     def _combine(self, Z: FloatArray, Y: FloatArray, tested: IntArray, weights: FloatArray | None) -> FloatArray:
         """Find the weights from held-out predictions Z of the rows ``tested``; return the scores of the candidates."""
-        from formulations.stacking import StackingProblem, stacking_weights  # imports cvxpy
-
         s = np.ones(len(tested)) if weights is None else weights[tested]
         # squares must not overflow; a power of two loses no digits
         unit = float(np.exp2(np.round(np.log2(np.abs(Y).max() or 1.0))))

@@ -8,8 +8,12 @@ optimal basis at u = 0. In the final basis, a set B of rows and a set Z of const
 
 which is solved anew, so that the threshold is a score where phi says so. Calibration rows are sorted first, and every
 pattern starts from the same basis: the result depends neither on the order of the rows nor on other test patterns.
+
+Levels are exact numbers: 0.9 is the decimal number that was typed, not its neighbour in binary. With 99 scores the rank
+of split conformal prediction is 90, and no rounding makes it 91.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import highspy
@@ -106,3 +110,41 @@ def _coefficients(highs: Any, scores: FloatArray, basis: FloatArray) -> FloatArr
         else:
             matrix[i, -1 - variable] = 1.0
     return np.asarray(np.linalg.solve(matrix, right))
+
+
+def miscoverage(level: float) -> float:
+    """a = 1 - level, correctly rounded.
+
+    Examples
+    --------
+    >>> 1 - 0.9, miscoverage(0.9)
+    (0.09999999999999998, 0.1)
+    """
+    return float(1 - _exact(level))
+
+
+def conformal_rank(n: int, level: float) -> int:
+    """The smallest whole number k >= (n + 1) level.
+
+    Examples
+    --------
+    >>> conformal_rank(99, 0.9), conformal_rank(100, 0.9), conformal_rank(8, 0.9)
+    (90, 91, 9)
+    """
+    return -int(-(n + 1) * _exact(level) // 1)
+
+
+def order_threshold(scores: FloatArray, level: float) -> float:
+    """The score of rank ``conformal_rank``: the threshold of split conformal prediction, infinite if there is none.
+
+    Examples
+    --------
+    >>> order_threshold(np.array([3.0, 1.0, 2.0]), 0.75), order_threshold(np.array([3.0, 1.0, 2.0]), 0.9)
+    (3.0, inf)
+    """
+    rank = conformal_rank(len(scores), level)
+    return float(np.partition(scores, rank - 1)[rank - 1]) if rank <= len(scores) else np.inf
+
+
+def _exact(level: float) -> Fraction:
+    return Fraction(repr(float(level)))

@@ -9,7 +9,7 @@ from flint import fmpq, fmpq_mat
 from scipy.optimize import minimize
 
 from formulations.certificate import SolverError
-from formulations.stacking import StackingProblem, stacking_weights
+from formulations.stacking import StackingProblem, stacking_program, stacking_weights
 
 
 def predictions(n=60, K=5, seed=0):
@@ -67,12 +67,33 @@ def test_nothing_to_explain():
     assert certificate.objective == 0
 
 
-def test_solver_and_linear_system_agree_at_the_switch():
+@pytest.mark.parametrize("rho", [0.0, 0.05, 1e3])
+def test_agrees_with_the_stated_program(rho):
+    Z, y, s = predictions()
+    problem = StackingProblem.of(Z, y, s, rho)
+    w, certificate = stacking_weights(problem)
+    program = stacking_program(problem)
+    program.solve(solver="CLARABEL")
+    (variable,) = program.variables()
+    np.testing.assert_allclose(w, variable.value, atol=1e-5)
+    assert certificate.objective == pytest.approx(program.value, rel=1e-7)
+
+
+def test_both_sides_of_a_strong_shrinkage_agree():
+    """At the average risk the distances from equal weights are solved for, not the weights."""
     Z, y, s = predictions()
     unit = StackingProblem.of(Z, y, s, 0.0).objective(np.full(5, 0.2))
-    below, above = (stacking_weights(StackingProblem.of(Z, y, s, c * unit)) for c in (999.0, 1001.0))
-    assert (below[1].solver, above[1].solver) == ("CLARABEL", "linear system")
-    np.testing.assert_allclose(below[0] - 0.2, (above[0] - 0.2) * 1001 / 999, atol=1e-6)
+    below, above = (stacking_weights(StackingProblem.of(Z, y, s, c * unit))[0] for c in (1 - 1e-9, 1 + 1e-9))
+    np.testing.assert_allclose(below, above, atol=1e-8)
+
+
+def test_a_model_that_is_far_worse_than_all_others():
+    """Its weight is tiny and keeps its digits: the bound is closed to the tolerance of the best model."""
+    Z, y, s = predictions(n=200, K=4)
+    Z[:, 2] *= 1e5
+    w, certificate = stacking_weights(StackingProblem.of(Z, y, s, 0.05))
+    assert 0 <= w[2] < 1e-5
+    assert certificate.status == "optimal"
 
 
 def exact_optimum(Z, y, s, rho):

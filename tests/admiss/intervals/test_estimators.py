@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor, PatternConformalClassifier, PatternConformalRegressor
 from admiss.adaptivity import FullyAdaptive, Polynomial
-from formulations.conformal.ranks import order_threshold
+from formulations.conformal.thresholds import order_threshold
 from formulations.losses import Quantile
 from tests.properties.entry import make_rows
 from tests.properties.table import TABLE

@@ -8,8 +8,13 @@ import pytest
 from scipy.optimize import linprog
 
 from formulations.conformal.program import ThresholdProblem, solve_threshold
-from formulations.conformal.ranks import conformal_rank, miscoverage, order_threshold
-from formulations.conformal.thresholds import conservative_thresholds, thresholds_at
+from formulations.conformal.thresholds import (
+    conformal_rank,
+    conservative_thresholds,
+    miscoverage,
+    order_threshold,
+    thresholds_at,
+)
 
 # A score that is larger than every finite threshold of the cases here.
 FAR = 1e4
