@@ -55,7 +55,7 @@ class MissingSets:
         self._require_complete()
         self.anchor = anchored(self.anchor, rows)
         d, n_folds = rows.X.shape[1], len(self.sums)
-        most = min(rows_at_once(d, self.depth), max(1024, MOST_VALUES // (max(1, d) * n_folds)))
+        most = min(rows_at_once(d), max(1024, MOST_VALUES // (max(1, d) * n_folds)))
         step = -(-most // PARTS)
         for begin in range(0, len(rows), step):
             part = rows.block(slice(begin, begin + step))

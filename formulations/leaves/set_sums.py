@@ -10,15 +10,15 @@ U + j, these are the moments up to degree 2 of (1, x, m, y) over the rows of eve
 
 *Algorithm.* A row with missing set m belongs to every U <= m: with 6 of 20 features missing, 57 sets of up to 4. The
 features are divided into blocks of at most 10, and U into its part V in the last block that it meets and the part R
-before; sets within the first block are those with V empty in the second one. For every R, the rows in which it is
-missing are grouped by their missing features within the block. The moments of a group are products of the columns that
-are not 0, and
+before; sets within the first block are those with V empty in the second one. Rows are sorted by their missing features
+within the block, and processed in chunks that have its upper half H in common and stay in the cache. For every R, the
+rows of a chunk in which it is missing are grouped by their missing features within the lower half. The moments of a
+group are products of the columns that are not 0, and
 
     sum over groups g with V <= g of the moments of g
 
-for all V at once are sums over supersets, one feature of the block after the other. So a row enters 13 products in
-place of 57, if there are two blocks. Rows are stored by columns, and those of R + j are copied from those of R: a
-product reads consecutive numbers.
+for all V at once are sums over supersets, one feature after the other. They are added to R + V + H' for all H' <= H. So
+a row enters 13 products in place of 57, if there are two blocks.
 
 *Error.* Every sum is a tree of additions. With c the largest number of additions that an entry passes, the error of an
 entry of Q(U) is at most u (c + 8) sqrt(Q(U)_ii Q(U)_jj), u = 2^-53: additions, the root of the weight, the product. The
@@ -35,17 +35,17 @@ from math import comb
 import numpy as np
 
 from formulations.arrays import FloatArray, IntArray
-from formulations.jit import compiled, inlined
+from formulations.jit import compiled
 from formulations.leaves.subsets import add_cell, binomials, blocks_of, count_sets, sizes_of, sum_supersets
 
-# Rows that are added at once. Measured with 20 features: with 2^15, groups are small, and a row takes more than twice
-# the time; with 2^18, a tenth more.
-MOST_ROWS = 2**19
-# Bytes that the columns of rows may take on all levels of the recursion over sets. MOST_ROWS rows of 20 features take
-# 579 MB at depth 4.
-MOST_BYTES = 6 * 10**8
-# Rows of a product, near the root of MOST_ROWS: so no entry passes more additions than needed.
-RUN = 256
+# Bytes of the sorted rows that are added at once, 2^19 rows of 20 features.
+MOST_BYTES = 2**19 * 8 * 22
+# Rows of a chunk.
+CHUNK = 2**13
+# Rows of a product, near the root of the rows of a chunk: so no entry passes more additions than needed.
+RUN = 128
+# A product is over a multiple of so many rows: the compiled loop adds four vectors of up to 8 rows at once.
+STEP = 32
 
 # Rows as (X, y, s), NaN if missing.
 Rows = tuple[FloatArray, FloatArray, FloatArray]
@@ -84,7 +84,7 @@ class SetSums:
     def of(cls, X: FloatArray, y: FloatArray, s: FloatArray, origin: FloatArray, depth: int) -> tuple["SetSums", float]:
         """The sums over rows in memory, and the number c of their additions."""
         sums, additions = cls.zero(X.shape[1], depth), 0.0
-        most = rows_at_once(X.shape[1], sums.depth)
+        most = rows_at_once(X.shape[1])
         chunks = range(0, len(y), most)
         for begin in chunks:
             part = slice(begin, begin + most)
@@ -95,22 +95,20 @@ class SetSums:
         """Add up to ``rows_at_once`` rows (x, y) - ``origin`` of positive weight; returns the number c of additions."""
         d, n, additions = self.n_features, sum(len(y) for _, y, _ in blocks), 0.0
         sets, offsets = (self.second, self.first, self.weights), set_offsets(d, self.depth + 2)
-        Z = np.empty((d + 3, n))
         features = blocks_of(d)
         for low, high in features[-max(1, len(features) - 1) :]:
-            rows, missing = np.empty((n, d + 2)), np.empty((-(-low // 64), n), dtype=np.uint64)
+            rows, missing = np.empty((n, d + 2)), np.empty((n, -(-low // 64)), dtype=np.uint64)
             groups = [groups_of(X, low, high) for X, _, _ in blocks]
             counts = np.sum([np.bincount(each, minlength=1 << (high - low)) for each in groups], axis=0)
             places = np.cumsum(counts) - counts
             for block, each in zip(blocks, groups, strict=True):
                 sort_rows(*block, origin, each, places, low, rows, missing)
-            transpose(rows, Z)
-            del rows
-            in_order = np.repeat(np.arange(len(counts), dtype=np.uint16), counts)
+            in_order = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
             least = int(low > features[min(1, len(features) - 1)][0])
-            given = low, least, sizes_of(high - low), self.depth, offsets, binomials(d), sets
-            largest = max(int(counts.max()), add_block(Z, missing, in_order, *given))
-            additions = max(additions, float(min(RUN, largest) + largest // RUN + 1 + high - low))
+            tables = offsets, binomials(d), sizes_of(high - low)
+            n_lower = (high - low + 1) // 2
+            chunks = add_block(rows, missing, in_order, low, n_lower, least, self.depth, tables, sets)
+            additions = max(additions, float(RUN + CHUNK // RUN + 1 + n_lower + chunks))
         return additions
 
     def plus(self, other: "SetSums") -> "SetSums":
@@ -119,9 +117,9 @@ class SetSums:
         return SetSums(self.n_features, self.depth, *(getattr(self, part) + getattr(other, part) for part in parts))
 
 
-def rows_at_once(n_features: int, depth: int) -> int:
-    """The most rows that are added at once: their columns on all levels take at most MOST_BYTES."""
-    return max(1, min(MOST_ROWS, MOST_BYTES // (8 * (depth + 2) * (n_features + 3))))
+def rows_at_once(n_features: int) -> int:
+    """The most rows that are added at once."""
+    return max(1, MOST_BYTES // (8 * (n_features + 2)))
 
 
 def set_offsets(n_features: int, depth: int) -> IntArray:
@@ -156,56 +154,26 @@ def sort_rows(X, y, s, origin, groups, places, low, rows, missing):  # type: ign
         for j in range(d):
             x = X[row, j]
             rows[at, j + 1] = 0.0 if np.isnan(x) else root * (x - origin[j])
-        for word in range(missing.shape[0]):
+        for word in range(missing.shape[1]):
             bits = np.uint64(0)
             for j in range(64 * word, min(low, 64 * word + 64)):
                 bits |= np.uint64(np.isnan(X[row, j])) << np.uint64(j - 64 * word)
-            missing[word, at] = bits
+            missing[at, word] = bits
 
 
 @compiled
-def transpose(rows, Z):  # type: ignore[no-untyped-def]
-    """Write rows as columns, followed by a column of zeros."""
-    n, width = rows.shape
-    for begin in range(0, n, 64):
-        for column in range(width):
-            for row in range(begin, min(begin + 64, n)):
-                Z[column, row] = rows[row, column]
-    Z[width, :n] = 0.0
-
-
-@compiled
-def rows_without(missing, n, j, chosen_rows):  # type: ignore[no-untyped-def]
-    """List the rows in which feature j is missing; returns their number."""
+def rows_without(missing, listed, n, j, chosen_rows):  # type: ignore[no-untyped-def]
+    """List those of n listed rows in which feature j is missing; returns their number."""
     word, bit, count = j >> 6, np.uint64(j & 63), 0
-    for row in range(n):
-        chosen_rows[count] = row
-        count += int(missing[word, row] >> bit & np.uint64(1))
+    for i in range(n):
+        chosen_rows[count] = listed[i]
+        count += int(missing[listed[i], word] >> bit & np.uint64(1))
     return count
 
 
 @compiled
-def take_rows(rows, n, source, target, width):  # type: ignore[no-untyped-def]
-    """Copy the listed rows of some columns, the missing features before the block, and the groups."""
-    Z, missing, groups = source
-    own_Z, own_missing, own_groups = target
-    for column in range(width):
-        for r in range(n):
-            own_Z[column, r] = Z[column, rows[r]]
-    for word in range(len(missing)):
-        for r in range(n):
-            own_missing[word, r] = missing[word, rows[r]]
-    for r in range(n):
-        own_groups[r] = groups[rows[r]]
-    own_Z[len(Z) - 1, :n] = 0.0
-
-
-@compiled
 def nonzero_columns(group, low, chosen, columns):  # type: ignore[no-untyped-def]
-    """List the columns that are not 0 in a group, those of features that are neither chosen nor missing in it.
-
-    If they are odd in number, the column of zeros follows.
-    """
+    """List the columns that are not 0 in a group, those of features that are neither chosen nor missing in it."""
     width, count = len(columns) - 1, 0
     for column in range(width):
         j, is_missing = column - 1, False
@@ -222,49 +190,88 @@ def nonzero_columns(group, low, chosen, columns):  # type: ignore[no-untyped-def
 
 
 @compiled
-def add_products(Z, first, last, columns, count, total):  # type: ignore[no-untyped-def]
-    """Add the products of the listed columns over rows to the lower triangle of ``total``, two by two columns."""
-    for i in range(0, count, 2):
-        a, b = columns[i], columns[i + 1]
-        for j in range(0, i + 2, 2):
-            c, d = columns[j], columns[j + 1]
-            ac = ad = bc = bd = 0.0
-            for r in range(np.uint64(first), np.uint64(last)):
-                ac += Z[a, r] * Z[c, r]
-                ad += Z[a, r] * Z[d, r]
-                bc += Z[b, r] * Z[c, r]
-                bd += Z[b, r] * Z[d, r]
-            total[i, j] += ac
-            total[i, j + 1] += ad
-            total[i + 1, j] += bc
-            total[i + 1, j + 1] += bd
+def take_columns(rows, listed, first, last, columns, count, Z):  # type: ignore[no-untyped-def]
+    """Copy columns of listed rows, and rows of zeros up to a multiple of STEP; returns the number of rows."""
+    n = last - first
+    size = (n + STEP - 1) // STEP * STEP
+    for r in range(n):
+        row = listed[first + r]
+        for c in range(count):
+            Z[c, r] = rows[row, columns[c]]
+    for c in range(count):
+        for r in range(n, size):
+            Z[c, r] = 0.0
+    if count % 2:
+        for r in range(size):
+            Z[count, r] = 0.0
+    return size
 
 
 @compiled
-def second_moments(Z, first, last, columns, count, total, cells, at):  # type: ignore[no-untyped-def]
-    """cells[at] = sum of z z' over rows, packed, and their number."""
-    total[:] = 0.0
-    for begin in range(first, last, RUN):
-        add_products(Z, begin, min(begin + RUN, last), columns, count, total)
-    cells[at] = 0.0
+def products_of(Z, n, count, total):  # type: ignore[no-untyped-def]
+    """Write the products of columns over rows to the lower triangle of ``total``, two by two columns."""
+    for i in range(0, count, 2):
+        for j in range(0, i + 2, 2):
+            ac = ad = bc = bd = 0.0
+            for r in range(np.uint64(n)):
+                ac += Z[i, r] * Z[j, r]
+                ad += Z[i, r] * Z[j + 1, r]
+                bc += Z[i + 1, r] * Z[j, r]
+                bd += Z[i + 1, r] * Z[j + 1, r]
+            total[i, j] = ac
+            total[i, j + 1] = ad
+            total[i + 1, j] = bc
+            total[i + 1, j + 1] = bd
+
+
+@compiled
+def add_second(rows, listed, first, last, columns, count, work, cells, at):  # type: ignore[no-untyped-def]
+    """cells[at] += sum of z z' over listed rows, packed."""
+    Z, total = work
+    products_of(Z, take_columns(rows, listed, first, last, columns, count, Z), count, total)
     for i in range(count):
         row = columns[i] * (columns[i] + 1) // 2
         for j in range(i + 1):
-            cells[at, row + columns[j]] = total[i, j]
-    cells[at, cells.shape[1] - 1] = last - first
+            cells[at, row + columns[j]] += total[i, j]
 
 
 @compiled
-def first_moments(Z, first, last, width, cells, at):  # type: ignore[no-untyped-def]
-    """cells[at] = sum of z_0 z over rows, for some columns, and their number."""
-    cells[at] = 0.0
+def add_first(rows, listed, first, last, width, part, cells, at):  # type: ignore[no-untyped-def]
+    """cells[at] += sum of z_0 z over listed rows, for some columns; ``part`` is workspace."""
     for column in range(width):
-        for begin in range(first, last, RUN):
-            product = 0.0
-            for r in range(np.uint64(begin), np.uint64(min(begin + RUN, last))):
-                product += Z[0, r] * Z[column, r]
-            cells[at, column] += product
-    cells[at, cells.shape[1] - 1] = last - first
+        part[column] = 0.0
+    for r in range(first, last):
+        row = listed[r]
+        for column in range(width):
+            part[column] += rows[row, 0] * rows[row, column]
+    for column in range(width):
+        cells[at, column] += part[column]
+
+
+@compiled
+def sum_groups(data, listed, n, chosen, mask, width, work, cells, is_known):  # type: ignore[no-untyped-def]
+    """Write the moments of each group of listed rows, which are sorted: first ones of some columns, or second ones.
+
+    Groups are the bits of ``mask`` of the features missing in the block; second moments are written for a width of 0.
+    """
+    rows, groups, low, above = data
+    columns, Z, total = work
+    is_known[:] = False
+    end = 0
+    while end < n:
+        begin, group = end, groups[listed[end]] & mask
+        most = min(n, begin + RUN)
+        while end < most and groups[listed[end]] & mask == group:
+            end += 1
+        if not is_known[group]:
+            cells[group] = 0.0
+            is_known[group] = True
+        if width == 0:
+            count = nonzero_columns(group | above, low, chosen, columns)
+            add_second(rows, listed, begin, end, columns, count, (Z, total), cells, group)
+        else:
+            add_first(rows, listed, begin, end, width, total[0], cells, group)
+        cells[group, cells.shape[1] - 1] += end - begin
 
 
 @compiled
@@ -281,106 +288,90 @@ def number_of(v, low, size, rank, binom):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def sum_groups(data, n, low, chosen, of_second, width, space, cells, is_known):  # type: ignore[no-untyped-def]
-    """Write the moments of each group of rows, which are sorted by group."""
-    Z, _, groups = data
-    columns, total = space
-    is_known[:] = False
-    begin = 0
-    while begin < n:
-        group, end = groups[begin], begin + 1
-        while end < n and groups[end] == group:
-            end += 1
-        if of_second:
-            count = nonzero_columns(group, low, chosen, columns)
-            second_moments(Z, begin, end, columns, count, total, cells, group)
-        else:
-            first_moments(Z, begin, end, width, cells, group)
-        is_known[group] = True
-        begin = end
+def add_set(data, listed, n, chosen, rank, least, depth, tables, sets, space):  # type: ignore[no-untyped-def]
+    """Add listed rows to the sums of R + V, for the set R of ``chosen`` features and all V in the block from ``least``.
 
-
-@compiled
-def add_set(data, n, chosen, rank, low, least, depth, offsets, binom, sizes, sets, space):  # type: ignore[no-untyped-def]
-    """Add rows to the sums of R + V, for the set R of ``chosen`` features and all V in the block from ``least`` on.
-
-    Returns the number of rows of a product that is not divided into groups.
+    V is divided into v in the lower half, and ``more`` in the upper half, within what the rows have in common.
     """
+    low, above = data[2:]
+    offsets, binom, sizes = tables
     second, first, weights = sets
-    products, vectors, is_known, (columns, total) = space
-    size, width, at_once = len(chosen), vectors.shape[1] - 1, 0
-    if size < depth or low == 0:
-        sum_groups(data, n, low, chosen, True, width, (columns, total), products, is_known)
-        for v in range(len(sizes)):
+    products, vectors, is_known, work = space
+    size, width, mask, none = len(chosen), vectors.shape[1] - 1, len(vectors) - 1, np.int64(0)
+    if size < depth:
+        sum_groups(data, listed, n, chosen, mask, none, work, products, is_known)
+        for v in range(len(vectors)):
             for i in range(width):
                 vectors[v, i] = products[v, i * (i + 1) // 2]
             vectors[v, width] = products[v, products.shape[1] - 1]
-        known = sum_supersets(products, is_known, sizes, depth - size)
-        for v in range(least, len(sizes)):
-            if known[v] and size + sizes[v] <= depth:
-                at = offsets[size + sizes[v]] + number_of(v, low, size, rank, binom)
-                add_cell(products, v, second, at, 0, second.shape[1])
+        sum_supersets(products, is_known, sizes, depth - size)
     else:
         if size == depth and least == 0:  # V is empty
-            count, at_once = nonzero_columns(0, low, chosen, columns), n
-            second_moments(data[0], 0, n, columns, count, total, products, 0)
-            add_cell(products, 0, second, offsets[size] + rank, 0, second.shape[1])
-        sum_groups(
-            data, n, low, chosen, False, columns_of(size, least, depth, width), (columns, total), vectors, is_known
-        )
+            sum_groups(data, listed, n, chosen, none, none, work, products, is_known)
+        needed = width if size + least <= depth + 1 else 1  # for sets of D + 2 features, weights suffice
+        sum_groups(data, listed, n, chosen, mask, needed, work, vectors, is_known)
     known = sum_supersets(vectors, is_known, sizes, depth + 2 - size)
-    for v in range(least, len(sizes)):
-        if known[v] and size + sizes[v] == depth + 1:
-            add_cell(vectors, v, first, number_of(v, low, size, rank, binom), 0, first.shape[1])
-        elif known[v] and size + sizes[v] == depth + 2:
-            weights[number_of(v, low, size, rank, binom)] += vectors[v, 0]
-    return at_once
-
-
-@inlined
-def columns_of(size, least, depth, width):  # type: ignore[no-untyped-def]
-    """The columns that a set R of this size needs: one if all its sets have D + 2 features, whose weights suffice."""
-    return width if size + least <= depth + 1 else 1
+    for v in range(len(vectors)):
+        if not known[v] or size + sizes[v] > depth + 2:
+            continue
+        more = above
+        while more >= 0:
+            count = size + sizes[v | more]
+            if count <= depth + 2 and (v | more or least == 0):
+                at = number_of(v | more, low, size, rank, binom)
+                if count <= depth:
+                    add_cell(products, v, second, offsets[count] + at, none, second.shape[1])
+                elif count == depth + 1:
+                    add_cell(vectors, v, first, at, none, first.shape[1])
+                else:
+                    weights[at] += vectors[v, 0]
+            more = (more - 1) & above if more else -1
 
 
 @compiled
-def add_block(Z, missing, groups, low, least, sizes, depth, offsets, binom, sets):  # type: ignore[no-untyped-def]
-    """Add rows, sorted by group, to all sets R + V with R before a block and V in it; ``sizes`` are those of V.
-
-    V is not empty if ``least`` is 1. Returns the most rows of a product that is not divided into groups.
-    """
-    (width, n), n_groups = Z.shape, len(sizes)
-    width -= 1
-    levels = min(depth + 2 - least, low)
-    work = np.empty(width + 1, dtype=np.int64), np.empty((width + 1, width + 1))
-    cells = np.empty((n_groups, sets[0].shape[1])), np.empty((n_groups, width + 1))
-    space = (*cells, np.zeros(n_groups, dtype=np.bool_), work)
-    given = low, least, depth, offsets, binom, sizes, sets, space
-    at_once = add_set((Z, missing, groups), n, np.empty(0, dtype=np.int64), 0, *given)
-    if levels == 0:
-        return at_once
-    # on each level, the rows in which the features chosen so far are missing
-    every_Z = np.empty((levels, width + 1, n))
-    every_missing = np.empty((levels, len(missing), n), dtype=np.uint64)
-    every_group = np.empty((levels, n), dtype=np.uint16)
-    counts, rows = np.full(levels + 1, n), np.empty(n + 1, dtype=np.int32)
-    chosen, ranks, level = np.full(levels, -1), np.zeros(levels + 1, dtype=np.int64), 0
+def add_chunk(data, missing, lists, counts, chosen, ranks, least, depth, tables, sets, space):  # type: ignore[no-untyped-def]
+    """Add the rows lists[0] to all sets R + V; on each level, there are the rows without the features chosen so far."""
+    low, binom, levels = data[2], tables[1], len(lists) - 1
+    add_set(data, lists[0], counts[0], chosen[:0], ranks[0], least, depth, tables, sets, space)
+    chosen[:] = -1
+    level = 0 if levels else -1
     while level >= 0:
         chosen[level] += 1
         j = chosen[level]
         if j == low:
             level -= 1
             continue
-        above = level - 1
-        source = (every_Z[above], every_missing[above], every_group[above]) if level else (Z, missing, groups)
-        target = every_Z[level], every_missing[level], every_group[level]
-        n_rows = rows_without(source[1], counts[level], j, rows)
-        if n_rows == 0:
+        n = rows_without(missing, lists[level], counts[level], j, lists[level + 1])
+        if n == 0:
             continue
-        take_rows(rows, n_rows, source, target, columns_of(level + 1, least, depth, width))
         rank = ranks[level] + binom[j, level + 1]
-        at_once = max(at_once, add_set(target, n_rows, chosen[: level + 1], rank, *given))
+        add_set(data, lists[level + 1], n, chosen[: level + 1], rank, least, depth, tables, sets, space)
         if level + 1 < levels:
             level += 1
-            ranks[level], counts[level], chosen[level] = rank, n_rows, j
-    return at_once
+            ranks[level], counts[level], chosen[level] = rank, n, j
+
+
+@compiled
+def add_block(rows, missing, groups, low, n_lower, least, depth, tables, sets):  # type: ignore[no-untyped-def]
+    """Add rows, sorted by group, to all sets R + V with R before a block and V in it.
+
+    The lower half of the block has ``n_lower`` features, and V at least ``least``. Returns the number of chunks.
+    """
+    n, width = rows.shape
+    levels, n_cells = min(depth + 2 - least, low), 1 << n_lower
+    work = np.empty(width + 1, dtype=np.int64), np.empty((width + 1, RUN)), np.empty((width + 1, width + 1))
+    cells = np.empty((n_cells, sets[0].shape[1])), np.empty((n_cells, width + 1))
+    space = (*cells, np.zeros(n_cells, dtype=np.bool_), work)
+    lists, counts = np.empty((levels + 1, CHUNK + 1), dtype=np.int32), np.zeros(levels + 1, dtype=np.int64)
+    chosen, ranks = np.full(levels, -1), np.zeros(levels + 1, dtype=np.int64)
+    n_chunks, end = 0, 0
+    while end < n:
+        begin, above = end, groups[end] >> n_lower << n_lower
+        while end < min(n, begin + CHUNK) and groups[end] >> n_lower << n_lower == above:
+            lists[0, end - begin] = end
+            end += 1
+        counts[0] = end - begin
+        data = rows, groups, low, above
+        add_chunk(data, missing, lists, counts, chosen, ranks, least, depth, tables, sets, space)
+        n_chunks += 1
+    return n_chunks

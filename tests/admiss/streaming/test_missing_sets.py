@@ -84,9 +84,9 @@ def test_rows_are_added_in_chunks_of_limited_size(monkeypatch: pytest.MonkeyPatc
         return add(self, blocks, origin)
 
     monkeypatch.setattr(SetSums, "add", counted)
-    monkeypatch.setattr(set_sums, "MOST_BYTES", 64 * 8 * 4 * 7)
-    assert rows_at_once(4, 2) == 64
-    assert rows_at_once(100, 2) < 64 * 7 / 100
+    monkeypatch.setattr(set_sums, "MOST_BYTES", 64 * 8 * 6)
+    assert rows_at_once(4) == 64
+    assert rows_at_once(100) < 64 * 7 / 100
     part = MissingSets(Shape(4, 2), 2)
     for begin in range(0, 900, 300):
         part.update(rows(900).block(slice(begin, begin + 300)))

@@ -58,8 +58,8 @@ def test_sums_do_not_depend_on_the_division_into_blocks(
         np.testing.assert_allclose(getattr(divided, name), getattr(whole, name), rtol=1e-12, atol=1e-10)
 
 
-def test_rows_that_always_miss_many_features_are_added_in_runs() -> None:
-    X, y, s = table(5000, 6, 0)
+def test_rows_that_always_miss_many_features_are_added_in_runs_and_chunks() -> None:
+    X, y, s = table(40_000, 6, 0)
     X[::2, :5] = np.nan
     moments, E = moments_of(X, y, s, 2), expanded(X, y)
     found = moments.of_sets(np.array([0]), 2)[0]
@@ -69,7 +69,7 @@ def test_rows_that_always_miss_many_features_are_added_in_runs() -> None:
 
 @pytest.mark.parametrize("at_once", [400, 30])
 def test_error_bound_holds_against_fractions(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(set_sums, "MOST_ROWS", at_once)
+    monkeypatch.setattr(set_sums, "MOST_BYTES", 8 * 6 * at_once)
     rng = np.random.default_rng(1)
     X, y, s = table(400, 4, 1)
     X *= 10.0 ** rng.integers(-8, 8, X.shape)
