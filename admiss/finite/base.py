@@ -367,7 +367,7 @@ class FiniteModel(AllowsMissing, BaseEstimator):
         costs = np.array([model.cost + model.rounding for model in models])
         objective = math.fsum(costs) * (1.0 + 2.0**-52)  # rounded up
         certificate = replace(partition.certificate, objective=objective)
-        if certificate.status in ("optimal", SOLVERS_BOUND) and certificate.gap > certificate.tolerance:
+        if certificate.status in ("optimal", SOLVERS_BOUND) and objective - certificate.bound > certificate.tolerance:
             certificate = replace(certificate, status=ROUNDING)
         self.leaf_intercepts_ = np.array([model.intercept for model in models])
         self.leaf_weights_ = np.array([model.weights for model in models]) / self.leaf_features_.column_unit

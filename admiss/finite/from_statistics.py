@@ -254,10 +254,12 @@ def set_depth(partitioner: Greedy | OptimalTree, n_features: int) -> int:
 def sets_pay(shape: tuple[int, int], partitioner: OptimalTree) -> bool:
     """Whether sums over sets of missing features take less time than those of patterns."""
     n_rows, n_features = shape
+    if n_rows < FEWEST_ROWS:
+        return False
     depth = set_depth(partitioner, n_features)
     n_sets = count_sets(n_features, depth)
     is_small = 16 * n_sets * (n_features + 1) ** 2 <= MOST_BYTES and count_boxes(n_features, depth) <= MOST_BOXES
-    return is_small and n_rows >= max(FEWEST_ROWS, ROWS_PER_SET * n_sets)
+    return is_small and n_rows >= ROWS_PER_SET * n_sets
 
 
 class StatisticsFit(FiniteModel):
