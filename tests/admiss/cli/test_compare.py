@@ -165,6 +165,7 @@ def test_without_time_the_files_are_written(here, capsys):
         (["--max-depth", "0"], "max_depth must be"),
         (["--min-rows", "100000"], "more than the"),
         (["--folds", "1"], "must be 0 or at least 2"),
+        (["--data", "nothing.csv", "--target", "y", "--seed", "-1"], "seed must be from 0"),
         (["--test-share", "2"], "--test-share must be"),
         (["--ridge", "-1"], "ridge must be"),
         (["--out", "no/such/folder/x"], "no folder"),
