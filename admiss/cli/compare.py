@@ -136,6 +136,7 @@ def compare_pages(options: argparse.Namespace) -> Iterator[str]:
     )
     methods = tuple(dict.fromkeys(options.methods))
     _check(options)
+    setting.check(methods)
     comparisons: list[Comparison] = []
     compared = _compare_source if _reads_chunks(options) else _compare_tables
     printed = 0
@@ -203,7 +204,6 @@ def _compare_source(
 
     if options.task == "classification" or options.verify:
         raise ValueError("--task classification and --verify need all rows: compare a part of them in one file.")
-    setting.check(methods)
     source = opened(argparse.Namespace(**{**vars(options), "data": [options.data]}), outputs)
     if source.schema.task == "classification":
         raise ValueError(

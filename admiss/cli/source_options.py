@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from admiss.atomic_write import EngineError, NamedFile, check_outputs
-from admiss.tables.deciding import DECIDING_ROWS
+from admiss.tables.deciding import DECIDING_ROWS, TASKS
 
-TASKS = ("auto", "regression", "classification")
 DATA = f"""\
 Parquet files, folders of them or quoted patterns are read row group by row group, and CSV files in parts: memory does
 not depend on the number of rows. Columns are used as admiss compare uses them: dates become days, and text a 0/1 column

@@ -173,6 +173,8 @@ class Setting:
             raise ValueError(f"The number of folds must be 0 or at least 2, not {self.folds}.")
         if self.time_limit is not None and not self.time_limit >= 0:
             raise ValueError(f"The time limit must be a non-negative number of seconds, not {self.time_limit}.")
+        if not 0 <= self.seed < 2**32:  # what numpy takes
+            raise ValueError(f"The seed must be from 0 to {2**32 - 1:,}, not {self.seed}.")
         for method in methods:
             self.estimator(method)._check_parameters()
 

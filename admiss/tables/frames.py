@@ -19,9 +19,6 @@ from admiss.tables.column import SourceError
 from admiss.tables.schema import Schema
 from admiss.tables.source import Batch, Chunk, Frame, NamedFrames, Place, Source, TableChunk, batch_rows
 
-# Rows of a slice of arrays, which are counted as a whole; memory is that of a batch.
-SLICE_ROWS = 2**20
-
 
 class FrameSource(Source):
     """Data frames of pandas, polars or pyarrow.
@@ -162,24 +159,19 @@ class DaskSource(Source):
 
 @dataclass(frozen=True)
 class Slice(Chunk):
-    """Rows ``start`` to ``stop`` of arrays."""
+    """Some rows of arrays, as many as a batch has."""
 
-    start: int
-    stop: int
+    rows: slice
     arrays: tuple[NDArray[Any] | None, ...]  # X, y, weight, keys
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows as floating-point numbers."""
         if columns:
             raise SourceError(f"An array has no column {columns[0]!r}: its only columns are the features.")
-        matrix, keys = self.arrays[0], self.arrays[3]
-        assert matrix is not None
-        size = batch_rows(matrix.shape[1])
-        for start in range(self.start, self.stop, size):
-            rows = slice(start, min(start + size, self.stop))
-            X = np.asarray(matrix[rows], dtype=float)
-            y, weight = (None if array is None else np.asarray(array[rows], dtype=float) for array in self.arrays[1:3])
-            yield Batch(X, y, weight, None if keys is None else np.asarray(keys[rows]), Place(row=start))
+        X, y, weight, keys = (None if array is None else array[self.rows] for array in self.arrays)
+        X, y, weight = (None if array is None else np.asarray(array, dtype=float) for array in (X, y, weight))
+        assert X is not None
+        yield Batch(X, y, weight, None if keys is None else np.asarray(keys), self.place)
 
 
 class ArraySource(Source):
@@ -214,11 +206,12 @@ class ArraySource(Source):
         if len(names) != X.shape[1]:
             raise SourceError(f"X has {X.shape[1]} columns, and there are {len(names)} names.")
         self.schema = Schema.of_numbers(names, None if y is None else "y")
-        self.size = -(-self.n_rows // SLICE_ROWS)
+        self.slice_rows = batch_rows(X.shape[1])
+        self.size = -(-self.n_rows // self.slice_rows)
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows, some at once."""
-        for start in range(0, self.n_rows, SLICE_ROWS):
-            stop = min(start + SLICE_ROWS, self.n_rows)
+        for start in range(0, self.n_rows, self.slice_rows):
+            stop = min(start + self.slice_rows, self.n_rows)
             name = f"rows {start:,} to {stop - 1:,}"
-            yield Slice(name, Place(row=start), self.schema, start, stop, self.arrays)
+            yield Slice(name, Place(row=start), self.schema, slice(start, stop), self.arrays)

@@ -11,7 +11,6 @@ import pytest
 from admiss import FiniteRegressor
 from admiss.cli.compare import _split
 from admiss.cli.main import main
-from admiss.compare.setting import METHODS
 from admiss.datasets import make_interacting
 
 
@@ -166,6 +165,7 @@ def test_without_time_the_files_are_written(here, capsys):
         (["--max-depth", "0"], "max_depth must be"),
         (["--min-rows", "100000"], "more than the"),
         (["--folds", "1"], "must be 0 or at least 2"),
+        (["--data", "nothing.csv", "--target", "y", "--seed", "-1"], "seed must be from 0"),
         (["--test-share", "2"], "--test-share must be"),
         (["--ridge", "-1"], "ridge must be"),
         (["--out", "no/such/folder/x"], "no folder"),
@@ -214,27 +214,3 @@ def test_a_full_disk_keeps_the_old_file(here, monkeypatch, capsys):
     shown = capsys.readouterr()
     assert "no space left" in shown.err
     assert (here / "admiss-compare.json").read_text() == "old"
-
-
-def test_help_is_enough(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["compare", "--help"])
-    assert stop.value.code == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in METHODS)
-    options = "--data --target --task --drop --keep --methods --no-references --max-depth --max-leaves"
-    for option in [
-        *options.split(),
-        "--min-rows",
-        "--ridge",
-        "--no-center",
-        "--no-scale",
-        "--loss",
-        "--time-limit",
-        "--html",
-        "--out",
-    ]:
-        assert option in shown
-    assert "NaN NaT null ?" in shown
-    assert "for everything that is done with one data set" in shown
-    assert "examples:" in shown

@@ -426,13 +426,6 @@ def test_bad_rows_are_refused_in_one_sentence():
         compare_partitions(DATA.X_train, np.full(len(DATA.y_train), "a"), setting=Setting(folds=0))
 
 
-def test_models_are_those_fitted_by_hand():
-    compared = compare_partitions(DATA.X_train, DATA.y_train, setting=FAST)
-    by_hand = FiniteRegressor(Greedy(max_depth=2)).fit(DATA.X_train, DATA.y_train)
-    np.testing.assert_array_equal(compared.models["greedy"].predict(DATA.X_test), by_hand.predict(DATA.X_test))
-    assert compared.models["greedy"].certificate_.objective == by_hand.certificate_.objective
-
-
 @pytest.mark.parametrize("n", [2, 4, 60])
 def test_few_rows_and_nothing_missing(n, tmp_path):
     X = np.random.default_rng(0).normal(size=(n, 2))

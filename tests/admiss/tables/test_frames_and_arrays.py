@@ -62,14 +62,13 @@ def test_frames_that_differ_are_named() -> None:
 
 
 def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("admiss.tables.frames.SLICE_ROWS", 4)
     monkeypatch.setattr("admiss.tables.source.BATCH_ROWS", 3)
     X = np.random.default_rng(0).normal(size=(10, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     y = X.sum(axis=1)
     mapped = open_source(np.load(tmp_path / "X.npy", mmap_mode="r"), y, features=["u", "v"])
     np.testing.assert_array_equal(rows(mapped), X.astype(float))
-    assert [batch.place.row for chunk in mapped.chunks() for batch in chunk.batches()] == [0, 3, 4, 7, 8]
+    assert [batch.place.row for chunk in mapped.chunks() for batch in chunk.batches()] == [0, 3, 6, 9]
     assert mapped.schema.names == ["u", "v"]
     with pytest.raises(SourceError, match="one value for each of the 10 rows"):
         open_source(X, y[:-1])

@@ -62,9 +62,33 @@ def in_a_study(path: str) -> list[str]:
     return list(CsvInstance(Path(path), "y", task="regression").make()[0].columns)
 
 
-def by_the_command(path: str) -> list[str]:
+def by_fit(path: str) -> list[str]:
     main(["fit", "--data", path, "--target", "y", "--task", "regression", "--cv", "0", "--out", "m"])
     return load_model("m").schema.names
+
+
+def by_predict(path: str) -> list[str]:
+    """The columns that a model of the file has when it predicts the same file."""
+    names = by_fit(path)
+    main(["predict", "--model", "m", "--data", path, "--out", "p.parquet"])
+    assert len(pd.read_parquet("p.parquet")) == sum(
+        len(batch.X) for chunk in open_source(path, "y").chunks() for batch in chunk.batches()
+    )
+    return names
+
+
+def by_compare(path: str) -> list[str]:
+    """The columns that the command compares, without the comparison."""
+    found = []
+
+    def compared(X: pa.Table, *_: object, **__: object) -> None:
+        found.extend(X.column_names)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("admiss.cli.compare.compare_partitions", compared)
+        main(["compare", "--data", path, "--target", "y", "--task", "regression"])
+    return found
 
 
 def outcome(door, path, capsys):
@@ -85,7 +109,7 @@ def outcome(door, path, capsys):
 def test_sixty_odd_files(seed, here, capsys):
     path = odd_file(seed)
     expected = outcome(in_memory, path, capsys)
-    for door in (in_chunks, in_a_study, by_the_command):
+    for door in (in_chunks, in_a_study, by_fit, by_predict, by_compare):
         assert outcome(door, path, capsys) == expected, door.__name__
     if isinstance(expected, list):
         assert "PID" not in expected or KINDS[seed % len(KINDS)] == "damaged"
