@@ -129,11 +129,6 @@ def _smallest(hashes: Hashes) -> dict[str, int]:
 def shared_tables(sketches: Mapping[str, Sketch]) -> dict[str, str]:
     """Names of tables, ``table 1`` and so on, by the instances that share each with another one.
 
-    Parameters
-    ----------
-    sketches : mapping
-        From instances to their sketches.
-
     Examples
     --------
     >>> X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
