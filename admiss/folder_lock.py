@@ -40,6 +40,8 @@ def as_engine_error(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise EngineError(_sentence(path, error)) from error
+    except UnicodeDecodeError as error:  # text of SQLite
+        raise EngineError(damaged(path, str(error))) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise EngineError(_full(path)) from error

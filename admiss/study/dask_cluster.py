@@ -101,13 +101,7 @@ class Slots:
     """As many slots as the Dask workers have threads; more are added when workers join.
 
     With one task per thread, the worker that has just finished a cell of a slot is the idle one that gets the next,
-    mostly of the same instance.
-
-    Parameters
-    ----------
-    client : Client
-    name : str
-        Name of the plugin with the child processes.
+    mostly of the same instance. ``name`` is that of the plugin with the child processes.
     """
 
     def __init__(self, client: Any, name: str) -> None:
@@ -186,12 +180,7 @@ def _line(error: BaseException) -> str:
 class CellProcesses(distributed.WorkerPlugin):
     """The child processes of a Dask worker, one per thread.
 
-    Parameters
-    ----------
-    seconds, gigabytes : float
-        Limits per cell.
-    local : bool
-        Whether Ctrl-C in the terminal of the run reaches the worker, which must leave it to the coordinator.
+    Ctrl-C in the terminal of the run reaches workers of a ``local`` cluster, which must leave it to the coordinator.
     """
 
     def __init__(self, seconds: float, gigabytes: float, *, local: bool) -> None:

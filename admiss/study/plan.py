@@ -251,38 +251,17 @@ def combinations(instance: Callable[..., Any], **values: Iterable[Any]) -> list[
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a cell.
+    """The end of a cell."""
 
-    Attributes
-    ----------
-    status : {"done", "failed"}
-    reason : str or None
-        One line that says why it failed.
-    details : str or None
-        The last lines of the traceback, or of the worker's output before it died.
-    scores : dict
-        Plain values; empty if it failed.
-    elapsed : float
-        Seconds of wall-clock time.
-    origin : dict
-        Version of admiss and machine of the process that computed it.
-    pid : int
-        Number of that process.
-    dependencies : dict
-        What it depends on besides its recipe, see :mod:`admiss.study.dependencies`.
-    rows : str
-        Sketch of the rows of the instance, see :mod:`admiss.study.shared_rows`; empty if there is none.
-    """
-
-    status: str
-    reason: str | None = None
-    details: str | None = None
-    scores: Scores = field(default_factory=dict)
-    elapsed: float = 0.0
-    origin: dict[str, str] = field(default_factory=dict)
-    pid: int = 0
-    dependencies: dict[str, str] = field(default_factory=dict)
-    rows: str = ""
+    status: str  # done or failed
+    reason: str | None = None  # one line that says why it failed
+    details: str | None = None  # the last lines of the traceback, or of the worker's output before it died
+    scores: Scores = field(default_factory=dict)  # plain values; empty if it failed
+    elapsed: float = 0.0  # seconds of wall-clock time
+    origin: dict[str, str] = field(default_factory=dict)  # version and machine of the process that computed it
+    pid: int = 0  # of that process
+    dependencies: dict[str, str] = field(default_factory=dict)  # see admiss.study.dependencies
+    rows: str = ""  # a sketch of the rows, see admiss.study.shared_rows; empty if there is none
 
 
 @cache

@@ -79,14 +79,8 @@ def compute(cells: Iterable[Cell], finished: Finished, slots: Callable[[], Seque
     """Compute cells in slots, and call ``finished`` in this thread with those that have ended since the last call.
 
     However it ends, by Ctrl-C or an error in ``finished`` too, the slots are closed; outcomes that have arrived by then
-    are passed on first, unless ``finished`` itself has raised.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-    finished : callable
-    slots : callable
-        The slots that there are now, with those that there have been; called again and again.
+    are passed on first, unless ``finished`` itself has raised. ``slots`` is called again and again: it returns the
+    slots that there are now, with those that there have been.
     """
     schedule = Schedule(cells)
     # What arrives while the disk is busy is written at once, but no slot runs far ahead of it.
@@ -182,13 +176,7 @@ class Schedule:
 
 
 class CellProcess:
-    """Computes cells in a child process, which is started on demand.
-
-    Parameters
-    ----------
-    seconds, gigabytes : float
-        Limits per cell.
-    """
+    """Computes cells in a child process, which is started on demand, within limits per cell."""
 
     def __init__(self, seconds: float, gigabytes: float) -> None:
         self.seconds = seconds

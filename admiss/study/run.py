@@ -100,17 +100,7 @@ class RunOptions:
 
 
 def run_plan(study: Plan, options: RunOptions, command: str, answer: Callable[[Store], str]) -> None:
-    """Compute the pending cells of a study, and print a summary and what it says.
-
-    Parameters
-    ----------
-    study : Plan
-    options : RunOptions
-    command : str
-        The command or call, which the store records.
-    answer : callable
-        From the store to what its cells say.
-    """
+    """Compute the pending cells, and print a summary and the answer; the store records the command or call."""
     scale = options.scale or study.scales[0]
     selected = [cell for cell in grid(study, scale) if options.only is None or options.only in json.dumps(cell.recipe)]
     if not selected:

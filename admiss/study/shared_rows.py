@@ -42,6 +42,7 @@ SHARED_ROWS = "shared_rows"
 NO_TABLE = "none"
 Hashes = npt.NDArray[np.uint64]
 Bag = Mapping[str, int]
+Sketch = Mapping[str, Any]
 
 
 def row_sketch(made: Any) -> str:
@@ -125,29 +126,24 @@ def _smallest(hashes: Hashes) -> dict[str, int]:
     return {f"{value:016x}": int(count) for value, count in zip(distinct[:KEPT], counts[:KEPT], strict=True)}
 
 
-def shared_tables(sketches: Mapping[str, str]) -> dict[str, str]:
+def shared_tables(sketches: Mapping[str, Sketch]) -> dict[str, str]:
     """Names of tables, ``table 1`` and so on, by the instances that share each with another one.
-
-    Parameters
-    ----------
-    sketches : mapping
-        From instances to their sketches.
 
     Examples
     --------
     >>> X, y = np.arange(40.0).reshape(20, 2), np.arange(20.0)
     >>> made = {"a": (X, y), "b": (X + 0.5, y), "c": (X[3:], y[3:])}
-    >>> shared_tables({name: row_sketch(rows) for name, rows in made.items()})
+    >>> shared_tables({name: json.loads(row_sketch(rows)) for name, rows in made.items()})
     {'a': 'table 1', 'c': 'table 1'}
     """
-    decoded = {instance: json.loads(sketches[instance]) for instance in sorted(sketches) if sketches[instance]}
-    table_of = {instance: {instance} for instance in decoded}
+    table_of = {instance: {instance} for instance in sorted(sketches)}
     holders: dict[str, list[str]] = {}
-    for instance, sketch in decoded.items():
+    for instance in table_of:
+        sketch = sketches[instance]
         hashes = [each for each in (sketch["digest"], *sketch["rows"], *sketch["cells"]) if each]
         # Instances without a common hash share no table.
         for other in dict.fromkeys(other for each in hashes for other in holders.get(each, ())):
-            if table_of[instance] is not table_of[other] and _share_table(sketch, decoded[other]):
+            if table_of[instance] is not table_of[other] and _share_table(sketch, sketches[other]):
                 table_of[other] |= table_of[instance]
                 for member in table_of[instance]:
                     table_of[member] = table_of[other]
@@ -157,7 +153,7 @@ def shared_tables(sketches: Mapping[str, str]) -> dict[str, str]:
     return {each: f"table {number}" for number, table in enumerate(tables.values(), 1) for each in sorted(table)}
 
 
-def _share_table(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+def _share_table(a: Sketch, b: Sketch) -> bool:
     if a["digest"] and a["digest"] == b["digest"]:
         return True
     return any(_share_bag(a[name], b[name]) for name in ("rows", "cells"))

@@ -188,9 +188,9 @@ class Store:
 
     def rows(self) -> list[dict[str, Any]]:
         """All cells, in an order independent of when they ended; instance, method and scores are decoded."""
+        rows = self._dicts("SELECT * FROM cells ORDER BY instance, key")
         return [
-            {**row, **{name: json.loads(row[name]) for name in ("instance", "method", "scores")}}
-            for row in self._dicts("SELECT * FROM cells ORDER BY instance, key")
+            {**row, **{name: self._decoded(row[name]) for name in ("instance", "method", "scores")}} for row in rows
         ]
 
     def states(self) -> dict[str, dict[str, Any]]:
@@ -200,7 +200,7 @@ class Store:
     def runs(self) -> list[dict[str, Any]]:
         """The commands that wrote, in their order; versions as a dict."""
         runs = self._dicts("SELECT * FROM runs ORDER BY rowid")
-        return [{**run, "versions": json.loads(run["versions"])} for run in runs]
+        return [{**run, "versions": self._decoded(run["versions"])} for run in runs]
 
     def scales(self) -> list[str]:
         """The distinct scales of those commands."""
@@ -209,12 +209,22 @@ class Store:
     def dependencies(self) -> dict[str, dict[str, str]]:
         """What cells depend on, by digest; those of earlier versions have no entry."""
         known = self._dicts("SELECT * FROM dependencies") if self._has("dependencies") else []
-        return {row["digest"]: json.loads(row["parts"]) for row in known}
+        return {row["digest"]: self._decoded(row["parts"]) for row in known}
 
-    def sketches(self) -> dict[str, str]:
-        """Sketches of the rows of instances, by the instance as JSON; those of earlier versions have no entry."""
+    def sketches(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """Instances with the sketches of their rows; those of earlier versions are left out."""
         known = self._dicts("SELECT * FROM instances") if self._has("instances") else []
-        return {row["instance"]: row["sketch"] for row in known}
+        return [(self._decoded(row["instance"]), self._decoded(row["sketch"])) for row in known]
+
+    def _decoded(self, text: str) -> dict[str, Any]:
+        """A dict that was written as JSON; SQLite does not see bytes that have changed inside of a text."""
+        try:
+            decoded = json.loads(text)
+        except (ValueError, TypeError) as error:
+            raise EngineError(damaged(self.path, str(error))) from error
+        if not isinstance(decoded, dict):
+            raise EngineError(damaged(self.path, f"{text:.40} in place of a dict"))
+        return decoded
 
     def _has(self, table: str) -> bool:
         return bool(self._dicts(f"SELECT name FROM sqlite_master WHERE type = 'table' AND name = '{table}'"))

@@ -64,14 +64,11 @@ INSTANCES, DATA_SETS = "instances", "data sets"
 
 def read_table(store: Store, study: Plan) -> pl.DataFrame:
     """Read the table of a store."""
-    grid = run_grid(store, study)
-    stored, sketches = store.rows(), store.sketches()
-    keys = {cell.key for cell in grid}
-    rows = [row for row in stored if row["key"] in keys]
+    keys = {cell.key for cell in run_grid(store, study)}
+    rows = [row for row in store.rows() if row["key"] in keys]
     instances = {_text(row["instance"]) for row in rows}
-    recorded = {_text(json.loads(instance)): sketch for instance, sketch in sketches.items()}
-    recorded = {text: sketch for text, sketch in recorded.items() if text in instances}
-    tables = dict.fromkeys(recorded, NO_TABLE) | shared_tables(recorded)
+    sketches = {text: sketch for instance, sketch in store.sketches() if (text := _text(instance)) in instances}
+    tables = dict.fromkeys(sketches, NO_TABLE) | shared_tables(sketches)
     names = {name for row in rows for name in row["instance"]} - {"kind"}
     rows += best_rows(rows, study.best)
     flat = [{**_flat(row, names), SHARED_ROWS: tables.get(_text(row["instance"]))} for row in rows]

@@ -37,21 +37,13 @@ Handler = Callable[[argparse.Namespace], str]
 
 @dataclass(frozen=True)
 class Studies:
-    """Studies that commands know.
+    """Studies that commands know."""
 
-    Attributes
-    ----------
-    find : callable
-        From the text that names a study on the command line to the study.
-    known : callable
-        The studies that the command ``list`` shows, by the text that names them; an error in place of a study that
-        cannot be loaded.
-    words : str
-        Help on how a study is named.
-    """
-
+    # From the text that names a study on the command line to the study.
     find: "Callable[[str], Presentation]"
+    # Those that the command ``list`` shows, by these texts; an error in place of a study that cannot be loaded.
     known: "Callable[[], Mapping[str, Presentation | EngineError]]"
+    # Help on how a study is named.
     words: str
 
 

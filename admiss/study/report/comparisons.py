@@ -35,64 +35,32 @@ NO_INSTANCE = "no instance in common"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A method against the reference on some instances.
-
-    Attributes
-    ----------
-    method : str
-    setting : str
-        Name of the setting of which one level is compared; empty for all instances.
-    level : object
-    estimate : Estimate
-        Of the differences.
-    wins, ties, losses : int
-        Numbers of units.
-    instances : int
-    adjusted : float or None
-        Adjusted p value.
-    verdict : {"better", "worse", "undecided"}
-    """
+    """A method against the reference on some instances."""
 
     method: str
-    setting: str
+    setting: str  # of which one level is compared; empty for all instances
     level: Any
-    estimate: Estimate
-    wins: int
+    estimate: Estimate  # of the differences
+    wins: int  # of units, as ties and losses
     ties: int
     losses: int
     instances: int
-    adjusted: float | None = None
+    adjusted: float | None = None  # p value
     verdict: str = UNDECIDED
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The rows that averages count, and their methods compared with the reference.
-
-    Attributes
-    ----------
-    rows : DataFrame
-    study : Plan
-    labels : Labels
-    methods : list of str
-        In their order.
-    reference : str
-    metric : Metric
-        The one that is compared.
-    places : int
-        The decimals in which it is shown.
-    comparisons : list of Comparison
-        Without any if there are no others, or if they are not rivals.
-    """
+    """The rows that averages count, and their methods compared with the reference."""
 
     rows: pl.DataFrame
     study: Plan
     labels: Labels
-    methods: list[str]
+    methods: list[str]  # in their order
     reference: str
-    metric: Metric
-    places: int
-    comparisons: list[Comparison]
+    metric: Metric  # the one that is compared
+    places: int  # decimals in which it is shown
+    comparisons: list[Comparison]  # none if there are no others, or if they are not rivals
 
     @property
     def overall(self) -> dict[str, Comparison]:
@@ -124,18 +92,7 @@ def compared(rows: pl.DataFrame, study: Plan, labels: Labels, *, rivals: bool = 
 def compare(
     rows: pl.DataFrame, reference: str, methods: Sequence[str], levels: Mapping[str, Sequence[Any]]
 ) -> list[Comparison]:
-    """Compare methods with the reference on all instances, and at some levels of settings.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        The rows that count, see :func:`~admiss.study.table.scored_rows`.
-    reference : str
-    methods : sequence of str
-        In the order of the result; the reference is left out.
-    levels : mapping
-        From settings to their levels.
-    """
+    """Compare methods with the reference, on all instances of the rows that count and at some levels of settings."""
     pairs = paired_differences(rows, reference)
     parts = [("", None, pairs)]
     parts += [(name, level, pairs.filter(pl.col(name).eq_missing(level))) for name in levels for level in levels[name]]
@@ -197,16 +154,7 @@ def group_estimates(rows: pl.DataFrame, by: Sequence[str], column: str) -> dict[
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Methods from the best to the worst.
-
-    Attributes
-    ----------
-    sentence : str
-        The best method, its mean, and its difference to the reference.
-    header : list of str
-    lines : list of Line
-    reference : str
-    """
+    """Methods from the best to the worst, with a sentence on the best one."""
 
     sentence: str
     header: list[str]

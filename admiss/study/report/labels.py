@@ -26,29 +26,19 @@ class Metric:
 
 @dataclass(frozen=True)
 class Labels:
-    """Words and orders; a study that defines none is shown under the names that it uses itself.
+    """Words and orders; a study that defines none is shown under the names that it uses itself."""
 
-    Attributes
-    ----------
-    words : dict
-        From names and values of settings to what readers call them; values of text are shown in this order.
-    methods : tuple of str
-        Methods in the order in which they are shown; others follow.
-    reference : str
-        The method that others are compared with at first; the first one shown if it is absent.
-    outside : dict
-        From a setting to the values that averages leave out unless requested.
-    styles : dict
-        From a method to its colour, marker and line in figures.
-    logarithmic : tuple of str
-        Settings on a logarithmic axis, beside those whose levels span a factor of ten.
-    """
-
+    # From names and values of settings to what readers call them; values of text are shown in this order.
     words: Mapping[str, str] = field(default_factory=dict)
+    # In the order in which they are shown; others follow.
     methods: tuple[str, ...] = ()
+    # The method that others are compared with at first; the first one shown if it is absent.
     reference: str = ""
+    # From a setting to the values that averages leave out unless requested.
     outside: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    # Of methods, in figures.
     styles: Mapping[str, Style] = field(default_factory=dict)
+    # Settings on a logarithmic axis, beside those whose levels span a factor of ten.
     logarithmic: tuple[str, ...] = ()
 
     def word(self, value: object) -> str:

@@ -67,14 +67,8 @@ def draw_line(ax: Any, x: Any, means: Any, bars: Any, style: Style, label: str) 
 def level_axis(ax: Any, name: str, levels: Sequence[Any], labels: Labels) -> tuple[FloatArray, Callable[[Any], Any]]:
     """Put the levels of a setting on the horizontal axis, given in their order.
 
-    Numbers that span a factor of ten are on a logarithmic axis; text has positions.
-
-    Returns
-    -------
-    places : array
-        Of the levels, on a scale on which distances can be compared.
-    to_axis : callable
-        From such places to values of the axis.
+    Numbers that span a factor of ten are on a logarithmic axis; text has positions. The result are the places of the
+    levels, on a scale on which distances can be compared, and a function from such places to values of the axis.
     """
     ax.set_xlabel(fill(labels.word(name), 30), parse_math=False)
     if any(isinstance(level, str | bool) for level in levels):

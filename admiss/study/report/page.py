@@ -66,20 +66,7 @@ class Filter:
 
 
 def write_report(table: pl.DataFrame, presentation: Presentation, path: Path, *, facts: Mapping[str, Any]) -> Path:
-    """Write the page of a study, and return its path.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        One row per cell that is done or failed, and one per choice among methods.
-    presentation : Presentation
-    path : Path
-        Its folder is created if it does not exist.
-    facts : mapping
-        ``command`` (one or several), ``versions`` (name to version), ``machine``, ``digests`` (pairs of a digest of the
-        sources and its number of cells), ``scale``, and the numbers of cells ``done``, ``failed`` and ``pending``;
-        optionally ``stale``, the number of cells whose sources have changed.
-    """
+    """Write the page of a study with the facts of ``provenance``, and return its path."""
     rows, study = presentation.rows(table), presentation.study
     content = _content(table, rows, presentation)
     parts = {
@@ -167,15 +154,10 @@ def _warnings(rows: pl.DataFrame, without_score: int, facts: Mapping[str, Any]) 
     found = []
     if not rows.height:
         found.append("No cell is done yet.")
-    if facts.get("stale"):
+    if facts["stale"]:
         found.append(
             f"{facts['stale']:,} cells are stale: what computed them has changed. Recompute them with run --stale "
             "before comparing."
-        )
-    elif "stale" not in facts and len(facts["digests"]) > 1:
-        found.append(
-            f"The cells come from {len(facts['digests'])} versions of the sources: recompute the older ones with "
-            "run --stale before comparing."
         )
     if facts["pending"]:
         found.append(f"{facts['pending']:,} cells of this scale are not computed yet: means are over the others.")
@@ -198,7 +180,7 @@ def _facts(facts: Mapping[str, Any]) -> dict[str, list[str]]:
     return {
         "Scale": [facts["scale"]],
         "Cells": [", ".join(f"{facts[name]:,} {name}" for name in ("done", "failed", "pending"))],
-        "Commands": [facts["command"]] if isinstance(facts["command"], str) else list(facts["command"]),
+        "Commands": facts["command"],
         "Machine": [facts["machine"]],
         "Versions": [", ".join(f"{name} {version}" for name, version in facts["versions"].items())],
         "Digests of the sources": digests,

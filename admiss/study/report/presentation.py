@@ -56,37 +56,24 @@ class ReferenceTable:
 
 @dataclass(frozen=True)
 class Presentation:
-    """A study with everything that presents its numbers and computes none.
-
-    Attributes
-    ----------
-    study : Plan
-    sections : callable
-        From the table of the study to its sections.
-    comparison : callable
-        From the rows that count to tables beside published numbers.
-    drawings : callable, optional
-        From the rows that count to figures, the main one first; by default those of :func:`default_drawings`.
-    labels : Labels
-        Words for settings and values, and the order of methods; the reference is that of the study unless given.
-    value : callable
-        From the table to the expression of the first metric; by default the score.
-    refine : callable, optional
-        From the rows that count to the same rows with other units or settings.
-    score_words : callable, optional
-        From the rows that count to a description of their value; by default the name of the metric.
-    compared : bool
-        Whether the methods are rivals, so that verdicts on their differences make sense.
-    """
+    """A study with everything that presents its numbers and computes none; all but the study has a default."""
 
     study: Plan
+    # From the table of the study to its sections.
     sections: Callable[[pl.DataFrame], Sequence[Section]] = lambda table: ()
+    # From the rows that count to tables beside published numbers.
     comparison: Callable[[pl.DataFrame], Sequence[ReferenceTable]] = lambda rows: ()
+    # From the rows that count to figures, the main one first, in place of those of default_drawings.
     drawings: Callable[[pl.DataFrame], Sequence[Drawing]] | None = None
+    # Words for settings and values, and the order of methods; the reference is that of the study unless given.
     labels: Labels = field(default_factory=Labels)
+    # From the table to the expression of the first metric.
     value: Value = score_value
+    # From the rows that count to the same rows with other units or settings.
     refine: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    # From the rows that count to a description of their value, in place of the name of the metric.
     score_words: Callable[[pl.DataFrame], str] | None = None
+    # Whether the methods are rivals, so that verdicts on their differences make sense.
     compared: bool = True
 
     def __post_init__(self) -> None:

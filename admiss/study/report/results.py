@@ -47,25 +47,10 @@ def write_results(
     facts: Mapping[str, str] | None = None,
     inputs: Sequence[NamedFile] = (),
 ) -> list[Path]:
-    """Write the tables and figures of a study and a README into a folder.
+    """Write tables, figures and a README into a folder, and return the paths; other files in it are left alone.
 
-    Parameters
-    ----------
-    table : DataFrame
-    presentation : Presentation
-    folder : Path
-        Created if it does not exist; other files in it are left alone.
-    command : str
-        The commands that made the table, one per line.
-    facts : dict, optional
-        Further lines of the README, such as versions.
-    inputs : sequence of (name, Path)
-        Files that must not be overwritten.
-
-    Returns
-    -------
-    list of Path
-        The files written.
+    ``command`` are the commands that made the table, one per line, ``facts`` further lines of the README, and
+    ``inputs`` files that must not be overwritten.
     """
     study, rows = presentation.study, presentation.rows(table)
     sections = [section for section in presentation.sections(table) if section.rows]

@@ -1,5 +1,6 @@
 """Instances that share rows: splits of one table are recognised, fresh draws are not, and intervals account for it."""
 
+import json
 import math
 import sqlite3
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def test_cells_without_a_record_of_rows_count_as_before_and_the_page_says_so(tmp
 
 def shared(*made):
     """Whether all instances share one table; partly sharing is neither."""
-    found = shared_tables({str(number): row_sketch(rows) for number, rows in enumerate(made)})
+    found = shared_tables({str(number): json.loads(row_sketch(rows)) for number, rows in enumerate(made)})
     assert len(found) in (0, len(made))
     return bool(found)
 

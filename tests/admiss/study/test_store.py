@@ -178,6 +178,17 @@ def test_another_file_is_refused(tmp_path):
         Store(tmp_path, "toy", write=True)
 
 
+@pytest.mark.parametrize("text", [b'{"score": 0.5', b"[1]", b'{"score": "\xff"}'])
+@pytest.mark.parametrize("column", ["instance", "method", "scores"])
+def test_text_that_has_changed_on_the_disk_is_damage(tmp_path, text, column):
+    fill(tmp_path, 2)
+    with sqlite3.connect(tmp_path / "cells.sqlite") as connection:
+        connection.execute(f"UPDATE cells SET {column} = CAST(? AS TEXT)", (text,))
+    connection.close()
+    with Store(tmp_path, "toy") as store, pytest.raises(EngineError, match="damaged or not a store|cannot be used"):
+        store.rows()
+
+
 @pytest.mark.parametrize(("layout", "age"), [("0", "an older"), ("2", "a newer")])
 def test_a_store_of_another_version_is_refused(tmp_path, layout, age):
     fill(tmp_path, 2)

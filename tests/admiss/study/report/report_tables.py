@@ -23,6 +23,7 @@ FACTS = {
     "done": 700,
     "failed": 12,
     "pending": 30,
+    "stale": 0,
 }
 
 
