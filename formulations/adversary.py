@@ -151,7 +151,10 @@ def solve_reallocation(
 ) -> tuple[NDArray[np.intp], Certificate]:
     """The pattern of each row in the best reallocation, or in the best one found within the time limit."""
     start = clock()
-    selected, prices, found, status = problem.given, np.zeros(problem.hidden.shape[1]), False, "optimal"
+    selected = problem.given
+    prices = np.zeros(problem.hidden.shape[1])
+    found = False
+    status = "optimal"
     regrets = _regrets(problem, prices)
     gap = _gap(regrets, selected)
     for _ in range(ROUNDS):

@@ -261,7 +261,9 @@ def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tup
             trial = [*selected[:b], g, *selected[b + 1 :]]
             by_share = errors(trial)
             if by_share.min() < best:
-                best, index, selected = float(by_share.min()), int(by_share.argmin()), trial
+                best = float(by_share.min())
+                index = int(by_share.argmin())
+                selected = trial
     return tuple(selected), float(SHARES[index]), best
 
 

@@ -85,7 +85,9 @@ def _equal(a: Any, b: Any) -> bool:
 def check_fit(adaptivity: Adaptivity) -> None:
     """Fit returns a fitted copy that depends on the given rows only, and changes neither the object nor the rows."""
     rows = contract_rows()
-    X, M, state = rows.X.copy(), rows.M.copy(), dict(vars(adaptivity))
+    X = rows.X.copy()
+    M = rows.M.copy()
+    state = dict(vars(adaptivity))
     contents = copy.deepcopy(state)
     fitted = adaptivity.fit(X, M)
     require(type(fitted) is type(adaptivity), f"fit returns {fitted!r}: return a fitted copy, copy.copy(self)")

@@ -46,9 +46,13 @@ from admiss.datasets.paper.julia_random import JuliaRandom
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # The authors' numbers, as in the description above.
-ROWS, TEST_ROWS, FEATURES, ACTIVE_FEATURES = 10_000, 5_000, 10, 5
+ROWS = 10_000
+TEST_ROWS = 5_000
+FEATURES = 10
+ACTIVE_FEATURES = 5
 MISSING_FRACTIONS = [k / 10 for k in range(1, 9)]
-REPLICATES, SEED = 10, 565
+REPLICATES = 10
+SEED = 565
 
 
 def paper_instance(
