@@ -153,7 +153,7 @@ def solve_reallocation(
     start = clock()
     selected = problem.given
     prices = np.zeros(problem.hidden.shape[1])
-    found = False
+    solved = False
     status = "optimal"
     regrets = _regrets(problem, prices)
     gap = _gap(regrets, selected)
@@ -165,14 +165,14 @@ def solve_reallocation(
         try:
             solution = _solve(costs, problem.counts, time_left(time_limit, start))
         except KeyboardInterrupt:
-            if not found:
+            if not solved:
                 raise
             status = "interrupted"
             break
         status = solution.status
         candidate = _assignment(solution, problem.counts)
         if candidate is not None:
-            found = True
+            solved = True
             selected = min(selected, candidate, key=lambda rows: _gap(regrets, rows))
         prices = min(
             prices,
@@ -181,10 +181,10 @@ def solve_reallocation(
         )
         regrets = _regrets(problem, prices)
         before, gap = gap, _gap(regrets, selected)
-        if found and gap > before / 2:  # no more progress
+        if solved and gap > before / 2:  # no more progress
             break
     tolerance = _rounding(problem, prices)
-    if not (found or gap <= tolerance):
+    if not (solved or gap <= tolerance):
         reason = "a solution that is not integral" if status == "optimal" else f"the status {status!r}"
         raise SolverError(f"HiGHS found no reallocation and ended with {reason}: raise the time limit if there is one.")
     objective = 0.0 - _of_rows(problem.hidden, selected).sum().item()
