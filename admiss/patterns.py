@@ -67,8 +67,8 @@ class PatternTable:
         d = X.shape[1]
         if 0 < d <= FEW_FEATURES and 1 << d <= 2 * len(X):
             tally = _tally(np.ascontiguousarray(X))
-            found = np.flatnonzero(tally)
-            counts, keys = tally[found], found.astype(np.uint64) << np.uint64(64 - d)
+            numbers = np.flatnonzero(tally)
+            counts, keys = tally[numbers], numbers.astype(np.uint64) << np.uint64(64 - d)
         else:
             packed = np.empty(len(X), dtype=np.uint64)
             for start in range(0, len(X), KEY_BLOCK):
@@ -144,8 +144,8 @@ def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
     [0, 1]
     """
     table = PatternTable.of(M)
-    found = lookup(known, table.patterns)
-    unseen = np.flatnonzero(found < 0)
+    index = lookup(known, table.patterns)
+    unseen = np.flatnonzero(index < 0)
     preference = np.argsort(-weights, kind="stable")
     candidates = known[preference].astype(np.float32)
     size = candidates.sum(axis=1)
@@ -153,8 +153,8 @@ def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
     for start in range(0, len(unseen), block):
         rows = unseen[start : start + block]
         distance = size - 2.0 * table.patterns[rows].astype(np.float32) @ candidates.T  # plus |m|, the same for all
-        found[rows] = preference[np.argmin(distance, axis=1)]
-    return found[table.codes]
+        index[rows] = preference[np.argmin(distance, axis=1)]
+    return index[table.codes]
 
 
 def alike(M: BoolArray) -> IntArray:

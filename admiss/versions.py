@@ -18,13 +18,13 @@ def versions() -> dict[str, str]:
     >>> versions()["scikit-learn"] != "not installed"
     True
     """
-    found = {"python": platform.python_version(), "platform": platform.platform()}
+    known = {"python": platform.python_version(), "platform": platform.platform()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            known[package] = version(package)
         except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            known[package] = "not installed"
+    return known
 
 
 def show_versions() -> None:
@@ -41,8 +41,8 @@ def show_versions() -> None:
 
 def how_to_report(command: str) -> str:
     """The line that comes before the traceback of an unexpected error of a command."""
-    found = ", ".join(f"{name} {value}" for name, value in versions().items() if value != "not installed")
-    return f"{command}: unexpected error: please report it with the lines below and these versions: {found}"
+    known = ", ".join(f"{name} {value}" for name, value in versions().items() if value != "not installed")
+    return f"{command}: unexpected error: please report it with the lines below and these versions: {known}"
 
 
 def processor() -> str:

@@ -151,7 +151,10 @@ def solve_reallocation(
 ) -> tuple[NDArray[np.intp], Certificate]:
     """The pattern of each row in the best reallocation, or in the best one found within the time limit."""
     start = clock()
-    selected, prices, found, status = problem.given, np.zeros(problem.hidden.shape[1]), False, "optimal"
+    selected = problem.given
+    prices = np.zeros(problem.hidden.shape[1])
+    solved = False
+    status = "optimal"
     regrets = _regrets(problem, prices)
     gap = _gap(regrets, selected)
     for _ in range(ROUNDS):
@@ -162,14 +165,14 @@ def solve_reallocation(
         try:
             solution = _solve(costs, problem.counts, time_left(time_limit, start))
         except KeyboardInterrupt:
-            if not found:
+            if not solved:
                 raise
             status = "interrupted"
             break
         status = solution.status
         candidate = _assignment(solution, problem.counts)
         if candidate is not None:
-            found = True
+            solved = True
             selected = min(selected, candidate, key=lambda rows: _gap(regrets, rows))
         prices = min(
             prices,
@@ -178,10 +181,10 @@ def solve_reallocation(
         )
         regrets = _regrets(problem, prices)
         before, gap = gap, _gap(regrets, selected)
-        if found and gap > before / 2:  # no more progress
+        if solved and gap > before / 2:  # no more progress
             break
     tolerance = _rounding(problem, prices)
-    if not (found or gap <= tolerance):
+    if not (solved or gap <= tolerance):
         reason = "a solution that is not integral" if status == "optimal" else f"the status {status!r}"
         raise SolverError(f"HiGHS found no reallocation and ended with {reason}: raise the time limit if there is one.")
     objective = 0.0 - _of_rows(problem.hidden, selected).sum().item()

@@ -142,7 +142,9 @@ class ExpectedRows(TrainingRows):
         """The expected moments. With D the sizes of the atoms, those of the columns are accurate to sizes |L| D."""
         whole, t = _whole(columns.design), self.y / columns.unit - columns.shift.y
         p = len(whole.pairs)
-        G, c, a = np.zeros((p, p)), np.zeros(p), np.zeros(p)
+        G = np.zeros((p, p))
+        c = np.zeros(p)
+        a = np.zeros(p)
         for start in range(0, len(t), BLOCK):
             rows = slice(start, start + BLOCK)
             Z, M = whole.split(self.X[rows])
@@ -249,7 +251,9 @@ def _fit_single(model: AdaptiveRegressor, X: Any, y: Any, sample_weight: Any, la
     penalty = model._penalty(design)
     fit = solve_moments(rows, design, penalty) if model.solver == "auto" else None
     w, model.certificate_ = fit or _solve_factor(rows, design, penalty, model.solver)
-    model.design_, model.coefficients_, model.target_range_ = design, w, rows.target_range
+    model.design_ = design
+    model.coefficients_ = w
+    model.target_range_ = rows.target_range
     return model
 
 

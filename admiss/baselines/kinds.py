@@ -276,7 +276,9 @@ def path_outputs(rows: TrainingRows, l1_ratio: float, lambdas: list[float], X: F
     for target in rows.targets():
         if rows.n_classes:
             path = logistic_path(A, np.ones((len(A), 1)), target, q, v1, v2, grid, PATH_TOLERANCE)
-            w, violation, b = path.w, path.violation, path.free[:, 0]
+            w = path.w
+            b = path.free[:, 0]
+            violation = path.violation
         else:
             centre = float(q @ target)
             w, violation = quadratic_path(2.0 * (A.T * q) @ A, 2.0 * A.T @ (q * (target - centre)), v1, v2, grid)

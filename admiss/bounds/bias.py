@@ -34,8 +34,10 @@ The centre is free. It is c = E[M] here as in the paper, the best constant predi
 can give smaller bounds (c = 0, for many features that are rarely missing). By Maclaurin e_k(a) <= (sum a)^k / k!, which
 gives the bound in the 1-norm of the Taylor remainder cited in Lemma 1.
 
-The paper's explicit form d^(t+1) L^2 / ((t+1)!)^2 takes the remainder in the Euclidean norm, and the power of a mean
-for the mean of a power. It is not a bound: parities exceed it. Its zero for the fully adaptive class is exact.
+The paper's explicit form d^(t+1) L^2 / ((t+1)!)^2 ("paper") takes the remainder in the Euclidean norm, and the power of
+a mean for the mean of a power. It is not a bound: parities exceed it. That of Table 1, d^(t+1) / (t+1)^(3(t+1)) times
+L^2 ("table"), does not follow from it, as (t+1)! grows like (t+1)^(t+1) e^-(t+1): it is smaller by a factor without
+bound in t. The zero of both for the fully adaptive class is exact.
 
 *Independent M_k.* Let M_k ~ Bernoulli(p_k) be independent of each other and of X, and F_t the class of polynomial
 weights and intercept of order t. Over all truths and all laws of X in the box, the largest bias is known from both
@@ -156,11 +158,12 @@ def bias_of(setting: BoundSetting, adaptivity: Adaptivity) -> ClassBias:
     if rule == "moments":
         by_moments = moment_bias(adaptivity, setting.moments, missing=setting.missing, beta=setting.beta, d=setting.d)
         return ClassBias(max(0.0, by_moments.value), by_moments.note)
-    if rule == "paper":
-        t = degree_of(adaptivity, setting.d, setting.adaptive_intercept)
+    if rule in ("paper", "table"):
+        order = degree_of(adaptivity, setting.d, setting.adaptive_intercept) + 1
         if type(adaptivity) is FullyAdaptive:
             return ClassBias(0.0, EXACT)
-        log = (t + 1) * math.log(setting.d) - 2 * math.lgamma(t + 2) + 2 * math.log(setting.L)
+        log_divisor = 2 * math.lgamma(order + 1) if rule == "paper" else 3 * order * math.log(order)
+        log = order * math.log(setting.d) - log_divisor + 2 * math.log(setting.L)
         return ClassBias(exp_or_inf(log), AS_PRINTED)
     lower, upper = bias_sides(setting, adaptivity)
     return ClassBias(upper, f"proved, law of M: {setting.law.text}" if upper else EXACT, lower)

@@ -144,7 +144,9 @@ def _independent_bits(
     columns = _columns(degree, intercept_degree, bits, [i for i in range(d + 1) if q[i] > 0])
     index = {column: k for k, column in enumerate(columns)}
     features = sorted({i for i, _ in columns})
-    rows, others, entries = [], [], []
+    rows: list[int] = []
+    others: list[int] = []
+    entries: list[float] = []
     for (i, T), k in index.items():
         for j in features:
             if j == i:

@@ -28,6 +28,7 @@ class Estimated(Protocol):
 
 
 Bias = str | float | Estimated
+BIASES = ("proved", "paper", "table", "moments")
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,10 @@ class BoundSetting:
         contains 0, which is stronger than a bound on the data if features are strongly correlated.
     c : float
         The constant of the theorem. It is unknown; 1 serves to compare classes.
-    bias : {"proved", "paper", "moments"}, float, Estimate, or a sequence of these
-        b(F): the bound that is proved; the printed form, which is not a bound; the value by second moments, which needs
-        ``moments`` and ``missing``, see ``moment_bias``; a number; or an estimate, 0 if negative. A sequence has one
-        for each of several classes.
+    bias : {"proved", "paper", "table", "moments"}, float, Estimate, or a sequence of these
+        b(F): the bound that is proved; the printed form, that of the appendix or that of Table 1, which are not bounds;
+        the value by second moments, which needs ``moments`` and ``missing``, see ``moment_bias``; a number; or an
+        estimate, 0 if negative. A sequence has one for each of several classes.
     constant : {"proved", "paper"} or float
         max{sigma^2, L^2}; max{sigma^2, L} as printed; or a number.
     count : {"effective", "table"}
@@ -167,8 +168,10 @@ class BoundSetting:
 
 def _check_bias(rule: Any) -> None:
     if isinstance(rule, str):
-        if rule not in ("proved", "paper", "moments"):
-            raise ValueError(f"bias must be 'proved', 'paper', 'moments' or a non-negative number, not {rule!r}.")
+        if rule not in BIASES:
+            raise ValueError(
+                f"bias must be one of {', '.join(map(repr, BIASES))} or a non-negative number, not {rule!r}."
+            )
     elif not isinstance(rule, Estimated):
         not_negative("bias", rule)
 

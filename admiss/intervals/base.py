@@ -85,9 +85,9 @@ class CoverageReport:
             known = ", ".join(f"{value:g}" for value in np.unique(self.table["level"]))
             raise ValueError(f"There are no sets of level {level:g}: choose one of {known}.")
         kinds = self.table["kind"]
-        shown = at_level & ((self.table["rows"] >= SMALLEST_GROUP) | (kinds == "all"))
-        shown[np.flatnonzero(shown & (kinds == "pattern"))[MOST_PATTERNS:]] = False
-        parts = [np.flatnonzero(shown & np.isin(kinds, facet)) for facet in FACETS]
+        drawn = at_level & ((self.table["rows"] >= SMALLEST_GROUP) | (kinds == "all"))
+        drawn[np.flatnonzero(drawn & (kinds == "pattern"))[MOST_PATTERNS:]] = False
+        parts = [np.flatnonzero(drawn & np.isin(kinds, facet)) for facet in FACETS]
         parts = [part for part in parts if len(part)]
         if ax is not None:
             self._draw(ax, np.concatenate(parts), level)
@@ -327,8 +327,8 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         a, M = min(map(miscoverage, self._levels())), self.calibration_patterns_
         needed, names = int(np.ceil((1 - a) / a - 1e-9)), feature_names(self)
         parts = []
-        for word, known, given in (("missing", M, table.patterns), ("observed", ~M, ~table.patterns)):
-            rare = (known.sum(axis=0) < needed) & given[infinite].any(axis=0)
+        for word, known, present in (("missing", M, table.patterns), ("observed", ~M, ~table.patterns)):
+            rare = (known.sum(axis=0) < needed) & present[infinite].any(axis=0)
             if rare.any():
                 parts.append(f"{word} in fewer than {needed}: {', '.join(names[j] for j in np.flatnonzero(rare))}")
         reason = "; ".join(parts) or "too few of them have patterns like these"

@@ -261,7 +261,9 @@ def select_penalty(candidates: Sequence[Sequence[float]], errors: Errors) -> tup
             trial = [*selected[:b], g, *selected[b + 1 :]]
             by_share = errors(trial)
             if by_share.min() < best:
-                best, index, selected = float(by_share.min()), int(by_share.argmin()), trial
+                best = float(by_share.min())
+                index = int(by_share.argmin())
+                selected = trial
     return tuple(selected), float(SHARES[index]), best
 
 
@@ -310,11 +312,11 @@ class RidgeOnBlocks:
     def left_out(self, g: Sequence[float], shares: FloatArray) -> FloatArray:
         """Leave-one-out residuals times the roots of the weights, of shape (shares, n, q)."""
         U, sigma, _, unit = self.spectrum(g)
-        kept = shares * unit / (sigma[:, None] ** 2 + shares * unit)
+        shrinkage = shares * unit / (sigma[:, None] ** 2 + shares * unit)
         projected = U.T @ self.target
         squares = U**2
-        residuals = np.array([U @ (kept * column[:, None]) for column in projected.T]).transpose(2, 1, 0)
-        rest = squares @ kept
+        residuals = np.array([U @ (shrinkage * column[:, None]) for column in projected.T]).transpose(2, 1, 0)
+        rest = squares @ shrinkage
         if len(sigma) < len(U) - 1:
             residuals += self.target - U @ projected
             rest += np.maximum(1.0 - self.weights / self.weights.sum() - squares.sum(axis=1), 0.0)[:, None]

@@ -196,7 +196,9 @@ class _Rows:
         self.z, self.V = standard[:, ~law.missable], standard[:, law.missable]
         self.M = np.isnan(self.V)
         self.table = PatternTable.of(self.M)
-        self.weights, self.n, self.prior = weights, float(weights.sum()), prior
+        self.weights = weights
+        self.n = float(weights.sum())
+        self.prior = prior
         gram = self.z.T @ (weights[:, None] * self.z) + prior * np.eye(self.z.shape[1])
         self.second_moment = gram / (self.n + prior)
         self.inverse = scipy.linalg.pinvh(gram)

@@ -94,7 +94,9 @@ class Law:
         z, v = np.flatnonzero(~self.missable), np.flatnonzero(self.missable)
         Sigma = np.empty((len(self.missable), len(self.missable)))
         cross = self.B @ self.second_moment
-        Sigma[np.ix_(z, z)], Sigma[np.ix_(v, z)], Sigma[np.ix_(z, v)] = self.second_moment, cross, cross.T
+        Sigma[np.ix_(z, z)] = self.second_moment
+        Sigma[np.ix_(v, z)] = cross
+        Sigma[np.ix_(z, v)] = cross.T
         Sigma[np.ix_(v, v)] = self.S + cross @ self.B.T
         return Sigma
 
@@ -139,7 +141,9 @@ def expectations(
     order = np.argsort(table.codes, kind="stable")
     completed, covariance = np.empty(V.shape), np.empty(law.S.shape)
     # Loops are compiled once more for arrays that are read-only or in another order.
-    S, side, limit = np.array(law.S, order="C"), np.array(law.side, dtype=float), np.array(law.limit, dtype=float)
+    S = np.array(law.S, order="C")
+    side = np.array(law.side, dtype=float)
+    limit = np.array(law.limit, dtype=float)
     log_likelihood = complete_rows(
         np.ascontiguousarray(V[order]), np.ascontiguousarray(mean[order]), weights[order], table.codes[order],
         table.patterns, S, side, limit, completed, covariance,

@@ -93,9 +93,9 @@ def check_least_squares(adaptivity: Adaptivity) -> None:
     columns = dense(fitted_class(adaptivity, X).columns(X, rows.M))
     A = np.column_stack([np.ones(len(columns)), columns])
     expected = A @ np.linalg.lstsq(A, rows.y, rcond=None)[0]
-    found = fitted_model(adaptivity, rows.X, rows.y, lam=0.0).predict(rows.X)
+    predicted = fitted_model(adaptivity, rows.X, rows.y, lam=0.0).predict(rows.X)
     wrong = "at lam = 0 the model is not least squares on its columns: make fit and columns consistent"
-    require_close(adaptivity, found, expected, wrong)
+    require_close(adaptivity, predicted, expected, wrong)
 
 
 def check_large_penalty(adaptivity: Adaptivity) -> None:
@@ -103,15 +103,15 @@ def check_large_penalty(adaptivity: Adaptivity) -> None:
     if adaptivity.has_structure() and _has_constraints(adaptivity):
         return  # constraints may require weights under any penalty
     rows = contract_rows()
-    found = fitted_model(adaptivity, rows.X, rows.y, lam=HUGE, l1_ratio=1.0).predict(rows.X)
+    predicted = fitted_model(adaptivity, rows.X, rows.y, lam=HUGE, l1_ratio=1.0).predict(rows.X)
     cells = cells_of(adaptivity, rows)
     if adaptivity.has_structure():
-        expected, what = means_of(found, cells), "constant"
+        expected, what = means_of(predicted, cells), "constant"
     else:
         expected, what = means_of(rows.y, cells), "the mean of y"
     where = " on each cell" if adaptivity.cells else ""
     wrong = f"under a huge penalty the prediction is not {what}{where}: check counts, and cells (for indicators only)"
-    require_close(adaptivity, found, expected, wrong)
+    require_close(adaptivity, predicted, expected, wrong)
 
 
 def _has_constraints(adaptivity: Adaptivity) -> bool:
@@ -132,7 +132,7 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
     if len(constant) > 1 or (len(constant) == 1 and phi[0, constant[0]] != 1.0):
         return  # constants share the penalty in another way
     options = {"l1_ratio": 1.0, "adaptive_penalty": HUGE / LAM}
-    found = fitted_model(adaptivity, rows.X, rows.y, **options).predict(rows.X)
+    predicted = fitted_model(adaptivity, rows.X, rows.y, **options).predict(rows.X)
     expected = means_of(rows.y, cells_of(adaptivity, rows))
     if len(constant):
         X = np.where(mask[1:, constant[0]], rows.X, 0.0)  # features outside of the mask have no weight
@@ -140,7 +140,7 @@ def check_large_adaptive_penalty(adaptivity: Adaptivity) -> None:
         static = _StaticWithFactors(np.asarray(fitted.penalty_factors(n_k))[:, constant])
         expected = fitted_model(static, X, rows.y, l1_ratio=1.0).predict(X)
     wrong = "under a huge adaptive_penalty the model is not the static one: let a basis function that is 1 be exactly 1"
-    require_close(adaptivity, found, expected, wrong)
+    require_close(adaptivity, predicted, expected, wrong)
 
 
 class _StaticWithFactors(Static):
@@ -171,8 +171,8 @@ def check_never_observed_feature(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     wider = np.insert(rows.X, 2, np.nan, axis=1)
     wrong = "a feature that is never observed changes the model: take the number of features from M"
-    found = fitted_model(adaptivity, wider, rows.y).predict(wider)
-    require_close(adaptivity, found, fitted_model(adaptivity, rows.X, rows.y).predict(rows.X), wrong)
+    predicted = fitted_model(adaptivity, wider, rows.y).predict(wider)
+    require_close(adaptivity, predicted, fitted_model(adaptivity, rows.X, rows.y).predict(rows.X), wrong)
 
 
 def check_one_feature(adaptivity: Adaptivity) -> None:
@@ -233,9 +233,9 @@ def check_coefficients(adaptivity: Adaptivity) -> None:
         w = model.coef_at(np.isnan(x))
         wrong = "a missing feature has a nonzero weight: columns must not depend on the value of a missing feature"
         require(np.abs(w[np.isnan(x)]).max(initial=0.0) == 0.0, wrong)
-        found = model.intercept_at(np.isnan(x)) + w @ np.nan_to_num(x)
+        by_coefficients = model.intercept_at(np.isnan(x)) + w @ np.nan_to_num(x)
         wrong = "coef_at and intercept_at do not give the prediction: make columns affine in x at every pattern"
-        require_close(adaptivity, found, predicted, wrong)
+        require_close(adaptivity, by_coefficients, predicted, wrong)
 
 
 def check_printing(adaptivity: Adaptivity) -> None:
@@ -328,17 +328,19 @@ def check_classification(adaptivity: Adaptivity) -> None:
     require(np.isfinite(scores).all(), "log-odds are not finite: check structure and cells")
     for x, score in zip(rows.X, scores, strict=True) if adaptivity.linear_at_patterns() else ():
         pattern = np.isnan(x)
-        found = model.intercept_at(pattern) + model.coef_at(pattern) @ np.nan_to_num(x)
+        log_odds = model.intercept_at(pattern) + model.coef_at(pattern) @ np.nan_to_num(x)
         wrong = "coef_at and intercept_at do not give the log-odds: make columns affine"
-        require_close(adaptivity, found, score, wrong)
+        require_close(adaptivity, log_odds, score, wrong)
     if adaptivity.has_structure():
         return
     stated = AdaptiveClassifier(adaptivity, lam=LAM, solver="cvxpy").fit(rows.X, labels).decision_function(rows.X)
     require_close(adaptivity, stated, scores, "solver='auto' and solver='cvxpy' do not give the same log-odds", 1e-4)
     share = means_of((labels == "low").astype(float), cells_of(adaptivity, rows))
-    found = AdaptiveClassifier(adaptivity, lam=HUGE, l1_ratio=1.0).fit(rows.X, labels).predict_proba(rows.X)[:, 1]
+    probabilities = (
+        AdaptiveClassifier(adaptivity, lam=HUGE, l1_ratio=1.0).fit(rows.X, labels).predict_proba(rows.X)[:, 1]
+    )
     wrong = "under a huge penalty probabilities are not the shares of classes: check counts"
-    require_close(adaptivity, found, share, wrong)
+    require_close(adaptivity, probabilities, share, wrong)
 
 
 def _high_in_its_pattern(rows: ContractRows) -> BoolArray:

@@ -35,17 +35,17 @@ from formulations.arrays import FloatArray
 
 def check_parameters(adaptivity: Adaptivity) -> None:
     """The constructor stores its parameters unchanged, so that get_params, clone and repr work."""
-    kind, given = type(adaptivity), adaptivity.get_params(deep=False)
+    kind, parameters = type(adaptivity), adaptivity.get_params(deep=False)
     defaults = {name: p.default for name, p in inspect.signature(kind).parameters.items()}
     if inspect.Parameter.empty not in defaults.values():
         _require_unchanged(kind().get_params(deep=False), defaults)
-    for built in (kind(**given), clone(adaptivity)):
-        _require_unchanged(built.get_params(deep=False), given)
+    for built in (kind(**parameters), clone(adaptivity)):
+        _require_unchanged(built.get_params(deep=False), parameters)
     # The given object may have changed its parameters already, which an opaque object reveals.
-    for name in given:
+    for name in parameters:
         marker = object()
         try:
-            unchanged = getattr(kind(**{**given, name: marker}), name) is marker
+            unchanged = getattr(kind(**{**parameters, name: marker}), name) is marker
         except Exception:
             unchanged = False
         require(unchanged, _changed(name))
@@ -85,7 +85,9 @@ def _equal(a: Any, b: Any) -> bool:
 def check_fit(adaptivity: Adaptivity) -> None:
     """Fit returns a fitted copy that depends on the given rows only, and changes neither the object nor the rows."""
     rows = contract_rows()
-    X, M, state = rows.X.copy(), rows.M.copy(), dict(vars(adaptivity))
+    X = rows.X.copy()
+    M = rows.M.copy()
+    state = dict(vars(adaptivity))
     contents = copy.deepcopy(state)
     fitted = adaptivity.fit(X, M)
     require(type(fitted) is type(adaptivity), f"fit returns {fitted!r}: return a fitted copy, copy.copy(self)")
@@ -126,9 +128,9 @@ def check_basis(adaptivity: Adaptivity) -> None:
     rows = contract_rows()
     fitted = fitted_class(adaptivity, rows.X)
     patterns = rows.M.astype(float)
-    given = patterns.copy()
-    phi = fitted.basis(given)
-    require(np.array_equal(given, patterns), "basis modifies the given patterns: work on a copy")
+    copied = patterns.copy()
+    phi = fitted.basis(copied)
+    require(np.array_equal(copied, patterns), "basis modifies the given patterns: work on a copy")
     numbers = isinstance(phi, np.ndarray) or (sp.issparse(phi) and phi.format == "csr")
     wrong = f"basis(M) is a {type(phi).__name__}: return a numpy array of numbers, or a csr_array"
     require(numbers and phi.dtype.kind in "biuf", wrong)
@@ -148,8 +150,8 @@ def check_basis(adaptivity: Adaptivity) -> None:
         "M has a single row": np.array([7]),
     }
     for when, part in parts.items():
-        found = dense(fitted.basis(patterns[part]))
-        same = found.shape == phi[part].shape and np.allclose(found, phi[part], rtol=1e-9, atol=1e-12)
+        values = dense(fitted.basis(patterns[part]))
+        same = values.shape == phi[part].shape and np.allclose(values, phi[part], rtol=1e-9, atol=1e-12)
         require(same, f"basis(M) gives other values if {when}: {alone}")
 
 
@@ -211,15 +213,15 @@ def check_counts(adaptivity: Adaptivity) -> None:
         used = (dense(fitted.columns(rows.X, rows.M)) != 0).any(axis=0)
         wrong = "counts is 0 for a column that is nonzero on the training rows and would be dropped: count its rows"
         require((counts[j, k][used] > 0).all(), wrong)
-    given = np.where(fitted.mask(D), counts, 0.0)
-    factors = np.asarray(fitted.penalty_factors(given.copy()))
+    n_k = np.where(fitted.mask(D), counts, 0.0)
+    factors = np.asarray(fitted.penalty_factors(n_k.copy()))
     wrong = f"penalty_factors is an array of shape {factors.shape}: return {(D + 1, K)} finite non-negative numbers"
-    require(factors.shape == (D + 1, K) and np.all(np.isfinite(factors[given > 0]) & (factors[given > 0] >= 0)), wrong)
-    twice = np.asarray(fitted.penalty_factors(2.0 * given))
+    require(factors.shape == (D + 1, K) and np.all(np.isfinite(factors[n_k > 0]) & (factors[n_k > 0] >= 0)), wrong)
+    twice = np.asarray(fitted.penalty_factors(2.0 * n_k))
     wrong = (
         "penalty_factors changes if every row is counted twice: let factors depend on shares of counts, not on sizes"
     )
-    require(np.allclose(twice[given > 0], factors[given > 0]), wrong)
+    require(np.allclose(twice[n_k > 0], factors[n_k > 0]), wrong)
 
 
 def check_columns(adaptivity: Adaptivity) -> None:
@@ -236,9 +238,9 @@ def check_columns(adaptivity: Adaptivity) -> None:
     require(np.isfinite(columns).all(), "columns has NaN or infinity: replace missing values by a number")
     _require_order(adaptivity, fitted, rows.X, columns)
     for part in (np.random.RandomState(3).permutation(len(X)), np.array([5])):
-        found = dense(fitted.columns(X[part], M[part]))
+        values = dense(fitted.columns(X[part], M[part]))
         wrong = "columns of a row depend on the other rows: they may depend only on it and on what fit has learned"
-        require(np.allclose(found, columns[part], rtol=1e-9, atol=1e-9), wrong)
+        require(np.allclose(values, columns[part], rtol=1e-9, atol=1e-9), wrong)
     for start, wrong in (
         (adaptivity, f"two fits to the same rows give other columns: {DRAWS_AT_RANDOM}"),
         (fitted_class(adaptivity, X[::2]), "a second fit gives other columns: fit must learn from the given rows only"),
@@ -337,24 +339,26 @@ def check_structure(adaptivity: Adaptivity) -> None:
 
     fitted, K = fitted_with_size(adaptivity)
     W = cp.Variable((D + 1, K))
-    given = fitted.structure(W)
-    wrong = f"structure returns a {type(given).__name__}: return a penalty and a list of constraints, 0.0, [] for none"
-    require(isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], list), wrong)
-    omega = cp.Constant(given[0]) if isinstance(given[0], Number) else given[0]
+    returned = fitted.structure(W)
+    wrong = (
+        f"structure returns a {type(returned).__name__}: return a penalty and a list of constraints, 0.0, [] for none"
+    )
+    require(isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], list), wrong)
+    omega = cp.Constant(returned[0]) if isinstance(returned[0], Number) else returned[0]
     require(isinstance(omega, cp.Expression) and omega.size == 1, "the penalty of structure is not a scalar: sum it up")
     wrong = "the penalty of structure is not convex by the rules of cvxpy (DCP): build it from convex atoms"
     require(omega.is_convex(), wrong)
     wrong = "a constraint of structure is not convex by the rules of cvxpy (DCP): write it as convex <= concave"
-    require(all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in given[1]), wrong)
+    require(all(isinstance(c, cp.constraints.constraint.Constraint) and c.is_dcp() for c in returned[1]), wrong)
     mask = np.asarray(fitted.mask(D))
     if adaptivity.has_structure():
         outside = [cp.multiply(~mask, W) == 0] if not mask.all() else []
-        status, _ = _solved(cp.Minimize(omega + cp.sum_squares(W)), [*given[1], *outside])
+        status, _ = _solved(cp.Minimize(omega + cp.sum_squares(W)), [*returned[1], *outside])
         wrong = "no W satisfies the constraints of structure, with 0 outside of the mask: relax them"
         require("infeasible" not in status, wrong)
     else:
         W_0 = np.where(mask, np.random.RandomState(8).standard_normal(mask.shape), 0.0)
-        status, penalty = _solved(cp.Minimize(omega), [*given[1], W == W_0])
+        status, penalty = _solved(cp.Minimize(omega), [*returned[1], W == W_0])
         require(
             "infeasible" not in status and abs(penalty) <= 1e-6,
             "has_structure is False, but structure has a penalty or constraints, which would never be applied: leave "

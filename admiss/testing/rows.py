@@ -23,7 +23,9 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 PATTERN_ROWS = {
     "....": 16, "x...": 13, ".x..": 12, "..x.": 11, "...x": 10, "xx..": 9, "..xx": 8, "xxx.": 7, "xxxx": 5,
 }  # fmt: skip
+# The number of features: four tell one, two, three and all missing apart.
 D = 4
+# A penalty in the middle of its range: neither least squares nor nothing but the intercept.
 LAM = 0.5
 # What to do about a learner in fit that draws random numbers.
 DRAWS_AT_RANDOM = (

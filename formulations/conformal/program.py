@@ -93,7 +93,9 @@ def threshold_program(problem: ThresholdProblem, phi: FloatArray, u: float) -> A
     """The program in Pyomo, minimising -V(u); every basis function is nonzero in some row."""
     import pyomo.environ as pyo
 
-    S, Phi, a = problem.scores, problem.basis, problem.miscoverage
+    S = problem.scores
+    Phi = problem.basis
+    a = problem.miscoverage
     n, K = Phi.shape
     model = pyo.ConcreteModel()
     model.eta = pyo.Var(range(n), bounds=(-a, 1 - a))

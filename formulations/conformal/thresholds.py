@@ -42,7 +42,9 @@ def thresholds_at(problem: ThresholdProblem, patterns: FloatArray, u: FloatArray
     order = np.lexsort((problem.scores, *problem.basis.T))
     size = _power_of_two(np.abs(np.vstack([problem.basis, patterns])).max(axis=0))
     unit = float(_power_of_two(np.abs(problem.scores).max()))
-    basis, phi, scores = problem.basis[order] / size, patterns / size, problem.scores[order] / unit
+    basis = problem.basis[order] / size
+    phi = patterns / size
+    scores = problem.scores[order] / unit
     highs = _program_at_zero(scores, basis, problem.miscoverage)
     start = highs.getBasis()
     thresholds = np.full(len(patterns), np.inf)
@@ -69,11 +71,15 @@ def _program_at_zero(scores: FloatArray, basis: FloatArray, a: float) -> Any:
     n, K = basis.shape
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = n, K
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = -scores, np.full(n, -a), np.full(n, 1.0 - a)
+    lp.col_cost_ = -scores
+    lp.col_lower_ = np.full(n, -a)
+    lp.col_upper_ = np.full(n, 1.0 - a)
     lp.row_lower_ = lp.row_upper_ = np.zeros(K)
     columns = sp.csc_array(basis.T)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = columns.indptr, columns.indices, columns.data
+    lp.a_matrix_.start_ = columns.indptr
+    lp.a_matrix_.index_ = columns.indices
+    lp.a_matrix_.value_ = columns.data
     highs = highspy.Highs()
     settings: dict[str, Any] = {
         "output_flag": False,

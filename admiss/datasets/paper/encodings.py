@@ -259,11 +259,11 @@ def _joined(values: FloatArray, encoding: Encoding, table: RawTable) -> FloatArr
 
 def _missing_by_prefix(dataset: Dataset, encoding: Encoding) -> BoolArray:
     """The values that count as missing, in the columns other than "missing" levels."""
-    listed = [name for name in encoding.features if name in encoding.categorical]
+    categories = [name for name in encoding.features if name in encoding.categorical]
     others = [name for name in encoding.features if name not in encoding.categorical]
     called = {
         name: prefix if k == 0 else f"{prefix}_{k}"
-        for prefix, names in (("CC", listed), ("CN", others))
+        for prefix, names in (("CC", categories), ("CN", others))
         for k, name in enumerate(names)
     }
     columns = np.flatnonzero(dataset.is_feature).tolist()

@@ -46,9 +46,13 @@ from admiss.datasets.paper.julia_random import JuliaRandom
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # The authors' numbers, as in the description above.
-ROWS, TEST_ROWS, FEATURES, ACTIVE_FEATURES = 10_000, 5_000, 10, 5
+ROWS = 10_000
+TEST_ROWS = 5_000
+FEATURES = 10
+ACTIVE_FEATURES = 5
 MISSING_FRACTIONS = [k / 10 for k in range(1, 9)]
-REPLICATES, SEED = 10, 565
+REPLICATES = 10
+SEED = 565
 
 
 def paper_instance(
@@ -187,18 +191,18 @@ def _shuffle(n_rows: int, seed: int) -> IntArray:
 def _at_random(X: FloatArray, p: float, with_id: bool) -> BoolArray:
     """Values missing completely at random."""
     rng = JuliaRandom(SEED)
-    listed = _listed(rng, with_id)
+    columns = _listed(rng, with_id)
     M = np.zeros((len(X), FEATURES + 1), dtype=bool)
-    M[:, listed] = rng.single_uniforms(len(X) * len(listed)).reshape(len(X), -1) < p
+    M[:, columns] = rng.single_uniforms(len(X) * len(columns)).reshape(len(X), -1) < p
     return M[:, :FEATURES]
 
 
 def _censored(X: FloatArray, p: float, with_id: bool) -> BoolArray:
     """Values missing because they are high, or because they are low."""
     rng = JuliaRandom(SEED)
-    listed = _listed(rng, with_id)
+    columns = _listed(rng, with_id)
     M = np.zeros(X.shape, dtype=bool)
-    for j, coin in zip(listed, rng.single_uniforms(len(listed)), strict=True):
+    for j, coin in zip(columns, rng.single_uniforms(len(columns)), strict=True):
         if j < FEATURES:
             M[:, j] = X[:, j] < np.quantile(X[:, j], p) if coin < 0.5 else X[:, j] > np.quantile(X[:, j], 1.0 - p)
     return M

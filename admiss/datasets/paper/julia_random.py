@@ -99,14 +99,18 @@ def ziggurat_tables() -> tuple[IntArray, FloatArray, FloatArray]:
     ('0x7799ec012f7b2', 9.558660351455634e-17, 1.0)
     """
     positions = Decimal(2**51)
-    inside, width, height = [0] * STRIPS, [Decimal(0)] * STRIPS, [Decimal(1)] * STRIPS
+    inside = [0] * STRIPS
+    width = [Decimal(0)] * STRIPS
+    height = [Decimal(1)] * STRIPS
     with localcontext() as context:
         context.prec = 50
         x, f = TAIL, _density(TAIL)
         area = TAIL * f + f / _continued_fraction(TAIL)
         # Strip 0 is the rectangle of area v and height f(r): the tail is where it is wider than r.
-        inside[0], width[0] = int(TAIL * f / area * positions), area / f / positions
-        width[-1], height[-1] = x / positions, f
+        inside[0] = int(TAIL * f / area * positions)
+        width[0] = area / f / positions
+        width[-1] = x / positions
+        height[-1] = f
         for i in range(STRIPS - 2, 0, -1):
             edge = (-2 * (area / x + height[i + 1]).ln()).sqrt()
             inside[i + 1] = int(edge / x * positions)

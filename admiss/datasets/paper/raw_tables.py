@@ -184,9 +184,9 @@ def _file_of(distribution: str, path: str) -> Path:
 
 
 def _check(distribution: str, table: str, content: bytes, sha256: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
-        raise _unusable(distribution, f"has another {table} (SHA-256 {found}, not {sha256})")
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != sha256:
+        raise _unusable(distribution, f"has another {table} (SHA-256 {checksum}, not {sha256})")
 
 
 def _unusable(distribution: str, reason: str) -> DataUnavailableError:

@@ -109,10 +109,10 @@ def read_from_folder(path: str, sha256: str) -> bytes | None:
         return None
     except OSError as error:
         raise DataUnavailableError(f"{file}, in the folder ADMISS_DATA, cannot be read: {error.strerror}.") from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != sha256:
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != sha256:
         raise DataUnavailableError(
-            f"{file} is not the expected file, as its SHA-256 is {found} and not {sha256}: replace or remove it."
+            f"{file} is not the expected file, as its SHA-256 is {checksum} and not {sha256}: replace or remove it."
         )
     return content
 
@@ -136,9 +136,9 @@ def _read_cached(file: DataFile) -> bytes | None:
 def _download(file: DataFile) -> bytes:
     """Download and verify a file, and store it in the cache."""
     content = _fetch(file)
-    found = hashlib.sha256(content).hexdigest()
-    if found != file.sha256:
-        raise _unavailable(file, f"the downloaded file has the SHA-256 {found} and not {file.sha256}:")
+    checksum = hashlib.sha256(content).hexdigest()
+    if checksum != file.sha256:
+        raise _unavailable(file, f"the downloaded file has the SHA-256 {checksum} and not {file.sha256}:")
     try:
         write_atomically(file.cache_path, content)
     except OSError as error:

@@ -159,7 +159,8 @@ def test_bias_of_zero():
     # y = 1 - 2 m is an intercept that depends on the pattern
     assert bias_bound("static", 1, 2.0) == 4.0
     assert bias_bound("affine", 1, 2.0) == 0.0
-    assert bias_bound("fully_adaptive", 4, 2.0, bias="paper") == 0.0
+    for printed in ("paper", "table"):
+        assert bias_bound("fully_adaptive", 4, 2.0, bias=printed) == 0.0
 
 
 def test_bias_of_classes():
@@ -168,6 +169,7 @@ def test_bias_of_classes():
     assert bias_bound("affine", 5, 1.0, missing=0.01) == bias_bound(("polynomial", 1), 5, 1.0, missing=0.01)
     assert bias_bound(CountAffine(), 5, 1.0, missing=0.01) == bias_bound("affine", 5, 1.0, missing=0.01)
     assert bias_bound("affine", 7, 2.0, bias="paper") == pytest.approx(7**2 * 4 / 2**2)
+    assert bias_bound(("polynomial", 2), 7, 2.0, bias="table") == pytest.approx(7**3 * 4 / 3**9)
     assert bias_bound(CountAdaptive(), 5, 1.0, bias=0.25) == 0.25
     with pytest.raises(ValueError, match="CountAdaptive.*'degree'"):
         bias_bound(CountAdaptive(), 5, 1.0)
@@ -235,6 +237,7 @@ def test_zero_of_the_fully_adaptive_class_is_exact():
         ({"constant": 2.0}, "given numbers"),
         ({"count": "table"}, "without the intercept"),
         ({"bias": "paper"}, "as printed, not a bound"),
+        ({"bias": "table"}, "as printed, not a bound"),
         ({"constant": "paper"}, "as printed, not a bound"),
     ],
 )
