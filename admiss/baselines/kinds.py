@@ -275,8 +275,9 @@ def path_outputs(rows: TrainingRows, l1_ratio: float, lambdas: list[float], X: F
     weights, intercepts = [], []
     for target in rows.targets():
         if rows.n_classes:
-            path = logistic_path(A, np.ones((len(A), 1)), target, q, v1, v2, grid, PATH_TOLERANCE)
-            w, violation, b = path.w, path.violation, path.free[:, 0]
+            penalties = (np.insert(v, 0, 0.0) for v in (v1, v2))
+            path = logistic_path(np.insert(A, 0, 1.0, axis=1), 1, target, q, *penalties, grid, PATH_TOLERANCE)
+            w, violation, b = path.w[:, 1:], path.violation, path.w[:, 0]
         else:
             centre = float(q @ target)
             w, violation = quadratic_path(2.0 * (A.T * q) @ A, 2.0 * A.T @ (q * (target - centre)), v1, v2, grid)
