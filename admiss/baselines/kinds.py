@@ -275,9 +275,11 @@ def path_outputs(rows: TrainingRows, l1_ratio: float, lambdas: list[float], X: F
     weights, intercepts = [], []
     for target in rows.targets():
         if rows.n_classes:
-            path = logistic_path(A, np.ones((len(A), 1)), target, q, v1, v2, grid, PATH_TOLERANCE)
-            w = path.w
-            b = path.free[:, 0]
+            l1 = np.insert(v1, 0, 0.0)
+            l2 = np.insert(v2, 0, 0.0)
+            path = logistic_path(np.insert(A, 0, 1.0, axis=1), 1, target, q, l1, l2, grid, PATH_TOLERANCE)
+            w = path.w[:, 1:]
+            b = path.w[:, 0]
             violation = path.violation
         else:
             centre = float(q @ target)

@@ -227,16 +227,18 @@ def _logistic_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list
         return coefficients
     if 2 * d > FEW_COLUMNS and min(map(min, cells)) > 0:
         return _newton_solutions(A, y, q, cells, tolerance)
+    columns = np.insert(A, 0, 1.0, axis=1)
     for i, (alpha, beta) in enumerate(cells):
         if i == 0 or alpha != cells[i - 1][0]:  # the last solution has weaker penalties, and can be far
             start = np.zeros(2 * d + 1)
-        width = d if math.isinf(beta) else 2 * d
+        width = 1 + (d if math.isinf(beta) else 2 * d)
+        v2 = np.concatenate([[0.0], np.repeat([alpha, beta], d)])[:width]
         path = logistic_path(
-            A[:, :width], np.ones((len(y), 1)), y, q, np.zeros(width), np.repeat([alpha, beta], d)[:width],
-            np.ones(1), tolerance, (start[:width].copy(), start[-1:].copy()),
-        )  # fmt: skip
-        coefficients[i, :width], coefficients[i, -1] = path.w[0], path.free[0, 0]
-        start = coefficients[i]
+            columns[:, :width], 1, y, q, np.zeros(width), v2, np.ones(1), tolerance, start[:width].copy()
+        )
+        start = np.zeros(2 * d + 1)
+        start[:width] = path.w[0]
+        coefficients[i] = np.roll(start, -1)
     return coefficients
 
 

@@ -23,7 +23,7 @@ from admiss._version import __version__
 from admiss.linear.design import Design
 from admiss.linear.penalty import UnitPenalties, UnitProgram, lambdas_to_one
 from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import ROUNDING, certify, gap_tolerance
 from formulations.erm.dual_bound import prove_centred
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, logistic_path
@@ -53,11 +53,12 @@ class LogisticProblem:
         return cls(centred(dense, free), certain)
 
     @cached_property
-    def _columns(self) -> tuple[BoolArray, BoolArray, FloatArray, FloatArray]:
-        """Which columns have a penalty, which are free and have rows left; and both, contiguous by column."""
-        A, k = self.projected.risk.A, ~self.projected.free
-        f = ~k & (A != 0).any(axis=0)
-        return k, f, np.asfortranarray(A[:, k]), np.asfortranarray(A[:, f])
+    def _columns(self) -> tuple[FloatArray, IntArray, int]:
+        """The free columns that have rows left and those with a penalty, contiguous; which, and how many are free."""
+        A, free = self.projected.risk.A, self.projected.free
+        f = np.flatnonzero(free & (A != 0).any(axis=0))
+        order = np.concatenate([f, np.flatnonzero(~free)])
+        return np.asfortranarray(A[:, order]), order, len(f)
 
     def path(
         self,
@@ -67,20 +68,23 @@ class LogisticProblem:
         state: LogisticRidge | FloatArray | None = None,
         tolerance: float = GRADIENT_TOLERANCE,
     ) -> tuple[Path, LogisticRidge | FloatArray]:
-        """Coefficients of all centred columns for multiples ``lambdas`` of penalties; a state to continue from."""
-        risk, (k, f, A, free) = self.projected.risk, self._columns
-        V = np.zeros((len(lambdas), len(k)))
+        """Coefficients of all centred columns for multiples ``lambdas`` of penalties; a state to continue from.
+
+        A single ridge fit is left to LAPACK: compiled loops would be faster, but compiling them takes seconds.
+        """
+        risk, (A, order, n_free) = self.projected.risk, self._columns
+        V = np.zeros((len(lambdas), risk.A.shape[1]))
         if not len(risk.y):
             return Path(V, np.zeros(len(lambdas))), V[-1]
-        l1, l2 = l1[k], l2[k]
+        l1, l2 = l1[order], l2[order]
         ridge: LogisticRidge | None = None
-        if len(l1) > FEW_COLUMNS and not np.any(l1) and np.any(l2):
-            ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, free, risk.y, risk.q, l2)
+        if (len(l1) - n_free > FEW_COLUMNS or len(lambdas) == 1) and not np.any(l1) and np.any(l2):
+            ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, risk.y, risk.q, l2)
             path = ridge.path(lambdas, tolerance)
         else:
-            start = (state[k], state[f]) if isinstance(state, np.ndarray) else None
-            path = logistic_path(A, free, risk.y, risk.q, l1, l2, lambdas, tolerance, start)
-        V[:, k], V[:, f] = path.w, path.free
+            start = state[order] if isinstance(state, np.ndarray) else None
+            path = logistic_path(A, n_free, risk.y, risk.q, l1, l2, lambdas, tolerance, start)
+        V[:, order] = path.w
         return Path(V, path.violation), V[-1] if ridge is None else ridge
 
     def restore(self, v: FloatArray) -> FloatArray:

@@ -54,15 +54,18 @@ class PathProblem:
     def fitted_by_engine(self, loss: str, tolerance: float = PATH_TOLERANCE) -> tuple[np.ndarray, np.ndarray]:
         """Intercepts and coefficients of the path."""
         mean = self.A.mean(axis=0)
-        A = np.asfortranarray(self.A - mean)
-        v1, v2 = self.alpha * self.u, (1 - self.alpha) * self.u
         if loss == "squared":
+            A = np.asfortranarray(self.A - mean)
+            v1, v2 = self.alpha * self.u, (1 - self.alpha) * self.u
             H, b = 2 * A.T @ A / len(A), 2 * A.T @ (self.y - self.y.mean()) / len(A)
             W = quadratic_path(H, b, v1, v2, self.lambdas).w
             return self.y.mean() - W @ mean, W
-        q = np.full(len(A), 1 / len(A))
-        path = logistic_path(A, np.ones((len(A), 1)), self.y, q, v1, v2, self.lambdas, tolerance)
-        return path.free[:, 0] - path.w @ mean, path.w
+        A = np.empty((len(self.A), len(mean) + 1), order="F")
+        A[:, 0], A[:, 1:] = 1.0, self.A - mean
+        u, q = np.insert(self.u, 0, 0.0), np.full(len(A), 1 / len(A))
+        v1, v2 = self.alpha * u, (1 - self.alpha) * u
+        path = logistic_path(A, 1, self.y, q, v1, v2, self.lambdas, tolerance)
+        return path.w[:, 0] - path.w[:, 1:] @ mean, path.w[:, 1:]
 
 
 class Peer:

@@ -1,14 +1,16 @@
 """The quadratic model of a logistic risk on a working set of columns, the free columns eliminated.
 
-At predictions z with curvatures D = diag(d), the Hessian in the columns A_W of the working set and E without penalty is
+At predictions z with curvatures D = diag(d), the Hessian in the columns A_W of the working set, the first f of which
+have no penalty, is
 
-    B = (A_W E)' D (A_W E).     With K = B_ff^-1 B_fw,     H = B_ww - B_wf K
+    B = A_W' D A_W.     With K = B_ff^-1 B_fw,     H = B_ww - B_wf K
 
-is that of the risk minimised over f. A column that joins the working set adds a row and column to H, at the same z.
+is that of the risk minimised over their coefficients. A column that joins the working set adds a row and column to H,
+at the same z.
 
 The errors e that the model makes in the gradient on first steps from one lambda to the next change smoothly. With r the
-next one by linear extrapolation, 2 e - (e of the step before), it predicts for a step (dw, df) the gradient
-g + r + B (dw, df). It is 0 in the free columns for df = -K dw - B_ff^-1 (g_f + r_f), and
+next one by linear extrapolation, 2 e - (e of the step before), it predicts for a step (df, dw) the gradient
+g + r + B (df, dw). It is 0 in the free columns for df = -K dw - B_ff^-1 (g_f + r_f), and
 then H dw + (g + r)_w - K'(g + r)_f in the others.
 """
 
@@ -19,13 +21,14 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray
 from formulations.erm.cholesky import cholesky, cholesky_solve
 from formulations.erm.logistic_rows import add_products, set_curvatures
-from formulations.jit import compiled, inlined
+from formulations.jit import compiled
 
 
 class Model(NamedTuple):
-    """The model of the module; Lf is the Cholesky factor of B_ff.
+    """The model of the module: H has the columns with a penalty, everything else all columns of the working set.
 
-    ``error`` has e for the free columns, then for the working set, ``trend`` its last change, 0 unless ``measured``.
+    ``Bf`` are the first f rows of B, and Lf is the Cholesky factor of B_ff; ``error`` is e, and ``trend`` its last
+    change, 0 unless ``measured``.
     """
 
     d: FloatArray
@@ -39,78 +42,66 @@ class Model(NamedTuple):
 
 
 def empty_model(n: int, p: int, f: int) -> Model:
-    """Memory for a model of at most p columns."""
+    """Memory for a model of at most p columns, f of them without penalty."""
     return Model(
-        np.zeros(n), np.empty((p, p)), np.zeros((f, p)), np.zeros((f, p)), np.zeros((f, f)),
-        np.zeros(f + p), np.zeros(f + p), np.zeros(f + p, dtype=np.bool_),
+        np.zeros(n), np.empty((p - f, p - f)), np.zeros((f, p)), np.zeros((f, p)), np.zeros((f, f)),
+        np.zeros(p), np.zeros(p), np.zeros(p, dtype=np.bool_),
     )  # fmt: skip
 
 
 @compiled
 def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
     """The model at predictions z on the whole working set."""
-    A, E, d, H, Bf, K, Lf = rows.A, rows.E, model.d, model.H, model.Bf, model.K, model.Lf
-    n, f = len(d), len(E)
+    A, d, H, Bf = rows.A, model.d, model.H, model.Bf
+    n, f = len(d), len(Bf)
     set_curvatures(rows.q, z, d)
-    _forget_errors(np.int64(0), f + m, model)
-    scaled, root = np.empty((m + f, n)), np.empty(n)
+    scaled, root = np.empty((m, n)), np.empty(n)
     for i in range(n):
         root[i] = np.sqrt(d[i])
     for k in range(m):
         j = work[k]
         for i in range(n):
             scaled[k, i] = root[i] * A[j, i]
-    for k in range(f):
-        for i in range(n):
-            scaled[m + k, i] = root[i] * E[k, i]
     B = np.dot(scaled, scaled.T)
     for k in range(m):
-        for i in range(m):
-            H[k, i] = B[k, i]
-        for i in range(f):
-            Bf[i, k] = B[m + i, k]
-    _factor_free(B, m, f, Lf)
-    _eliminate(np.int64(0), m, H, Bf, K, Lf)
+        model.error[k], model.trend[k], model.measured[k] = 0.0, 0.0, False
+        for c in range(f):
+            Bf[c, k] = B[c, k]
+    for k in range(f, m):
+        for i in range(f, m):
+            H[k - f, i - f] = B[k, i]
+    _factor_free(f, Bf, model.Lf)
+    _add_columns(f, m, model)
 
 
 @compiled
 def extend_model(rows, work, start, m, model):  # type: ignore[no-untyped-def]
     """The model with the columns from ``start`` on, which have joined the working set."""
-    A, E, d, H, Bf, K, Lf = rows.A, rows.E, model.d, model.H, model.Bf, model.K, model.Lf
-    n, f = len(d), len(E)
-    _forget_errors(f + start, f + m, model)
-    scaled, row, row_free = np.empty(n), np.zeros(m), np.zeros(f)
+    A, d, H, Bf = rows.A, model.d, model.H, model.Bf
+    n, f = len(d), len(Bf)
+    scaled, row = np.empty(n), np.empty(m)
     for k in range(start, m):
         j = work[k]
         for i in range(n):
             scaled[i] = d[i] * A[j, i]
         for i in range(k + 1):
             row[i] = 0.0
-        for i in range(f):
-            row_free[i] = 0.0
         add_products(A, work, k + 1, scaled, np.int64(0), n, row)
-        add_products(E, rows.every, f, scaled, np.int64(0), n, row_free)
-        for i in range(k + 1):
-            H[k, i], H[i, k] = row[i], row[i]
-        for i in range(f):
-            Bf[i, k] = row_free[i]
-    _eliminate(start, m, H, Bf, K, Lf)
+        for c in range(f):
+            Bf[c, k] = row[c]
+        for i in range(f, k + 1):
+            H[k - f, i - f], H[i - f, k - f] = row[i], row[i]
+    _add_columns(start, m, model)
 
 
 @compiled
-def _forget_errors(first, last, model):  # type: ignore[no-untyped-def]
-    for k in range(first, last):
-        model.error[k], model.trend[k], model.measured[k] = 0.0, 0.0, False
-
-
-@compiled
-def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
+def _factor_free(f, Bf, Lf):  # type: ignore[no-untyped-def]
     """Factor B_ff, with a share of its diagonal added if it is singular, as it is if all rows of a cell are certain."""
     share = 0.0
     while True:
         for i in range(f):
             for k in range(i + 1):
-                Lf[i, k] = B[m + i, m + k]
+                Lf[i, k] = Bf[i, k]
             Lf[i, i] += share * Lf[i, i] + 1e-100
         if cholesky(Lf, f, np.int64(0)):
             return
@@ -118,69 +109,66 @@ def _factor_free(B, m, f, Lf):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _eliminate(start, m, H, Bf, K, Lf):  # type: ignore[no-untyped-def]
-    """K of the columns from ``start``, and their rows and columns of H from those of B."""
+def _add_columns(start, m, model):  # type: ignore[no-untyped-def]
+    """K of the columns from ``start`` on, and their rows and columns of H from those of B."""
+    H, Bf, K = model.H, model.Bf, model.K
     f = len(Bf)
-    x = np.zeros(f)
-    for k in range(start, m):
-        for i in range(f):
-            x[i] = Bf[i, k]
-        cholesky_solve(Lf, f, x)
-        for i in range(f):
-            K[i, k] = x[i]
+    x = np.empty(f)
     for k in range(start, m):
         for c in range(f):
-            for i in range(k + 1):
-                H[k, i] -= K[c, k] * Bf[c, i]
-        for i in range(k):
-            H[i, k] = H[k, i]
+            x[c] = Bf[c, k]
+        cholesky_solve(model.Lf, f, x)
+        for c in range(f):
+            K[c, k] = x[c]
+            for i in range(f, k + 1):
+                H[k - f, i - f] -= x[c] * Bf[c, i]
+        for i in range(f, k):
+            H[i - f, k - f] = H[k - f, i - f]
 
 
 @compiled
-def linear_term(m, point, model, product, share, free_gradient, b):  # type: ignore[no-untyped-def]
-    """Set b = H w - (g + r)_w + K'(g + r)_f and ``free_gradient`` = (g + r)_f, with a share of r; the largest |b|."""
-    f = len(free_gradient)
-    for c in range(f):
-        free_gradient[c] = point.g_free[c] + share * (model.error[c] + model.trend[c])
-    largest = 0.0
+def linear_term(m, point, model, product, share, gradient, b):  # type: ignore[no-untyped-def]
+    """Set ``gradient`` = g + r, with a share of r, and b = H w - gradient_w + K'gradient_f; the largest |b|."""
+    f, largest = len(model.K), 0.0
     for k in range(m):
-        b[k] = product[k] - point.g[k] - share * (model.error[f + k] + model.trend[f + k])
+        gradient[k] = point.g[k] + share * (model.error[k] + model.trend[k])
+    for k in range(f, m):
+        value = product[k - f] - gradient[k]
         for c in range(f):
-            b[k] += model.K[c, k] * free_gradient[c]
-        largest = max(largest, abs(b[k]))
+            value += model.K[c, k] * gradient[c]
+        b[k - f] = value
+        largest = max(largest, abs(value))
     return largest
 
 
 @compiled
-def set_free(m, point, model, free_gradient, trial):  # type: ignore[no-untyped-def]
-    """Set f of the trial point to the minimiser of the model, given its w."""
-    f = len(free_gradient)
+def set_free(m, point, model, gradient, x, trial):  # type: ignore[no-untyped-def]
+    """Set the free coefficients of the trial point to the minimiser of the model, given the others; x is memory."""
+    f = len(model.K)
     for c in range(f):
-        trial.f[c] = free_gradient[c]
-    cholesky_solve(model.Lf, f, trial.f)
+        x[c] = gradient[c]
+    cholesky_solve(model.Lf, f, x)
     for c in range(f):
-        trial.f[c] = point.f[c] - trial.f[c]
-        for k in range(m):
-            trial.f[c] -= model.K[c, k] * (trial.w[k] - point.w[k])
+        value = point.w[c] - x[c]
+        for k in range(f, m):
+            value -= model.K[c, k] * (trial.w[k] - point.w[k])
+        trial.w[c] = value
 
 
 @compiled
-def set_error(m, point, trial, product, before, free_gradient, model):  # type: ignore[no-untyped-def]
+def set_error(m, point, trial, product, before, gradient, model):  # type: ignore[no-untyped-def]
     """Set e to what the model, without r, got wrong in the gradient at the trial point.
 
     ``product`` is H w at the trial point, ``before`` at the point.
     """
-    f = len(free_gradient)
-    for c in range(f):
-        _measure(c, trial.g_free[c] - point.g_free[c] + free_gradient[c], model)
+    f, error, trend = len(model.K), model.error, model.trend
     for k in range(m):
-        error = trial.g[k] - point.g[k] - (product[k] - before[k])
-        for c in range(f):
-            error += model.K[c, k] * free_gradient[c]
-        _measure(f + k, error, model)
-
-
-@inlined
-def _measure(k, error, model):  # type: ignore[no-untyped-def]
-    model.trend[k] = error - model.error[k] if model.measured[k] else 0.0
-    model.error[k], model.measured[k] = error, True
+        new = trial.g[k] - point.g[k]
+        if k < f:
+            new += gradient[k]
+        else:
+            new -= product[k - f] - before[k - f]
+            for c in range(f):
+                new += model.K[c, k] * gradient[c]
+        trend[k] = new - error[k] if model.measured[k] else 0.0
+        error[k], model.measured[k] = new, True

@@ -1,10 +1,10 @@
 """Penalised logistic paths by proximal Newton steps on a working set of columns.
 
-    minimise over (w, f)   sum_i q_i log(1 + exp(-y_i z_i)) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ]
+    minimise over w   sum_i q_i log(1 + exp(-y_i z_i)) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ],     z = A w
 
-with z = A w + E f, E the columns without penalty. At a point with gradient g, the quadratic model on the working set,
-with f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of :mod:`formulations.erm.active_set` with
-b = H w - g_w + K'g_f. Its minimiser is the next point.
+The first columns have no penalty, and are always in the working set. At a point with gradient g, the quadratic model on
+the working set, with their coefficients f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of
+:mod:`formulations.erm.active_set` with b = H w - g_w + K'g_f. Its minimiser is the next point.
 
 * Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
   corrects. The errors of such predictions in the gradient are extrapolated to the next one, and added to it.
@@ -32,7 +32,7 @@ from formulations.erm.logistic_rows import (
     risk_of,
     set_predictions,
 )
-from formulations.erm.quadratic_path import scale_penalty
+from formulations.erm.quadratic_path import Path, scale_penalty
 from formulations.jit import compiled
 
 # The conditions hold to this share of the root mean square of their column, the largest that the gradient can be.
@@ -61,103 +61,84 @@ class Columns(NamedTuple):
     l2: FloatArray
     norm: FloatArray
     size: FloatArray
-    size_free: FloatArray
     g_known: FloatArray
     slope_known: FloatArray
     inverse: FloatArray
 
 
-class LogisticPath(NamedTuple):
-    """Solutions along a path.
+class Memory(NamedTuple):
+    """Workspace of steps: vectors, the factor of a support, and the support."""
 
-    Attributes
-    ----------
-    w : array of shape (n_lambdas, p)
-    free : array of shape (n_lambdas, f)
-    violation : array of shape (n_lambdas,)
-        Largest violation of the optimality conditions, as a share of the root mean square of their column.
-    """
-
-    w: FloatArray
-    free: FloatArray
-    violation: FloatArray
+    vectors: FloatArray
+    factor: FloatArray
+    support: IntArray
 
 
 def logistic_path(
     A: FloatArray,
-    E: FloatArray,
+    n_free: int,
     y: FloatArray,
     q: FloatArray,
     v1: FloatArray,
     v2: FloatArray,
     lambdas: FloatArray,
     tolerance: float = GRADIENT_TOLERANCE,
-    start: tuple[FloatArray, FloatArray] | None = None,
-) -> LogisticPath:
-    """Solve the path of the module; y is -1 or 1. A is not copied if its columns are contiguous.
+    start: FloatArray | None = None,
+) -> Path:
+    """Solve the path of the module; y is -1 or 1, v1 and v2 are 0 for the first ``n_free`` columns.
+
+    A is not copied if its columns are contiguous. The violation is the largest one of the optimality conditions, as a
+    share of the root mean square of their column.
 
     Examples
     --------
-    >>> A, E, y = np.array([[-1.0], [1.0], [2.0], [0.5]]), np.ones((4, 1)), np.array([-1.0, 1.0, -1.0, 1.0])
-    >>> path = logistic_path(A, E, y, np.full(4, 0.25), np.ones(1), np.zeros(1), np.array([1.0, 0.01]))
+    >>> A, y = np.array([[1.0, -1.0], [1.0, 1.0], [1.0, 2.0], [1.0, 0.5]]), np.array([-1.0, 1.0, -1.0, 1.0])
+    >>> path = logistic_path(A, 1, y, np.full(4, 0.25), np.array([0.0, 1.0]), np.zeros(2), np.array([1.0, 0.01]))
     >>> path.w.shape, bool(path.violation.max() < 1e-9)
-    ((2, 1), True)
+    ((2, 2), True)
     """
-    w, f = (np.zeros(A.shape[1]), np.zeros(E.shape[1])) if start is None else start
-    rows = Rows(np.ascontiguousarray(A.T), np.ascontiguousarray(E.T), np.arange(E.shape[1]), y, q)
-    return LogisticPath(*_logistic_path(rows, v1, v2, lambdas, w, f, tolerance))
-
-
-def _logistic_path(
-    rows: Rows,
-    v1: FloatArray,
-    v2: FloatArray,
-    lambdas: FloatArray,
-    w_start: FloatArray,
-    f_start: FloatArray,
-    tolerance: float,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Solutions, coefficients of the free columns, and violations along the path."""
-    (p, n), n_free = rows.A.shape, len(rows.E)
-    solutions, free, violations = np.zeros((len(lambdas), p)), np.zeros((len(lambdas), n_free)), np.zeros(len(lambdas))
-    norm, size = column_norms(rows.A, rows.q)
+    (n, p), w = A.shape, np.zeros(A.shape[1]) if start is None else start
+    rows = Rows(np.ascontiguousarray(A.T), y, q)
+    norm, size = column_norms(rows.A, q)
     columns = Columns(
         np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.bool_), v1, v2, np.zeros(p), np.zeros(p),
-        norm, size, column_norms(rows.E, rows.q)[1], np.zeros(p), np.zeros(n), inverse_of(rows.q),
+        norm, size, np.zeros(p), np.zeros(n), inverse_of(q),
     )  # fmt: skip
-    point, trial, model = empty_point(n, p, n_free), empty_point(n, p, n_free), empty_model(n, p, n_free)
-    memory = (
-        np.zeros(p), np.zeros(p), np.zeros(p), np.empty((p, p)), np.zeros(p, dtype=np.int64),
-        np.zeros(p), np.zeros(p), np.zeros(p), np.zeros(n_free),
-    )  # fmt: skip
-    active = np.flatnonzero(w_start)
+    point, trial, model = empty_point(n, p), empty_point(n, p), empty_model(n, p, n_free)
+    active = np.concatenate([np.arange(n_free), n_free + np.flatnonzero(w[n_free:])])
     m = len(active)
-    columns.work[:m], columns.is_work[active], point.w[:m], point.f[:] = active, True, w_start[active], f_start
-    evaluate(rows, columns.work, m, point)
-    _refresh(rows, point.slope, columns)
-    build_model(rows, columns.work, m, point.z, model)
-    has_ridge = bool(np.any(v2 != 0.0))
-    _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial, memory, solutions, free, violations)
-    return solutions, free, violations
+    columns.work[:m], columns.is_work[active], point.w[:m] = active, True, w[active]
+    solutions, violations = np.zeros((len(lambdas), p)), np.zeros(len(lambdas))
+    memory = Memory(np.zeros((7, p)), np.empty((p, p)), np.zeros(p, dtype=np.int64))
+    _solve(rows, columns, m, lambdas, tolerance, model, point, trial, memory, solutions, violations)
+    return Path(solutions, violations)
 
 
 @compiled
-def _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial, memory, solutions, free, violations):  # type: ignore[no-untyped-def]
-    """Write the solutions and their violations: Newton steps from each solution, the first one the point, to the next.
+def _solve(rows, columns, m, lambdas, tolerance, model, point, trial, memory, solutions, violations):  # type: ignore[no-untyped-def]
+    """Write the solutions and their violations: Newton steps from each solution, the first from the point, to the next.
 
-    ``m`` is the size of the working set at the point, and the model is that of the point; ``memory`` is workspace.
+    The start has m columns in its working set, and their coefficients in the point.
     """
-    b, product, before_step, L, F, x, before, q_before, free_gradient = memory
-    work, l1, l2 = columns.work, columns.l1, columns.l2
-    zero = np.int64(0)
+    vectors, zero, f = memory.vectors, np.int64(0), len(model.K)
+    b, product, before_step, x, before, q_before, gradient = (
+        vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], vectors[5], vectors[6],
+    )  # fmt: skip
+    work, l1, l2, w = columns.work, columns.l1[f:], columns.l2[f:], trial.w[f:]
+    has_ridge = False
+    for j in range(len(columns.v2)):
+        has_ridge |= columns.v2[j] != 0.0
+    evaluate(rows, work, m, point)
+    _refresh(rows, point.slope, columns)
+    build_model(rows, work, m, point.z, model)
     stale, known = False, zero  # whether the model is that of another point, and known rows of its factor
     for number in range(len(lambdas)):
         lam = lambdas[number]
         if has_ridge:
             known = zero
         m, outside = _join(rows, lam, 0.0, columns, m, point, model)
-        scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
-        violation = _conditions(m, columns, point)
+        scale_penalty(m, work, columns.v1, columns.v2, lam, columns.l1, columns.l2)
+        violation = _violation(m, columns, point)
         first, sweep = True, True
         for _ in range(MAX_STEPS):
             if violation <= tolerance:
@@ -165,22 +146,21 @@ def _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial,
                 if joined == m:
                     break
                 m, sweep = joined, True
-                scale_penalty(m, work, columns.v1, columns.v2, lam, l1, l2)
-                violation = _conditions(m, columns, point)
+                scale_penalty(m, work, columns.v1, columns.v2, lam, columns.l1, columns.l2)
+                violation = _violation(m, columns, point)
             # the minimiser of the quadratic model
             copy(m, point.w, trial.w)
-            set_product(model.H, m, trial.w, product)
-            copy(m, product, before_step)
-            accuracy = CONDITION_TOLERANCE * linear_term(
-                m, point, model, product, 1.0 if first else 0.0, free_gradient, b
-            )
+            set_product(model.H, m - f, w, before_step)
+            copy(m - f, before_step, product)
+            accuracy = CONDITION_TOLERANCE * linear_term(m, point, model, product, 1.0 if first else 0.0, gradient, b)
             _, known = solve_quadratic(
-                model.H, m, b, l1, l2, trial.w, product, L, F, x, before, q_before, accuracy, known, sweep
-            )
+                model.H, m - f, b, l1, l2, w, product, memory.factor, memory.support, x, before, q_before, accuracy,
+                known, sweep,
+            )  # fmt: skip
             sweep = False
-            set_free(m, point, model, free_gradient, trial)
+            set_free(m, point, model, gradient, x, trial)
             evaluate(rows, work, m, trial)
-            new_violation = _conditions(m, columns, trial)
+            new_violation = _violation(m, columns, trial)
             share = 1.0
             if new_violation > (SLOW * violation if new_violation > TELLING else violation):  # the objective decides
                 share = _decreasing_share(rows, columns, m, point, trial, 1.0 if stale or first else LEAST_SHARE)
@@ -192,20 +172,27 @@ def _solve(rows, columns, m, lambdas, has_ridge, tolerance, model, point, trial,
                     continue
                 if share < 1.0:
                     evaluate(rows, work, m, trial)
-                    new_violation = _conditions(m, columns, trial)
+                    new_violation = _violation(m, columns, trial)
             if first and share == 1.0:
-                set_error(m, point, trial, product, before_step, free_gradient, model)
+                set_error(m, point, trial, product, before_step, gradient, model)
             stale = new_violation <= max(SLOW * violation, tolerance)
             if not stale:
                 build_model(rows, work, m, trial.z, model)
                 known = zero
-            point, trial = trial, point
+            _move(m, trial, point)
             violation, first = new_violation, False
         violations[number] = max(violation, outside)
         for k in range(m):
             solutions[number, work[k]] = point.w[k]
-        for c in range(len(point.f)):
-            free[number, c] = point.f[c]
+
+
+@compiled
+def _move(m, trial, point):  # type: ignore[no-untyped-def]
+    """The trial point becomes the point."""
+    copy(m, trial.w, point.w)
+    copy(m, trial.g, point.g)
+    copy(len(point.z), trial.z, point.z)
+    copy(len(point.z), trial.slope, point.slope)
 
 
 @compiled
@@ -214,14 +201,12 @@ def _decreasing_share(rows, columns, m, point, trial, least):  # type: ignore[no
     objective = risk_of(rows.y, rows.q, point.z) + _penalty(m, columns, point.w)
     share = 1.0
     while share >= least:
-        set_predictions(rows, columns.work, m, trial.w, trial.f, np.int64(0), len(rows.y), trial.z)
+        set_predictions(rows.A, columns.work, m, trial.w, np.int64(0), len(rows.y), trial.z)
         if risk_of(rows.y, rows.q, trial.z) + _penalty(m, columns, trial.w) < objective:
             return share
         share *= 0.5
         for k in range(m):
             trial.w[k] = 0.5 * (trial.w[k] + point.w[k])
-        for c in range(len(point.f)):
-            trial.f[c] = 0.5 * (trial.f[c] + point.f[c])
     return 0.0
 
 
@@ -267,16 +252,11 @@ def _refresh(rows, slope, columns):  # type: ignore[no-untyped-def]
     """Compute the gradient in the columns outside the working set."""
     for j in range(len(columns.g_known)):
         if not columns.is_work[j]:
-            columns.g_known[j] = _product(rows.A, j, slope)
+            total = 0.0
+            for i in range(len(slope)):
+                total += rows.A[j, i] * slope[i]
+            columns.g_known[j] = total
     copy(len(slope), slope, columns.slope_known)
-
-
-@compiled
-def _product(A, j, slope):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for i in range(len(slope)):
-        total += A[j, i] * slope[i]
-    return total
 
 
 @compiled
@@ -288,8 +268,8 @@ def _penalty(m, columns, w):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _conditions(m, columns, point):  # type: ignore[no-untyped-def]
-    """Largest violation of the optimality conditions in the working set and the free columns."""
+def _violation(m, columns, point):  # type: ignore[no-untyped-def]
+    """Largest violation of the optimality conditions in the working set."""
     largest, w, l1 = 0.0, point.w, columns.l1
     for k in range(m):
         value = point.g[k] + columns.l2[k] * w[k]
@@ -300,6 +280,4 @@ def _conditions(m, columns, point):  # type: ignore[no-untyped-def]
         else:
             value = abs(value) - l1[k]
         largest = max(largest, value / columns.size[columns.work[k]])
-    for c in range(len(point.f)):
-        largest = max(largest, abs(point.g_free[c]) / columns.size_free[c])
     return largest

@@ -2,7 +2,7 @@
 
     minimise over (w, f)   sum_i q_i log(1 + exp(-y_i z_i)) + lambda sum_j v_j w_j^2 / 2,      z = A w + E f
 
-E are the columns without penalty, those of A with v_j = 0 included. With g_i the derivative of the risk in z_i and
+E are the columns without penalty. With g_i the derivative of the risk in z_i and
 D = diag(q_i s_i (1 - s_i)), s_i = 1 / (1 + exp(-z_i)):
 
 *Columns* (at most as many as rows). In u = sqrt(v) w the penalty is lambda |u|^2 / 2. With C = (A / sqrt(v), E) and P
@@ -30,10 +30,11 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 from formulations.arrays import FloatArray
-from formulations.erm.logistic_path import GRADIENT_TOLERANCE, LEAST_SHARE, MAX_STEPS, LogisticPath
+from formulations.erm.logistic_path import GRADIENT_TOLERANCE, LEAST_SHARE, MAX_STEPS
+from formulations.erm.quadratic_path import Path
 
-# Up to this many columns the steps are so short that the compiled loops of ``logistic_path`` are faster: at 64 columns
-# and 4,000 to 10,000 rows they take half the time on one thread, at 300 to 400 columns the same.
+# Up to this many columns the steps are so short that the compiled loops of ``logistic_path`` are faster for a path: at
+# 64 columns and 4,000 to 10,000 rows they take half the time on one thread, at 300 to 400 columns the same.
 FEW_COLUMNS = 64
 # A new matrix costs as much as one step and one more per this many unknowns: with 10, paths of 64 to 800 columns take
 # 1.0 to 1.9 times as long, without the term up to 2.4 times.
@@ -156,24 +157,25 @@ class LogisticRidge:
 
     Parameters
     ----------
-    A, E : arrays of shape (n, p) and (n, number of free columns)
+    A : array of shape (n, p)
+        The columns with and without penalty.
     y, q : arrays of shape (n,)
         y is -1 or 1.
     v : array of shape (p,)
+        0 for columns without penalty.
 
     Examples
     --------
-    >>> A, E, y = np.array([[-1.0], [1.0], [2.0], [0.5]]), np.ones((4, 1)), np.array([-1.0, 1.0, -1.0, 1.0])
-    >>> path = LogisticRidge(A, E, y, np.full(4, 0.25), np.ones(1)).path(np.array([1.0, 0.01]))
+    >>> A, y = np.array([[1.0, -1.0], [1.0, 1.0], [1.0, 2.0], [1.0, 0.5]]), np.array([-1.0, 1.0, -1.0, 1.0])
+    >>> path = LogisticRidge(A, y, np.full(4, 0.25), np.array([0.0, 1.0])).path(np.array([1.0, 0.01]))
     >>> path.w.shape, bool(path.violation.max() < 1e-9)
-    ((2, 1), True)
+    ((2, 2), True)
     """
 
-    def __init__(self, A: FloatArray, E: FloatArray, y: FloatArray, q: FloatArray, v: FloatArray) -> None:
+    def __init__(self, A: FloatArray, y: FloatArray, q: FloatArray, v: FloatArray) -> None:
         rows, self.k = q > 0, v > 0
         self.y, self.q, self.v = y[rows], q[rows], v[self.k]
-        self.A = A[np.ix_(rows, self.k)]
-        self.E = np.hstack([A[np.ix_(rows, ~self.k)], E[rows]])
+        self.A, self.E = A[np.ix_(rows, self.k)], A[np.ix_(rows, ~self.k)]
         self.space: Space
         if self.A.shape[1] <= len(self.q):
             self.space = ColumnSpace(self.A, self.E, self.q, self.v)
@@ -182,21 +184,20 @@ class LogisticRidge:
             self.space = RowSpace(scaled @ scaled.T, self.E, self.q)
         self.last: list[tuple[float, FloatArray]] = []
 
-    def path(self, lambdas: FloatArray, tolerance: float = GRADIENT_TOLERANCE) -> LogisticPath:
+    def path(self, lambdas: FloatArray, tolerance: float = GRADIENT_TOLERANCE) -> Path:
         """Solutions for each lambda."""
         space, X, violations = self.space, np.zeros((len(lambdas), self.space.n_unknowns)), np.zeros(len(lambdas))
         for i, lam in enumerate(lambdas):
             X[i], violations[i] = newton(space, self.y, self.q, float(lam), self._extrapolated(float(lam)), tolerance)
             earlier = [pair for pair in self.last if pair[0] != np.log(lam)]
             self.last = [*earlier[1 - EXTRAPOLATED :], (float(np.log(lam)), X[i])]
-        n_unpenalised = int(np.sum(~self.k))
-        W, F = np.zeros((len(lambdas), len(self.k))), X[:, self.space.n_unknowns - self.E.shape[1] :]
-        W[:, ~self.k] = F[:, :n_unpenalised]
+        W = np.zeros((len(lambdas), len(self.k)))
+        W[:, ~self.k] = X[:, self.space.n_unknowns - self.E.shape[1] :]
         if isinstance(space, RowSpace):
             W[:, self.k] = (X[:, : space.n] @ self.A) / self.v
         else:
             W[:, self.k] = X[:, : len(self.v)] / np.sqrt(self.v)
-        return LogisticPath(W, F[:, n_unpenalised:], violations)
+        return Path(W, violations)
 
     def _extrapolated(self, lam: float) -> FloatArray:
         """The polynomial through the last solutions in log lambda, at the next lambda."""

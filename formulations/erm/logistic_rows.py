@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from formulations.arrays import FloatArray, IntArray
+from formulations.arrays import FloatArray
 from formulations.jit import compiled, inlined
 
 # Rows of a block, 4 kB per column; with 4,096, paths of 1,000 to 10,000 rows take the same time.
@@ -33,11 +33,9 @@ LEAST_EXPONENT = -1021.0 * math.log(2.0)
 
 
 class Rows(NamedTuple):
-    """Columns with and without penalty, target and weights of the rows; ``every`` lists the columns of E."""
+    """Columns, target and weights of the rows."""
 
     A: FloatArray
-    E: FloatArray
-    every: IntArray
     y: FloatArray
     q: FloatArray
 
@@ -46,16 +44,14 @@ class Point(NamedTuple):
     """Coefficients, predictions, slopes and gradient; w and g in the order of the working set."""
 
     w: FloatArray
-    f: FloatArray
     z: FloatArray
     slope: FloatArray
     g: FloatArray
-    g_free: FloatArray
 
 
-def empty_point(n: int, p: int, f: int) -> Point:
+def empty_point(n: int, p: int) -> Point:
     """Memory for a point."""
-    return Point(np.zeros(p), np.zeros(f), np.zeros(n), np.zeros(n), np.zeros(p), np.zeros(f))
+    return Point(np.zeros(p), np.zeros(n), np.zeros(n), np.zeros(p))
 
 
 @intrinsic
@@ -155,32 +151,22 @@ def _log_1_plus(u):  # type: ignore[no-untyped-def]
 
 @compiled
 def evaluate(rows, work, m, point):  # type: ignore[no-untyped-def]
-    """Predictions and slopes at (w, f), and the gradient in the m columns ``work`` of A and in all of E."""
-    n, (w, f, z, slope, g, g_free) = len(rows.y), point
+    """Predictions and slopes at w, and the gradient in the m columns ``work``."""
+    n, (w, z, slope, g) = len(rows.y), point
     for k in range(m):
         g[k] = 0.0
-    for k in range(len(f)):
-        g_free[k] = 0.0
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
-        set_predictions(rows, work, m, w, f, start, stop, z)
+        set_predictions(rows.A, work, m, w, start, stop, z)
         set_slopes(rows.y, rows.q, z, start, stop, slope)
         add_products(rows.A, work, m, slope, start, stop, g)
-        add_products(rows.E, rows.every, len(f), slope, start, stop, g_free)
 
 
 @compiled
-def set_predictions(rows, work, m, w, f, start, stop, z):  # type: ignore[no-untyped-def]
-    """Set z = A w + E f in a range of rows."""
+def set_predictions(A, work, m, w, start, stop, z):  # type: ignore[no-untyped-def]
+    """Set z = A w in a range of rows; a column whose coefficient is 0 is not touched."""
     for i in range(np.uint64(start), np.uint64(stop)):
         z[i] = 0.0
-    _add_columns(rows.A, work, m, w, start, stop, z)
-    _add_columns(rows.E, rows.every, len(f), f, start, stop, z)
-
-
-@compiled
-def _add_columns(A, work, m, w, start, stop, z):  # type: ignore[no-untyped-def]
-    """Add the columns times w to z in a range of rows; a column whose coefficient is 0 is not touched."""
     waiting, zero = 0, np.int64(0)
     j0, j1, j2, j3 = zero, zero, zero, zero
     w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
@@ -189,21 +175,11 @@ def _add_columns(A, work, m, w, start, stop, z):  # type: ignore[no-untyped-def]
             j0, j1, j2, j3 = j1, j2, j3, work[k]
             w0, w1, w2, w3 = w1, w2, w3, w[k]
             waiting += 1
-            if waiting == 4:
-                _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z)
-                waiting = 0
-    if waiting > 0:
-        # the last ones in j3, j2, ..: the others add nothing
-        j0, w0 = (j0, w0) if waiting > 3 else (j3, 0.0)
-        j1, w1 = (j1, w1) if waiting > 2 else (j3, 0.0)
-        j2, w2 = (j2, w2) if waiting > 1 else (j3, 0.0)
-        _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z)
-
-
-@compiled
-def _add_four(A, j0, j1, j2, j3, w0, w1, w2, w3, start, stop, z):  # type: ignore[no-untyped-def]
-    for i in range(np.uint64(start), np.uint64(stop)):
-        z[i] += w0 * A[j0, i] + w1 * A[j1, i] + w2 * A[j2, i] + w3 * A[j3, i]
+        if waiting == 4 or (waiting > 0 and k == m - 1):
+            for i in range(np.uint64(start), np.uint64(stop)):
+                z[i] += w0 * A[j0, i] + w1 * A[j1, i] + w2 * A[j2, i] + w3 * A[j3, i]
+            waiting = 0
+            w0, w1, w2, w3 = 0.0, 0.0, 0.0, 0.0
 
 
 @compiled

@@ -81,10 +81,14 @@ def _proximal_newton(
     risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, start: FloatArray, tolerance: float
 ) -> FloatArray:
     """The fit of the logistic loss from a point near it."""
-    free, w = (l1 == 0) & (l2 == 0), start.copy()
-    columns, penalties = (risk.A[:, ~free], risk.A[:, free]), (l1[~free], l2[~free])
-    path = logistic_path(*columns, risk.y, risk.q, *penalties, np.ones(1), tolerance, (w[~free], w[free]))
-    w[~free], w[free] = path.w[0], path.free[0]
+    free = (l1 == 0) & (l2 == 0)
+    order = np.argsort(~free, kind="stable")
+    penalties = (l1[order], l2[order])
+    path = logistic_path(
+        risk.A[:, order], int(free.sum()), risk.y, risk.q, *penalties, np.ones(1), tolerance, start[order]
+    )
+    w = np.empty_like(start)
+    w[order] = path.w[0]
     return w
 
 

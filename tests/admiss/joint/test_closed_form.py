@@ -123,8 +123,9 @@ def test_logistic_steps_from_a_start_far_away_lead_back(seed):
     """The intercept of a fit with indicators, without them: a step to the other side may have smaller slopes."""
     rng = np.random.default_rng(seed)
     A, y, q = rng.normal(size=(13, 4)), np.where(np.arange(13) % 2, 1.0, -1.0), np.full(13, 1 / 13)
-    start = np.zeros(4), np.array([rng.choice([-1, 1]) * rng.uniform(5, 25)])
-    path = logistic_path(A, np.ones((13, 1)), y, q, np.zeros(4), np.full(4, 0.01), np.ones(1), 1e-5, start)
+    start = np.array([rng.choice([-1, 1]) * rng.uniform(5, 25), 0.0, 0.0, 0.0, 0.0])
+    v2 = np.array([0.0, 0.01, 0.01, 0.01, 0.01])
+    path = logistic_path(np.insert(A, 0, 1.0, axis=1), 1, y, q, np.zeros(5), v2, np.ones(1), 1e-5, start)
     assert path.violation[0] < 1e-5
 
 

@@ -1,5 +1,7 @@
 """The logistic path against its optimality conditions and cvxpy."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,15 @@ from formulations.erm.optimality import optimality_residual
 from formulations.erm.program import AdaptiveERM, compile_erm, solve_erm
 from formulations.erm.risk import EmpiricalRisk
 from formulations.losses import Logistic
+
+
+def solved(A, E, y, q, v1, v2, lambdas, tolerance=1e-9, start=None):
+    """Coefficients of the columns A, with penalties, and E, without, and violations."""
+    n_free = E.shape[1]
+    zeros = np.zeros(n_free)
+    penalties = (np.concatenate([zeros, v]) for v in (v1, v2))
+    path = logistic_path(np.hstack([E, A]), n_free, y, q, *penalties, lambdas, tolerance, start)
+    return SimpleNamespace(w=path.w[:, n_free:], free=path.w[:, :n_free], violation=path.violation)
 
 
 def problem(n, p, rank=None, seed=0):
@@ -34,7 +45,7 @@ def lambdas_of(risk, u, alpha, count=25, eps=1e-3):
 def test_paths_satisfy_the_optimality_conditions(n, p, rank, alpha):
     risk, u = problem(n, p, rank)
     lambdas = lambdas_of(risk, u, alpha)
-    path = logistic_path(risk.A[:, 1:], risk.A[:, :1], risk.y, risk.q, alpha * u[1:], (1 - alpha) * u[1:], lambdas)
+    path = solved(risk.A[:, 1:], risk.A[:, :1], risk.y, risk.q, alpha * u[1:], (1 - alpha) * u[1:], lambdas)
     assert path.violation.max() <= 1e-9
     for lam, w, f in zip(lambdas, path.w, path.free, strict=True):
         full, l1, l2 = np.concatenate([f, w]), alpha * lam * u, (1 - alpha) * lam * u
@@ -51,7 +62,7 @@ def test_paths_agree_with_cvxpy():
     compiled = compile_erm(AdaptiveERM(risk, u, u))
     for alpha in (0.3, 1.0):
         lambdas = lambdas_of(risk, u, alpha, 6)
-        path = logistic_path(risk.A[:, 1:], risk.A[:, :1], risk.y, risk.q, alpha * u[1:], (1 - alpha) * u[1:], lambdas)
+        path = solved(risk.A[:, 1:], risk.A[:, :1], risk.y, risk.q, alpha * u[1:], (1 - alpha) * u[1:], lambdas)
         for lam, w, f in zip(lambdas, path.w, path.free, strict=True):
             reference, _ = solve_erm(compiled, alpha * lam, (1 - alpha) * lam)
             np.testing.assert_allclose(np.concatenate([f, w]), reference, atol=1e-6)
@@ -60,7 +71,7 @@ def test_paths_agree_with_cvxpy():
 def test_separable_classes_along_a_path():
     A = np.linspace(-1, 1, 20)[:, None]
     y, q = np.sign(A[:, 0]), np.full(20, 0.05)
-    path = logistic_path(A, np.ones((20, 1)), y, q, np.ones(1), np.zeros(1), np.geomspace(0.3, 1e-6, 30))
+    path = solved(A, np.ones((20, 1)), y, q, np.ones(1), np.zeros(1), np.geomspace(0.3, 1e-6, 30))
     assert path.violation.max() < 1e-8
     assert np.isfinite(path.w).all()
     assert np.all(np.diff(path.w[:, 0]) >= 0)
@@ -110,7 +121,7 @@ def test_nasty_data(kind, alpha):
     unit = np.where(size > 0, size, 1.0)
     previous = None
     for tolerance in (5e-6, 1e-9):
-        path = logistic_path(A, np.ones((n, 1)), y, q, v1, v2, lambdas, tolerance)
+        path = solved(A, np.ones((n, 1)), y, q, v1, v2, lambdas, tolerance)
         z = path.w @ A.T + path.free
         slope = -q * y / (1 + np.exp(y * z))
         g = slope @ A + lambdas[:, None] * v2 * path.w
@@ -133,7 +144,7 @@ def test_nasty_data_agree_with_cvxpy(kind):
     keep = q > 0
     risk = EmpiricalRisk(np.column_stack([np.ones(keep.sum()), A[keep]]), y[keep], q[keep], Logistic())
     lambdas = np.max(np.abs(A.T @ (q * (q @ y - y)) / 2) / u) / 0.5 * np.array([0.3, 0.03])
-    path = logistic_path(A, np.ones((len(y), 1)), y, q, 0.5 * u, 0.5 * u, lambdas)
+    path = solved(A, np.ones((len(y), 1)), y, q, 0.5 * u, 0.5 * u, lambdas)
     with_free = np.concatenate([[0.0], u])
     for lam, w, f in zip(lambdas, path.w, path.free, strict=True):
         _, certificate = solve_erm(compile_erm(AdaptiveERM(risk, with_free, with_free)), 0.5 * lam, 0.5 * lam)
@@ -149,8 +160,8 @@ def test_free_columns_and_a_start_in_the_middle(n_free):
     A, E = rng.normal(size=(70, 9)), rng.normal(size=(70, n_free))
     y, q = np.where(A[:, 0] + rng.normal(size=70) > 0, 1.0, -1.0), rng.dirichlet(np.ones(70))
     lambdas, ones = np.geomspace(0.3, 1e-3, 20), np.ones(9)
-    whole = logistic_path(A, E, y, q, ones, ones, lambdas, 1e-11)
-    rest = logistic_path(A, E, y, q, ones, ones, lambdas[10:], 1e-11, (whole.w[9], whole.free[9]))
+    whole = solved(A, E, y, q, ones, ones, lambdas, 1e-11)
+    rest = solved(A, E, y, q, ones, ones, lambdas[10:], 1e-11, np.concatenate([whole.free[9], whole.w[9]]))
     assert max(whole.violation.max(), rest.violation.max()) <= 1e-11
     np.testing.assert_allclose(rest.w, whole.w[10:], atol=1e-8)
     np.testing.assert_allclose(rest.free, whole.free[10:], atol=1e-8)
@@ -160,8 +171,8 @@ def test_collinear_free_columns():
     rng = np.random.default_rng(0)
     A, E = rng.normal(size=(50, 4)), np.ones((50, 2))
     y, q = np.sign(rng.normal(size=50)), np.full(50, 0.02)
-    path = logistic_path(A, E, y, q, np.ones(4), np.ones(4), np.array([0.01]))
-    one = logistic_path(A, E[:, :1], y, q, np.ones(4), np.ones(4), np.array([0.01]))
+    path = solved(A, E, y, q, np.ones(4), np.ones(4), np.array([0.01]))
+    one = solved(A, E[:, :1], y, q, np.ones(4), np.ones(4), np.array([0.01]))
     assert path.violation[0] <= 1e-9
     np.testing.assert_allclose(path.w, one.w, atol=1e-7)
     assert path.free.sum() == pytest.approx(one.free.sum(), abs=1e-7)

@@ -1,5 +1,7 @@
 """Ridge paths of the logistic loss against their conditions, the general engine, cvxpy, and nasty data."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -42,6 +44,17 @@ def lambdas_of(A, q, v, steps=20):
     return float(np.max((q @ A**2)[used] / v[used])) * np.geomspace(10.0, 1e-5, steps)
 
 
+def ridge_of(A, E, y, q, v):
+    """The problem with the columns A and, without penalty, E."""
+    return LogisticRidge(np.hstack([E, A]), y, q, np.concatenate([np.zeros(E.shape[1]), v]))
+
+
+def of(path, E):
+    """Coefficients of A and E, and violations."""
+    n_free = E.shape[1]
+    return SimpleNamespace(w=path.w[:, n_free:], free=path.w[:, :n_free], violation=path.violation)
+
+
 def violations(A, E, y, q, v, lambdas, path):
     """Largest violation of the conditions, in the units of ``logistic_path``."""
     g = -(q * y)[:, None] * expit(-y[:, None] * (A @ path.w.T + E @ path.free.T))
@@ -55,10 +68,11 @@ def violations(A, E, y, q, v, lambdas, path):
 def test_conditions_and_general_engine(kind, shape):
     A, E, y, q, v = problem(kind, *shape)
     lambdas = lambdas_of(A, q, v)
-    path = LogisticRidge(A, E, y, q, v).path(lambdas, 1e-11)
+    path = of(ridge_of(A, E, y, q, v).path(lambdas, 1e-11), E)
     assert path.violation.max() <= 1e-11
     assert violations(A, E, y, q, v, lambdas, path).max() <= 2e-11
-    general = logistic_path(A, E, y, q, np.zeros(len(v)), v, lambdas, 1e-11)
+    columns, w = np.hstack([E, A]), np.concatenate([np.zeros(E.shape[1]), v])
+    general = of(logistic_path(columns, E.shape[1], y, q, np.zeros(len(w)), w, lambdas, 1e-11), E)
     z, other = (A @ found.w.T + E @ found.free.T for found in (path, general))
     seen = q > 1e-6  # rows of smaller shares hardly matter to either
     assert np.abs(z - other)[seen].max() <= 1e-3 * np.abs(other).max()
@@ -88,7 +102,7 @@ def test_stated_program():
         w, f = cp.Variable(len(v)), cp.Variable(1)
         risk = q @ cp.logistic(-cp.multiply(y, A @ w + E @ f))
         optimum = cp.Problem(cp.Minimize(risk + lam * v @ cp.square(w) / 2)).solve(solver="CLARABEL")
-        path = LogisticRidge(A, E, y, q, v).path(np.array([lam]))
+        path = of(ridge_of(A, E, y, q, v).path(np.array([lam])), E)
         z = A @ path.w[0] + E @ path.free[0]
         value = q @ np.logaddexp(0.0, -y * z) + lam * v @ path.w[0] ** 2 / 2
         assert abs(value - optimum) <= 1e-7 * abs(optimum)
@@ -99,19 +113,19 @@ def test_stated_program():
 def test_a_single_extreme_lambda(shape, multiple):
     A, E, y, q, v = problem("plain", *shape, seed=3)
     lambdas = multiple * lambdas_of(A, q, v)[:1]
-    path = LogisticRidge(A, E, y, q, v).path(lambdas)
+    path = of(ridge_of(A, E, y, q, v).path(lambdas), E)
     assert violations(A, E, y, q, v, lambdas, path).max() <= 1e-9
 
 
 def test_a_path_in_parts_is_the_same_path():
     A, E, y, q, v = problem("plain", 20, 50, seed=4)
     lambdas = lambdas_of(A, q, v)
-    ridge = LogisticRidge(A, E, y, q, v)
+    ridge = ridge_of(A, E, y, q, v)
     parts = [ridge.path(lambdas[:7]).w, ridge.path(lambdas[7:]).w]
-    assert np.allclose(np.vstack(parts), LogisticRidge(A, E, y, q, v).path(lambdas).w, rtol=1e-8, atol=1e-8)
+    assert np.allclose(np.vstack(parts), ridge_of(A, E, y, q, v).path(lambdas).w, rtol=1e-8, atol=1e-8)
 
 
 def test_repeated_lambda():
     A, E, y, q, v = problem("plain", 30, 10, seed=5)
-    w = LogisticRidge(A, E, y, q, v).path(np.array([0.1, 0.1, 0.05, 0.05]), 1e-12).w
+    w = ridge_of(A, E, y, q, v).path(np.array([0.1, 0.1, 0.05, 0.05]), 1e-12).w
     assert np.allclose(w[[0, 2]], w[[1, 3]], rtol=1e-8)
