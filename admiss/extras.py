@@ -21,12 +21,7 @@ class MissingPackageError(ImportError):
 def optional_import(purpose: str, extra: str) -> Iterator[None]:
     """Turn a failed import inside the block into a :class:`MissingPackageError`.
 
-    Parameters
-    ----------
-    purpose : str
-        Subject of the sentence: what needs the package.
-    extra : str
-        Extra of admiss that installs it.
+    ``purpose`` is the subject of its sentence, what needs the package, and ``extra`` that of admiss which installs it.
     """
     try:
         yield

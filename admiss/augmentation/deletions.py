@@ -58,12 +58,7 @@ def with_copies(
 
     Rows with the same features and target have the same deletions, so that a weight equals that many copies of a row,
     and the order of the rows does not matter.
-    Nothing is drawn for features that are never observed.
-
-    Parameters
-    ----------
-    X, y, s : arrays of shape (n, d), (n,) and (n,)
-        Features with NaN, targets or codes of classes, and positive weights.
+    Nothing is drawn for features that are never observed. y are targets or codes of classes, s positive weights.
     """
     same, observed = _same_rows(X, y), np.flatnonzero(~np.isnan(X).all(axis=0))
     rates = random.uniform(law.low, law.high, size=(same.max() + 1, copies))

@@ -230,16 +230,10 @@ class DeletionAugmentedClassifier(ClassifierMixin, DeletionAugmented):
 def with_whole_rows(
     estimator: Any, X: FloatArray, y: Any, labels: IntArray | None, s: FloatArray, rows: IntArray, random_state: Any
 ) -> Any:
-    """The estimator with folds for its rows with copies, if it has a parameter ``cv``.
+    """The estimator, which is changed, with folds for its rows with copies, if it has a parameter ``cv``.
 
-    Parameters
-    ----------
-    estimator : estimator
-        It is changed.
-    X, y, labels, s
-        The rows as they are, see ``make_folds``; rows of weight 0 are in no fold.
-    rows : int array
-        Of each row and copy the index of its row among those of positive weight.
+    X, y, labels and s are the rows as they are, see ``make_folds``; rows of weight 0 are in no fold. ``rows`` are, for
+    each row and copy, the index of its row among those of positive weight.
     """
     _warn_of_single_rows(estimator, len(rows))
     name, cv = _own_folds(estimator)

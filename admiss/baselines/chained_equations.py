@@ -226,21 +226,12 @@ def _complete(X: FloatArray, n_donors: int, n_sweeps: int, rng: np.random.Random
 
 @dataclass(frozen=True)
 class Matching:
-    """Imputation of a column: a drawn regression, and the donors in the order of their predictions.
+    """Imputation of a column: a drawn regression, and the donors in the order of their predictions."""
 
-    Attributes
-    ----------
-    coefficients : array of shape (d,)
-        Drawn coefficients of the standardised columns; 0 for the column itself.
-    intercept : float
-    predictions : array of shape (n_observed,)
-        Predictions of the donors by the point estimate, ascending.
-    values : array of shape (n_observed,)
-        The observed values of these donors.
-    """
-
+    # Drawn coefficients of the standardised columns; 0 for the column itself.
     coefficients: FloatArray
     intercept: float
+    # Predictions of the donors by the point estimate, ascending, and the observed values of these donors.
     predictions: FloatArray
     values: FloatArray
 

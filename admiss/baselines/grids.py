@@ -41,11 +41,8 @@ GRIDS: dict[str, dict[str, Grid]] = {
 def resolve_grid(grid: Any, kinds: tuple[str, ...]) -> dict[str, Grid]:
     """The grid of each kind.
 
-    Parameters
-    ----------
-    grid : str or dict
-        A name; for one kind its grid; or, for several, a dict of names or grids by kind, "default" for absent kinds.
-    kinds : tuple of str
+    ``grid`` is a name; for one kind its grid; or, for several, a dict of names or grids by kind, "default" for absent
+    kinds.
 
     Examples
     --------

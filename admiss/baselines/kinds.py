@@ -90,21 +90,13 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predictors.
-
-    Attributes
-    ----------
-    regressor, classifier : callables
-        From parameters to estimators.
-    nested : tuple of str
-        Parameters that are read off, the outer one first.
-    refused : tuple of str
-        Parameters not allowed in a grid; some would invalidate the reading.
-    """
+    """A kind of predictors, given by functions from parameters to estimators."""
 
     regressor: Callable[..., Any]
     classifier: Callable[..., Any]
+    # Parameters that are read off, the outer one first.
     nested: tuple[str, ...]
+    # Parameters not allowed in a grid; some would invalidate the reading.
     refused: tuple[str, ...]
 
     def make(self, rows: TrainingRows, parameters: Parameters, seed: int) -> Any:

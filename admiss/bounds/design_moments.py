@@ -51,21 +51,11 @@ BATCH = 1024
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The design of a class.
+    """The design of a class, of p columns."""
 
-    Attributes
-    ----------
-    features : array of shape (p,)
-        The feature i of each column, 0 for the intercept.
-    values : callable
-        (1 - m_i) phi_k(m) of each column, of shape (patterns, p).
-    S : array of shape (d + 1, d + 1)
-        E z z'.
-    G : array of shape (p, p)
-    H : array of shape (p, d)
-    """
-
+    # The feature i of each column, 0 for the intercept.
     features: IntArray
+    # From patterns to (1 - m_i) phi_k(m) of each column.
     values: Callable[[FloatArray], FloatArray]
     S: FloatArray
     G: sp.csr_array

@@ -7,6 +7,7 @@ vacuous, and its curve is dotted. Curves differ by colour, line and marker.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from numbers import Real
 from textwrap import fill
@@ -69,20 +70,8 @@ def plot_bounds(
         generalization_bound(own, 1, F) for own, F in zip(setting.for_each(len(candidates)), candidates, strict=True)
     ]
     biases = [bound.b for bound in first]  # b(F) does not depend on n
-
-    def totals(rows: float) -> list[float]:
-        return [
-            generalization_bound(replace(setting, bias=b), rows, F).total if b < math.inf else math.inf
-            for F, b in zip(candidates, biases, strict=True)
-        ]
-
-    changes = []
-    for i, j in combinations([k for k, b in enumerate(biases) if b < math.inf], 2):
-        rows = crossover(replace(setting, bias=(biases[i], biases[j])), candidates[i], candidates[j])
-        if rows is not None and 1 < rows < math.inf:
-            there = totals(rows)
-            if min(there) <= setting.truncation and there[i] <= min(there) * (1 + 1e-9):
-                changes.append((rows, min(there)))
+    totals = partial(_totals, setting, candidates, biases)
+    changes = _changes(setting, candidates, biases)
     low, high = _read_range(n, [rows for rows, _ in changes])
     grid = np.geomspace(low, high, 241)
     curves = list(zip(*map(totals, grid), strict=True))
@@ -110,6 +99,27 @@ def plot_bounds(
     beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if own_figure else {"loc": "upper right", "ncols": 2}
     ax.legend(fontsize=8, frameon=False, handlelength=3.6, **beside)
     return ax
+
+
+def _totals(setting: BoundSetting, classes: list[Adaptivity], biases: list[float], n: float) -> list[float]:
+    """The bound of each class at n rows, infinite if its b(F) is."""
+    return [
+        generalization_bound(replace(setting, bias=b), n, F).total if b < math.inf else math.inf
+        for F, b in zip(classes, biases, strict=True)
+    ]
+
+
+def _changes(setting: BoundSetting, classes: list[Adaptivity], biases: list[float]) -> list[tuple[float, float]]:
+    """The rows n at which the class with the smallest bound changes, unless all are vacuous there, and that bound."""
+    changes = []
+    for i, j in combinations([k for k, b in enumerate(biases) if b < math.inf], 2):
+        n = crossover(replace(setting, bias=(biases[i], biases[j])), classes[i], classes[j])
+        if n is None or not 1 < n < math.inf:
+            continue
+        totals = _totals(setting, classes, biases, n)
+        if min(totals) <= setting.truncation and totals[i] <= min(totals) * (1 + 1e-9):
+            changes.append((n, min(totals)))
+    return changes
 
 
 def _read_classes(classes: Any, d: int) -> list[Adaptivity]:

@@ -10,7 +10,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from admiss.bounds.counts import COUNTS, all_patterns, check_choice
-from admiss.datasets.mechanisms.single import CompletelyAtRandom
 from admiss.estimator.validation import is_number, positive_integer
 from admiss.patterns import PatternTable
 from formulations.arrays import FloatArray
@@ -33,20 +32,10 @@ BIASES = ("proved", "paper", "table", "moments")
 
 @dataclass(frozen=True)
 class MissingLaw:
-    """A law of M: independent M_j, patterns with their probabilities, or, without either, the worst of all laws.
-
-    Attributes
-    ----------
-    text : str
-        The law in words.
-    rates : array of shape (d,), optional
-        P(M_j = 1) of independent M_j.
-    patterns : array of shape (patterns, d), optional
-    probabilities : array of shape (patterns,), optional
-        Of the patterns.
-    """
+    """A law of M: independent M_j, patterns with their probabilities, or, without either, the worst of all laws."""
 
     text: str
+    # P(M_j = 1) of independent M_j.
     rates: FloatArray | None = None
     patterns: FloatArray | None = None
     probabilities: FloatArray | None = None
@@ -218,8 +207,7 @@ def read_missing(missing: Any, d: int) -> MissingLaw:
     """
     if missing is None:
         return MissingLaw("the worst of all laws")
-    if isinstance(missing, CompletelyAtRandom):
-        missing = missing.fraction
+    missing = getattr(missing, "independent_rates", missing)
     if isinstance(missing, tuple) and len(missing) == 2 and callable(missing[0]):
         mechanism, X = missing
         missing = mechanism(X, np.random.RandomState(0))

@@ -32,14 +32,7 @@ from formulations.arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True)
 class PatternBasis:
-    """A basis of functions of the pattern.
-
-    Attributes
-    ----------
-    name : str
-    promise : str
-        For whom the coverage holds.
-    """
+    """A basis of functions of the pattern; ``promise`` says for whom the coverage holds."""
 
     name: str
     promise: str
@@ -86,15 +79,7 @@ BASES = {
 def resolve_basis(basis: Any, n_calibration: int, d: int, M_train: BoolArray | None) -> PatternBasis:
     """The basis with a given name, or that of an adaptivity class.
 
-    Parameters
-    ----------
-    basis : str or Adaptivity
-    n_calibration : int
-        Number of calibration rows.
-    d : int
-        Number of features.
-    M_train : bool array of shape (n, d), optional
-        Patterns of the training rows; None if the model was fitted elsewhere.
+    ``M_train`` are the patterns of the training rows, None if the model was fitted elsewhere.
 
     Examples
     --------

@@ -46,17 +46,9 @@ SCORES = ("absolute", "scaled", "quantile")
 
 @dataclass(frozen=True)
 class BandModels:
-    """The fitted models of a band.
+    """The fitted models of a band."""
 
-    Attributes
-    ----------
-    lower, upper, point : estimators
-        One and the same model, except for the score "quantile". ``point`` is None if the middle of the band is the
-        prediction.
-    scale : estimator or None
-    smallest_scale : float
-    """
-
+    # One and the same model, except for the score "quantile"; no point if the middle of the band is the prediction.
     lower: Any
     upper: Any
     point: Any

@@ -64,6 +64,11 @@ class CompletelyAtRandom(Rule):
 
     fraction: float
 
+    @property
+    def independent_rates(self) -> float:
+        """P(M_j = 1) for all j, whatever the other M_k and X: a bound can take it as the law of M."""
+        return self.fraction
+
     def missing(self, X: FloatArray, rng: np.random.RandomState) -> BoolArray:
         check_fraction(self.fraction)
         return rng.uniform(size=X.shape) < self.fraction

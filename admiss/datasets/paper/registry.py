@@ -14,28 +14,17 @@ DEFAULT_FORMAT = "commas"
 
 @dataclass(frozen=True)
 class Encoding:
-    """Target and features of a data set, and corrections applied to them first.
-
-    Attributes
-    ----------
-    target : str or None
-        Column to predict.
-    features : tuple of str
-    categorical : frozenset of str
-        Features that are one-hot encoded, however many values they have.
-    imputed_where : mapping
-        Column -> (flag, level): the column holds imputed values where the flag has this level.
-    joined_by : str or None
-        Column by which one-hot columns are joined to the rows; rows with the same value get each other's levels.
-    drop : mapping
-        Column -> level whose rows are dropped.
-    """
+    """Target and features of a data set, and corrections applied to them first."""
 
     target: str | None
     features: tuple[str, ...]
+    # Features that are one-hot encoded, however many values they have.
     categorical: frozenset[str]
+    # Column -> (flag, level): the column holds imputed values where the flag has this level.
     imputed_where: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    # Column by which one-hot columns are joined to the rows; rows with the same value get each other's levels.
     joined_by: str | None = None
+    # Column -> level whose rows are dropped.
     drop: Mapping[str, str] = field(default_factory=dict)
 
 

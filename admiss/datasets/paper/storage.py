@@ -57,16 +57,7 @@ class DataUnavailableError(OSError):
 
 @dataclass(frozen=True)
 class DataFile:
-    """A raw file.
-
-    Attributes
-    ----------
-    path : str
-        Its path within a data folder and within the cache.
-    url : str
-    sha256 : str
-        The checksum of its bytes, as 64 hexadecimal digits.
-    """
+    """A raw file; ``path`` is within a data folder and within the cache."""
 
     path: str
     url: str
