@@ -19,7 +19,7 @@ class OverwriteError(ValueError):
 
 
 def check_outputs(outputs: Iterable[NamedFile], inputs: Iterable[NamedFile] = ()) -> None:
-    """Refuse outputs that are a file to be read, under whatever name, or the same file as another output.
+    """Refuse outputs that are a file to be read, under whatever name, the same file as another output, or a device.
 
     Files that exist are the same if links lead to one of them or hard links share it; paths without a file are the
     same if they resolve to one path.
@@ -36,6 +36,8 @@ def check_outputs(outputs: Iterable[NamedFile], inputs: Iterable[NamedFile] = ()
     written: dict[Hashable, str] = {}
     for name, path in outputs:
         identity = _identity(path)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OverwriteError(f"{name} {path} is a device or a pipe, which files would replace: name a file.")
         if identity in read:
             raise OverwriteError(f"{name} {path} is a file that is read ({read[identity][0]}): name another file.")
         if identity in written:

@@ -60,9 +60,9 @@ class MissingSets:
         for begin in range(0, len(rows), step):
             part = rows.block(slice(begin, begin + step))
             for f in np.unique(part.fold):
-                inside = part.fold == f
-                self._waiting[f].append((part.X[inside], part.y[inside], part.s[inside]))
-                self._n_waiting[f] += int(inside.sum())
+                inside = np.flatnonzero(part.fold == f)
+                self._waiting[f].append((part.X.take(inside, axis=0), part.y[inside], part.s[inside]))
+                self._n_waiting[f] += len(inside)
                 if self._n_waiting[f] > most - step:
                     self._add_waiting(f)
 

@@ -80,7 +80,8 @@ class Feature:
         if unread:
             raise SourceError(
                 f"{where}: column {column.name!r} holds {listed([repr(t) for t in unread], 3)}, and {reading.kind} in "
-                "the rows that decided what it is: correct it, or leave it out with drop (--drop)."
+                "the rows that decided what it is: correct it, leave it out of the model with drop (--drop of admiss "
+                "fit), or take it for missing with unknown='missing' (--unknown missing of admiss predict)."
             )
         infinite = np.isinf(values)
         if infinite.any():

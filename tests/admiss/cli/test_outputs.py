@@ -25,6 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     frame.to_csv("d.csv", index=False)
     Path("soft.csv").symlink_to("d.csv")
     os.link("d.csv", "hard.csv")
+    os.mkfifo("pipe")
     write_rows(tmp_path / "rows", X, Y, 2)
     Path("link").symlink_to("rows")
     return tmp_path
@@ -47,6 +48,7 @@ COMPARE = ["compare", "--target", "y", "--folds", "0", "--no-references"]
     [
         ([*FIT, "--data", "d.csv", "--out", "d.csv"], "--out d.csv is a file that is read (--data)"),
         ([*FIT, "--data", "d.csv", "--out", "soft.csv"], "--out soft.csv is a file that is read (--data)"),
+        ([*FIT, "--data", "d.csv", "--out", "pipe"], "--out pipe is a device or a pipe"),
         ([*FIT, "--data", "soft.csv", "--out", "d.csv"], "--out d.csv is a file that is read (--data)"),
         ([*FIT, "--data", "d.csv", "--out", "hard.csv"], "--out hard.csv is a file that is read (--data)"),
         ([*FIT, "--data", "d*.csv", "--out", "hard.csv"], "--out hard.csv is a file that is read (--data)"),
