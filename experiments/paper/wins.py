@@ -15,7 +15,7 @@ import polars as pl
 from admiss.drawing import BLUE, GREY, ORANGE
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
-from admiss.study.report.levels import matches, panel_values
+from experiments.paper.curves import matches, panel_values
 
 # Instances of which a share says something.
 FEWEST = 5
