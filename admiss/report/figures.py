@@ -19,6 +19,8 @@ from admiss.extras import optional_import
 
 # Inches.
 TWO_COLUMNS, ONE_COLUMN = 7.0, 3.4
+# Ending of the names of narrow versions.
+NARROW = "-one-column"
 # Width of a character and of a handle of a legend in inches, at the size of this style.
 CHARACTER, HANDLE = 0.062, 0.5
 # Characters in half of a figure.
@@ -54,7 +56,8 @@ COLOURS = {getattr(drawing, name.upper()).lower(): f"var(--{name})" for name in 
 class Drawing:
     """A figure with its caption and its numbers.
 
-    ``narrow`` makes the same figure for one column of print. A page folds a figure of a further ``metric`` away.
+    ``narrow`` makes the same figure for one column of print and for phones. A page folds a figure of a further
+    ``metric`` away.
     """
 
     name: str
@@ -66,9 +69,10 @@ class Drawing:
     narrow: Callable[[], Any] | None = None
     metric: str = ""
 
-    def svg(self) -> str:
-        """The figure as an element of a page."""
-        content = _saved(self.figure, self.name, "svg", text="none", bbox_inches="tight", **FORMS["svg"]).decode()
+    def svg(self, figure: Any = None, salt: str = "") -> str:
+        """The figure as an element of a page, or another one of the same numbers."""
+        options: dict[str, Any] = {"text": "none", "bbox_inches": "tight", **FORMS["svg"]}
+        content = _saved(figure or self.figure, f"{self.name}{salt}", "svg", **options).decode()
         content = content[content.index("<svg") :]
         # metadata and namespaces hold addresses, the style would apply to the whole page, and names of groups repeat
         content = re.sub(
@@ -85,13 +89,19 @@ class Drawing:
         label = f'role="img" aria-label="{words}" style="{size}"'
         return content.replace("<svg ", f"<svg {label} ", 1)
 
+    def phone_svg(self) -> str:
+        """The narrow version as an element of a page; empty without one."""
+        return self.svg(self._narrow(), NARROW) if self.narrow else ""
+
+    def _narrow(self) -> Any:
+        with print_style():
+            return self.narrow() if self.narrow else None
+
     def files(self) -> dict[str, bytes]:
         """The figure as SVG, PDF and PNG, and its narrow version as SVG and PDF, by file name."""
         files = {f"{self.name}.{form}": _saved(self.figure, self.name, form, **FORMS[form]) for form in FORMS}
         if self.narrow is not None:
-            name = f"{self.name}-one-column"
-            with print_style():
-                figure = self.narrow()
+            name, figure = f"{self.name}{NARROW}", self._narrow()
             files |= {f"{name}.{form}": _saved(figure, name, form, **FORMS[form]) for form in FORMS if form != "png"}
         return files
 

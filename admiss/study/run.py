@@ -18,15 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from admiss._version import __version__
 from admiss.atomic_write import NamedFile
-from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, check_scale, encodable, origin
+from admiss.study.plan import Cell, EngineError, Plan, Product, check_products, check_scale, encodable
 from admiss.study.pool import Arrived, Finished, run_locally
 from admiss.study.stale import ADVICE, Present, stale_cells, stale_lines
 from admiss.study.store import FILE, Store
 from admiss.terminal.progress import command_progress, counter
 from admiss.terminal.table import wrapped
-from admiss.versions import versions
 
 Runner = Callable[[Sequence[Cell], Finished], None]
 RUNS = Path("runs")
@@ -224,8 +222,7 @@ def run_cells(
     if left := len(old - again):
         print(f"{left:,} of {len(states):,} cells are stale, as 'status' explains: {ADVICE}", file=sys.stderr)
     if pending:
-        run = {"command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
-        store.add_run({**run, "versions": json.dumps({**versions(), "admiss": __version__})})
+        store.add_run(command, scale)
         label = f"{store.study} cells"
         present = Present()
         done = failed = 0

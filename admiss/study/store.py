@@ -28,8 +28,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from admiss._version import __version__
 from admiss.folder_lock import LOCK, as_engine_error, companions, damaged, forbidden, locked, move, refuse_remains
-from admiss.study.plan import Cell, EngineError, Outcome, encodable
+from admiss.study.plan import Cell, EngineError, Outcome, encodable, origin
+from admiss.versions import versions
 
 LAYOUT = 1
 FILE = "cells.sqlite"
@@ -160,9 +162,10 @@ class Store:
             self._write("instances", {"instance": instance, "sketch": outcome.rows})
             self._sketched = (instance, outcome.rows)
 
-    def add_run(self, run: dict[str, str]) -> None:
-        """Record a run that is about to write: command, scale, digest, machine, versions."""
-        self._write("runs", {"started": _now(), **run})
+    def add_run(self, command: str, scale: str) -> None:
+        """Record a run that is about to write, with the machine and the versions of the coordinator."""
+        run = {"started": _now(), "command": command, "scale": scale, "digest": "", "machine": origin()["machine"]}
+        self._write("runs", {**run, "versions": json.dumps({**versions(), "admiss": __version__})})
 
     def _write(self, table: str, row: dict[str, Any]) -> None:
         row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}

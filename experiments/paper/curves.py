@@ -20,12 +20,22 @@ from admiss.study.report.levels import (
     draw_line,
     fenced_limits,
     level_axis,
-    matches,
-    panel_values,
 )
 from admiss.study.table import unit_words
 
 MOST_BARS, MOST_PANELS = 12, 8
+
+
+def panel_values(rows: pl.DataFrame, across: Sequence[str], labels: Labels) -> list[tuple[Any, ...]]:
+    """Combinations of values of some columns that occur, in the order of the labels."""
+    order = [labels.levels(rows, name) for name in across]
+    present = list(rows.select(across).unique().iter_rows())
+    return sorted(present, key=lambda values: [at.index(value) for at, value in zip(order, values, strict=True)])
+
+
+def matches(columns: Sequence[str], values: Sequence[Any]) -> pl.Expr:
+    """Whether columns have given values."""
+    return pl.all_horizontal(pl.col(column) == value for column, value in zip(columns, values, strict=True))
 
 
 def mean_rows(rows: pl.DataFrame, by: Sequence[str], value: str = "value") -> pl.DataFrame:

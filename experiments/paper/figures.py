@@ -8,9 +8,9 @@ import polars as pl
 from admiss.drawing import GREY, LINE_STYLES, WHITE
 from admiss.report.figures import Drawing, legend, method_axis, panels
 from admiss.study.report.by_setting import time_drawing
-from admiss.study.report.levels import COMMON, comparable, fenced_limits, matches, panel_values
+from admiss.study.report.levels import COMMON, comparable, fenced_limits
 from admiss.study.table import unit_words
-from experiments.paper.curves import bar_words, draw_means, mean_rows, set_axis, value_curves
+from experiments.paper.curves import bar_words, draw_means, matches, mean_rows, panel_values, set_axis, value_curves
 from experiments.paper.labels import ADAPTIVE, LABELS
 from experiments.paper.numbers import real_design_accuracy
 from experiments.paper.wins import win_drawing

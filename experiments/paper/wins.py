@@ -15,7 +15,10 @@ import polars as pl
 from admiss.drawing import BLUE, GREY, ORANGE
 from admiss.report.figures import ONE_COLUMN, TWO_COLUMNS, Drawing, legend, method_axis, panels
 from admiss.study.report.labels import Labels
-from admiss.study.report.levels import matches, panel_values
+from experiments.paper.curves import matches, panel_values
+
+# Instances of which a share says something.
+FEWEST = 5
 
 
 def win_drawing(
@@ -37,6 +40,8 @@ def win_drawing(
         here = pairs.filter(matches(across, setting))
         heading = ", ".join(map(labels.heading, across, setting))
         shares[heading] = [(method, *_shares(here.filter(pl.col("method") == method))) for method in methods]
+    if max(line[2] for lines in shares.values() for line in lines) < FEWEST:
+        return None
 
     def paint(width: float, columns: int) -> Any:
         height = 0.2 * len(methods) + 0.6

@@ -236,6 +236,7 @@ def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
     seconds = {method: timed.filter(pl.col("method") == method)["seconds"].to_numpy() for method in methods}
     cuts = {method: np.quantile(mine, (0.05, 0.25, 0.5, 0.75, 0.95)) for method, mine in seconds.items()}
     methods.sort(key=lambda method: float(cuts[method][2]))
+    decades = float(np.log10(max(cut[-1] for cut in cuts.values()) / min(cut[0] for cut in cuts.values())))
 
     def paint(width: float) -> Any:
         figure, (ax,) = panels(1, height=0.17 * len(methods) + 0.5, width=width)
@@ -245,7 +246,8 @@ def time_drawing(rows: pl.DataFrame, labels: Labels) -> Drawing | None:
             ax.plot([quarter, three_quarters], [place, place], color=BLUE, linewidth=4.5, alpha=0.45, label="quartiles")
             ax.plot([median], [place], "o", color=ORANGE, label="median")
         ax.set_xscale("log")
-        ax.xaxis.get_major_locator().set_params(subs=(1.0, 3.0))
+        # an inch per label, and two labels per decade where they fit
+        ax.xaxis.get_major_locator().set_params(subs=(1.0, 3.0) if 2 * decades <= width else (1.0,))
         ax.xaxis.set_major_formatter("{x:g}")
         ax.minorticks_off()
         ax.set_xlabel("CPU seconds of a cell")

@@ -34,18 +34,6 @@ def comparable(rows: pl.DataFrame, methods: Sequence[str]) -> tuple[pl.DataFrame
     return common, shown, text
 
 
-def panel_values(rows: pl.DataFrame, across: Sequence[str], labels: Labels) -> list[tuple[Any, ...]]:
-    """Combinations of values of some columns that occur, in the order of the labels."""
-    order = [labels.levels(rows, name) for name in across]
-    present = list(rows.select(across).unique().iter_rows())
-    return sorted(present, key=lambda values: [at.index(value) for at, value in zip(order, values, strict=True)])
-
-
-def matches(columns: Sequence[str], values: Sequence[Any]) -> pl.Expr:
-    """Whether columns have given values."""
-    return pl.all_horizontal(pl.col(column) == value for column, value in zip(columns, values, strict=True))
-
-
 def draw_line(ax: Any, x: Any, means: Any, bars: Any, style: Style, label: str) -> None:
     """Draw means with bars, None for none, as a line with markers."""
     colour, marker, line = style

@@ -75,3 +75,13 @@ def native_methods(grids: dict[str, Any]) -> list[Method]:
 def best_of(prefix: str, kinds: Sequence[str]) -> Best:
     """The choice of the best predictor in cross-validation."""
     return Best(f"{prefix} - best", tuple(f"{prefix} - {KINDS[kind]}" for kind in kinds))
+
+
+BEST_ADAPTIVE = Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite"))
+# Choices on generated data, where the authors' best joint model excludes XGBoost.
+BEST_ON_GENERATED = (
+    BEST_ADAPTIVE,
+    best_of("Joint", ("linear", "tree", "forest")),
+    best_of("Mean", tuple(KINDS)),
+    best_of("mice", tuple(KINDS)),
+)

@@ -14,11 +14,12 @@ training and test rows together, as in the authors' code.
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study import Best, Method, Product, Study
+from admiss.study import Method, Product, Study
 from experiments.scales import SCALES
 from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
+    BEST_ADAPTIVE,
     KINDS,
     REDUCED,
     adaptive_methods,
@@ -67,7 +68,7 @@ STUDY = Study(
     description="Real data sets: generated targets under three designs of missingness, and real targets.",
     products=products,
     best=(
-        Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
+        BEST_ADAPTIVE,
         # the paper recommends the better of these two
         best_of("Joint", ("linear", "xgboost")),
         *(best_of(prefix, tuple(KINDS)) for prefix in ("Mean", "mice", "Complete features", "Oracle")),

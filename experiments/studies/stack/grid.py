@@ -12,15 +12,14 @@ The generated features are Gaussian of rank 5, which favours models of the condi
 
 from itertools import product
 
-from admiss.study import Best, Method, Product, Study
+from admiss.study import Method, Product, Study
 from experiments.scales import SCALES
 from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
-    KINDS,
+    BEST_ON_GENERATED,
     PENALTIES,
     REDUCED,
     adaptive_methods,
-    best_of,
     joint_methods,
     native_methods,
     tuned_methods,
@@ -94,12 +93,7 @@ STUDY = Study(
     title="Past the paper",
     description="Conditional laws and a stack of models beside the methods of the paper, on generated and real data.",
     products=products,
-    best=(
-        Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
-        best_of("Joint", ("linear", "tree", "forest")),
-        best_of("Mean", tuple(KINDS)),
-        best_of("mice", tuple(KINDS)),
-    ),
+    best=BEST_ON_GENERATED,
     metrics=METRICS,
     derived=with_selected_depth,
     settings=("kind", "mechanism", "signal", "missing_fraction", "n", "task", "dataset"),

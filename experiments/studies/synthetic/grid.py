@@ -14,17 +14,16 @@ from itertools import product
 from typing import Any
 
 from admiss.baselines import GRIDS
-from admiss.study import Best, Method, Product, Study
+from admiss.study import Method, Product, Study
 from experiments.scales import SCALES
 from experiments.studies.columns import METRICS, with_selected_depth
 from experiments.studies.methods.families import (
     AUTHORS_PENALTIES,
-    KINDS,
+    BEST_ON_GENERATED,
     PENALTIES,
     REDUCED,
     TEXT_PENALTIES,
     adaptive_methods,
-    best_of,
     joint_methods,
     native_methods,
     tuned_methods,
@@ -87,13 +86,7 @@ STUDY = Study(
     title="Generated data",
     description="The main table of the paper and the one by adaptivity level, on the authors' data and on fresh draws.",
     products=products,
-    best=(
-        Best("Adaptive LR - best", ("Affine intercept", "Affine", "Finite")),
-        # the authors' best joint model on generated data excludes XGBoost
-        best_of("Joint", ("linear", "tree", "forest")),
-        best_of("Mean", tuple(KINDS)),
-        best_of("mice", tuple(KINDS)),
-    ),
+    best=BEST_ON_GENERATED,
     metrics=METRICS,
     derived=with_selected_depth,
     settings=("kind", "mechanism", "signal", "missing_fraction", "n"),

@@ -52,9 +52,8 @@ def test_exports_have_no_formulas_and_negative_numbers(tmp_path):
     study = type(TOY)(TOY.name, TOY.title, TOY.description, lambda scale: [Product([cell.instance], [cell.method])],
                       scales=("smoke",))  # fmt: skip
     origin = {"version": "1", "digest": "abc", "machine": "@here"}
-    run = {"command": "test", "scale": "smoke", "digest": "", "machine": "", "versions": "{}"}
     with Store(tmp_path, "toy", write=True) as store:
-        store.add_run(run)
+        store.add_run("test", "smoke")
         store.add(cell, Outcome("done", scores={"score": -0.25, "=note": "+x"}, origin=origin, pid=1))
         write_table(store, study, tmp_path / "table.csv")
     header, row = csv.reader(io.StringIO((tmp_path / "table.csv").read_text()))

@@ -1,19 +1,18 @@
 """Instances that share rows: splits of one table are recognised, fresh draws are not, and intervals account for it."""
 
 import json
-import math
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
-from scipy.stats import t as student
 from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression
 
+from admiss.estimates import estimate
 from admiss.study import Study, instance_seed
 from admiss.study.report.comparisons import compared
 from admiss.study.report.page import comparison_section
@@ -80,18 +79,14 @@ def gains(table):
 def test_splits_of_a_table_that_a_function_gives_have_the_interval_of_nadeau_and_bengio(tmp_path, made):
     table, rows, (found,), presentation = judged(tmp_path, [("air", made)])
     assert set(table["shared_rows"]) == {"table 1"}
-    differences, ratio = gains(table), 30 / 90
-    half = student.ppf(0.975, 4) * np.std(differences, ddof=1) * math.sqrt(1 / 5 + ratio)
-    assert found.estimate.units == 5
-    assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
+    assert astuple(found.estimate) == pytest.approx(astuple(estimate(gains(table), 30 / 90)))
     assert "Nadeau and Bengio" in comparison_section(compared(rows, presentation.study, presentation.labels)).text
 
 
 def test_fresh_rows_are_independent(tmp_path):
     table, rows, (found,), presentation = judged(tmp_path, [("fresh", fresh)])
     assert set(table["shared_rows"]) == {"none"}
-    half = student.ppf(0.975, 4) * np.std(gains(table), ddof=1) / math.sqrt(5)
-    assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
+    assert astuple(found.estimate) == pytest.approx(astuple(estimate(gains(table))))
     text = comparison_section(compared(rows, presentation.study, presentation.labels)).text
     assert "Nadeau" not in text
     assert "not recorded" not in text
@@ -127,8 +122,7 @@ def test_cells_without_a_record_of_rows_count_as_before_and_the_page_says_so(tmp
     assert table["shared_rows"].null_count() == table.height
     rows = presentation.rows(table)
     (found,) = compared(rows, study, presentation.labels).comparisons
-    half = student.ppf(0.975, 4) * np.std(gains(table), ddof=1) / math.sqrt(5)
-    assert (found.estimate.high - found.estimate.low) / 2 == pytest.approx(half)
+    assert astuple(found.estimate) == pytest.approx(astuple(estimate(gains(table))))
     text = comparison_section(compared(rows, study, presentation.labels)).text
     assert "The rows of 5 instances are not recorded" in text
 

@@ -161,8 +161,7 @@ def test_text_that_cannot_be_encoded_is_spelled_out(compute, tmp_path):
     with Store(tmp_path) as store:
         assert set(read_table(store, study)["name"]) == {name, None}
     with Store(tmp_path, "toy", write=True) as store:  # names of folders in a command
-        run = {"command": "run --out \udcff", "scale": "smoke", "digest": "", "machine": "", "versions": "{}"}
-        store.add_run(run)
+        store.add_run("run --out \udcff", "smoke")
         assert store.runs()[-1]["command"] == "run --out \\udcff"
 
 
@@ -230,7 +229,7 @@ def write(folder, first, last, *, killed=False):
     if child == 0:
         try:
             with Store(folder, "toy", write=True) as store:
-                store.add_run({"command": "test", "scale": "smoke", "digest": "", "machine": "", "versions": "{}"})
+                store.add_run("test", "smoke")
                 for replicate in range(first, last):
                     store.add(Cell(Numbers(3, replicate), MEANS[0]), done(score=1.0))
                 if killed:

@@ -273,10 +273,19 @@ def test_text_is_readable_in_both_schemes(browser, page, scheme):
     check_text_is_readable(browser, scheme)
 
 
+@pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("name", ["plain", "synthetic", "real"])
-def test_no_text_of_a_figure_covers_another(browser, page, name):
-    page(name)
-    check_no_text_covers_another(browser)
+def test_no_text_of_a_figure_covers_another(browser, page, name, width):
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        page(name)
+        check_no_text_covers_another(browser)
+        whole = "return [...document.querySelectorAll('svg')].filter(e => e.checkVisibility())"
+        wide = f"{whole}.filter(e => e.getBoundingClientRect().right > innerWidth).length"
+        assert browser.execute_script(wide) == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_print(browser, page):
