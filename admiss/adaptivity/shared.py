@@ -96,8 +96,8 @@ class SharedPatterns(FullyAdaptive):
         coefficients = np.bincount(total, 1 + (~fitted.patterns_).sum(axis=1))[::-1].cumsum()[::-1]
         enough = sizes[(sizes >= self.min_rows) & (coefficients <= self.max_columns)]
         fitted.min_rows_ = float(enough[0]) if len(enough) and len(fitted.patterns_) > 1 else np.inf
-        kept = fitted.weights_ >= fitted.min_rows_  # a single pattern needs no deviations
-        fitted.patterns_, fitted.weights_ = fitted.patterns_[kept], fitted.weights_[kept]
+        is_large = fitted.weights_ >= fitted.min_rows_  # a single pattern needs no deviations
+        fitted.patterns_, fitted.weights_ = fitted.patterns_[is_large], fitted.weights_[is_large]
         return fitted
 
     def basis(self, M: FloatArray) -> sp.csr_array:

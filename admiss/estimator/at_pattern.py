@@ -82,3 +82,18 @@ class ModelAtPattern(ABC):
         """Intercept b(m) at a pattern; a number, or an array of shape (n_classes,) for more than two classes."""
         intercept = self._linear_model_at(pattern)[0]
         return float(intercept) if intercept.ndim == 0 else intercept
+
+
+def names_of_outputs(classes: Any) -> list[str]:
+    """What the formulas of a model are of: the target, or the log-odds of class labels.
+
+    Examples
+    --------
+    >>> names_of_outputs(None), names_of_outputs(["no", "yes"])
+    (['y'], ['log-odds of yes'])
+    """
+    if classes is None:
+        return ["y"]
+    if len(classes) == 2:
+        return [f"log-odds of {classes[1]}"]
+    return [f"log-odds of {label} against the rest" for label in classes]

@@ -161,18 +161,18 @@ def sample_rows(rows: FoldedRows, count: int, random_state: Any) -> FoldedRows:
     random = read_random_state(random_state)
     labels = np.unique(np.column_stack(rows.targets), axis=0, return_inverse=True)[1].ravel()
     sizes = np.bincount(labels)
-    wanted = np.maximum(count * sizes / len(labels), count / (2 * len(sizes)))
+    target_sizes = np.maximum(count * sizes / len(labels), count / (2 * len(sizes)))
     patterns = PatternTable.of(np.isnan(rows.X)).codes
     order = np.lexsort((random.permutation(len(labels)), patterns, labels))
-    kept = []
+    drawn_rows = []
     factor = np.zeros(len(labels))
-    for own, size in zip(np.split(order, np.cumsum(sizes)[:-1]), wanted, strict=True):
+    for own, size in zip(np.split(order, np.cumsum(sizes)[:-1]), target_sizes, strict=True):
         drawn = min(len(own), int(np.ceil(size)))
         places = (np.arange(drawn) + random.uniform()) * (len(own) / drawn)
         part = own[places.astype(int)]
         factor[part] = rows.s[own].sum() / rows.s[part].sum()
-        kept.append(part)
-    chosen = np.sort(np.concatenate(kept))
+        drawn_rows.append(part)
+    chosen = np.sort(np.concatenate(drawn_rows))
     index = np.full(len(labels), -1)
     index[chosen] = np.arange(len(chosen))
     splits = []
@@ -234,7 +234,7 @@ class SearchedModel(AllowsMissing, BaseEstimator):
         """The rows with their folds."""
         samples = read_samples(self, X, y, sample_weight, task=self._task)
         counted = samples.of_positive_weight()
-        kept = without_traces(counted.X)
+        features = without_traces(counted.X)
         random_state = read_random_state(self.random_state)
         target = samples.targets[0] if samples.codes is None else samples.codes
         splits = make_folds(samples.X, target, samples.codes, samples.s, self.cv, random_state)
@@ -243,7 +243,7 @@ class SearchedModel(AllowsMissing, BaseEstimator):
             own = read_weights(sample_weight, samples.X)[samples.s > 0]
             codes, n_classes = counted.codes, len(samples.classes)
             fold_weights = [own * balanced(codes, own, n_classes, train) for train, _ in splits]
-        return FoldedRows(kept, counted.targets, counted.s, splits, feature_names(self), fold_weights)
+        return FoldedRows(features, counted.targets, counted.s, splits, feature_names(self), fold_weights)
 
     def _estimator(self, *searched: str) -> Any:
         """A single estimator with the parameters that it has in common with the search, except ``searched``."""

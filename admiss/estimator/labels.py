@@ -4,13 +4,39 @@ Searches score thousands of candidates: a call of scikit-learn's ``roc_auc_score
 as long.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
+from sklearn.base import ClassifierMixin
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 # Probabilities are at least this large, as in scikit-learn: one certain mistake does not make a loss infinite.
 SMALLEST_PROBABILITY = float(np.finfo(float).eps)
+
+
+class LogOddsClassifier(ClassifierMixin):
+    """Mixin of classifiers whose ``_scores`` are log-odds, of the second class or of each class against the rest."""
+
+    classes_: Any
+    # log-odds of shape (n,), (n, 1) or (n, classes)
+    _scores: Callable[[Any], FloatArray]
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Log-odds of the second class, or of each class against the rest."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class; one-against-the-rest probabilities are scaled to sum to 1."""
+        return class_probabilities(self.decision_function(X))
+
+    def predict(self, X: Any) -> Any:
+        """Most likely class of each row."""
+        codes = most_likely(self.decision_function(X))
+        return self.classes_[codes]
 
 
 def class_probabilities(scores: FloatArray) -> FloatArray:

@@ -39,9 +39,9 @@ def warn_never_missing(names: Sequence[str], features: Iterable[int]) -> None:
 
 
 def _warn_features(what: str, names: Sequence[str], features: Iterable[int]) -> None:
-    listed = ", ".join(names[j] for j in features)
-    if listed:
-        warn(f"{what}: {listed}.")
+    sentence = ", ".join(names[j] for j in features)
+    if sentence:
+        warn(f"{what}: {sentence}.")
 
 
 def warn(message: str) -> None:
@@ -104,12 +104,12 @@ def treat_unseen(
     mode, names = estimator.on_unseen_pattern, feature_names(estimator)
     unseen = M[:0] if mode == "nearest" else M[~is_seen(M)]
     distinct = len(PatternTable.of(unseen).patterns)
-    found = f"{distinct} patterns of {len(unseen)} rows were not seen in training{detail}"
+    sentence = f"{distinct} patterns of {len(unseen)} rows were not seen in training{detail}"
     if mode == "error" and distinct:
-        raise ValueError(f"{found}: allow them with on_unseen_pattern='nearest', or see pattern_report(X).")
+        raise ValueError(f"{sentence}: allow them with on_unseen_pattern='nearest', or see pattern_report(X).")
     if mode == "error" and len(never_missing):
-        listed = ", ".join(names[j] for j in never_missing)
-        raise ValueError(f"Never missing in training, and missing here: {listed}.")
+        features = ", ".join(names[j] for j in never_missing)
+        raise ValueError(f"Never missing in training, and missing here: {features}.")
     warn_never_missing(names, never_missing)
     if distinct:
-        warn(f"{found}; see pattern_report(X).")
+        warn(f"{sentence}; see pattern_report(X).")

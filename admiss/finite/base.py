@@ -313,7 +313,7 @@ class FiniteModel(AllowsMissing, BaseEstimator):
         """Program and solution, see :mod:`admiss.estimator.evidence`."""
         partitioner, partition = self.partitioner, self.partition_
         names = list(getattr(self, "feature_names_in_", []))
-        listed = getattr(partitioner, "split_features", None)
+        split_features = getattr(partitioner, "split_features", None)
         limits = {name: getattr(partitioner, name, None) for name in ("max_depth", "max_leaves", "min_rows")}
         program: dict[str, Any] = {
             "task": self._task,
@@ -324,8 +324,8 @@ class FiniteModel(AllowsMissing, BaseEstimator):
             "scale": bool(self.scale),
             "partitioner": "Greedy" if partitioner is None else type(partitioner).__name__,
             "split_features": None
-            if listed is None
-            else [names.index(f) if isinstance(f, str) else int(f) for f in listed],
+            if split_features is None
+            else [names.index(f) if isinstance(f, str) else int(f) for f in split_features],
             **{name: None if value is None else int(value) for name, value in limits.items()},
         }
         if partitioner is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, read_pattern
+from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, names_of_outputs, read_pattern
 from admiss.estimator.validation import feature_names, read_features
 from admiss.finite.base import LeafFeatures
 from admiss.partition.base import Partition
@@ -152,14 +152,7 @@ class FiniteDescription(ModelAtPattern):
 
     def leaf_formulas(self, leaf: int, precision: int = 4) -> list[str]:
         """The formula of a leaf; with more than two classes one for each."""
-        classes = getattr(self, "classes_", None)
-        outputs = len(self.leaf_intercepts_[leaf])
-        if classes is None:
-            heads = ["y"]
-        elif outputs == 1:
-            heads = [f"log-odds of {classes[1]}"]
-        else:
-            heads = [f"log-odds of {label} against the rest" for label in classes]
+        heads = names_of_outputs(getattr(self, "classes_", None))
         return [f"{head} = {self._formula(leaf, output, precision)}" for output, head in enumerate(heads)]
 
     def _formula(self, leaf: int, output: int, precision: int) -> str:

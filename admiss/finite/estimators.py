@@ -10,9 +10,9 @@ the range of y in training, as in Theorem 1.
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 
-from admiss.estimator.labels import class_probabilities, most_likely
+from admiss.estimator.labels import LogOddsClassifier
 from admiss.finite.base import FiniteModel
 from admiss.finite.description import FiniteDescription
 from admiss.finite.from_statistics import StatisticsFit
@@ -107,7 +107,7 @@ class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
         return np.clip(scores, *self.target_range_) if self.truncate else scores
 
 
-class FiniteClassifier(ClassifierMixin, FiniteDescription, FiniteModel):
+class FiniteClassifier(LogOddsClassifier, FiniteDescription, FiniteModel):
     """Logistic regression with one model per leaf of a partition of the missingness patterns.
 
     More than two classes are fitted one against the rest, in the same leaves.
@@ -162,17 +162,3 @@ feature_names_in_
         self.scale = scale
         self.class_weight = class_weight
         self.on_unseen_pattern = on_unseen_pattern
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the second class, or of each class against the rest."""
-        scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class; one-against-the-rest probabilities are scaled to sum to 1."""
-        return class_probabilities(self.decision_function(X))
-
-    def predict(self, X: Any) -> Any:
-        """Most likely class of each row."""
-        codes = most_likely(self.decision_function(X))
-        return self.classes_[codes]

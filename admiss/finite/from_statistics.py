@@ -95,20 +95,20 @@ class LeafSums(ABC):
 
     def features(self, leaf_model: str, center: bool, scale: bool) -> LeafFeatures:
         """The leaf features of these rows."""
-        found = self.summary
-        observed = np.flatnonzero(found.n_observed > 0)
-        moments = found.mean[observed], found.deviation[observed], found.size[observed]
-        missable, indicators = found.n_observed < found.n_rows, np.flatnonzero(found.missing_once)
+        summary = self.summary
+        observed = np.flatnonzero(summary.n_observed > 0)
+        moments = summary.mean[observed], summary.deviation[observed], summary.size[observed]
+        missable, indicators = summary.n_observed < summary.n_rows, np.flatnonzero(summary.missing_once)
         return LeafFeatures.of_moments(missable, indicators, observed, moments, leaf_model, center, scale)
 
     @property
     def rarest_class(self) -> int | None:
         """Rows of the rarer of two classes, if the targets are -1 and 1; weights count as equal."""
-        found = self.summary
-        mean, square = found.mean[-1], found.mean[-1] ** 2 + found.deviation[-1] ** 2
-        if found.size[-1] != 1.0 or square < 1.0 - SIGNS:
+        summary = self.summary
+        mean, square = summary.mean[-1], summary.mean[-1] ** 2 + summary.deviation[-1] ** 2
+        if summary.size[-1] != 1.0 or square < 1.0 - SIGNS:
             return None
-        return round(found.n_rows * (1.0 - abs(mean)) / 2.0)
+        return round(summary.n_rows * (1.0 - abs(mean)) / 2.0)
 
     @abstractmethod
     def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> SquaredLeafCost:
@@ -123,11 +123,11 @@ class PatternLeafRows(LeafSums):
     """Any partition, from the pseudo-rows of each pattern."""
 
     def leaf_cost(self, features: LeafFeatures, ridge: float, ridge_scale: str) -> PseudoRowsCost:
-        found = self.summary
+        summary = self.summary
         origin = np.append(features.centre, 0.0)
         pseudo = self.statistics.pseudo_rows(self.folds, origin)
         if not pseudo.is_exact.all():  # else they are the rows
-            origin[-1] = found.mean[-1]
+            origin[-1] = summary.mean[-1]
             pseudo = self.statistics.pseudo_rows(self.folds, origin)
         centred = replace(features, centre=np.zeros(len(features.centre)))
         rows = centred.pattern_rows(pseudo.X, pseudo.y, pseudo.sample_weight)
@@ -141,11 +141,11 @@ class PatternLeafRows(LeafSums):
         unit = np.concatenate([[1.0], features.column_unit, [1.0]])
         sizes, lost = (
             np.concatenate([[of_one], size[features.observed], np.full(len(features.indicators), of_one), size[-1:]])
-            for of_one, size in ((1.0, found.size + np.abs(origin)), (0.0, pseudo.lost))
+            for of_one, size in ((1.0, summary.size + np.abs(origin)), (0.0, pseudo.lost))
         )
         error = RowError(
             rounding=POINT_ROUNDING,
-            of_sums=np.sqrt(relative_error(found.n_rows, len(features.observed))) * sizes / unit,
+            of_sums=np.sqrt(relative_error(summary.n_rows, len(features.observed))) * sizes / unit,
             lost=lost / unit,
             is_exact=np.bincount(codes, ~pseudo.is_exact) == 0,
         )
@@ -232,13 +232,13 @@ def leaf_sums(statistics: RowStatistics, partitioners: Iterable[Partitioner], fo
                 f"{type(partitioner).__name__} needs the moments of each pattern: collect them with "
                 "RowStatistics(patterns=True)."
             )
-        held = sets.depth if isinstance(sets, MissingSets) else 0
-        if set_depth(partitioner, statistics.n_features_in_) > held:
+        depth = sets.depth if isinstance(sets, MissingSets) else 0
+        if set_depth(partitioner, statistics.n_features_in_) > depth:
             is_limited = partitioner.max_depth is not None or partitioner.max_leaves is not None
-            wanted = set_depth(partitioner, statistics.n_features_in_) if is_limited else "its max_depth"
+            needed = set_depth(partitioner, statistics.n_features_in_) if is_limited else "its max_depth"
             raise ValueError(
-                f"{partitioner!r} needs sums for trees of depth {wanted}, and the statistics have them up to {held}: "
-                f"collect them with RowStatistics(tree_depth={wanted}), or lower max_depth."
+                f"{partitioner!r} needs sums for trees of depth {needed}, and the statistics have them up to {depth}: "
+                f"collect them with RowStatistics(tree_depth={needed}), or lower max_depth."
             )
     if not isinstance(sets, MissingSets):
         raise ValueError("These statistics have no sums for trees: collect them with RowStatistics(tree_depth=3).")
@@ -342,7 +342,7 @@ class StatisticsFit(FiniteModel):
     def _settled(self, leaf_cost: SetSumsCost, leaves: list[IntArray], chunks: Chunks) -> dict[bytes, Settled]:
         """Gram matrices of leaves in pairs of doubles, from one pass over the rows."""
         features = self.leaf_features_
-        found = [np.zeros((2, leaf_cost.length)) for _ in leaves]
+        grams = [np.zeros((2, leaf_cost.length)) for _ in leaves]
         rows = np.zeros(len(leaves), dtype=np.int64)
         n_rows = 0
         for X, y, *weight in chunks:
@@ -356,14 +356,14 @@ class StatisticsFit(FiniteModel):
             for i, members in enumerate(leaves):
                 inside = leaf_cost.holds(members, M)
                 data = A[inside], target[inside], s[inside], leaf_cost.centre, leaf_cost.level, leaf_cost.unit
-                double_double.add_precise_gram(found[i], *data, 0, int(inside.sum()))
+                double_double.add_precise_gram(grams[i], *data, 0, int(inside.sum()))
                 rows[i] += int(inside.sum())
         if n_rows != leaf_cost.rows.n_rows:
             raise ValueError(
                 f"settle has {n_rows:,} rows of positive weight, the statistics {leaf_cost.rows.n_rows:,}: give the "
                 "same rows, in an iterable that starts anew every time."
             )
-        return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, found, rows, strict=True)}
+        return {members.tobytes(): (G, int(n)) for members, G, n in zip(leaves, grams, rows, strict=True)}
 
 
 def _doubtful(leaf_cost: SetSumsCost, partition: Partition) -> list[IntArray]:
@@ -404,17 +404,17 @@ def fold_losses(
     grid: FiniteGrid, leaf_model: str, statistics: RowStatistics, names: list[str], folds: IntArray, fold: int
 ) -> FoldLosses:
     """Losses of every cell on the rows of a fold, fitted to the rows of other folds."""
-    held = np.array([fold])
+    held_out = np.array([fold])
     training = leaf_sums(statistics, grid.partitioners.values(), folds)
     features = training.features(leaf_model, grid.center, grid.scale)
-    loss = leaf_sums(statistics, grid.partitioners.values(), held).loss(features)
+    loss = leaf_sums(statistics, grid.partitioners.values(), held_out).loss(features)
     shape = len(grid.partitioners), len(grid.ridges)
     total, leaves = np.empty(shape), np.empty(shape)
     any_ridge = training.leaf_cost(features, grid.ridges[0], grid.ridge_scale)
     for cell, partition, models in fitted_cells(grid, any_ridge, names):
         total[cell] = loss(partition, models)
         leaves[cell] = partition.n_leaves
-    weight = statistics.summary(held).weight
+    weight = statistics.summary(held_out).weight
     unit = float(power_of_two(statistics.summary().size[-1])) ** 2
     losses = np.minimum(total / weight / unit, LARGEST_LOSS)[:, :, None]
     return FoldLosses(losses, total, leaves, len(features.column_unit) + 1)

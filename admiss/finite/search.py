@@ -94,7 +94,7 @@ def held_out_losses(grid: FiniteGrid, rows: FoldedRows, n_jobs: int | None) -> H
         delayed(_fold)(grid, leaf_model, rows, y, fold) for leaf_model, fold in tasks
     )
     folds = list(progress(runs, len(tasks), "cross-validation: folds"))
-    return compared(grid, folds, [rows.fold_weights[fold][held] for fold, (_, held) in enumerate(splits)])
+    return compared(grid, folds, [rows.fold_weights[fold][test] for fold, (_, test) in enumerate(splits)])
 
 
 def compared(grid: FiniteGrid, folds: "list[FoldLosses]", weights: list[FloatArray]) -> HeldOut:
@@ -133,14 +133,14 @@ class FoldLosses:
 
 
 def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> FoldLosses:
-    (train, held), X, s = rows.splits[fold], rows.X, rows.fold_weights[fold]
+    (train, test), X, s = rows.splits[fold], rows.X, rows.fold_weights[fold]
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
-    filled, M = features.split(X[held])
+    filled, M = features.split(X[test])
     with np.errstate(over="ignore"):  # far beyond the training rows
         A = np.nan_to_num(features.columns(filled, M) / features.column_unit)
-    targets = y[held].reshape(len(held), -1)
+    targets = y[test].reshape(len(test), -1)
     shape = len(grid.partitioners), len(grid.ridges)
-    losses = np.empty((*shape, len(held)), dtype=np.float32)
+    losses = np.empty((*shape, len(test)), dtype=np.float32)
     total, leaves = np.empty(shape), np.empty(shape)
     _, unit = grid.loss.in_units(float(power_of_two(np.abs(y).max())) if grid.loss.task == "regression" else 1.0)
     training = X[train], y[train], s[train]
@@ -153,7 +153,7 @@ def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fo
             scores = np.clip(scores, y[train].min(), y[train].max())
         by_row = grid.loss.value(targets, scores).sum(axis=1)
         leaves[cell] = partition.n_leaves
-        total[cell] = s[held] @ by_row
+        total[cell] = s[test] @ by_row
         losses[cell] = np.minimum(by_row / unit, LARGEST_LOSS)
     return FoldLosses(losses, total, leaves, A.shape[1] + 1)
 

@@ -138,7 +138,7 @@ class ClosedForm:
         # the largest penalties come first and win ties
         grids = [sorted(map(float, grid), reverse=True) for grid in (self.feature_penalties, self.penalties)]
         cells = [(alpha, beta) for alpha, beta in product(*grids)]
-        held_out = [held for _, held in splits]
+        held_out = [test for _, test in splits]
         X, y, s = problem.X, problem.y, problem.sample_weight
         if problem.n_classes:
             return LogisticRidge(X, y.astype(int), problem.n_classes, s, held_out, cells)
@@ -149,7 +149,7 @@ class ClosedForm:
         """mu from the rows of some folds, with the penalties selected by cross-validation over these folds."""
         best = 0
         if len(ridge.cells) > 1:
-            best = int(np.argmin(np.sum([ridge.errors(parts - {held}, held) for held in sorted(parts)], axis=0)))
+            best = int(np.argmin(np.sum([ridge.errors(parts - {part}, part) for part in sorted(parts)], axis=0)))
         w, b, deviations = ridge.coefficients(parts, best)
         size = np.sqrt(np.sum(w**2, axis=0))
         # a coefficient below 1e-10 of the largest counts as 0, and so does a move of 1e-10 standard deviations
@@ -162,12 +162,12 @@ class ClosedForm:
         """Cross-validated errors of f with the means and with mu."""
         parts = frozenset(range(len(splits)))
         at_mean, at_mu = (np.zeros((len(problem.X), max(problem.n_classes, 1))) for _ in range(2))
-        for part, (rows, held) in enumerate(progress(splits, len(splits), "comparing imputed values")):
+        for part, (rows, test) in enumerate(progress(splits, len(splits), "comparing imputed values")):
             training = problem.rows(rows)
             means = training.means()
             mu, _ = self._imputation(ridge, parts - {part}, means)
-            at_mean[held] = _outputs(training, means, problem.X[held])
-            at_mu[held] = at_mean[held] if np.array_equal(mu, means) else _outputs(training, mu, problem.X[held])
+            at_mean[test] = _outputs(training, means, problem.X[test])
+            at_mu[test] = at_mean[test] if np.array_equal(mu, means) else _outputs(training, mu, problem.X[test])
         choices = (at_mean, at_mu) if problem.n_classes else (at_mean[:, 0], at_mu[:, 0])
         return tuple(problem.total_error(outputs) for outputs in choices)
 

@@ -126,9 +126,9 @@ class SquaredRidge(IndicatorRidge):
         super().__init__(X, s, held_out, cells)
         target = standardised(y[:, None], s)[0][:, 0]
         self.moments = [np.zeros((2 * self.d + 2, 2 * self.d + 2)) for _ in held_out]
-        for part, held in enumerate(held_out):
-            for start in range(0, len(held), BLOCK_ROWS):
-                rows = held[start : start + BLOCK_ROWS]
+        for part, test in enumerate(held_out):
+            for start in range(0, len(test), BLOCK_ROWS):
+                rows = test[start : start + BLOCK_ROWS]
                 u = np.column_stack([self._columns(X[rows]), target[rows]])
                 self.moments[part] += (u * s[rows, None]).T @ u
 

@@ -148,18 +148,19 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
         self, X: FloatArray, targets: list[FloatArray], s: FloatArray, adaptivity: Adaptivity, loss: Loss
     ) -> None:
         """Solve one program per target, over one design; by sums over the rows if they are faster and prove the fit."""
+        options = self._design_options()
         by_sums = isinstance(loss, Squared) and self.solver == "auto" and self.penalty_weights == "count"
         if by_sums and self.lam > 0 and sums_are_faster(X, adaptivity):
             y = targets[0]
             sums = TrainingSums.of_rows(X, y, s, None, adaptivity)
-            design = sums.design(adaptivity, self._design_options())
+            design = sums.design(adaptivity, options)
             fit = solve_moments(sums, design, self._penalty(design))
             if fit is not None and fit[1].status == "optimal":
                 w, certificate = fit
                 dual = TrainingRows(X, y, s).dual(design, w * design.column_scale)
                 self._adopt(design, w, replace(certificate, dual=dual))
                 return
-        design = fit_design(X, s, adaptivity, self._design_options())
+        design = fit_design(X, s, adaptivity, options)
         penalty = self._penalty(design, X, s)
         fits = []
         for y in targets:
@@ -183,7 +184,7 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     def _evidence(self) -> dict[str, Any]:
         """Program and solution, see :mod:`admiss.estimator.evidence`."""
         design = self.design_
-        adaptivity, given = design.adaptivity, self.adaptive_penalty
+        adaptivity, factor = design.adaptivity, self.adaptive_penalty
         weights = getattr(self, "class_weight", None)
         program = {
             "task": self._task,
@@ -191,7 +192,7 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             "adaptivity_parameters": {name: plain_value(value) for name, value in adaptivity.get_params().items()},
             "lam": float(self.lam),
             "l1_ratio": float(self.l1_ratio),
-            "adaptive_penalty": AUTO if given == AUTO else float(given),
+            "adaptive_penalty": AUTO if factor == AUTO else float(factor),
             "penalty_weights": self.penalty_weights,
             "center": bool(self.center),
             "scale": bool(self.scale),

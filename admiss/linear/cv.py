@@ -102,15 +102,15 @@ class AdaptiveSearch(SearchedModel):
 
     def _read_grid(self) -> Grid:
         single = isinstance(self.adaptivity, str | Adaptivity | self._finite_type) or np.ndim(self.adaptivity) == 0
-        listed = [self.adaptivity] if single else list(self.adaptivity)
-        listed = list(AUTO_CLASSES) if self._is_auto() else listed
-        if not listed:
+        candidates = [self.adaptivity] if single else list(self.adaptivity)
+        candidates = list(AUTO_CLASSES) if self._is_auto() else candidates
+        if not candidates:
             raise ValueError("adaptivity is empty: name at least one class.")
-        finite = [self._finite_type() if item == FINITE else item for item in listed if self._is_finite(item)]
+        finite = [self._finite_type() if item == FINITE else item for item in candidates if self._is_finite(item)]
         for candidate in finite:
             if not isinstance(candidate._read_grid(), Squared | Logistic):
                 raise ValueError(f"A finite candidate must have the loss of the others, not {candidate.loss!r}.")
-        classes = [resolve_adaptivity(adaptivity) for adaptivity in listed if not self._is_finite(adaptivity)]
+        classes = [resolve_adaptivity(adaptivity) for adaptivity in candidates if not self._is_finite(adaptivity)]
         for adaptivity in classes:
             if adaptivity.has_structure():
                 raise ValueError(
@@ -320,14 +320,14 @@ monotonic_cst
             read_statistics(self, statistics)
             if statistics.folds is None:
                 raise ValueError("Cross-validation needs folds: collect with RowStatistics(folds=HashFolds(5)).")
-            found = statistics.summary()
-            missable = int(found.missing_once.sum())
+            summary = statistics.summary()
+            missable = int(summary.missing_once.sum())
             if self._is_auto():
-                many = not few_affine_columns(len(found.n_observed), missable, found.n_rows)
+                many = not few_affine_columns(len(summary.n_observed), missable, summary.n_rows)
                 classes = [c for c in (classes[:1] if many else classes) if statistics.serves(c)] or classes[:1]
             folds = [folds_of_sums(training_of(statistics, c), c, options) for c in classes]
             results = joined(grid_cells(folds, options, self.n_jobs))
-            best = best_cell(results, ZERO_LOSS * float(found.mean[-1] ** 2 + found.deviation[-1] ** 2))
+            best = best_cell(results, ZERO_LOSS * float(summary.mean[-1] ** 2 + summary.deviation[-1] ** 2))
             parameters = cell_parameters(classes[int(results["class_index"][best])], results, best)
             self.best_estimator_ = self._chosen(results, best, parameters).fit_statistics(statistics)
         return self

@@ -15,7 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.at_pattern import INTERCEPT, ModelAtPattern, from_origin, in_digits, read_pattern
+from admiss.estimator.at_pattern import (
+    INTERCEPT,
+    ModelAtPattern,
+    from_origin,
+    in_digits,
+    names_of_outputs,
+    read_pattern,
+)
 from admiss.estimator.validation import feature_names, read_features
 from admiss.linear.design import Design
 from admiss.patterns import PatternTable, lookup, pattern_name
@@ -139,13 +146,7 @@ class AdaptiveDescription(ModelAtPattern):
         """The model as a formula with one line per feature, without coefficients that are 0."""
         check_is_fitted(self)
         outputs = np.atleast_2d(self.coefficients_)
-        classes = getattr(self, "classes_", None)
-        if classes is None:
-            heads = ["y"]
-        elif len(outputs) == 1:
-            heads = [f"log-odds of {classes[1]}"]
-        else:
-            heads = [f"log-odds of {label} against the rest" for label in classes]
+        heads = names_of_outputs(getattr(self, "classes_", None))
         formulas = [self._formula(head, w, precision) for head, w in zip(heads, outputs, strict=True)]
         return "\n\n".join([*formulas, *self._imputation_lines(precision)])
 

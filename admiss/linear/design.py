@@ -244,10 +244,10 @@ def _moved(X: FloatArray, centre: FloatArray) -> FloatArray:
 
 def _attained(X: FloatArray, values: FloatArray) -> BoolArray:
     """Whether each column has its value in some row."""
-    found = np.zeros(len(values), dtype=bool)
+    is_attained = np.zeros(len(values), dtype=bool)
     for rows in _row_slices(len(X), len(values)):
-        found |= (X[rows] == values).any(axis=0)
-    return found
+        is_attained |= (X[rows] == values).any(axis=0)
+    return is_attained
 
 
 def _row_slices(n: int, n_columns: int) -> Iterator[slice]:

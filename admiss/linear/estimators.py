@@ -11,11 +11,11 @@ with the basis phi of an adaptivity class and c_j the mean of the observed train
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
-from admiss.estimator.labels import class_probabilities, most_likely
+from admiss.estimator.labels import LogOddsClassifier
 from admiss.estimator.notices import warn
 from admiss.estimator.validation import read_features, unchanged_on_error
 from admiss.linear.base import STATISTICS, AdaptiveModel
@@ -264,7 +264,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         return design, solve_moments(rows, design, penalty)
 
 
-class AdaptiveClassifier(ClassifierMixin, AdaptiveModel):
+class AdaptiveClassifier(LogOddsClassifier, AdaptiveModel):
     """Logistic regression whose weights adapt to the missingness pattern.
 
     More than two classes are fitted one against the rest.
@@ -329,16 +329,3 @@ on_unseen_pattern, solver, constraints, monotonic_cst
         self.solver = solver
         self.constraints = constraints
         self.monotonic_cst = monotonic_cst
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the second class, or of each class against the rest."""
-        return self._scores(X)
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class; one-against-the-rest probabilities are scaled to sum to 1."""
-        return class_probabilities(self._scores(X))
-
-    def predict(self, X: Any) -> Any:
-        """Most likely class of each row."""
-        codes = most_likely(self._scores(X))
-        return self.classes_[codes]

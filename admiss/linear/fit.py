@@ -168,14 +168,14 @@ def _solve_without_large_penalties(program: UnitProgram, rows: TrainingRows, sol
     start, penalty = clock(), program.penalty
     large = np.maximum(penalty.l1, penalty.l2) > TOO_LARGE
     smaller = replace(program, penalty=penalty.at_most(TOO_LARGE), overwhelmed=np.zeros_like(large))
-    w, found = _solve(smaller, rows, solver, fast)
+    w, certificate = _solve(smaller, rows, solver, fast)
     w[large] = 0.0
     value = EmpiricalRisk(program.design.whole(rows.X), rows.y, rows.s / rows.s.sum(), program.loss).value(w)
     objective = float(value + penalty.l1 @ np.abs(w) + penalty.l2 @ w**2 / 2.0)
-    end = (found.solver, found.version, start)
-    tolerance = max(found.tolerance, gap_tolerance(objective, 0.0))
-    rigorous = found.status != SOLVERS_BOUND
-    return w, certify(objective, found.bound, tolerance, ROUNDING, *end, rigorous=rigorous, dual=found.dual)
+    end = (certificate.solver, certificate.version, start)
+    tolerance = max(certificate.tolerance, gap_tolerance(objective, 0.0))
+    rigorous = certificate.status != SOLVERS_BOUND
+    return w, certify(objective, certificate.bound, tolerance, ROUNDING, *end, rigorous=rigorous, dual=certificate.dual)
 
 
 def _solve(

@@ -139,16 +139,16 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
     paths: list[FoldPath] = []
     weight, n_rows = 0.0, rows.n_rows
     for f, (train, test) in enumerate(splits):
-        own, held = rows.part(train), rows.part(test)
-        if not held.n_rows:
+        training, held_out = rows.part(train), rows.part(test)
+        if not held_out.n_rows:
             raise ValueError(f"Fold {f} has no rows: collect the statistics with fewer folds (--cv).")
-        weight += held.weight
-        n_rows = min(n_rows, own.n_rows)
-        of_fold = options.in_units(own.design(adaptivity, options.of_design))
-        columns = own.columns(of_fold, unit)
-        quadratic = eliminate(own.moments(columns), of_fold.free, columns.shift)
-        of_columns = options.unit_penalties(of_fold, own.X, own.s)
-        paths.append(SquaredFold(quadratic, of_columns, held.squared_error(columns, quadratic), unit))
+        weight += held_out.weight
+        n_rows = min(n_rows, training.n_rows)
+        of_fold = options.in_units(training.design(adaptivity, options.of_design))
+        columns = training.columns(of_fold, unit)
+        quadratic = eliminate(training.moments(columns), of_fold.free, columns.shift)
+        of_columns = options.unit_penalties(of_fold, training.X, training.s)
+        paths.append(SquaredFold(quadratic, of_columns, held_out.squared_error(columns, quadratic), unit))
     lambdas = _lambdas(design, n_rows, penalties, unit * whole.b, np.diag(whole.H), options)
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
@@ -171,10 +171,10 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         weight += float(s[test].sum())
         of_fold = options.in_units(fit_design(X[train], s[train], adaptivity, options.of_design))
         penalties = options.unit_penalties(of_fold, X[train], s[train])
-        own, held = (
+        training, held_out = (
             LogisticRows(of_fold.dense(X[part]), [y[part] for y in targets], s[part]) for part in (train, test)
         )
-        paths.append(LogisticFold(of_fold, penalties, own, held))
+        paths.append(LogisticFold(of_fold, penalties, training, held_out))
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=False)
 
 

@@ -86,16 +86,16 @@ def path_cells(
         )
         return dict(zip(some, progress(runs, len(some), f"cross-validation: {words}"), strict=True))
 
-    found = solve(dict.fromkeys(tasks, WHOLE), PATH_TOLERANCE, "paths")
-    losses = {task: errors / folds[task[0]].weight for task, (errors, _) in found.items()}
-    violations = {task: violation for task, (_, violation) in found.items()}
-    settled = {task: np.full(options.n_lambdas, folds[task[0]].exact or task[2] == 0) for task in tasks}
+    results = solve(dict.fromkeys(tasks, WHOLE), PATH_TOLERANCE, "paths")
+    losses = {task: errors / folds[task[0]].weight for task, (errors, _) in results.items()}
+    violations = {task: violation for task, (_, violation) in results.items()}
+    is_exact = {task: np.full(options.n_lambdas, folds[task[0]].exact or task[2] == 0) for task in tasks}
     largest_change: float | None = None
-    while contenders := _contenders(losses, settled, largest_change):
+    while contenders := _contenders(losses, is_exact, largest_change):
         for task, (errors, violation) in solve(contenders, CHOICE_TOLERANCE, "choice").items():
             part, rough = contenders[task], losses[task].copy()
             losses[task][part], violations[task][part] = errors / folds[task[0]].weight, violation
-            settled[task][part] = True
+            is_exact[task][part] = True
             largest_change = max(largest_change or 0.0, _change(rough, losses[task]))
     return [
         {

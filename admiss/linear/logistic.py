@@ -3,8 +3,8 @@
 In classification the risk may have no minimiser.
 
 * If all rows of a cell with a free intercept b are of one class, the risk falls to its infimum as |b| grows. These rows
-  are taken out of the program, and b is set to the log-odds at which their loss is below rounding; without a structure
-  on W the other coefficients do not depend on these rows.
+  are taken out of the program, and b is set to log-odds at which their loss is 1e-13; without a structure on W the
+  other coefficients do not depend on these rows. The loss is part of the objective, and not of the bound.
 * If some combination of columns without penalty separates the classes (no row on the wrong side, some on the right
   one), larger coefficients are always better: that is an error.
 
@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 from admiss._version import __version__
 from admiss.linear.design import Design
 from admiss.linear.penalty import UnitPenalties, UnitProgram, lambdas_to_one
-from admiss.linear.stated_program import ACCEPTED, Fit, Structure, closed_form, solve_stated
+from admiss.linear.stated_program import ACCEPTED, Fit, Structure, solve_stated
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import ROUNDING, certify, gap_tolerance
 from formulations.erm.dual_bound import prove_centred
@@ -174,9 +174,9 @@ class LogisticFold:
         u1, u2 = self.penalties[penalty]
         states = [None] * len(self.problems) if state is None else list(state)
         for t, problem in enumerate(self.problems):
-            found, states[t] = problem.path(alpha * u1, (1.0 - alpha) * u2, lambdas, states[t], tolerance)
-            violations = np.maximum(violations, found.violation)
-            errors += summed_losses(self.held.targets[t], self.held.s, self.held.A @ problem.restore(found.w).T)
+            path, states[t] = problem.path(alpha * u1, (1.0 - alpha) * u2, lambdas, states[t], tolerance)
+            violations = np.maximum(violations, path.violation)
+            errors += summed_losses(self.held.targets[t], self.held.s, self.held.A @ problem.restore(path.w).T)
         return errors, violations, states
 
 
@@ -187,8 +187,11 @@ def solve_logistic(
     design = program.design
     certain, risk = outside_one_class_cells(design, whole)
     dual = np.zeros(len(whole.y))
+    is_left = np.asarray((whole.A[:, certain != 0] != 0).sum(axis=1)).ravel() == 0
+    loss_of_certain = float(whole.q[~is_left].sum() * np.log1p(np.exp(-CERTAIN)))
     if not len(risk.y):
-        return certain, closed_form(0.0, 1, dual, program.start)
+        tolerance = gap_tolerance(loss_of_certain, 0.0)
+        return certain, certify(loss_of_certain, 0.0, tolerance, ROUNDING, "closed form", "", program.start, dual=dual)
     if structure is None and is_separable(risk, design.free, program.penalty.l1, program.penalty.l2):
         raise ValueError(
             "The classes are linearly separable by columns without penalty, so there is no best fit: "
@@ -197,9 +200,12 @@ def solve_logistic(
     fit = _fit_logistic(risk, program) if fast else None
     w, certificate = fit or solve_stated(design, risk, program.penalty, solver, structure)
     if certificate.dual is not None:
-        left = np.asarray((whole.A[:, certain != 0] != 0).sum(axis=1)).ravel() == 0
-        dual[left] = certificate.dual
-    return np.where(certain != 0, certain, w), replace(certificate, dual=dual)
+        dual[is_left] = certificate.dual
+    objective = certificate.objective + loss_of_certain
+    is_closed = objective - certificate.bound <= certificate.tolerance
+    status = certificate.status if is_closed or certificate.status != "optimal" else ROUNDING
+    certificate = replace(certificate, objective=objective, status=status, dual=dual)
+    return np.where(certain != 0, certain, w), certificate
 
 
 def _fit_logistic(risk: EmpiricalRisk, program: UnitProgram) -> Fit | None:

@@ -105,9 +105,9 @@ def solve_by_rows(program: UnitProgram, training: TrainingRows, solver: str, fas
     X, y, s = training.X, training.y, training.s
     rows = ProofRows(design, X, y, s, shift_of(design, X, y, s))
     if fast:
-        found = _fit_squared(rows, program)
-        if found is not None:
-            w, null, statistics = found
+        solution = _fit_squared(rows, program)
+        if solution is not None:
+            w, null, statistics = solution
             engine = ("admiss engine", __version__)
             fit, accepted = _certified_squared(rows, statistics, program, w, null, engine)
             if accepted:

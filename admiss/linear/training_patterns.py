@@ -72,35 +72,35 @@ class TrainingPatterns(SummedRows):
 
     def rows_around(self, origin: FloatArray) -> PseudoRows:
         """The pseudo-rows, with exact values of features that are constant."""
-        found, rows = self.summary(), self.statistics.pseudo_rows(self.folds, origin)
-        same = np.flatnonzero(found.low[:-1] == found.high[:-1])
-        rows.X[:, same] = np.where(np.isnan(rows.X[:, same]), np.nan, (found.low - origin)[same])
+        summary, rows = self.summary(), self.statistics.pseudo_rows(self.folds, origin)
+        same = np.flatnonzero(summary.low[:-1] == summary.high[:-1])
+        rows.X[:, same] = np.where(np.isnan(rows.X[:, same]), np.nan, (summary.low - origin)[same])
         return rows
 
     def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class on these rows."""
-        found = self.summary()
-        origin = np.zeros(len(found.mean))
+        summary = self.summary()
+        origin = np.zeros(len(summary.mean))
         if options.centred:
-            origin[:-1] = np.nan_to_num(centre_of(found.mean, found.deviation)[:-1])
+            origin[:-1] = np.nan_to_num(centre_of(summary.mean, summary.deviation)[:-1])
         rows = self.rows_around(origin)
         design = fit_design(rows.X, rows.sample_weight, adaptivity, replace(options, center=False))
         patterns = self.statistics.pattern_table()
         centre = origin[design.features]
         return replace(
             design,
-            mean=found.mean[design.features],
+            mean=summary.mean[design.features],
             centre=centre,
             patterns=replace(patterns, patterns=patterns.patterns[:, design.features]),
         )
 
     def columns(self, design: Design, unit: float) -> PatternColumns:
         """The columns of a design around its centres, and y / unit around its mean if there is an intercept."""
-        found = self.summary()
-        origin = np.zeros(len(found.mean))
+        summary = self.summary()
+        origin = np.zeros(len(summary.mean))
         origin[design.features] = design.centre
         if design.free.any() and not design.adaptivity.has_structure():  # a structure may concern the intercept
-            origin[-1] = found.mean[-1]
+            origin[-1] = summary.mean[-1]
         rows, around = self.rows_around(origin), around_centre(design)
         shift = shift_of(around, rows.X, rows.y / unit, rows.sample_weight)
         return PatternColumns(around, unit, origin, Shift(shift.C, shift.y + origin[-1] / unit))
@@ -108,14 +108,14 @@ class TrainingPatterns(SummedRows):
     def moments(self, columns: PatternColumns) -> Moments:
         """The moments of columns on these rows."""
         design, unit, shift = columns.design, columns.unit, columns.own_shift
-        rows, found = self.rows_around(columns.origin), self.summary()
+        rows, summary = self.rows_around(columns.origin), self.summary()
         s = rows.sample_weight
         moments = moments_of(WeightedRows(design, rows.X, rows.y / unit, s, shift))
         norm = np.sqrt(np.append(np.diag(moments.G), moments.r))
         before = norm + np.append(np.abs(shift.C).T @ norm[:-1][design.free], abs(shift.y) * np.sqrt(moments.S))
         values = rows.lost / POINT_ROUNDING
-        values += np.sqrt(relative_error(found.n_rows, len(design.features)) / POINT_ROUNDING) * np.nan_to_num(
-            found.size + np.abs(columns.origin)
+        values += np.sqrt(relative_error(summary.n_rows, len(design.features)) / POINT_ROUNDING) * np.nan_to_num(
+            summary.size + np.abs(columns.origin)
         )
         of_column = np.append(0.0, values[:-1][design.features])[design.pairs[:, 0]] / design.column_scale
         functions = design.matrix_of(np.ones((len(s), len(design.features))), np.isnan(rows.X[:, design.features]))

@@ -55,8 +55,8 @@ class SummedRows(Training):
     @property
     def target_range(self) -> tuple[float, float]:  # type: ignore[override]
         """Least and largest target."""
-        found = self.summary()
-        return float(found.low[-1]), float(found.high[-1])
+        summary = self.summary()
+        return float(summary.low[-1]), float(summary.high[-1])
 
 
 @dataclass(frozen=True)
@@ -106,20 +106,20 @@ class TrainingSums(SummedRows):
 
     def design(self, adaptivity: Adaptivity, options: DesignOptions) -> Design:
         """The design of a class on these rows, as :func:`admiss.linear.design.fit_design` makes it from rows."""
-        found = self.summary()
-        features = np.flatnonzero(found.n_observed > 0)
-        missable = (found.n_observed < found.n_rows)[features]
+        summary = self.summary()
+        features = np.flatnonzero(summary.n_observed > 0)
+        missable = (summary.n_observed < summary.n_rows)[features]
         mean, deviation, size, low, high = (
-            part[:-1][features] for part in (found.mean, found.deviation, found.size, found.low, found.high)
+            part[:-1][features] for part in (summary.mean, summary.deviation, summary.size, summary.low, summary.high)
         )
         spread, _ = observed_scale(deviation, size)
         centre = centre_of(mean, deviation) if options.centred else np.zeros(len(features))
         patterns = replace(self.patterns, patterns=self.patterns.patterns[:, features])  # others are always missing
-        observed = Observed(features, missable, mean, spread, centre, patterns, found.weight)
-        fitted = self._fitted(adaptivity, features, found)
+        observed = Observed(features, missable, mean, spread, centre, patterns, summary.weight)
+        fitted = self._fitted(adaptivity, features, summary)
         functions, values = _places(self.products, fitted, features)
         constant = self._constant(functions)
-        counts, is_zero = self._counts(functions, values, _full(centre, features, found))
+        counts, is_zero = self._counts(functions, values, _full(centre, features, summary))
         same = np.zeros(values.shape, dtype=bool)
         same[0], same[1:] = constant, np.outer((low == high) & ~missable, constant)
         smallest = np.where(is_zero, 0.0, np.where(same, 1.0, -1.0))
@@ -162,14 +162,14 @@ class TrainingSums(SummedRows):
 
     def columns(self, design: Design, unit: float) -> "ColumnMap":
         """The map to the columns of a design and to y / unit, shifted by their means on these rows."""
-        products, found = self.products, self.summary()
+        products, summary = self.products, self.summary()
         Q, V = products.columns.n_functions, len(products.columns.pairs)
         functions, values = _places(products, design.adaptivity, design.features)
         feature, k = design.pairs.T
         of_values = values[feature, np.minimum(k, len(functions) - 1)]
         source = np.where(feature == 0, np.append(functions, 0)[k], Q + of_values)
-        middle = found.mean[-1] if design.free.any() else 0.0
-        centre = _full(design.centre, design.features, found)
+        middle = summary.mean[-1] if design.free.any() else 0.0
+        centre = _full(design.centre, design.features, summary)
         centre[-1] = middle
         L = products.centring(centre)[np.append(source, Q + V)]
         at_centre = np.abs(design.mean - design.centre) <= ROUNDED_CENTRE * design.spread

@@ -247,13 +247,13 @@ class Partitioner(EqualByValue, BaseEstimator):
         return Limits(depth, min(most, self.max_leaves or most), rows, features)
 
     def _splittable(self, d: int, feature_names: Sequence[str] | None) -> IntArray:
-        listed: Any = getattr(self, "split_features", None)
-        if listed is None:
+        split_features: Any = getattr(self, "split_features", None)
+        if split_features is None:
             return np.arange(d)
-        if isinstance(listed, str) or np.ndim(listed) != 1:
-            raise ValueError(f"split_features must be a list of names or numbers, not {listed!r}.")
+        if isinstance(split_features, str) or np.ndim(split_features) != 1:
+            raise ValueError(f"split_features must be a list of names or numbers, not {split_features!r}.")
         names = list(feature_names) if feature_names is not None else []
-        indices = [names.index(item) if isinstance(item, str) and item in names else item for item in listed]
+        indices = [names.index(item) if isinstance(item, str) and item in names else item for item in split_features]
         unknown = [
             item
             for item in indices

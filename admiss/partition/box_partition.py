@@ -116,7 +116,7 @@ class BoxPartition(Partitioner):
             reason = "too many boxes to choose"
         if boxes is None or reason:
             return unproven(leaf_cost, tree, cheap_bound(leaf_cost, limits, reason), reason, start)
-        found, certificate = solve_box_partition(
+        boxes_of_solution, certificate = solve_box_partition(
             leaf_cost,
             boxes,
             limits.leaves,
@@ -125,7 +125,7 @@ class BoxPartition(Partitioner):
             time_limit=time_left(self.time_limit, start),
         )
         certificate = replace(certificate, seconds=clock() - start)
-        best = box_partition(statistics, found, certificate)
+        best = box_partition(statistics, boxes_of_solution, certificate)
         return best if certificate.status != ILL_CONDITIONED else greedy_if_cheaper(leaf_cost, limits, best, start)
 
 

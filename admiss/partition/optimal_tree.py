@@ -133,16 +133,20 @@ class OptimalTree(Partitioner):
             return unproven(leaf_cost, greedy, cheap_bound(leaf_cost, limits, reason), reason, start)
         choose = {"dp": self._by_dynamic_program, "mio": self._by_integer_program, "both": self._by_both}[self.method]
         tree, certificate = choose(leaf_cost, boxes, limits, start)
-        found = tree_partition(statistics, tree, certificate)
-        return found if certificate.status != ILL_CONDITIONED else greedy_if_cheaper(leaf_cost, limits, found, start)
+        partition = tree_partition(statistics, tree, certificate)
+        return (
+            partition
+            if certificate.status != ILL_CONDITIONED
+            else greedy_if_cheaper(leaf_cost, limits, partition, start)
+        )
 
     def _by_dynamic_program(
         self, leaf_cost: LeafCost, boxes: BoxCosts, limits: Limits, start: float
     ) -> tuple[Tree, Certificate]:
-        found = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start))
-        tolerance, version = tolerance_of(leaf_cost, found.objective), f"of admiss {__version__}"
-        return found.tree, certify(
-            found.objective, found.bound, tolerance, found.reason, "dynamic program", version, start
+        proof = proven_tree(leaf_cost, boxes, limits.leaves, deadline(self.time_limit, start))
+        tolerance, version = tolerance_of(leaf_cost, proof.objective), f"of admiss {__version__}"
+        return proof.tree, certify(
+            proof.objective, proof.bound, tolerance, proof.reason, "dynamic program", version, start
         )
 
     def _by_integer_program(
@@ -154,11 +158,11 @@ class OptimalTree(Partitioner):
         """
         refinement, tree = Refinement(leaf_cost, boxes), grow_greedily(leaf_cost, limits)
         while True:
-            tree, found = self._solved(leaf_cost, boxes, limits, tree, self.last_splits, start)
+            tree, solved = self._solved(leaf_cost, boxes, limits, tree, self.last_splits, start)
             objective = refinement.upper(leaves_of(tree))
-            bound = min(found.bound, best_tree(boxes, limits.leaves)[1] * (1.0 - ROUNDING))
-            certificate = certified(leaf_cost, objective, bound, found, start, rigorous=False)
-            ended = certificate.status == SOLVERS_BOUND or found.status != SOLVERS_BOUND
+            bound = min(solved.bound, best_tree(boxes, limits.leaves)[1] * (1.0 - ROUNDING))
+            certificate = certified(leaf_cost, objective, bound, solved, start, rigorous=False)
+            ended = certificate.status == SOLVERS_BOUND or solved.status != SOLVERS_BOUND
             if ended or not refinement.refine(leaves_of(tree)):
                 return tree, certificate
 
@@ -191,7 +195,7 @@ class OptimalTree(Partitioner):
 
         return StatedPartition(
             model=build_optimal_tree(problem, bool(integer)),
-            members={B: members_of(leaf_cost.rows.patterns, held) for B, held in problem.literals.items()},
+            members={B: members_of(leaf_cost.rows.patterns, literals) for B, literals in problem.literals.items()},
             start=variables_of(greedy, problem),
             partition=partition,
             may_refine=last_splits == "all",
@@ -204,13 +208,13 @@ class OptimalTree(Partitioner):
         """
         tree, proof = self._by_dynamic_program(leaf_cost, boxes, limits, start)
         greedy = grow_greedily(leaf_cost, limits)
-        found, certificate = self._solved(leaf_cost, boxes, limits, greedy, "best", start)
+        other, certificate = self._solved(leaf_cost, boxes, limits, greedy, "best", start)
         if certificate.status != SOLVERS_BOUND:
             return tree, proof
         value = best_tree(boxes, limits.leaves)[1]
         if abs(value - certificate.objective) > CLOSED * max(value, certificate.objective) + certificate.tolerance:
             low = min(proof.bound, certificate.bound)
-            return (found if certificate.objective < value else tree), replace(proof, bound=low, status=DISAGREE)
+            return (other if certificate.objective < value else tree), replace(proof, bound=low, status=DISAGREE)
         return tree, replace(proof, solver=f"dynamic program and {certificate.solver}", version=certificate.version)
 
 

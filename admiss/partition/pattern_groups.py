@@ -109,28 +109,30 @@ class PatternGroups(Partitioner):
             costs = np.array([leaf_cost.cost(np.flatnonzero(group)) for group in groups])
         names = feature_names_of(feature_names, rows.patterns.shape[1])
         patterns = [pattern_name(pattern, names) for pattern in rows.patterns]
-        listed = {group_name(patterns[p] for p in np.flatnonzero(group)): np.flatnonzero(group) for group in groups}
-        require_distinct(listed, len(groups))
+        patterns_of = {
+            group_name(patterns[p] for p in np.flatnonzero(group)): np.flatnonzero(group) for group in groups
+        }
+        require_distinct(patterns_of, len(groups))
 
         def partition(taken: set[Any], certificate: Certificate) -> Partition:
-            require_partition([listed[G] for G in taken], P)
-            found = np.zeros(P, dtype=np.int64)
+            require_partition([patterns_of[G] for G in taken], P)
+            group = np.zeros(P, dtype=np.int64)
             for number, G in enumerate(taken):
-                found[listed[G]] = number
-            return group_partition(rows, found, certificate)
+                group[patterns_of[G]] = number
+            return group_partition(rows, group, certificate)
 
         group_list = SetPartition(
             patterns=patterns,
-            members={G: held.tolist() for G, held in listed.items()},
-            cost=dict(zip(listed, costs.tolist(), strict=True)),
-            rows={G: int(rows.counts[held].sum()) for G, held in listed.items()},
+            members={G: members.tolist() for G, members in patterns_of.items()},
+            cost=dict(zip(patterns_of, costs.tolist(), strict=True)),
+            rows={G: int(rows.counts[members].sum()) for G, members in patterns_of.items()},
             max_leaves=limits.leaves,
             unit=tree_objective(leaf_cost, greedy) or 1.0,
         )
-        name_of = {held.tobytes(): G for G, held in listed.items()}
+        name_of = {members.tobytes(): G for G, members in patterns_of.items()}
         return StatedPartition(
             model=build_set_partition(group_list, bool(integer)),
-            members=listed,
+            members=patterns_of,
             start={name_of[np.flatnonzero(labels == g).tobytes()] for g in np.unique(labels)},
             partition=partition,
             complete=complete,

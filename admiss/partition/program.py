@@ -50,6 +50,6 @@ class StatedPartition:
 
 def require_partition(leaves: list[IntArray], n_patterns: int) -> None:
     """Raise an error unless every pattern is in exactly one leaf."""
-    held = np.bincount(np.concatenate([np.zeros(0, dtype=np.int64), *leaves]), minlength=n_patterns)
-    if (held != 1).any():
+    holders = np.bincount(np.concatenate([np.zeros(0, dtype=np.int64), *leaves]), minlength=n_patterns)
+    if (holders != 1).any():
         raise ValueError("The values of the variables are not a partition: is the constraint cover still active?")

@@ -149,8 +149,8 @@ class PenalisedRisk:
 
     def _independent(self, t: FloatArray, sought: FloatArray) -> IntArray:
         """Columns of J of which the others are combinations where t is not 0; those without penalty come first."""
-        given = ~np.isnan(sought)
-        J = np.concatenate([np.flatnonzero(self.is_free), np.flatnonzero(given & ~self.is_free)])
+        is_sought = ~np.isnan(sought)
+        J = np.concatenate([np.flatnonzero(self.is_free), np.flatnonzero(is_sought & ~self.is_free)])
         if not len(J):
             return J
         N = self._columns(J, (t != 0).astype(int).tolist())

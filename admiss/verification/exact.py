@@ -199,11 +199,11 @@ def _proven_independent(entries: list[list[fmpz]], columns: list[int]) -> tuple[
         chosen = [columns[j] for j in pivots]
         others = [j for j in columns if j not in set(chosen)]
         solution = _part(entries, chosen, chosen).solve(_part(entries, chosen, [*others, y])).tolist()
-        explained = [
+        products = [
             sum((entries[c][j] * solution[i][position] for i, c in enumerate(chosen)), fmpq(0))
             for position, j in enumerate(others)
         ]
-        if all(part == entries[j][j] for part, j in zip(explained, others, strict=True)):
+        if all(part == entries[j][j] for part, j in zip(products, others, strict=True)):
             return chosen, [row[-1] for row in solution]
     raise ArithmeticError("No prime reveals the rank of a Gram matrix.")
 
@@ -249,11 +249,13 @@ class PatternSums:
     @cached_property
     def reduced(self) -> list[fmpz_mat]:
         """The Gram matrices of ``columns`` and y."""
-        kept = [*self.columns, len(self.exponents) - 1]
-        if len(kept) == len(self.exponents):
+        columns = [*self.columns, len(self.exponents) - 1]
+        if len(columns) == len(self.exponents):
             return self.grams
         tables = (gram.tolist() for gram in self.grams)
-        return [fmpz_mat(len(kept), len(kept), [table[i][j] for i in kept for j in kept]) for table in tables]
+        return [
+            fmpz_mat(len(columns), len(columns), [table[i][j] for i in columns for j in columns]) for table in tables
+        ]
 
     @property
     def squares(self) -> Fraction:

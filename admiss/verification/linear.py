@@ -151,19 +151,28 @@ def rebuilt_columns(
         free[np.flatnonzero(free)[1:]] = False
 
     low, high = values.min(axis=0), values.max(axis=0)
-    kept = (counts > 0) & ((low != 0) | (high != 0))
-    kept &= (free | (low != high)) if program["fit_intercept"] else ~free
+    is_used_column = (counts > 0) & ((low != 0) | (high != 0))
+    is_used_column &= (free | (low != high)) if program["fit_intercept"] else ~free
     divisor = np.append(1.0, scale)[j]
     if program["fit_intercept"] and not free.any():
         values, divisor = np.column_stack([values, np.ones(len(X))]), np.append(divisor, 1.0)
-        counts, factors, kept = np.append(counts, rows.s.sum()), np.append(factors, 1.0), np.append(kept, True)
+        counts, factors, is_used_column = (
+            np.append(counts, rows.s.sum()),
+            np.append(factors, 1.0),
+            np.append(is_used_column, True),
+        )
         free, varies, j = np.append(free, True), np.append(varies, False), np.append(j, 0)
-    A, divisor, free, counts = values[:, kept], divisor[kept], free[kept], counts[kept]
+    A, divisor, free, counts = (
+        values[:, is_used_column],
+        divisor[is_used_column],
+        free[is_used_column],
+        counts[is_used_column],
+    )
     of_class = 1.0 if adaptivity.has_penalty_factors() else "auto"
     stated = of_class if program["adaptive_penalty"] == "auto" else program["adaptive_penalty"]
-    c = _multipliers(stated, j[kept], varies[kept])
-    used = rows.s @ (np.abs(A) > zero[j[kept]]) / rows.s.sum()
-    l1, l2 = _penalties(program, A / divisor, rows.s, free, c, counts, used, factors[kept])
+    c = _multipliers(stated, j[is_used_column], varies[is_used_column])
+    used = rows.s @ (np.abs(A) > zero[j[is_used_column]]) / rows.s.sum()
+    l1, l2 = _penalties(program, A / divisor, rows.s, free, c, counts, used, factors[is_used_column])
     power = np.exp2(np.round(np.log2(divisor)))
     change = divisor / power
     return Columns(A / power, power, l1 * change, l2 * change**2, free)

@@ -99,13 +99,13 @@ class BoxSums:
         """Lower ends of the costs of all boxes that are allowed."""
         if self.count * self.grams[0].nrows() ** 2 > MOST_ENTRIES:
             raise NotCoveredError(f"{self.count:,} boxes are too many to verify: lower max_depth")
-        found: dict[Box, int] = {}
+        costs: dict[Box, int] = {}
         with counter(f"verifying {self.count:,} boxes") as report:
             for done, (box, cost) in enumerate(self._enclosed(), start=1):
                 if cost is not None:
-                    found[box] = cost
+                    costs[box] = cost
                 report(done, self.count)
-        return found
+        return costs
 
     def _sum(self, members: "range | IntArray") -> fmpz_mat:
         total = fmpz_mat(self.grams[0].nrows(), self.grams[0].ncols())
@@ -162,13 +162,13 @@ def best_tree_cost(boxes: BoxSums, costs: dict[Box, int], most_leaves: int) -> i
                 if k < boxes.depth and largest > 1:
                     for j in set(range(F)) - set(S):
                         i = sum(other < j for other in S)
-                        larger, kept = (*S[:i], j, *S[i:]), v >> i << i + 1 | v & ((1 << i) - 1)
-                        _join(best, below[larger, kept], below[larger, kept | 1 << i])
+                        larger, values = (*S[:i], j, *S[i:]), v >> i << i + 1 | v & ((1 << i) - 1)
+                        _join(best, below[larger, values], below[larger, values | 1 << i])
                 level[S, v] = best
         below = level
-    found = below[(), 0][-1]
-    assert found is not None  # the root is always allowed
-    return found
+    cost = below[(), 0][-1]
+    assert cost is not None  # the root is always allowed
+    return cost
 
 
 def _join(best: list[int | None], observed: list[int | None], missing: list[int | None]) -> None:
@@ -200,8 +200,8 @@ def no_cover_below(boxes: BoxSums, costs: dict[Box, int], most_boxes: int, bound
     if base >= bound:
         return bound
     allowed = [b for b, r in enumerate(reduced) if r < bound - base]
-    found = _search(members, values, reduced, allowed, len(boxes.cells), most_boxes, bound, base)
-    return bound if found is None else found
+    cheaper = _search(members, values, reduced, allowed, len(boxes.cells), most_boxes, bound, base)
+    return bound if cheaper is None else cheaper
 
 
 def _prices(members: list[np.ndarray], values: list[int], cells: int, most_boxes: int) -> tuple[list[int], int]:
@@ -251,9 +251,9 @@ def _search(
         )
         for b in choices:
             if base + spent + reduced[b] < bound:
-                found = extend(covered | masks[b], cost + values[b], spent + reduced[b], count + 1)
-                if found is not None:
-                    return found
+                cheaper = extend(covered | masks[b], cost + values[b], spent + reduced[b], count + 1)
+                if cheaper is not None:
+                    return cheaper
         return None
 
     return extend(0, 0, 0, 0)

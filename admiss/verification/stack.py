@@ -70,9 +70,9 @@ def _error_products(Z: FloatArray, Y: FloatArray, s: FloatArray) -> arb_mat:
 def _value_and_bound(errors: arb_mat, w: FloatArray, shrinkage: float, n: int) -> tuple[arb, arb, arb]:
     """f(w), its lower bound, and f at equal weights."""
     K = len(w)
-    given = [arb(part) for part in w.tolist()]
-    total = sum(given, arb(0))
-    weights = [part / total for part in given]
+    parts = [arb(part) for part in w.tolist()]
+    total = sum(parts, arb(0))
+    weights = [part / total for part in parts]
     least = errors[0, 0]
     for k in range(1, K):
         least = least.min(errors[k, k])

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from admiss import AdaptiveClassifier, AdaptiveRegressor, AdaptiveRegressorCV
 from admiss.adaptivity import FusedPatterns, LowRankAffine
 from admiss.streaming import RowStatistics
-from formulations.certificate import SOLVERS_BOUND, SolverError
+from formulations.certificate import ROUNDING, SOLVERS_BOUND, SolverError
 from formulations.losses import resolve_loss
 from tests.admiss.linear.nasty_fits import nasty_fit
 from tests.admiss.linear.precise_optimum import optimum_from_above
@@ -62,6 +62,13 @@ def test_nasty_fits(seed):
     model, X, y, s, words = nasty_fit(seed, losses=("squared", "squared", "logistic"))
     with suppress(SolverError, ValueError):  # not solved, or separable without a penalty
         checked(model, X, y, s, words)
+
+
+def test_the_loss_of_cells_with_one_class_counts_in_a_tiny_objective():
+    model, X, y, s, words = nasty_fit(5200415, losses=("squared", "squared", "squared", "logistic"))
+    certificate, _ = checked(model, X, y, s, words)
+    assert certificate.objective < 1e-8
+    assert certificate.status == ROUNDING
 
 
 FROM_PATTERNS = ("static", "affine_intercept", "affine", "fully_adaptive", "missingness_avoiding")
