@@ -13,8 +13,10 @@ value of any feasible x* is at least
 
     -x'P x / 2 - b'z + r'x*,
 
-where r'x at the solution stands for r'x*, each term with its worst sign: a residual that is small next to c may be
-large next to the objective. Of a mixed-integer program HiGHS reports the bound of its search.
+in which x* is not known, and may be far from x: it may reach a limit that is slack at x. |x*_i| is taken to be at most
+|x_i|, or the smaller of two sizes if that is larger: that of the terms of its rows, or of the inequality that limits
+it; and that at which the terms of r_i, times x_i, are the dual objective. If the terms |r_i| |x*_i| are not negligible,
+z is not feasible, and there is no bound. Of a mixed-integer program HiGHS reports the bound of its search.
 
 **Limits of variables are constraints.** For solvers that take limits l <= x <= u, cvxpy derives such limits for its
 auxiliary variables by interval arithmetic, in which the product of a dense matrix and a variable has the limits
@@ -35,14 +37,20 @@ from cvxpy.reductions.solvers.defines import SOLVER_MAP_CONIC, SOLVER_MAP_QP
 from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 
 from formulations.arrays import FloatArray
+from formulations.linear_solver import EXACT_SEARCH, HIGHS_TOLERANCE
 
 # What cvxpy says, and the status, if a solver does not take programs of this kind.
 CANNOT_SOLVE = "cannot solve this problem"
+# Largest share of the dual objective, or of 1, its unit, that a residual of the dual point may have.
+NEGLIGIBLE = 1e-6
+# Rows in which a variable has at least this share of its largest coefficient say how large it may be.
+IMPORTANT = 0.1
 # Statuses with which a program has values.
 WITH_VALUES = (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
 
 # Options tried in turn: an interior-point method may stall at the tightest tolerance, meet nearly singular equations,
-# or give up after short steps.
+# or give up after short steps. HiGHS adds a multiple of x'x / 2 to a quadratic objective: its own, 1e-7, moves the
+# optimum by a share of 1e-2 if a limit is in units of 1,000, and with 0 it may fail.
 SHORT_STEPS = {"min_switch_step_length": 1e-2, "min_terminate_step_length": 1e-6}
 REGULAR = {"static_regularization_constant": 1e-7}
 ATTEMPTS: dict[str, list[dict[str, float]]] = {
@@ -52,7 +60,15 @@ ATTEMPTS: dict[str, list[dict[str, float]]] = {
     ],
     "OSQP": [{"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000}],
     "SCS": [{"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 200_000}],
-    "HIGHS": [{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_rel_gap": 0.0}],
+    "HIGHS": [
+        {
+            "primal_feasibility_tolerance": HIGHS_TOLERANCE,
+            "dual_feasibility_tolerance": HIGHS_TOLERANCE,
+            "mip_rel_gap": 0.0,
+            "qp_regularization_value": added,
+        }
+        for added in (1e-12, 1e-10, 0.0, 1e-7)
+    ],
 }
 
 
@@ -61,6 +77,8 @@ def run(problem: cp.Problem, solver: str, options: dict[str, Any]) -> tuple[str,
 
     The value is that of the variables in the objective as it is stated; the solver's own belongs to its cone program.
     """
+    if solver == "HIGHS" and problem.is_mixed_integer():
+        options = EXACT_SEARCH | options
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # inaccuracy is judged by the certificate
@@ -136,12 +154,35 @@ class _ConeProgram:
         return float(self.c @ x + self._curved(x) @ x / 2.0)
 
     def bound(self, x: FloatArray, z: FloatArray) -> float:
-        """The bound of a dual point z, with the objective's curvature and the size of x from x."""
+        """The bound of a dual point z, with the objective's curvature from x; -inf if z is not feasible."""
         z = z.copy()
         inequalities = slice(self.n_zero, self.n_zero + self.n_nonneg)
         z[inequalities] = np.maximum(z[inequalities], 0.0)
         r = self._curved(x) + self.c + self.A.T @ z
-        return float(-self._curved(x) @ x / 2.0 - self.b @ z - np.abs(r * x).sum())
+        half = self._curved(x) @ x / 2.0
+        size = float(abs(half) + np.abs(self.b) @ np.abs(z))
+        terms = np.abs(self._curved(x)) + np.abs(self.c) + abs(self.A).T @ np.abs(z)
+        by_terms = size / np.where(terms > 0, terms, np.inf)
+        largest = np.maximum(np.abs(x), np.minimum(by_terms, self._largest(x, r)))
+        residual = float(np.abs(r) @ largest)
+        return float(-half - self.b @ z - residual) if residual <= NEGLIGIBLE * max(size, 1.0) else -np.inf
+
+    def _largest(self, x: FloatArray, r: FloatArray) -> FloatArray:
+        """How large each variable may be by its rows, from the sizes of their terms at x.
+
+        Of the inequalities that limit it towards smaller r'x the smallest counts, without any the largest row.
+        """
+        A = sp.coo_array(self.A)
+        rows, columns = A.coords
+        terms = np.abs(A.data)
+        sizes = (np.abs(self.b) + abs(A) @ np.abs(x))[rows] / np.where(terms > 0, terms, np.inf)
+        most, largest, limit = np.zeros(len(x)), np.zeros(len(x)), np.full(len(x), np.inf)
+        np.maximum.at(most, columns, terms)
+        counts = terms >= IMPORTANT * most[columns]
+        np.maximum.at(largest, columns[counts], sizes[counts])
+        limits = (rows >= self.n_zero) & (rows < self.n_zero + self.n_nonneg) & (A.data * r[columns] < 0)
+        np.minimum.at(limit, columns[limits], sizes[limits])
+        return np.minimum(largest, limit)
 
     def _curved(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x)) if self.P is None else np.asarray(self.P @ x)

@@ -12,7 +12,12 @@ The bound of a linear program comes from its row duals y. With 0 <= x_j <= u_j i
 holds for any y: the bound does not depend on the tolerances of the solver. A solution with x_j = 1 costs at least
 c_j - a_j'y more, if that is positive.
 
-Other solvers run through Pyomo, most of them in a separate process, which works in threads as well.
+Of a model with integers the bound is that of the search. By default HiGHS cuts off solutions that are less than 1e-6
+better than the best one, so that its bound can be above the optimum by as much; all its tolerances are 1e-10 here.
+
+Other solvers run through Pyomo, most of them in a separate process, which works in threads as well. Their tolerances
+are their own: GLPK's bounds are above the optimum by up to 1e-7 of it, of linear programs as of others.
+:func:`trusted` is what is left of a bound.
 """
 
 import shutil
@@ -24,10 +29,16 @@ from typing import Any
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.certificate import clock
+from formulations.certificate import GAP_TOLERANCE, clock
 
 # The tightest tolerance that HiGHS takes, and the share by which its bounds are lowered for rounding errors.
 HIGHS_TOLERANCE = 1e-10
+# Options of HiGHS with which the bound of a search is one.
+EXACT_SEARCH = {
+    "primal_feasibility_tolerance": HIGHS_TOLERANCE,
+    "dual_feasibility_tolerance": HIGHS_TOLERANCE,
+    "mip_feasibility_tolerance": HIGHS_TOLERANCE,
+}
 # Values this close to 0 and 1 count as integral: the default of HiGHS.
 INTEGRAL = 1e-6
 # Seconds between two checks whether the solver has finished.
@@ -137,6 +148,23 @@ def solve_integral(model: Any, binary: list[Any], others: Sequence[Any] = (), **
     return replace(solution, bound=max(solution.bound, relaxed.bound), seconds=clock() - started)
 
 
+def trusted(bound: float, solver: str) -> float:
+    """What is left of a solver's bound after its tolerances.
+
+    Examples
+    --------
+    >>> trusted(2.0, "HIGHS"), trusted(2.0, "glpk")
+    (1.9999999998, 1.999999)
+    """
+    share = HIGHS_TOLERANCE if solver == "HIGHS" else GAP_TOLERANCE / 2
+    return bound - share * abs(bound)
+
+
+def closed_gap(tolerance: float, objective: float, solver: str) -> float:
+    """The largest gap that counts as closed: of other solvers than HiGHS, what their tolerances leave."""
+    return tolerance if solver == "HIGHS" else max(tolerance, GAP_TOLERANCE * abs(objective))
+
+
 def is_integral(values: FloatArray) -> bool:
     """Whether all values are 0 or 1, up to the tolerance of solvers."""
     return bool(np.abs(values - (values > 0.5)).max(initial=0.0) <= INTEGRAL)
@@ -177,7 +205,7 @@ def _solve_highs(
     h = highspy.Highs()
     settings: dict[str, Any] = {"output_flag": False, "threads": 1, "mip_rel_gap": 0.0, "mip_abs_gap": 0.0}
     if has_integers:
-        settings["presolve"] = "off"
+        settings |= {"presolve": "off"} | EXACT_SEARCH
     settings |= options
     if time_limit is not None:
         settings["time_limit"] = time_left(time_limit, started)

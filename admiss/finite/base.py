@@ -15,7 +15,7 @@ its training mean if it is missing later.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -189,6 +189,9 @@ class LeafFeatures:
 class FiniteModel(AllowsMissing, BaseEstimator):
     """Fit and predictions, for both tasks."""
 
+    # Parameters with which the program is that of the paper.
+    _printed: ClassVar[dict[str, Any]] = {"ridge": 0.0, "leaf_model": "static", "center": False, "scale": False}
+
     partitioner: Partitioner | None
     ridge: float
     leaf_model: str
@@ -203,6 +206,23 @@ class FiniteModel(AllowsMissing, BaseEstimator):
 
     _task: str
     _flags: tuple[str, ...] = ("center", "scale")
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """Algorithm 1 of the paper as it is printed: greedy splits, each leaf a linear model without penalty.
+
+        A leaf has the sum of the losses of b_q + <w_q, x>_m as its cost, with 0 in place of a missing value, and
+        predictions are not limited. By default leaves have a ridge, without which a small leaf fits its rows; an
+        intercept for each missing feature, since patterns within a leaf differ; and centred and scaled features, on
+        whose origin and units a ridge would depend; a regression keeps its predictions within the range of y, as
+        Theorem 1 does. A classification has a ridge of 1e-6 instead of none, since separable leaves have no fit.
+
+        Parameters
+        ----------
+        **parameters
+            Of the estimator, such as ``partitioner=Greedy(max_depth=4)``; those given replace the printed ones.
+        """
+        return cls(**(cls._printed | parameters))
 
     def _check_parameters(self) -> tuple[Partitioner, Loss]:
         loss = resolve_loss(self.loss)

@@ -5,7 +5,7 @@ fitted on all rows.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -29,6 +29,11 @@ DEFAULT_RIDGES = (0.1, 0.5, 2.0, 10.0, 50.0, 200.0, 1000.0)
 class _FiniteCV(SearchedModel):
     """Grid and selection, for both tasks."""
 
+    # Parameters with which the programs are those of the paper.
+    _printed: ClassVar[dict[str, Any]] = {
+        "ridges": (0.0,), "leaf_models": ("static",), "center": False, "scale": False, "one_standard_error": False,
+    }  # fmt: skip
+
     partitioner: Partitioner | None
     max_depths: Sequence[int]
     max_leaves: Sequence[int] | None
@@ -40,6 +45,20 @@ class _FiniteCV(SearchedModel):
     scale: bool
     on_unseen_pattern: str
     one_standard_error: bool
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """Algorithm 1 of the paper as it is printed, with the depth of the tree by 5-fold cross-validation.
+
+        For what differs by default, and why, see :meth:`admiss.FiniteRegressor.paper`; by default the smallest tree
+        within one standard error is chosen, and the best one here.
+
+        Parameters
+        ----------
+        **parameters
+            Of the estimator, such as ``max_depths``; those given replace the printed ones.
+        """
+        return cls(**(cls._printed | parameters))
 
     def _read_grid(self) -> Loss:
         for name in ("ridges", "leaf_models"):
@@ -193,6 +212,7 @@ class FiniteRegressorCV(SearchedRegressor, _FiniteCV):
     """
 
     _single = FiniteRegressor
+    _printed = _FiniteCV._printed | {"truncate": False}
 
     def __init__(
         self,
@@ -280,6 +300,7 @@ one_standard_error, cv, random_state, n_jobs
     """
 
     _single = FiniteClassifier
+    _printed = _FiniteCV._printed | {"ridges": (1e-6,)}
 
     def __init__(
         self,

@@ -77,6 +77,7 @@ class FiniteRegressor(RegressorMixin, FiniteDescription, StatisticsFit):
     """
 
     _task = "regression"
+    _printed = FiniteModel._printed | {"truncate": False}
     _flags = ("center", "scale", "truncate")
 
     def __init__(
@@ -140,6 +141,7 @@ feature_names_in_
     """
 
     _task = "classification"
+    _printed = FiniteModel._printed | {"ridge": 1e-6}
 
     def __init__(
         self,

@@ -24,12 +24,13 @@ from admiss.partition.program import StatedPartition, Taken
 from formulations.certificate import FEASIBLE, NOT_CLOSED, ROUNDING, SOLVERS_BOUND, certify, clock
 from formulations.leaves.cost import LeafCost
 from formulations.linear_solver import (
-    HIGHS_TOLERANCE,
     LinearSolution,
+    closed_gap,
     is_integral,
     solve_integral,
     solve_linear,
     time_left,
+    trusted,
 )
 from formulations.trees.dynamic_program import ILL_CONDITIONED, tolerance_of
 
@@ -114,8 +115,7 @@ class PartitionProgram:
             found = self._solved(solver, time_left(time_limit, started))
             reason = found.status
             if self._stated.complete:
-                least = found.bound * self._unit()
-                bound = max(bound, least - HIGHS_TOLERANCE * abs(least))
+                bound = max(bound, trusted(found.bound, found.solver) * self._unit())
             elif found.status == "optimal":
                 reason = HEURISTIC
             model = self._fitted(bound, reason, name, found.version, started)
@@ -186,7 +186,7 @@ class PartitionProgram:
         taken, cost = self._taken(), self._leaf_cost
         leaves = {B: cost.fit(self._stated.members[B]).cost for B in taken if isinstance(B, str)}
         objective = self._objective(leaves)
-        tolerance = tolerance_of(cost, objective)
+        tolerance = closed_gap(tolerance_of(cost, objective), objective, solver)
         certificate = certify(objective, bound, tolerance, reason, solver, version, started, rigorous=False)
         if certificate.status == NOT_CLOSED:
             certificate = replace(certificate, status=ILL_CONDITIONED)

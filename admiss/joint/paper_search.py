@@ -8,7 +8,8 @@
 The inner loop ends after 20 rounds, or after a round without moves. The outer loop ends after 10 rounds, after a round
 without moves (f would be the same again), or when the error of the new f, at the mu it was fitted to, is not below that
 of the previous f by a share of 1e-4. The last mu is returned, even if the new f is worse. The estimator then fits f
-once more. The total weight of the rows counts as their number: weights that are ten times as large make the steps
+once more. The algorithm prints sqrt(n), its text the standard error of the mean: ``step_rows`` is which rows count.
+The total weight of the rows counts as their number: weights that are ten times as large make the steps
 smaller by sqrt(10), as ten copies of each row would.
 
 A step must lower the error by more than rounding can, and the step down wins ties. :mod:`admiss.joint.moves` has the
@@ -37,6 +38,7 @@ from formulations.jit import is_interrupt
 
 ORDERS = ("cyclic", "shuffled")
 VARIANTS = ("text", "authors")
+STEP_ROWS = ("observed", "all")
 
 
 @dataclass(frozen=True, eq=False)  # arrays of reference rows cannot be compared by ==
@@ -57,6 +59,8 @@ class PaperSearch:
         The outer loop ends when the error falls by less than this share.
     reference : array of shape (rows, d), optional
         For "authors": training and test rows, from which the first mu and the steps are computed.
+    step_rows : {"observed", "all"}
+        The n of sigma_j: rows in which x_j is observed, or all rows.
     accelerated : bool
         Make the same moves without predicting all rows for every candidate. The prediction of a row must not depend, up
         to rounding, on the rows predicted with it.
@@ -79,6 +83,7 @@ class PaperSearch:
     tolerance: float = 1e-4
     reference: FloatArray | None = field(default=None, repr=False)
     accelerated: bool = True
+    step_rows: str = "observed"
 
     def __call__(self, problem: JointProblem, random_state: np.random.RandomState) -> Imputation:
         """Run the search."""
@@ -116,7 +121,7 @@ class PaperSearch:
         return before - after < self.tolerance * before
 
     def _check(self, problem: JointProblem) -> None:
-        for name, known in (("order", ORDERS), ("variant", VARIANTS)):
+        for name, known in (("order", ORDERS), ("variant", VARIANTS), ("step_rows", STEP_ROWS)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}.")
         for name in ("inner_rounds", "outer_rounds"):
@@ -135,7 +140,8 @@ class PaperSearch:
         if self.reference is not None:
             reference = np.asarray(self.reference, dtype=float)
             problem = JointProblem(reference, np.zeros(len(reference)), np.ones(len(reference)), None, "squared")
-        weight = np.where(problem.M, 0.0, problem.sample_weight[:, None]).sum(axis=0)
+        counted = ~problem.M if self.step_rows == "observed" else np.ones_like(problem.M)
+        weight = np.where(counted, problem.sample_weight[:, None], 0.0).sum(axis=0)
         return problem.means(), problem.deviations() / np.sqrt(np.where(weight > 0, weight, 1.0))
 
     def orders(self, problem: JointProblem, random_state: np.random.RandomState) -> IntArray:

@@ -46,6 +46,9 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     _numbers: ClassVar[tuple[str, ...]] = ("lam", "l1_ratio", "adaptive_penalty")
     _other_values: ClassVar[dict[str, Any]] = {"adaptive_penalty": AUTO, "max_extrapolation": np.inf}
 
+    # Parameters with which the program is that of the paper.
+    _printed: ClassVar[dict[str, Any]] = {"center": False, "scale": False, "adaptive_penalty": 1.0}
+
     adaptivity: str | Adaptivity
     lam: float
     l1_ratio: float
@@ -61,6 +64,23 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
     monotonic_cst: Any
     classes_: Any
     target_range_: Any
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The program of Section 2.4 of the paper as it is printed.
+
+        Minimise the mean loss plus sum_k lambda_k [alpha |w_k| + (1 - alpha) w_k^2 / 2] with lambda_k = lam / n_k, 0 in
+        place of a missing value and features in their own units; only the intercept has no penalty. By default features
+        are centred and scaled, so that the fit depends neither on their origin nor on their units; the penalty of the
+        columns that depend on the pattern is ``adaptive_penalty="auto"`` times as large, since they are many; and a
+        regression limits its predictions to twice the range of y.
+
+        Parameters
+        ----------
+        **parameters
+            Of the estimator, such as ``adaptivity`` and ``lam``; those given replace the printed ones.
+        """
+        return cls(**(cls._printed | parameters))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
         """Fit the model.

@@ -11,7 +11,7 @@ Finite models can be candidates on the same folds: this is "Adaptive LR - best" 
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -59,6 +59,8 @@ class AdaptiveSearch(SearchedModel):
     """Grid and selection, for both tasks."""
 
     _finite_type: type
+    # Parameters with which the programs are those of the paper.
+    _printed: ClassVar[dict[str, Any]] = {"center": False, "scale": False, "adaptive_penalties": (1.0,)}
     _loss: Loss
     _class_folds: MakeFolds
 
@@ -99,6 +101,20 @@ class AdaptiveSearch(SearchedModel):
         self.n_jobs = n_jobs
         self.constraints = constraints
         self.monotonic_cst = monotonic_cst
+
+    @classmethod
+    def paper(cls, **parameters: Any) -> Self:
+        """The program of Section 2.4 of the paper as it is printed, with lambda and alpha by 5-fold cross-validation.
+
+        For what differs by default, and why, see :meth:`admiss.AdaptiveRegressor.paper`; ``adaptive_penalties`` are
+        searched by default, and 1 here.
+
+        Parameters
+        ----------
+        **parameters
+            Of the estimator, such as ``adaptivity`` and ``l1_ratios``; those given replace the printed ones.
+        """
+        return cls(**(cls._printed | parameters))
 
     def _read_grid(self) -> Grid:
         single = isinstance(self.adaptivity, str | Adaptivity | self._finite_type) or np.ndim(self.adaptivity) == 0
@@ -270,6 +286,7 @@ monotonic_cst
     """
 
     _single = AdaptiveRegressor
+    _printed = AdaptiveSearch._printed | {"max_extrapolation": np.inf}
     _finite_type = FiniteRegressorCV
     _loss = Squared()
     _class_folds = staticmethod(squared_folds)

@@ -164,6 +164,7 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     target_range_ = _SolvedOnUse()
     _task = "regression"
     _numbers = (*AdaptiveModel._numbers, "max_extrapolation")
+    _printed = AdaptiveModel._printed | {"max_extrapolation": np.inf}
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost, PatternRows
-from formulations.linear_solver import HIGHS_TOLERANCE, highs_version, require_solver, solve_linear, time_left
+from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left, trusted
 from formulations.names import box_name, feature_names_of, pattern_name, require_distinct
 from formulations.set_partition import SetPartition, build_set_partition
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
@@ -372,7 +372,7 @@ class _Search:
             self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING - self.max_leaves * 2.0**-52), True)
             self._take_boxes(found[0])
         elif np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the start is retained
-            self.raise_bound(min(self.objective, rest.bound * unit) * (1.0 - HIGHS_TOLERANCE), False)
+            self.raise_bound(min(self.objective, trusted(rest.bound, rest.solver) * unit), False)
 
     def _take(self, retained: IntArray, values: FloatArray | None) -> list[Literals]:
         """Accept the values of a program if they are a partition; returns its boxes."""

@@ -34,7 +34,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, subset_of_rank
 from formulations.leaves.cost import PatternRows
-from formulations.linear_solver import HIGHS_TOLERANCE, is_integral, require_solver, solve_integral, time_left
+from formulations.linear_solver import closed_gap, is_integral, require_solver, solve_integral, time_left, trusted
 from formulations.names import ROOT, box_name, feature_names_of, require_distinct
 from formulations.trees.dynamic_program import CLOSED, NOISE, Tree, leaves_of
 
@@ -259,15 +259,15 @@ def solve_optimal_tree(
             model, variables, solver=solver, time_limit=time_left(time_limit, started), start=first, upper=1.0
         )
         status, version = solution.status, solution.version
-        bound = max(solution.bound * problem.unit * (1.0 - HIGHS_TOLERANCE), 0.0)  # no loss is negative
+        bound = max(trusted(solution.bound, solution.solver) * problem.unit, 0.0)  # no loss is negative
         if solution.values is not None and is_integral(solution.values):
             values = dict(zip((*model.leaf, *model.split), solution.values > 0.5, strict=True))
             trees.append(tree_of(problem, {key for key, taken in values.items() if taken}))
     except KeyboardInterrupt:
         pass
     objective, tree = min(((cost_of(problem, tree), tree) for tree in trees), key=lambda pair: pair[0])
-    tolerance = max(CLOSED * abs(objective), NOISE * problem.cost[ROOT])
     name = "HIGHS" if solver == "highs" else solver
+    tolerance = closed_gap(max(CLOSED * abs(objective), NOISE * problem.cost[ROOT]), objective, name)
     return tree, certify(objective, bound, tolerance, status, name, version, started, rigorous=False)
 
 

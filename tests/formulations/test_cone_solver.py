@@ -55,7 +55,8 @@ def test_a_residual_of_the_dual_constraints_lowers_the_bound():
     x = np.array([3.0])
     assert cone.value(x) == 12.0
     assert cone.bound(x, np.array([1.75])) == -9.0 + 3.5  # no residual
-    assert cone.bound(x, np.array([1.5])) == -9.0 + 3.0 - 3.0  # a residual of 1
+    assert cone.bound(x, np.array([1.75 - 1e-8])) == pytest.approx(-5.5 - 2e-8 - 3.0 * 4e-8, abs=1e-12)
+    assert cone.bound(x, np.array([1.5])) == -np.inf  # a residual of 1 is not negligible
     assert cone.bound(x, np.array([-1.0])) == cone.bound(x, np.array([0.0]))  # outside of the dual cone
 
 
@@ -75,6 +76,20 @@ def test_bounds_of_every_solver(solver, kind):
         assert unproven < 1e-6
     else:
         assert (solver, kind) == ("OSQP", "absolute")
+
+
+def test_what_highs_adds_to_a_quadratic_objective_is_in_no_bound():
+    """It is large for the auxiliary variable of a limit in large units, which is far from its optimal value."""
+    rng = np.random.default_rng(0)
+    A, y = rng.normal(size=(30, 3)), rng.normal(size=30)
+    x = cp.Variable(3)
+    objective = cp.Minimize(cp.sum_squares(A @ x - y) / 30)
+    problem = cp.Problem(objective, [cp.max(5e3 * cp.hstack([x[0] + 1.0, x[1] - 1.0])) <= 1e4])
+    optimum = problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    assert run(problem, "HIGHS", {"qp_regularization_value": 1e-7}) == ("optimal", np.inf)
+    assert problem.value > optimum + 1e-3
+    run(problem, "HIGHS", ATTEMPTS["HIGHS"][0])
+    assert problem.value == pytest.approx(optimum, abs=1e-6)
 
 
 def test_the_bound_of_a_mixed_integer_program_is_that_of_its_search():

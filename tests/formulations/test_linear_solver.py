@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from formulations.linear_solver import solve_integral, solve_linear
+from formulations.linear_solver import solve_integral, solve_linear, trusted
 
 
 @pytest.fixture
@@ -147,6 +147,34 @@ def test_interrupt_returns_the_best_so_far():
     assert time.perf_counter() - start < 10.0
     assert solution.status == "interrupted"
     assert solution.bound <= 0.0 <= solution.values[60:].sum()
+
+
+def nearly_equal(seed, domain):
+    """A set partition whose solutions differ by shares of 1e-9 to 1e-7, its variables and costs."""
+    rng = np.random.default_rng(seed)
+    held = rng.random((8, 40)) < 0.25
+    held[:, :8] = np.eye(8, dtype=bool)
+    cost = held.sum(axis=0) / 8 * (1 + 10.0 ** rng.uniform(-9, -6.5, 40))
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(40), domain=domain)
+    cover = (pyo.quicksum(model.x[j] for j in np.flatnonzero(row).tolist()) == 1 for row in held)
+    model.cover = pyo.Constraint(range(8), rule=lambda *_: next(cover))
+    model.cost = pyo.Objective(expr=pyo.quicksum(c * x for c, x in zip(cost, model.x.values(), strict=True)))
+    return model, list(model.x.values()), cost
+
+
+@pytest.mark.parametrize("domain", [pyo.Binary, pyo.NonNegativeReals], ids=["binary", "continuous"])
+def test_what_is_trusted_of_a_bound_is_not_above_the_optimum(glpk, domain):
+    untrusted = 0.0
+    for seed in range(6):
+        model, variables, cost = nearly_equal(seed, domain)
+        solutions = [solve_linear(model, variables, solver=solver, upper=1.0) for solver in ("highs", glpk)]
+        optimum = min(cost @ solution.values for solution in solutions)
+        for solution in solutions:
+            assert trusted(solution.bound, solution.solver) <= optimum + 1e-15
+            assert trusted(solution.bound, solution.solver) >= optimum * (1 - 1e-6)
+            untrusted = max(untrusted, solution.bound - optimum)
+    assert untrusted > 0.0
 
 
 def test_another_solver(glpk):

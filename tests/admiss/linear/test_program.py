@@ -1,11 +1,13 @@
 """The open program: it is the fit's, its expressions are those of the fitted model, and it can be changed."""
 
 import itertools
+import warnings
 
 import cvxpy as cp
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, verify
 from admiss.adaptivity import Affine, BinnedAffine, LowRankAffine, Polynomial
@@ -460,6 +462,29 @@ def test_solvers_without_a_dual_have_no_bound():
 def test_atoms_without_a_gradient_are_checked():
     w = cp.Variable(2, value=np.array([1.0, 3.0]))
     assert violation(cp.norm_inf(w) <= 2.0, w) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "OSQP", "SCS"])
+def test_no_bound_of_a_loose_solve_is_above_the_optimum(solver):
+    """A limit in large units that is slack: what its auxiliary variable adds is in no term at the solution."""
+    loose = {
+        "CLARABEL": [{"tol_gap_abs": 1e-2, "tol_gap_rel": 1e-2, "tol_feas": 1e-2}, {"max_iter": 6}],
+        "OSQP": [{"eps_abs": 1e-1, "eps_rel": 1e-1}, {"eps_abs": 1e-3, "eps_rel": 1e-3}],
+        "SCS": [{"eps_abs": 1e-1, "eps_rel": 1e-1}, {"max_iters": 30}],
+    }
+    without = 0
+    for seed in range(2):
+        X, y = raw_rows(seed, n=60)
+        program = AdaptiveRegressor("affine", l1_ratio=0.5).program(X, y)
+        problem = program.problem + cp.Problem(cp.Minimize(0), [program.largest_step("age") <= 2e4 * seed + 1.0])
+        optimum = program.solve(problem).certificate_.objective
+        for options in loose[solver]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                certificate = program.solve(problem, solver=solver, **options).certificate_
+            assert certificate.bound <= optimum
+            without += certificate.bound == -np.inf
+    assert without > 0
 
 
 def test_constraints_on_another_program_are_refused():
