@@ -48,17 +48,11 @@ OPTIONS = {"solver": "ipm", "run_crossover": "on", "presolve": "off"}
 
 @dataclass(frozen=True)
 class Reallocation:
-    """Data of the program.
+    """Data of the program."""
 
-    Attributes
-    ----------
-    hidden : array of shape (n, P)
-        c_ik, the sum that row i hides under pattern k.
-    given : integer array of shape (n,)
-        The current pattern of each row; a reallocation preserves how often each occurs.
-    """
-
+    # c_ik, the sum that row i hides under pattern k.
     hidden: FloatArray
+    # The current pattern of each row; a reallocation preserves how often each occurs.
     given: NDArray[np.intp]
 
     @property
