@@ -80,7 +80,8 @@ def _host_and_port(address: str) -> tuple[str, int]:
         protocol, location = parse_address(address)
         host, port = parse_host_port(location)
     except ValueError:
-        protocol, host, port = "", "", None
+        protocol = host = ""
+        port = None
     if protocol not in PROTOCOLS or not host or not isinstance(port, int) or not 0 < port < 2**16:
         raise EngineError(
             f"{address!r} is not the address of a Dask scheduler: it has the form tcp://HOST:PORT, which the scheduler "

@@ -8,15 +8,29 @@ from typing import Any
 
 from admiss.extras import optional_import
 
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#555555"
-PURPLE, SKY, AMBER, BLACK = "#CC79A7", "#56B4E9", "#E69F00", "#000000"
-WHITE, GRID = "#FFFFFF", "#E4E4E4"
-DASHED, LONG, DASH_DOT, DASH_DOTS = (0, (4, 2)), (0, (8, 2)), (0, (6, 2, 1, 2)), (0, (6, 2, 1, 2, 1, 2))
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+AMBER = "#E69F00"
+BLACK = "#000000"
+GREY = "#555555"
+GRID = "#E4E4E4"
+WHITE = "#FFFFFF"
+# Lengths of strokes and gaps, in widths of the line.
+DASHED = (0, (4, 2))
+LONG = (0, (8, 2))
+DASH_DOT = (0, (6, 2, 1, 2))
+DASH_DOTS = (0, (6, 2, 1, 2, 1, 2))
 DOTTED = (0, (1, 1.5))
 # Colour, marker and line.
 Style = tuple[str, str, Any]
 # One colour per role in all figures; OTHER are partitions that are not trees.
-GREEDY, EXACT, OTHER, REFERENCE = ORANGE, BLUE, GREEN, BLACK
+GREEDY = ORANGE
+EXACT = BLUE
+OTHER = GREEN
+REFERENCE = BLACK
 ROLES: dict[str, Style] = {
     "greedy": (GREEDY, "s", DASHED),
     "exact": (EXACT, "o", "-"),

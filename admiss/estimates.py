@@ -23,8 +23,6 @@ from scipy.stats import t as student
 
 # The convention of the papers that are compared with.
 LEVEL = 0.95
-# Relative to the mean, a smaller deviation is none: scores of 1e6 eps that are rounded differently are the same.
-NO_DEVIATION = 1e-9
 Numbers = npt.NDArray[np.float64]
 
 
@@ -62,7 +60,8 @@ def estimate(values: Numbers, overlap: float = 0.0) -> Estimate:
     if not np.any(values):
         return Estimate(0.0, 0.0, 0.0, 1.0, units)
     deviation = float(np.std(values, ddof=1))
-    if deviation <= NO_DEVIATION * abs(mean):
+    # scores of 1e6 eps that are rounded differently are the same
+    if deviation <= 1e-9 * abs(mean):
         return Estimate(mean, None, None, None, units, identical=True)
     error = deviation * float(np.sqrt(1 / units + overlap))
     half = float(student.ppf((1 + LEVEL) / 2, units - 1)) * error

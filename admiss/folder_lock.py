@@ -10,8 +10,6 @@ from pathlib import Path
 from admiss.atomic_write import EngineError
 
 LOCK = "lock.sqlite"
-# A disk with fewer free bytes on which writing fails is called full: SQLite grows files by less.
-FULL_DISK = 2**20
 
 
 def locked(folder: Path) -> sqlite3.Connection:
@@ -52,7 +50,8 @@ def _sentence(path: Path, error: sqlite3.Error) -> str:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith("SQLITE_BUSY") or name.startswith("SQLITE_LOCKED"):
         return f"Another run is writing to {path.parent}: wait until it ends, or choose another folder with --out."
-    if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _free(path) < FULL_DISK):
+    # SQLite grows files by less than a megabyte
+    if name == "SQLITE_FULL" or (name.startswith("SQLITE_IOERR") and _free(path) < 2**20):
         return _full(path)
     if name.startswith("SQLITE_IOERR"):  # an exhausted quota has no error name of its own
         return (

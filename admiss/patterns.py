@@ -16,10 +16,6 @@ from formulations.names import pattern_name as pattern_name
 
 # Number of rows packed into keys at once.
 KEY_BLOCK = 2**16
-# Number of features up to which the rows of all possible patterns are counted, if these are not many more than rows.
-FEW_FEATURES = 20
-# Entries of the distance matrix between patterns computed at once.
-DISTANCE_BLOCK = 2**24
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,8 @@ class PatternTable:
             table = cls.of(np.isnan(X), sample_weight)
             return cls(table.patterns, np.empty(0, dtype=np.int64), table.counts, table.weights)
         d = X.shape[1]
-        if 0 < d <= FEW_FEATURES and 1 << d <= 2 * len(X):
+        # the rows of all possible patterns are counted if these are not many more than rows, and at most a million
+        if 0 < d <= 20 and 1 << d <= 2 * len(X):
             tally = _tally(np.ascontiguousarray(X))
             numbers = np.flatnonzero(tally)
             counts, keys = tally[numbers], numbers.astype(np.uint64) << np.uint64(64 - d)
@@ -149,7 +146,7 @@ def nearest(known: BoolArray, weights: FloatArray, M: BoolArray) -> IntArray:
     preference = np.argsort(-weights, kind="stable")
     candidates = known[preference].astype(np.float32)
     size = candidates.sum(axis=1)
-    block = max(1, DISTANCE_BLOCK // len(known))
+    block = max(1, 2**24 // len(known))  # distances in single precision, of 64 MB
     for start in range(0, len(unseen), block):
         rows = unseen[start : start + block]
         distance = size - 2.0 * table.patterns[rows].astype(np.float32) @ candidates.T  # plus |m|, the same for all

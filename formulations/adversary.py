@@ -43,27 +43,16 @@ from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError, certify, clock
 from formulations.linear_solver import LinearSolution, highs_version, solve_linear, time_left
 
-# A gap below this share of the largest hidden sum, 450 eps, is a rounding error.
-CLOSED = 1e-13
-# Most programs solved, each in units of the gap left by the previous one: one or two are enough, unless a crossover
-# fails and is repeated.
-ROUNDS = 5
 OPTIONS = {"solver": "ipm", "run_crossover": "on", "presolve": "off"}
 
 
 @dataclass(frozen=True)
 class Reallocation:
-    """Data of the program.
+    """Data of the program."""
 
-    Attributes
-    ----------
-    hidden : array of shape (n, P)
-        c_ik, the sum that row i hides under pattern k.
-    given : integer array of shape (n,)
-        The current pattern of each row; a reallocation preserves how often each occurs.
-    """
-
+    # c_ik, the sum that row i hides under pattern k.
     hidden: FloatArray
+    # The current pattern of each row; a reallocation preserves how often each occurs.
     given: NDArray[np.intp]
 
     @property
@@ -157,7 +146,8 @@ def solve_reallocation(
     status = "optimal"
     regrets = _regrets(problem, prices)
     gap = _gap(regrets, selected)
-    for _ in range(ROUNDS):
+    # each program is in units of the gap left by the one before: one or two are enough, unless a crossover fails
+    for _ in range(5):
         if status != "optimal" or gap <= _rounding(problem, prices):
             break
         unit = min(gap, regrets.max().item())
@@ -221,9 +211,9 @@ def _of_rows(values: FloatArray, selected: NDArray[np.intp]) -> FloatArray:
 
 
 def _rounding(problem: Reallocation, prices: FloatArray) -> float:
-    """Largest gap that can be due to rounding alone."""
+    """Largest gap that can be due to rounding alone: 450 eps of the largest hidden sum."""
     size = np.abs(problem.hidden).max(axis=1).sum() + len(problem.hidden) * np.abs(prices).max()
-    return CLOSED * size.item()
+    return 1e-13 * size.item()
 
 
 def _assignment(solution: LinearSolution, counts: NDArray[np.intp]) -> NDArray[np.intp] | None:

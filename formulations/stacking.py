@@ -46,19 +46,12 @@ SMALLEST = 1e-200
 
 @dataclass(frozen=True)
 class StackingProblem:
-    """The program of the module in sufficient statistics.
+    """The program of the module in sufficient statistics."""
 
-    Attributes
-    ----------
-    errors : array of shape (K, K)
-        sum_i q_i e_i e_i' with e_i = y_i - z_i: on the simplex the risk of w is w' errors w.
-    rho : float
-    n_rows : int
-        n, for the rounding of the sums.
-    """
-
+    # C: on the simplex the risk of w is w'C w.
     errors: FloatArray
     rho: float
+    # For the rounding of the sums.
     n_rows: int
 
     @classmethod

@@ -54,8 +54,6 @@ from formulations.jit import compiled
 
 # The ridge of mice, added to the diagonal of the correlations.
 KAPPA = 1e-5
-# Largest numbers of donors and sweeps: more would change nothing, or never end.
-MOST = 100_000
 
 
 class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, BaseEstimator):
@@ -108,7 +106,7 @@ class ChainedEquations(OneToOneFeatureMixin, TransformerMixin, AllowsMissing, Ba
 
     def _check_parameters(self) -> None:
         for name in ("n_donors", "n_sweeps"):
-            require_integer(self, name, 1, MOST)
+            require_integer(self, name, 1, 100_000)  # more would change nothing, or never end
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Complete the training rows, and store regressions and donors of that completion; y is ignored."""

@@ -18,19 +18,19 @@ from admiss.datasets.mechanisms.structured import Blocks, Dropout, LatentFactor,
 
 if TYPE_CHECKING:
     from admiss.datasets.paper.dataset import Dataset, Origin
-    from admiss.datasets.paper.encodings import real_target_rows, summary
+    from admiss.datasets.paper.encodings import load_dataset, real_target_rows, summary
     from admiss.datasets.paper.forest_imputation import full_matrix, impute_forest
     from admiss.datasets.paper.instances import paper_instance, paper_instances
-    from admiss.datasets.paper.load import list_datasets, load_dataset
+    from admiss.datasets.paper.registry import list_datasets
     from admiss.datasets.paper.semi_synthetic import SemiSyntheticData, semi_synthetic
     from admiss.datasets.paper.storage import DataUnavailableError
 
 _OF_PAPER = {
     "dataset": ("Dataset", "Origin"),
-    "encodings": ("real_target_rows", "summary"),
+    "encodings": ("load_dataset", "real_target_rows", "summary"),
     "forest_imputation": ("full_matrix", "impute_forest"),
     "instances": ("paper_instance", "paper_instances"),
-    "load": ("list_datasets", "load_dataset"),
+    "registry": ("list_datasets",),
     "semi_synthetic": ("SemiSyntheticData", "semi_synthetic"),
     "storage": ("DataUnavailableError",),
 }

@@ -46,9 +46,8 @@ MDA_PROMISES = {
     "mda_nested": "Coverage at least {} over all rows together, at the level 1 - 2 a of the jackknife+.",
 }
 
-# Panels of a figure, by the kinds of their groups; smaller groups have intervals too long to read.
+# Panels of a figure, by the kinds of their groups.
 FACETS = (("all", "missing", "observed"), ("n_missing",), ("pattern",))
-SMALLEST_GROUP, MOST_PATTERNS = 30, 12
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,8 @@ class CoverageReport:
         """Draw the coverage of each group at one level, by default the first: dots with their intervals.
 
         There is a panel for all rows and features, one for numbers of missing values, and one for patterns; axes that
-        are given hold all groups. Groups of fewer than 30 rows are left out, and patterns after the 12 most frequent.
+        are given hold all groups. Groups of fewer than 30 rows, whose intervals are too long to read, are left out, and
+        patterns after the 12 most frequent.
 
         Returns
         -------
@@ -85,8 +85,8 @@ class CoverageReport:
             known = ", ".join(f"{value:g}" for value in np.unique(self.table["level"]))
             raise ValueError(f"There are no sets of level {level:g}: choose one of {known}.")
         kinds = self.table["kind"]
-        drawn = at_level & ((self.table["rows"] >= SMALLEST_GROUP) | (kinds == "all"))
-        drawn[np.flatnonzero(drawn & (kinds == "pattern"))[MOST_PATTERNS:]] = False
+        drawn = at_level & ((self.table["rows"] >= 30) | (kinds == "all"))
+        drawn[np.flatnonzero(drawn & (kinds == "pattern"))[12:]] = False
         parts = [np.flatnonzero(drawn & np.isin(kinds, facet)) for facet in FACETS]
         parts = [part for part in parts if len(part)]
         if ax is not None:

@@ -97,7 +97,9 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
             folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
         self.transformer_ = self._transformer(seed).fit(X, sample_weight=s)
         used = s > 0
-        rows, Y, s = rows[used], Y[used], s[used]
+        rows = rows[used]
+        Y = Y[used]
+        s = s[used]
         blocks = self.transformer_.blocks_of_rows(rows)
         weights = s / power_of_two(s.max())
         ridge = RidgeOnBlocks(blocks, Y, weights)

@@ -69,15 +69,7 @@ BELOW_LIMIT = 100.0 * HIGHS_TOLERANCE
 
 @dataclass(frozen=True)
 class ThresholdProblem:
-    """Calibration scores, their basis functions and the miscoverage.
-
-    Attributes
-    ----------
-    scores : array of shape (n,)
-    basis : array of shape (n, K)
-    miscoverage : float
-        a.
-    """
+    """Calibration scores S, their basis functions Phi, and the miscoverage a."""
 
     scores: FloatArray
     basis: FloatArray

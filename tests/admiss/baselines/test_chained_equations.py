@@ -134,18 +134,6 @@ def test_the_regression_is_least_squares_and_its_draws_have_the_posterior_moment
     assert np.abs(scaled).max() < 5 * np.sqrt(2.5 / 4000)
 
 
-def test_equal_predictions_are_drawn_equally():
-    """Two donors, three predictions at 0, one each at 1 and 2: all of the three are drawn, and none of the others."""
-    rng = np.random.default_rng(0)
-    n = 30_000
-    found = _nearest(
-        np.array([0.0, 0.0, 0.0, 1.0, 2.0]), np.full(n, 0.1), rng.integers(0, 2, size=n), rng.uniform(size=n)
-    )
-    counts = np.bincount(found, minlength=5)
-    assert np.all(np.abs(counts[:3] - n / 3) < 5 * np.sqrt(n * 2 / 9))
-    assert counts[3:].sum() == 0
-
-
 def test_equal_predictions_are_drawn_equally_for_new_rows():
     """Three of the five donors are equal; the last column, constant in training, only distinguishes the new rows."""
     x = np.append([0.0, 0.0], np.arange(20.0))
