@@ -243,10 +243,14 @@ def _named(features: Sequence[Feature]) -> Iterator[Feature]:
         yield replace(feature, names=tuple(names))
 
 
-def _unused(name: str, used: Collection[str], longest: int = 60) -> str:
+def _short(text: str, longest: int = 60) -> str:
+    """A text that may be abridged."""
+    return text if len(text) <= longest else text[: longest - 2] + ".."
+
+
+def _unused(name: str, used: Collection[str]) -> str:
     """A short name that no other feature has."""
-    name = " ".join(name.split())
-    short = name if len(name) <= longest else name[: longest - 2] + ".."
+    short = _short(" ".join(name.split()))
     found, count = short, 1
     while found in used:
         count += 1
@@ -268,7 +272,7 @@ def read_target(column: Column, task: str, decimal_comma: bool = False, is_assum
     labels = _labels(column.at(rows))
     counts = Counter(labels.tolist())
     if len(counts) == 1:
-        raise ValueError(f"The target {name} is {labels[0]} in every row: there is nothing to predict.")
+        raise ValueError(f"The target {name} is {_short(str(labels[0]))} in every row: there is nothing to predict.")
     if task == "regression" or (task == "auto" and not _are_classes(column, labels, counts, bool(remarks))):
         if column.kind == "text":
             raise ValueError(f"The target {name} is not a column of numbers: use --task classification.")
@@ -282,7 +286,7 @@ def read_target(column: Column, task: str, decimal_comma: bool = False, is_assum
             f"The target {name} has {len(counts):,} different values in {len(labels):,} rows, too many for classes."
         )
     if single:
-        shown = listed([repr(label) for label in single])
+        shown = listed([_short(repr(label)) for label in single])
         notes.append(f"Rows of classes with one row are left out: {shown}.")
         several = ~np.isin(labels, single)
         labels = labels[several]
@@ -290,7 +294,7 @@ def read_target(column: Column, task: str, decimal_comma: bool = False, is_assum
         rows[rows] = several
     if is_assumed:
         sizes = Counter(labels.tolist()).most_common()
-        shown = listed([f"{label}: {count:,} rows" for label, count in sizes])
+        shown = listed([f"{_short(str(label))}: {count:,} rows" for label, count in sizes])
         notes.append(_assumed("classification", f"{name} has {len(sizes)} classes ({shown})"))
     return Target(labels, rows, "classification", feature, notes)
 

@@ -52,6 +52,7 @@ def test_the_task_can_be_chosen(write):
     [
         ([1.0] * N, "auto", "The target t is 1 in every row: there is nothing to predict."),
         (("a", None), "auto", "The target t is a in every row: there is nothing to predict."),
+        (("long " * 99, None), "auto", r"The target t is long .{50,60}\.\. in every row"),
         ([None] * N, "auto", "The target t has no values."),
         ([f"name {i}" for i in range(N)], "auto", "has 60 different values in 60 rows, too many for classes"),
         (("a", "b"), "regression", "The target t is not a column of numbers: use --task classification."),
