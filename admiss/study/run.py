@@ -38,38 +38,18 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a study is run.
+    """How a study is run."""
 
-    Attributes
-    ----------
-    scale : str, optional
-        By default the first scale of the study.
-    folder : path, optional
-        Folder of the store.
-    workers : int, optional
-        Processes, by default as many as cores; not used with ``scheduler``.
-    seconds, gigabytes : float, optional
-        Limits per cell, by default those of the study.
-    retry, stale : bool
-        Whether failed cells, and stale cells, are computed again.
-    only : str, optional
-        Only cells whose instance and method, as JSON, contain this text.
-    dask : bool
-        Whether to run on a local Dask cluster.
-    scheduler : str, optional
-        Address of a Dask scheduler to run on.
-    """
-
-    scale: str | None = None
-    folder: str | Path | None = None
-    workers: int | None = None
-    seconds: float | None = None
+    scale: str | None = None  # the first one by default
+    folder: str | Path | None = None  # of the store
+    workers: int | None = None  # processes, as many as cores by default; not used with a scheduler
+    seconds: float | None = None  # limits per cell, those of the study by default
     gigabytes: float | None = None
-    retry: bool = False
+    retry: bool = False  # whether failed cells, and stale ones, are computed again
     stale: bool = False
-    only: str | None = None
-    dask: bool = False
-    scheduler: str | None = None
+    only: str | None = None  # only cells whose instance and method, as JSON, contain this text
+    dask: bool = False  # on a local Dask cluster
+    scheduler: str | None = None  # address of a Dask scheduler to run on
 
     def __post_init__(self) -> None:
         workers = self.workers

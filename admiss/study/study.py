@@ -176,8 +176,8 @@ class Study(Plan):
         only : str, optional
             Only cells whose instance and method, as JSON, contain this text.
         **options
-            Further options of :class:`~admiss.study.run.RunOptions`: ``seconds``, ``gigabytes``, ``dask``,
-            ``scheduler``.
+            ``seconds`` and ``gigabytes``, limits per cell in place of those of the study; ``dask=True`` for a local
+            Dask cluster, or ``scheduler``, the address of a running one.
         """
         chosen = RunOptions(scale, folder, workers, retry=retry, stale=stale, only=only, **options)
         given = {part.name: getattr(chosen, part.name) for part in fields(chosen)}

@@ -64,10 +64,11 @@ INSTANCES, DATA_SETS = "instances", "data sets"
 
 def read_table(store: Store, study: Plan) -> pl.DataFrame:
     """Read the table of a store."""
+    stored, recorded = store.rows(), store.sketches()
     keys = {cell.key for cell in run_grid(store, study)}
-    rows = [row for row in store.rows() if row["key"] in keys]
+    rows = [row for row in stored if row["key"] in keys]
     instances = {_text(row["instance"]) for row in rows}
-    sketches = {text: sketch for instance, sketch in store.sketches() if (text := _text(instance)) in instances}
+    sketches = {text: sketch for instance, sketch in recorded if (text := _text(instance)) in instances}
     tables = dict.fromkeys(sketches, NO_TABLE) | shared_tables(sketches)
     names = {name for row in rows for name in row["instance"]} - {"kind"}
     rows += best_rows(rows, study.best)

@@ -14,6 +14,7 @@ The leaderboard has the methods by their mean, and the difference of each to the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,17 @@ class Compared:
     labels: Labels
     methods: list[str]  # in their order
     reference: str
-    metric: Metric  # the one that is compared
-    places: int  # decimals in which it is shown
     comparisons: list[Comparison]  # none if there are no others, or if they are not rivals
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that is compared."""
+        return self.labels.metric(self.study.metrics[0])
+
+    @cached_property
+    def places(self) -> int:
+        """The decimals in which it is shown."""
+        return metric_decimals(self.rows["value"])
 
     @property
     def overall(self) -> dict[str, Comparison]:
@@ -73,8 +82,7 @@ def compared(rows: pl.DataFrame, study: Plan, labels: Labels, *, rivals: bool = 
     rows = labels.inside(rows)
     methods = labels.ordered(rows["method"].to_list())
     reference = labels.reference_among(methods) if methods else ""
-    metric, places = labels.metric(study.metrics[0]), metric_decimals(rows["value"])
-    found = Compared(rows, study, labels, methods, reference, metric, places, [])
+    found = Compared(rows, study, labels, methods, reference, [])
     if not rivals or not methods:
         return found
     overall = compare(rows, reference, methods, {})
