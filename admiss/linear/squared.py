@@ -65,8 +65,8 @@ class Moments:
     """Sums over rows of shifted columns.
 
     The second moments of the columns and y are known up to ``accuracy`` times the product of the two ``sizes``, see
-    :mod:`formulations.erm.moment_bound`. ``blocks`` are the rows b_i themselves, if they are known and fewer than the
-    columns.
+    :mod:`formulations.erm.moment_bound`. ``blocks`` are the rows b_i themselves and ``targets`` the t_i, if they are
+    known and fewer than the columns.
     """
 
     S: float
@@ -77,6 +77,7 @@ class Moments:
     sizes: FloatArray
     accuracy: float
     blocks: Sequence[Matrix] = ()
+    targets: FloatArray | None = None
 
     @property
     def matrix(self) -> FloatArray:
@@ -100,7 +101,7 @@ class Quadratic:
     """The risk w'H w / 2 - b'w + rho of the penalised columns, and how the free coefficients follow.
 
     w_f = at_zero - response @ w in shifted columns; ``one`` are the free coefficients of the constant 1,
-    S and ``blocks`` are those of the moments.
+    S, ``blocks`` and ``targets`` are those of the moments.
     """
 
     H: FloatArray
@@ -113,17 +114,19 @@ class Quadratic:
     shift: Shift
     S: float
     blocks: Sequence[Matrix]
+    targets: FloatArray | None
 
     def rows(self, penalties: Sequence[FloatArray]) -> FewRows | None:
-        """R with H = R'R, if the rows are known and fewer than the columns, for paths of these ridge penalties."""
-        if not self.blocks:
+        """R and t with H = R'R, b = R't, if rows are known and fewer than the columns, for paths of these penalties."""
+        if self.targets is None:
             return None
         blocks = [A.toarray() if sp.issparse(A) else A for A in self.blocks]
         A = np.vstack(blocks) if len(blocks) > 1 else blocks[0]
-        R = A[:, ~self.free]
-        R -= A[:, self.free] @ self.response
-        R *= np.where(np.diag(self.H) > 0, np.sqrt(2.0 / self.S), 0.0)
-        return FewRows.of(R, penalties)
+        R = A[:, self.free] @ self.response
+        np.subtract(_penalised(A, self.free), R, out=R)
+        unit = np.sqrt(2.0 / self.S)
+        R *= np.where(np.diag(self.H) > 0, unit, 0.0)
+        return FewRows.of(R, unit * (self.targets - A[:, self.free] @ self.at_zero), penalties)
 
     def shifted_free_coefficients(self, W: FloatArray, columns: slice | IntArray = slice(None)) -> FloatArray:
         """The free coefficients in shifted columns for rows of penalised ones (only ``columns`` of these)."""
@@ -149,15 +152,23 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     inverse = _pseudo_inverse(G[np.ix_(f, f)])
     response, at_zero = inverse @ G_fk, inverse @ c[f]
     squares = np.diag(G)[k]
-    H = G[np.ix_(k, k)]
-    H -= G_fk.T @ response
+    H = G_fk.T @ response
+    np.subtract(_penalised(_penalised(G, free).T, free), H, out=H)
     H *= 2.0 / S
     b = 2.0 * (c[k] - at_zero @ G_fk) / S
     # a column that is constant on these rows has no coefficient; rounding must not give it one
     gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)
     H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
     rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
-    return Quadratic(H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift, S, moments.blocks)
+    return Quadratic(
+        H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift, S, moments.blocks, moments.targets
+    )
+
+
+def _penalised(A: FloatArray, free: BoolArray) -> FloatArray:
+    """The columns with a penalty, not copied if the others come first."""
+    first = int(free.sum())
+    return A[:, first:] if free[:first].all() else A[:, ~free]
 
 
 def _pseudo_inverse(G: FloatArray) -> FloatArray:
@@ -384,7 +395,7 @@ def moments_of(rows: WeightedRows) -> Moments:
     r = float(rows.t @ rows.t)
     accuracy = gamma(n + 100)  # sums over the rows, in blocks, of entries with a few roundings each
     sizes = np.sqrt(np.append(np.diag(G), r)) * (1.0 + accuracy)
-    return Moments(float(rows.s.sum()), G, c, r, a, sizes, accuracy, blocks)
+    return Moments(float(rows.s.sum()), G, c, r, a, sizes, accuracy, blocks, rows.t if n < p else None)
 
 
 def fit_quadratic(quadratic: Quadratic, penalty: Penalty) -> FloatArray | None:

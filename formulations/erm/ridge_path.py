@@ -10,9 +10,12 @@ in these units.
 *Reduction.* An orthogonal Q makes a matrix tridiagonal, Q'G Q = T, in a third of the time of its eigenvectors. Then
 u = Q (T + lambda)^-1 Q'g, and the systems of all lambdas are solved in time that is linear in their size.
 
-*Few rows.* If R with H = R'R has fewer rows than columns, T is that of the smaller matrix M M', M = R diag(v)^-1/2,
+*Few rows.* If R with H = R'R and b = R't has fewer rows than columns, T is that of the smaller matrix M M',
+M = R diag(v)^-1/2, and
 
-    u = [g - M'Q (T + lambda)^-1 Q'M g] / lambda.
+    u = M'Q (T + lambda)^-1 Q't.
+
+For any other g, u = [g - M'Q (T + lambda)^-1 Q'M g] / lambda, which loses digits where lambda is small.
 
 Penalties that differ by a factor t_g on each group g of columns share the terms of
 M M' = sum_g R_g diag(v_g)^-1 R_g' / t_g.
@@ -84,11 +87,11 @@ class Tridiagonal(NamedTuple):
 
 @dataclass(frozen=True)
 class FewRows:
-    """Rows R with H = R'R, fewer than the columns, and what several penalties share.
+    """Rows R with H = R'R and b = R't, fewer than the columns, and what several penalties share.
 
     Attributes
     ----------
-    R : array of shape (n, p)
+    R, t : arrays of shape (n, p) and (n,)
     v : array of shape (p,)
         One of the penalties.
     groups : list of int arrays
@@ -98,23 +101,24 @@ class FewRows:
     """
 
     R: FloatArray
+    t: FloatArray
     v: FloatArray
     groups: list[IntArray]
     sums: list[FloatArray]
 
     @classmethod
-    def of(cls, R: FloatArray, penalties: Sequence[FloatArray]) -> "FewRows":
+    def of(cls, R: FloatArray, t: FloatArray, penalties: Sequence[FloatArray]) -> "FewRows":
         """Sum over the groups of the positive penalties."""
         positive = np.array([v for v in penalties if np.all(v > 0)])
         if len(positive) < 2:
-            return cls(R, np.zeros(R.shape[1]), [], [])
+            return cls(R, t, np.zeros(R.shape[1]), [], [])
         v, ratios = positive[0], np.round(positive / positive[0], 12)
         distinct, group_of = np.unique(ratios, axis=1, return_inverse=True)
         if distinct.shape[1] > len(positive):
-            return cls(R, v, [], [])
+            return cls(R, t, v, [], [])
         groups = [np.flatnonzero(group_of.ravel() == g) for g in range(distinct.shape[1])]
         halves = [R[:, g] / np.sqrt(v[g]) for g in groups]
-        return cls(R, v, groups, [half @ half.T for half in halves])
+        return cls(R, t, v, groups, [half @ half.T for half in halves])
 
     def gram(self, M: FloatArray, v: FloatArray) -> FloatArray:
         """M M' with M = R diag(v)^-1/2, for one of the penalties."""
@@ -139,7 +143,8 @@ class RidgeProblem:
         1 / sqrt(v_k).
     inverse, response : arrays of shape (len(f), len(f)) and (len(f), len(k))
         H_ff^+ and H_ff^+ H_fk.
-    M : array of shape (n, len(k)), optional
+    M, t : arrays of shape (n, len(k)) and (n,), optional
+        Of the rows, if they are fewer than the columns.
     reduced : Tridiagonal
         That of M M', or of G.
 
@@ -160,6 +165,7 @@ class RidgeProblem:
     inverse: FloatArray
     response: FloatArray
     M: FloatArray | None
+    t: FloatArray | None
     reduced: Tridiagonal
 
     @classmethod
@@ -172,15 +178,18 @@ class RidgeProblem:
         response = inverse @ H[np.ix_(f, k)]
         if rows is not None and len(f) == 0:
             M = rows.R * unit
-            return cls(H, b, v, k, f, unit, inverse, response, M, Tridiagonal.of(rows.gram(M, v)))
+            return cls(H, b, v, k, f, unit, inverse, response, M, rows.t, Tridiagonal.of(rows.gram(M, v)))
         G = (H[np.ix_(k, k)] - H[np.ix_(k, f)] @ response if len(f) else H) * unit
         G *= unit[:, None]
-        return cls(H, b, v, k, f, unit, inverse, response, None, Tridiagonal.of(G))
+        return cls(H, b, v, k, f, unit, inverse, response, None, None, Tridiagonal.of(G))
 
     def path(self, lambdas: FloatArray) -> Path:
         """Solutions for each lambda, with their violations as in :func:`quadratic_path`."""
         scale = float(np.abs(self.b).max(initial=0.0)) or 1.0
-        W = self._solve(self.b[None], lambdas)
+        if self.M is None or self.t is None:
+            W = self._solve(self.b[None], lambdas)
+        else:
+            W = (self.reduced.solve(self.t[None], lambdas) @ self.M) * self.unit
         residuals, violation = self._residuals(W, lambdas, scale)
         rough = np.flatnonzero(violation > ROUNDED)
         while len(rough):

@@ -99,11 +99,13 @@ def test_a_path_in_parts_is_the_same_path():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_instead_of_second_moments(kind):
-    H, b, v, A = problem(kind, 25, 80)
+    H, _, v, A = problem(kind, 25, 80)
+    t = np.random.default_rng(1).normal(size=25)
+    b = np.sqrt(2.0 / len(A)) * A.T @ t
     lambdas = balanced(H, v) * np.geomspace(1e2, 1e-6, 30)
     penalties = [v, v * np.where(np.arange(80) < 20, 1.0, 4.0), v * np.random.default_rng(0).uniform(0.5, 2.0, 80)]
     for shared in (penalties[:1], penalties[:2], penalties):
-        rows = FewRows.of(A * np.sqrt(2.0 / len(A)), shared)
+        rows = FewRows.of(A * np.sqrt(2.0 / len(A)), t, shared)
         for own in shared:
             path = RidgeProblem.of(H, b, own, rows).path(lambdas)
             residuals = b - path.w @ H - lambdas[:, None] * own * path.w
