@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from admiss.finite.estimators import FiniteRegressor as FiniteRegressor
     from admiss.intervals.estimators import PatternConformalClassifier as PatternConformalClassifier
     from admiss.intervals.estimators import PatternConformalRegressor as PatternConformalRegressor
+    from admiss.joint.cv import JointImputeClassifierCV as JointImputeClassifierCV
+    from admiss.joint.cv import JointImputeRegressorCV as JointImputeRegressorCV
     from admiss.joint.estimators import JointImputeClassifier as JointImputeClassifier
     from admiss.joint.estimators import JointImputeRegressor as JointImputeRegressor
     from admiss.laws.expected_features import ExpectedFeatures as ExpectedFeatures
@@ -51,6 +53,7 @@ _PUBLIC = {
     "admiss.finite.cv": ("FiniteClassifierCV", "FiniteRegressorCV"),
     "admiss.finite.estimators": ("FiniteClassifier", "FiniteRegressor"),
     "admiss.intervals.estimators": ("PatternConformalClassifier", "PatternConformalRegressor"),
+    "admiss.joint.cv": ("JointImputeClassifierCV", "JointImputeRegressorCV"),
     "admiss.joint.estimators": ("JointImputeClassifier", "JointImputeRegressor"),
     "admiss.laws.expected_features": ("ExpectedFeatures",),
     "admiss.laws.expected_ridge": ("ExpectedFeaturesClassifier", "ExpectedFeaturesRegressor"),

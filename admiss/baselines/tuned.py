@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.baselines.grids import Grid, check_class_weights, resolve_grid
 from admiss.baselines.kinds import KINDS, Parameters, TrainingRows, fit_predictor
-from admiss.baselines.scoring import CLASSIFICATION, REGRESSION, check_held_out, score
 from admiss.estimator.cross_validation import Split, make_folds
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.scaling import observed_moments
+from admiss.estimator.scoring import CLASSIFICATION, REGRESSION, check_held_out, score
 from admiss.estimator.validation import (
     feature_names,
     read_classes,

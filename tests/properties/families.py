@@ -57,9 +57,10 @@ def predictions_at_imputed_values(entry):
     X, y = make_rows(entry.model)
     model = entry.fit(X, y)
     filled = np.where(np.isnan(X), model.imputation_, X)
-    np.testing.assert_array_equal(outputs(model, X), outputs(model.estimator_, filled))
+    chosen = getattr(model, "best_estimator_", model)
+    np.testing.assert_array_equal(outputs(model, X), outputs(chosen.estimator_, filled))
     assert_close(model.imputation_[1], X[:, 1].mean())
-    assert model.note_
+    assert chosen.note_
 
 
 @prop(is_joint)

@@ -26,7 +26,9 @@ from admiss import (
     FiniteRegressor,
     FiniteRegressorCV,
     JointImputeClassifier,
+    JointImputeClassifierCV,
     JointImputeRegressor,
+    JointImputeRegressorCV,
     PatternConformalClassifier,
     PatternConformalRegressor,
 )
@@ -208,6 +210,10 @@ TABLE = [
         slow=True,
     ),
     Entry(JointImputeClassifier(LogisticRegression(tol=1e-8), "paper", random_state=0), C, ORDER),
+    Entry(JointImputeRegressorCV([Ridge(), Ridge(100.0)], "paper", **FOLDS), {"algorithm": ["auto", "paper"]}, ORDER),
+    Entry(
+        JointImputeClassifierCV([LogisticRegression(tol=1e-8)], "paper", **FOLDS), {"error": ["log_loss", "auc"]}, ORDER
+    ),
     Entry(JointImputeClassifier(LogisticRegression(C=0.5), random_state=0), C, OWN_FOLDS, slow=True),
     Entry(JointImputeClassifier(LogisticRegression(tol=1e-8), "paper", "auc", 0), C, ORDER, slow=True),
     Entry(ExpectedFeatures(0), PRIOR),

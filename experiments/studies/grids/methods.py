@@ -11,13 +11,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from admiss import AdaptiveRegressorCV
 from admiss.baselines.kinds import KINDS, TrainingRows
-from admiss.baselines.scoring import score
+from admiss.estimator.scoring import score
+from admiss.joint.cv import held_out_scores
 from admiss.study import Scores
-from experiments.studies.methods.joint import estimator_of, fold_score, folds_of, linear_predictor
+from experiments.studies.methods.joint import estimator_of, folds_of, linear_predictor
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 
@@ -64,7 +64,7 @@ def nested_joint(rows: StudyRows, seed: int, *, kind: str, grid: Mapping[str, An
     found = []
     for number, parameters in enumerate(_cells(kind, grid)):
         estimator = estimator_of(rows, seed, _predictor(rows, seed, kind, parameters), protocol)
-        scores = [fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]
+        scores = held_out_scores(estimator, rows.X_train, rows.y_train, None, folds_of(rows, seed))
         found.append((float(np.mean(scores)), -number, parameters))
     cv_score, _, selected = max(found, key=lambda one: one[:2])
     model = estimator_of(rows, seed, _predictor(rows, seed, kind, selected), protocol).fit(rows.X_train, rows.y_train)

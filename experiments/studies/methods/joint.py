@@ -22,14 +22,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from admiss.baselines.scoring import score
 from admiss.estimator.cross_validation import make_folds
 from admiss.joint import ImputationSearch, JointImputeClassifier, JointImputeRegressor, PaperSearch
+from admiss.joint.cv import held_out_scores
 from admiss.study import Scores
 from experiments.studies.methods.outcome import outcome
 from experiments.studies.methods.rows import StudyRows
 from experiments.studies.methods.tuned import FOLDS, fitted
-from formulations.arrays import FloatArray
 
 PENALTIES = np.logspace(-3, 4, 15)
 
@@ -47,7 +46,7 @@ def joint(
     predictor, selected, before = _tuned_predictor(rows, seed, kind, grid)
     start = time.process_time()
     estimator = estimator_of(rows, seed, predictor, protocol)
-    cv_score = float(np.mean([fold_score(rows, clone(estimator), *fold) for fold in folds_of(rows, seed)]))
+    cv_score = float(np.mean(held_out_scores(estimator, rows.X_train, rows.y_train, None, folds_of(rows, seed))))
     if trees is not None:
         estimator, selected = estimator.set_params(estimator__n_estimators=trees), {**selected, "n_estimators": trees}
     model = estimator.fit(rows.X_train, rows.y_train)
@@ -104,15 +103,3 @@ def folds_of(rows: StudyRows, seed: int) -> list[Any]:
     """Training and held-out rows of each fold."""
     labels = None if rows.task == "regression" else np.unique(rows.y_train, return_inverse=True)[1]
     return make_folds(rows.X_train, rows.y_train, labels, np.ones(len(rows.y_train)), FOLDS, seed)
-
-
-def fold_score(rows: StudyRows, estimator: Any, train: Any, held_out: Any) -> float:
-    """R2, or minus the log-loss, on held-out rows."""
-    X, y = rows.X_train, rows.y_train
-    model = estimator.fit(X[train], y[train])
-    if rows.task == "regression":
-        return score("r2", y[held_out], model.predict(X[held_out]), None)
-    classes, codes = np.unique(y, return_inverse=True)
-    probabilities: FloatArray = np.zeros((len(held_out), len(classes)))
-    probabilities[:, np.isin(classes, model.classes_)] = model.predict_proba(X[held_out])
-    return score("log_loss", codes[held_out], probabilities, None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from admiss.baselines.scoring import score
+from admiss.estimator.scoring import score
 from admiss.study import Scores
 from experiments.studies.methods.rows import StudyRows
 from formulations.arrays import FloatArray

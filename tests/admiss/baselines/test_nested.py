@@ -14,7 +14,7 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.baselines.kinds import KINDS, TrainingRows, path_lambdas, path_outputs
-from admiss.baselines.scoring import score
+from admiss.estimator.scoring import score
 
 exact_rows = pytest.mark.parametrize("rows", ["complete", "missing"], indirect=True)
 DEPTHS = [1, 2, 3, 5, 8, None]
