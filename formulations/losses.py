@@ -10,146 +10,46 @@ quantile    max{tau r, (tau - 1) r}                                t y          
 logistic    log(1 + exp(-y z)), y in {-1, 1}                       u log u + (1-u) log(1-u)  u = -y t in [0, 1]
 =========== ====================================================== =================================================
 
-with r = y - z. The squared loss has no factor 1/2, as in the paper. Each loss provides its cvxpy expression, its value,
-its derivatives in z if they exist, its conjugate (for the dual bound), and its behaviour under a change of units.
-cvxpy is imported only when an expression is built.
+with r = y - z; those of counts and amounts (Poisson, Gamma, Tweedie) are in :mod:`formulations.log_link`. The squared
+loss has no factor 1/2, as in the paper. Each loss provides its cvxpy expression, its value, its derivatives in z if
+they exist, its conjugate (for the dual bound), and its behaviour under a change of units. cvxpy is imported only when
+an expression is built.
 """
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, xlogy
+from scipy.special import expit, logit, xlogy
 
 from formulations.arrays import FloatArray
-from formulations.certificate import plain_value
+from formulations.log_link import Gamma, LogLink, Poisson, Tweedie
+from formulations.loss import Loss
 from formulations.rounding import UNIT
 
 if TYPE_CHECKING:
     import cvxpy as cp
 
+__all__ = [
+    "CERTAIN",
+    "LOSSES",
+    "Absolute",
+    "Gamma",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "Poisson",
+    "Quantile",
+    "Squared",
+    "Tweedie",
+    "best_constant",
+    "resolve_loss",
+]
 
 # Its square must be a number.
 LARGEST_DELTA = 1e120
-
-
-class Loss(ABC):
-    """A convex loss; see the table in the module docstring.
-
-    A loss of one's own implements ``value``, ``total`` and ``conjugate_inside``, and ``domain`` if the conjugate is not
-    finite everywhere. Smooth ones have ``derivative`` and ``curvature``, or say ``smooth = False``.
-
-    Examples
-    --------
-    >>> class Expectile(Loss):  # squared errors, of which those above z count 4 times
-    ...     smooth = False
-    ...
-    ...     def value(self, y, z):
-    ...         return np.where(y > z, 0.8, 0.2) * (y - z) ** 2
-    ...
-    ...     def total(self, y, z, q):
-    ...         import cvxpy as cp
-    ...
-    ...         return q @ (0.8 * cp.square(cp.pos(y - z)) + 0.2 * cp.square(cp.neg(y - z)))
-    ...
-    ...     def conjugate_inside(self, y, t):
-    ...         return t * y + t**2 / (4 * np.where(t < 0, 0.8, 0.2))
-    >>> y, z, t = np.array([[1.0, 2.0], [3.0, 1.0], [-3.2, 0.4]])
-    >>> (Expectile().value(y, z) + Expectile().conjugate(y, t) >= t * z).tolist()  # by the definition of l*
-    [True, True]
-    """
-
-    task: ClassVar[str] = "regression"
-    smooth: ClassVar[bool] = True
-    largest_curvature: ClassVar[float] = 2.0
-    # The c of a conjugate t y + c t^2 / 2.
-    conjugate_curvature: ClassVar[float] = 0.0
-
-    @abstractmethod
-    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
-        """The risk sum_i q_i l(y_i, z_i) as a cvxpy expression."""
-
-    @abstractmethod
-    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """l(y, z), row by row."""
-
-    @abstractmethod
-    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
-        """l*(t), row by row, for t within the domain."""
-
-    def conjugate(self, y: FloatArray, t: FloatArray) -> FloatArray:
-        """l*(t), row by row; infinite outside its domain."""
-        low, high = self.domain(y)
-        return np.where((t < low) | (t > high), np.inf, self.conjugate_inside(y, np.clip(t, low, high)))
-
-    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Smallest and largest t with a finite conjugate."""
-        return np.full_like(y, -np.inf), np.full_like(y, np.inf)
-
-    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """dl/dz, row by row; smooth losses only."""
-        raise TypeError(f"{self} has no derivative everywhere")
-
-    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        """d2l/dz2, row by row; smooth losses only."""
-        raise TypeError(f"{self} has no second derivative everywhere")
-
-    def in_units(self, sigma: float) -> tuple["Loss", float]:
-        """The loss l' and the factor c with l(sigma y, sigma z) = c l'(y, z)."""
-        return (self if sigma == 1.0 else InUnits(self, sigma)), 1.0
-
-    def description(self) -> dict[str, Any]:
-        """Name and parameters in plain values.
-
-        Examples
-        --------
-        >>> Huber().description()
-        {'name': 'Huber', 'delta': 1.0}
-        """
-        parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
-        return {"name": type(self).__name__} | {name: plain_value(value) for name, value in parameters.items()}
-
-
-@dataclass(frozen=True)
-class InUnits(Loss):
-    """l(sigma y, sigma z), for losses that do not say how they change with the units of y."""
-
-    loss: Loss
-    sigma: float
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        return self.loss.smooth
-
-    @property
-    def largest_curvature(self) -> float:  # type: ignore[override]
-        return self.sigma**2 * self.loss.largest_curvature
-
-    @property
-    def conjugate_curvature(self) -> float:  # type: ignore[override]
-        return self.loss.conjugate_curvature / self.sigma**2
-
-    def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
-        return self.loss.total(self.sigma * y, self.sigma * z, q)
-
-    def value(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        return self.loss.value(self.sigma * y, self.sigma * z)
-
-    def domain(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        low, high = self.loss.domain(self.sigma * y)
-        return self.sigma * low, self.sigma * high
-
-    def conjugate_inside(self, y: FloatArray, t: FloatArray) -> FloatArray:
-        return self.loss.conjugate_inside(self.sigma * y, t / self.sigma)
-
-    def derivative(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        return self.sigma * self.loss.derivative(self.sigma * y, self.sigma * z)
-
-    def curvature(self, y: FloatArray, z: FloatArray) -> FloatArray:
-        return self.sigma**2 * self.loss.curvature(self.sigma * y, self.sigma * z)
 
 
 @dataclass(frozen=True)
@@ -299,6 +199,7 @@ class Logistic(Loss):
     """log(1 + exp(-y z)) with y in {-1, 1}: z is the log-odds of y = 1."""
 
     task: ClassVar[str] = "classification"
+    of_residual: ClassVar[bool] = False
     largest_curvature: ClassVar[float] = 0.25
 
     def total(self, y: FloatArray, z: "cp.Expression", q: FloatArray) -> "cp.Expression":
@@ -322,6 +223,16 @@ class Logistic(Loss):
         u = -y * t
         return xlogy(u, u) + xlogy(1.0 - u, 1.0 - u)
 
+    def dual_slope(self, y: FloatArray, t: FloatArray) -> FloatArray:
+        return np.asarray(-y * logit(-y * t))
+
+    def dual_curvature(self, y: FloatArray, t: FloatArray) -> FloatArray:
+        u = np.abs(t)
+        return np.asarray(u * (1.0 - u))
+
+    def conjugate_size(self, y: FloatArray, t: FloatArray) -> FloatArray:
+        return np.ones_like(t)
+
 
 LOSSES: dict[str, type[Loss]] = {
     "squared": Squared,
@@ -329,6 +240,9 @@ LOSSES: dict[str, type[Loss]] = {
     "huber": Huber,
     "quantile": Quantile,
     "logistic": Logistic,
+    "poisson": Poisson,
+    "gamma": Gamma,
+    "tweedie": Tweedie,
 }
 
 
@@ -358,13 +272,17 @@ def best_constant(y: FloatArray, s: FloatArray, loss: Loss) -> tuple[float, Floa
     These are theta_i = s_i times a slope of the loss of row i at b, which add up to 0 up to rounding. A smooth loss has
     its derivative at 0 there, which is found by bisection. The absolute and the quantile loss have slopes u for b < y_i
     and v for b > y_i: b is the weighted quantile of y of order -u / (v - u), halfway between two values if both are.
-    The multipliers of the rows with y_i = b take what is left to make the sum 0.
+    The multipliers of the rows with y_i = b take what is left to make the sum 0. With a log link b is the log of the
+    mean.
 
     Examples
     --------
     >>> best_constant(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), Quantile(0.7))[0]
     3.0
     """
+    if isinstance(loss, LogLink):
+        b = loss.best_constant(y, s)
+        return b, s * loss.derivative(y, np.full_like(y, b))
     if loss.smooth:
         low, high = (float(y.min()), float(y.max())) if loss.task == "regression" else (-CERTAIN, CERTAIN)
 

@@ -217,7 +217,7 @@ def is_exact(estimator: Any) -> bool:
         classes, finite, _ = estimator._read_grid()
         if finite:
             return False
-        loss = Squared()
+        loss = estimator._loss()
     else:
         return False
     plain = estimator.penalty_weights == "count" and estimator.on_unseen_pattern == "nearest"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from admiss.baselines.grids import Grid, check_class_weights, resolve_grid
 from admiss.baselines.kinds import KINDS, Parameters, TrainingRows, fit_predictor
-from admiss.estimator.cross_validation import Split, make_folds
+from admiss.estimator.cross_validation import Split, SplitsRows, make_folds
 from admiss.estimator.notices import silence, warn_never_missing
 from admiss.estimator.scaling import observed_moments
 from admiss.estimator.scoring import CLASSIFICATION, REGRESSION, check_held_out, score
@@ -44,7 +44,7 @@ BEST = ("linear", "tree", "forest", "xgboost")
 Fold = tuple[TrainingRows, TrainingRows]
 
 
-class Tuned(BaseEstimator):
+class Tuned(SplitsRows, BaseEstimator):
     """Shared by the tuned regressor and the tuned classifier."""
 
     _scores: tuple[str, ...]
@@ -86,7 +86,7 @@ class Tuned(BaseEstimator):
             raise ValueError(f"imputer must be a transformer of scikit-learn or None, not {self.imputer!r}.")
         return grids
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Tune and fit.
 
         Parameters
@@ -97,7 +97,10 @@ class Tuned(BaseEstimator):
             Target, numbers or class labels.
         sample_weight : array of shape (n,), optional
             Weights of the rows, in fits and scores.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
         """
+        of_split = self._split_parameters(sample_weight, params)
         grids = self._read_parameters()
         with unchanged_on_error(self):
             X = read_features(self, X, reset=True)
@@ -106,7 +109,7 @@ class Tuned(BaseEstimator):
             fixed = isinstance(self.random_state, int | np.integer)
             random = read_random_state(self.random_state)
             seed = int(self.random_state if fixed else random.randint(2**31 - 1))
-            splits = make_folds(X, target, labels, s, self.cv, seed)
+            splits = make_folds(X, target, labels, s, self.cv, seed, of_split)
             used = s > 0
             weights = None if sample_weight is None else s[used]
             y = (target if labels is None else labels)[used]

@@ -6,17 +6,21 @@ pattern that occurs often enough. Patterns with fewer rows than folds are pooled
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from admiss.estimator.validation import (
     AllowsMissing,
+    Samples,
     balanced,
     feature_names,
     read_random_state,
@@ -31,6 +35,7 @@ from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray, IntArray
 
 Split = tuple[IntArray, IntArray]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class FoldedRows:
         Names of the features.
     fold_weights : list of arrays of shape (n,)
         Weights of all rows in each fold: class weights may be computed from its training rows.
+    exposure : array of shape (n,), optional
+        Exposure of each row; targets are per unit of it.
     """
 
     X: FloatArray
@@ -59,10 +66,17 @@ class FoldedRows:
     splits: list[Split]
     names: list[str]
     fold_weights: list[FloatArray]
+    exposure: FloatArray | None = None
 
 
 def make_folds(
-    X: FloatArray, y: Any, labels: IntArray | None, s: FloatArray, cv: Any, random_state: Any
+    X: FloatArray,
+    y: Any,
+    labels: IntArray | None,
+    s: FloatArray,
+    cv: Any,
+    random_state: Any,
+    of_split: Mapping[str, Any] = NOTHING,
 ) -> list[Split]:
     """Training and held-out rows of each fold, as indices among the rows of positive weight.
 
@@ -80,6 +94,8 @@ def make_folds(
         A number makes stratified folds; anything else is used as it is, and its indices count all rows.
     random_state : int, RandomState or None
         Seed of the stratified folds.
+    of_split : dict
+        Further arguments of the splitter, see :class:`SplitsRows`.
     """
     used, random_state = np.flatnonzero(s > 0), read_random_state(random_state)
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
@@ -95,7 +111,7 @@ def make_folds(
     index = np.full(len(X), -1)
     index[used] = np.arange(len(used))
     folds = []
-    for split in _splits(cv, X, y):
+    for split in _splits(cv, X, y, of_split):
         train, test = (index[rows] for rows in split)
         folds.append((train[train >= 0], test[test >= 0]))
         if not len(folds[-1][0]) or not len(folds[-1][1]):
@@ -105,19 +121,18 @@ def make_folds(
     return folds
 
 
-def _splits(cv: Any, X: FloatArray, y: FloatArray) -> list[Split]:
+def _splits(cv: Any, X: FloatArray, y: FloatArray, of_split: Mapping[str, Any]) -> list[Split]:
     """Rows to train on and held-out rows, by a splitter or as they are given."""
     refusal = ValueError("cv must be a number of folds, a splitter, or a list of pairs (train, test) of rows of X.")
     rows = np.arange(len(X))
-    if not isinstance(cv, type) and _needs_groups(cv):
-        kind = type(cv).__name__
-        raise ValueError(f"{kind} needs groups: give its folds, cv=list({kind}(..).split(X, y, groups)).")
+    if not isinstance(cv, type) and _needs_groups(cv) and of_split.get("groups") is None:
+        raise ValueError(f"{type(cv).__name__} needs groups: pass them to fit, fit(X, y, groups=..).")
     try:
         cv = cv if cv is None or hasattr(cv, "split") else [(rows[train], rows[test]) for train, test in cv]
     except (TypeError, ValueError, IndexError) as error:
         raise refusal from error
     try:
-        return [(rows[train], rows[test]) for train, test in check_cv(cv).split(X, y)]
+        return [(rows[train], rows[test]) for train, test in check_cv(cv).split(X, y, **of_split)]
     except (TypeError, IndexError) as error:
         raise refusal from error
 
@@ -186,7 +201,35 @@ def sample_rows(rows: FoldedRows, count: int, random_state: Any) -> FoldedRows:
     return FoldedRows(rows.X[chosen], targets, (rows.s * factor)[chosen], splits, rows.names, fold_weights)
 
 
-class SearchedModel(AllowsMissing, BaseEstimator):
+class SplitsRows:
+    """Mixin of estimators whose fit splits the rows by ``cv``, and passes metadata such as groups on to it."""
+
+    cv: Any
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What the methods of the estimator, and the splitter of its fit, request."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if hasattr(self.cv, "split"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def _split_parameters(self, sample_weight: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+        """What of further arguments of fit is for the splitter: ``groups``, or with metadata routing what it requests.
+
+        Anything else is refused.
+        """
+        if get_config()["enable_metadata_routing"]:
+            weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+            routed = process_routing(self, "fit", **weights, **params)
+            return dict(routed.splitter.split) if hasattr(self.cv, "split") else {}
+        refuse_arguments(self, set(params) - {"groups"})
+        given = {name: value for name, value in params.items() if value is not None}
+        if given and not hasattr(self.cv, "split"):
+            raise ValueError(f"groups need a splitter that uses them, such as cv=GroupKFold(5), not cv={self.cv!r}.")
+        return given
+
+
+class SearchedModel(SplitsRows, AllowsMissing, BaseEstimator):
     """Base class of estimators with ``best_estimator_``, an estimator of type ``_single``."""
 
     cv: Any
@@ -205,7 +248,7 @@ class SearchedModel(AllowsMissing, BaseEstimator):
     def _select(self, rows: FoldedRows, grid: Any) -> Any:
         """Set ``cv_results_`` and ``best_*``, and return the selected estimator, not yet fitted."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Select a model by cross-validation and fit it on all rows.
 
         Parameters
@@ -216,34 +259,44 @@ class SearchedModel(AllowsMissing, BaseEstimator):
             Target, or class labels.
         sample_weight : array of shape (n,), optional
             A weight equals that many copies of the row.
-        **unknown
-            Refused. Folds of groups are given as ``cv=list(GroupKFold(5).split(X, y, groups))``.
+        **params
+            Passed to the splitter ``cv``: ``groups`` of the rows for ``GroupKFold`` and the like. With metadata routing
+            of scikit-learn, whatever the splitter requests.
         """
-        if unknown:
-            refuse_arguments(self, unknown)
+        return self._fit(X, y, sample_weight, self._split_parameters(sample_weight, params))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, of_split: Mapping[str, Any], **of_rows: Any) -> Self:
+        """Select and fit; ``of_rows`` are further arguments of the selected model's fit."""
         grid = self._read_grid()
         with unchanged_on_error(self):
-            rows = self._read_rows(X, y, sample_weight)
-            self.best_estimator_ = self._select(rows, grid).fit(X, y, sample_weight)
+            rows = self._read_rows(X, y, sample_weight, of_split, **of_rows)
+            self.best_estimator_ = self._select(rows, grid).fit(X, y, sample_weight, **of_rows)
             for name in ("n_features_in_", "feature_names_in_", "classes_"):
                 if hasattr(self.best_estimator_, name):
                     setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> FoldedRows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Samples:
+        """The rows of a fit."""
+        return read_samples(self, X, y, sample_weight, task=self._task)
+
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any, of_split: Mapping[str, Any] = NOTHING, **of_rows: Any
+    ) -> FoldedRows:
         """The rows with their folds."""
-        samples = read_samples(self, X, y, sample_weight, task=self._task)
+        samples = self._read(X, y, sample_weight, **of_rows)
         counted = samples.of_positive_weight()
         features = without_traces(counted.X)
         random_state = read_random_state(self.random_state)
         target = samples.targets[0] if samples.codes is None else samples.codes
-        splits = make_folds(samples.X, target, samples.codes, samples.s, self.cv, random_state)
+        splits = make_folds(samples.X, target, samples.codes, samples.s, self.cv, random_state, of_split)
         fold_weights = [counted.s] * len(splits)
         if isinstance(getattr(self, "class_weight", None), str):  # balanced, among the training rows of each fold
             own = read_weights(sample_weight, samples.X)[samples.s > 0]
             codes, n_classes = counted.codes, len(samples.classes)
             fold_weights = [own * balanced(codes, own, n_classes, train) for train, _ in splits]
-        return FoldedRows(features, counted.targets, counted.s, splits, feature_names(self), fold_weights)
+        names = feature_names(self)
+        return FoldedRows(features, counted.targets, counted.s, splits, names, fold_weights, counted.exposure)
 
     def _estimator(self, *searched: str) -> Any:
         """A single estimator with the parameters that it has in common with the search, except ``searched``."""

@@ -49,9 +49,7 @@ class AllowsMissing:
 def refuse_arguments(estimator: Any, unknown: Iterable[str]) -> None:
     """Refuse further arguments of fit in the name of the class; Python would name the base class that defines it."""
     for name in unknown:
-        folds = name == "groups" and "cv" in estimator.get_params(deep=False)
-        advice = ": give the folds of groups as cv=list(GroupKFold(5).split(X, y, groups)) instead" if folds else ""
-        raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument '{name}'{advice}.")
+        raise TypeError(f"{type(estimator).__name__}.fit() got an unexpected keyword argument '{name}'.")
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,8 @@ class Samples:
         Sample weights, multiplied by those of the classes.
     classes, codes : arrays, optional
         The distinct class labels, and the index of that of each row.
+    exposure : array of shape (n,), optional
+        Exposure of each row; targets are per unit of it.
     """
 
     X: FloatArray
@@ -75,6 +75,7 @@ class Samples:
     s: FloatArray
     classes: Any = None
     codes: Any = None
+    exposure: FloatArray | None = None
 
     def of_positive_weight(self) -> "Samples":
         """The rows that count; no copies are made if these are all."""
@@ -82,7 +83,8 @@ class Samples:
         if used.all():
             return self
         codes = None if self.codes is None else self.codes[used]
-        return Samples(self.X[used], [y[used] for y in self.targets], self.s[used], self.classes, codes)
+        exposure = None if self.exposure is None else self.exposure[used]
+        return Samples(self.X[used], [y[used] for y in self.targets], self.s[used], self.classes, codes, exposure)
 
 
 def read_samples(estimator: Any, X: Any, y: Any, sample_weight: Any, *, task: str, reset: bool = True) -> Samples:

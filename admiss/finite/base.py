@@ -44,6 +44,7 @@ from formulations.leaves.cost import RIDGE_SCALES, LeafCost, PatternRows
 from formulations.leaves.logistic import LogisticLeafCost
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.leaves.squared_estimates import SquaredEstimates
+from formulations.log_link import LogLink
 from formulations.losses import LOSSES, Logistic, Loss, Squared, resolve_loss
 
 LEAF_MODELS = ("affine_intercept", "static")
@@ -226,6 +227,8 @@ class FiniteModel(AllowsMissing, BaseEstimator):
 
     def _check_parameters(self) -> tuple[Partitioner, Loss]:
         loss = resolve_loss(self.loss)
+        if isinstance(loss, LogLink):
+            raise ValueError(f"{type(self).__name__} takes no loss with a log link: use AdaptiveRegressor for {loss}.")
         if loss.task != self._task:
             fitting = ", ".join(repr(name) for name, other in LOSSES.items() if other.task == self._task)
             raise ValueError(f"The loss {self.loss!r} is for {loss.task}: {type(self).__name__} takes {fitting}.")

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from admiss.drawing import BLUE, GREY, ORANGE, pyplot
 from admiss.estimator.notices import warn
@@ -36,7 +36,7 @@ from admiss.intervals.basis import PatternBasis, check_basis, resolve_basis
 from admiss.intervals.masking import exact_thresholds
 from admiss.patterns import PatternTable, alike, is_first, pattern_name
 from admiss.terminal.table import Table
-from formulations.arrays import BoolArray, FloatArray
+from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.conformal.program import ThresholdProblem
 from formulations.conformal.thresholds import conservative_thresholds, miscoverage, thresholds_at
 
@@ -46,6 +46,11 @@ MDA_PROMISES = {
     "mda_nested": "Coverage at least {} over all rows together, at the level 1 - 2 a of the jackknife+.",
 }
 
+# What is added to the promise if rows are split by group.
+BY_GROUP = (
+    " Rows were split by group: no model saw the group of a calibration row. Rows of one group are not exchangeable "
+    "with others, so the level is not proven for rows of new groups."
+)
 # Panels of a figure, by the kinds of their groups.
 FACETS = (("all", "missing", "observed"), ("n_missing",), ("pattern",))
 
@@ -161,6 +166,18 @@ def _groups(M: BoolArray, names: list[str]) -> Iterator[tuple[str, str, Any]]:
             yield "pattern", pattern_name(table.patterns[p], names), np.flatnonzero(table.codes == p)
 
 
+def _codes_of(groups: Any, n: int) -> IntArray:
+    """The number of the group of each row; every row is one without groups."""
+    if groups is None:
+        return np.arange(n)
+    codes = np.unique(column_or_1d(groups), return_inverse=True)[1].ravel()
+    if len(codes) != n:
+        raise ValueError(f"groups must have one entry for each of the {n} rows, not {len(codes)}.")
+    if codes.max() == 0:
+        raise ValueError("groups must hold at least two groups: one to fit, one to calibrate.")
+    return codes
+
+
 def share_interval(successes: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """The interval of Clopper and Pearson for a share.
 
@@ -217,11 +234,21 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
     def _levels(self) -> list[float]:
         return [float(level) for level in np.atleast_1d(self.confidence_level)]
 
-    def fit(self, X: Any, y: Any, **unknown: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unknown: Any) -> Self:
         """Fit the estimator on a random part of the rows, and calibrate on the others.
 
         With ``prefit=True`` all rows calibrate; with ``calibration_size=0`` none, and ``conformalize`` has to follow.
-        Further arguments are refused.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        groups : array of shape (n,), optional
+            Groups of rows that are fitted or calibrated together: ``calibration_size`` then is a share of the groups.
+        **unknown
+            Refused.
         """
         refuse_arguments(self, unknown)
         self._check_parameters()
@@ -231,6 +258,7 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
             target = self._read_target(y, len(rows), reset=True)
             random = read_random_state(self.random_state)
             self.seed_ = int(random.randint(2**31 - 1))
+            self.by_group_ = groups is not None
             if hasattr(self, "scores_"):
                 del self.scores_  # an earlier calibration was for another model
             if self.prefit:
@@ -239,13 +267,15 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
                 return self
             if len(rows) < 2:
                 raise ValueError(f"Rows to fit and rows to calibrate are needed, and n_samples={len(rows)}.")
-            n = len(rows)
+            codes = _codes_of(groups, len(rows))
+            n = int(codes.max()) + 1
             size = min(max(round(self.calibration_size * n), 1), n - 1) if self.calibration_size else 0
             order = random.permutation(n)
-            train, held_out = np.sort(order[size:]), np.sort(order[:size])
+            is_held_out = np.isin(codes, order[:size])
+            train, held_out = np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
             self._fit_models(self._given(rows[train]), target[train], int(random.randint(2**31 - 1)))
             self.train_patterns_ = PatternTable.of(np.isnan(rows[train])).patterns
-            if size:
+            if len(held_out):
                 self._calibrate(rows[held_out], target[held_out], self.train_patterns_)
         return self
 
@@ -287,6 +317,7 @@ class PatternConformal(GivesFrames, AllowsMissing, BaseEstimator):
         return (
             f"Coverage {exactly} {shares} {self.basis_.promise}{without_ties}. This holds for exchangeable rows, on "
             "average over the draws of calibration and test rows, and not for each pattern."
+            + (BY_GROUP if getattr(self, "by_group_", False) else "")
         )
 
     def _read_rows(self, X: Any) -> FloatArray:

@@ -26,7 +26,8 @@ import numpy as np
 from admiss.estimator.scaling import observed_moments, observed_scale, standardised
 from formulations.arrays import FloatArray, IntArray
 from formulations.erm.logistic_path import logistic_path
-from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, newton
+from formulations.erm.logistic_ridge import FEW_COLUMNS, ColumnSpace, RowSpace, Target, newton
+from formulations.losses import Logistic
 
 # An eigenvalue below this share of the largest counts as 0.
 ZERO = 1e-10
@@ -247,6 +248,7 @@ def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[C
     n, width = A.shape
     d = width // 2
     E = np.ones((n, 1))
+    target = Target(Logistic(), y, q)
     coefficients = np.zeros((len(cells), width + 1))
     penalties = np.array([np.repeat(cell, d) for cell in cells])
     if n < width:
@@ -254,7 +256,7 @@ def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[C
         c = np.zeros(n + 1)
         for i, (alpha, beta) in enumerate(cells):
             space = RowSpace(kernels[0] / alpha + kernels[1] / beta, E, q)
-            c, _ = newton(space, y, q, 1.0, c, tolerance)
+            c, _ = newton(space, target, 1.0, c, tolerance)
             coefficients[i] = np.append((c[:n] @ A) / penalties[i], c[n])
         return coefficients
     for i in range(len(cells)):
@@ -262,7 +264,7 @@ def _newton_solutions(A: FloatArray, y: FloatArray, q: FloatArray, cells: list[C
         v, start = penalties[i][used[:-1]], coefficients[i - 1, used]
         columns = ColumnSpace(A[:, used[:-1]], E, q, v)
         units = np.append(np.sqrt(v), 1.0)
-        coefficients[i, used] = newton(columns, y, q, 1.0, units * start, tolerance)[0] / units
+        coefficients[i, used] = newton(columns, target, 1.0, units * start, tolerance)[0] / units
     return coefficients
 
 

@@ -31,7 +31,7 @@ small, so an interpolating fit is not mistaken for a good one.
 Lambda is given as a share of the mean over columns of their sums of squares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -40,7 +40,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.cross_validation import Split, make_folds
+from admiss.estimator.cross_validation import Split, SplitsRows, make_folds
 from admiss.estimator.notices import silence
 from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import (
@@ -67,7 +67,7 @@ Blocks = Sequence[FloatArray]
 Errors = Callable[[Sequence[float]], FloatArray]
 
 
-class _ExpectedRidge(AllowsMissing, BaseEstimator):
+class _ExpectedRidge(SplitsRows, AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     def __init__(
@@ -89,12 +89,20 @@ class _ExpectedRidge(AllowsMissing, BaseEstimator):
     def _transformer(self, seed: int) -> ExpectedFeatures:
         return ExpectedFeatures(self.n_random, self.law, self.prior, self.expected_relu, random_state=seed)
 
-    def _fit_targets(self, X: Any, Y: FloatArray, labels: IntArray | None, rows: FloatArray, s: FloatArray) -> None:
+    def _fit_targets(
+        self,
+        X: Any,
+        Y: FloatArray,
+        labels: IntArray | None,
+        rows: FloatArray,
+        s: FloatArray,
+        of_split: Mapping[str, Any],
+    ) -> None:
         random = read_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         folds = None
         if self.cv is not None:
-            folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
+            folds = make_folds(rows, Y[:, 0] if labels is None else labels, labels, s, self.cv, random, of_split)
         self.transformer_ = self._transformer(seed).fit(X, sample_weight=s)
         used = s > 0
         rows = rows[used]
@@ -160,14 +168,27 @@ class ExpectedFeaturesRegressor(RegressorMixin, _ExpectedRidge):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the law and the ridge."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the law and the ridge.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
+        """
+        of_split = self._split_parameters(sample_weight, params)
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             target = read_regression_target(self, y, len(rows))
             s = read_weights(sample_weight, rows)
             unit = float(np.abs(target[s > 0]).max()) or 1.0  # squares of y must not overflow
-            self._fit_targets(X, target[:, None] / unit, None, rows, s)
+            self._fit_targets(X, target[:, None] / unit, None, rows, s, of_split)
             self.error_ = self.error_ * unit * unit
             self.unit_, self.range_ = unit, (float(target[s > 0].min()), float(target[s > 0].max()))
         return self
@@ -201,14 +222,27 @@ class ExpectedFeaturesClassifier(ClassifierMixin, _ExpectedRidge):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the law and the ridge."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the law and the ridge.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
+        """
+        of_split = self._split_parameters(sample_weight, params)
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
             self.classes_, codes = read_classes(self, y, len(rows))
             s = read_weights(sample_weight, rows)
             require_two_classes(self, codes[s > 0])
-            self._fit_targets(X, np.eye(len(self.classes_))[codes], codes, rows, s)
+            self._fit_targets(X, np.eye(len(self.classes_))[codes], codes, rows, s, of_split)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

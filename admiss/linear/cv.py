@@ -23,17 +23,28 @@ from admiss.estimator.cross_validation import (
     SearchedRegressor,
     sample_rows,
 )
-from admiss.estimator.validation import unchanged_on_error
+from admiss.estimator.validation import Samples, unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.design import DesignOptions
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics, training_of
-from admiss.linear.folds import EPS_RULES, ClassFolds, GridOptions, folds_of_sums, logistic_folds, squared_folds
+from admiss.linear.folds import (
+    EPS_RULES,
+    ClassFolds,
+    GridOptions,
+    folds_of_sums,
+    piecewise_folds,
+    predictor_folds,
+    squared_folds,
+)
 from admiss.linear.grid_paths import Task, best_cell, best_tasks, cell_parameters, grid_cells, grid_tasks, joined
+from admiss.linear.log_link import needs_positive_targets, with_exposure
+from admiss.linear.piecewise import PIECEWISE
 from admiss.patterns import missing_once
-from admiss.statistics.row_statistics import RowStatistics
+from admiss.statistics.row_statistics import RowStatistics, require_squared
 from admiss.terminal.table import Table
 from formulations.arrays import FloatArray
-from formulations.losses import Logistic, Loss, Squared
+from formulations.log_link import LogLink
+from formulations.losses import Loss, Squared, resolve_loss
 
 # Squared errors below this share of the mean square of y are rounding.
 ZERO_LOSS = 1e-14
@@ -61,8 +72,6 @@ class AdaptiveSearch(SearchedModel):
     _finite_type: type
     # Parameters with which the programs are those of the paper.
     _printed: ClassVar[dict[str, Any]] = {"center": False, "scale": False, "adaptive_penalties": (1.0,)}
-    _loss: Loss
-    _class_folds: MakeFolds
 
     def __init__(
         self,
@@ -124,7 +133,7 @@ class AdaptiveSearch(SearchedModel):
             raise ValueError("adaptivity is empty: name at least one class.")
         finite = [self._finite_type() if item == FINITE else item for item in candidates if self._is_finite(item)]
         for candidate in finite:
-            if not isinstance(candidate._read_grid(), Squared | Logistic):
+            if candidate._read_grid() != self._loss():
                 raise ValueError(f"A finite candidate must have the loss of the others, not {candidate.loss!r}.")
         classes = [resolve_adaptivity(adaptivity) for adaptivity in candidates if not self._is_finite(adaptivity)]
         for adaptivity in classes:
@@ -159,6 +168,14 @@ class AdaptiveSearch(SearchedModel):
         )
         return classes, finite, options
 
+    def _loss(self) -> Loss:
+        """The loss of the candidates."""
+        return resolve_loss(getattr(self, "loss", "logistic"))
+
+    def _class_folds(self) -> MakeFolds:
+        """How the folds of a class are made."""
+        return partial(predictor_folds, loss=self._loss())
+
     def _is_auto(self) -> bool:
         return isinstance(self.adaptivity, str) and self.adaptivity == AUTO
 
@@ -167,7 +184,7 @@ class AdaptiveSearch(SearchedModel):
 
     def _select(self, rows: FoldedRows, grid: Grid) -> Any:
         if self.constraints is None and self.monotonic_cst is None:
-            return self._select_on(self._class_folds, rows, grid)
+            return self._select_on(self._class_folds(), rows, grid)
         if grid[1]:
             raise ValueError("Finite candidates take no constraints or monotonic_cst: leave them out.")
         from admiss.linear.program_folds import program_folds
@@ -176,7 +193,7 @@ class AdaptiveSearch(SearchedModel):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 setattr(model, name, getattr(self, name))
-        return self._select_on(partial(program_folds, model, self._class_folds), rows, grid)
+        return self._select_on(partial(program_folds, model, self._class_folds()), rows, grid)
 
     def _select_on(self, class_folds: MakeFolds, rows: FoldedRows, grid: Grid) -> Any:
         """Select on the folds that ``class_folds`` makes of each class."""
@@ -187,7 +204,7 @@ class AdaptiveSearch(SearchedModel):
         promising = self._promising(class_folds, rows, classes, options)
         folds = [class_folds(rows, adaptivity, options) for adaptivity in classes]
         parts = grid_cells(folds, options, self.n_jobs, promising)
-        held_out = [candidate.search(rows, self._loss) for candidate in finite]
+        held_out = [candidate.search(rows, self._loss()) for candidate in finite]
         for k, (candidate, losses) in enumerate(zip(finite, held_out, strict=True), start=len(classes)):
             parts.append({"class_index": k, **candidate.cells(losses)})
         results = joined(parts)
@@ -258,6 +275,9 @@ monotonic_cst
         Seed of the folds.
     n_jobs : int, optional
         Threads. The result does not depend on it.
+    loss : str or Loss
+        As in :class:`AdaptiveRegressor`: squared, absolute, Huber, quantile, Poisson, Gamma or Tweedie. It is the
+        held-out loss, too. Finite candidates must have the same.
 
     Attributes
     ----------
@@ -288,8 +308,6 @@ monotonic_cst
     _single = AdaptiveRegressor
     _printed = AdaptiveSearch._printed | {"max_extrapolation": np.inf}
     _finite_type = FiniteRegressorCV
-    _loss = Squared()
-    _class_folds = staticmethod(squared_folds)
 
     def __init__(
         self,
@@ -311,6 +329,7 @@ monotonic_cst
         n_jobs: int | None = None,
         constraints: Any = None,
         monotonic_cst: Any = None,
+        loss: str | Loss = "squared",
     ) -> None:
         super().__init__(
             adaptivity, l1_ratios, n_lambdas, eps, adaptive_penalties, cv, penalty_weights, center, scale,
@@ -318,6 +337,57 @@ monotonic_cst
             constraints, monotonic_cst,
         )  # fmt: skip
         self.max_extrapolation = max_extrapolation
+        self.loss = loss
+
+    def _class_folds(self) -> MakeFolds:
+        loss = self._loss()
+        if isinstance(loss, Squared):
+            return squared_folds
+        if isinstance(loss, LogLink):
+            return partial(predictor_folds, loss=loss, max_extrapolation=float(self.max_extrapolation))
+        if isinstance(loss, PIECEWISE):
+            return partial(piecewise_folds, loss=loss)
+        raise ValueError(
+            f"AdaptiveRegressorCV has no paths for the loss {loss}: search with scikit-learn's GridSearchCV over "
+            "AdaptiveRegressor."
+        )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, **params: Any) -> Self:
+        """Select a model by cross-validation and fit it on all rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target.
+        sample_weight : array of shape (n,), optional
+            A weight equals that many copies of the row.
+        exposure : array of shape (n,), optional
+            As in :meth:`AdaptiveRegressor.fit`.
+        **params
+            Passed to the splitter ``cv``: ``groups`` of the rows for ``GroupKFold`` and the like. With metadata routing
+            of scikit-learn, whatever the splitter requests.
+        """
+        of_split = self._split_parameters(sample_weight, params)
+        return self._fit(X, y, sample_weight, of_split, **({} if exposure is None else {"exposure": exposure}))
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Samples:
+        return with_exposure(super()._read(X, y, sample_weight), exposure, self._loss())
+
+    def predict(self, X: Any, exposure: Any = None) -> FloatArray:
+        """Predictions of the selected model, see :meth:`AdaptiveRegressor.predict`."""
+        return self._model().predict(X, **({} if exposure is None else {"exposure": exposure}))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+        """The score of the selected model, see :meth:`AdaptiveRegressor.score`."""
+        others = {} if exposure is None else {"exposure": exposure}
+        return float(self._model().score(X, y, sample_weight, **others))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = needs_positive_targets(self.loss)
+        return tags
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:
         """Select a model by cross-validation and fit it, from statistics with folds, as :meth:`fit` does from rows.
@@ -329,6 +399,7 @@ monotonic_cst
             classes of "auto", those whose moments are there are searched.
         """
         classes, finite, options = self._read_grid()
+        require_squared(self._loss())
         if self.constraints is not None or self.monotonic_cst is not None:
             raise ValueError("constraints and monotonic_cst need the rows, not only their statistics: use fit.")
         if finite:
@@ -350,6 +421,8 @@ monotonic_cst
         return self
 
     def _rounding(self, rows: FoldedRows) -> float:
+        if not isinstance(self._loss(), Squared):
+            return 0.0
         return ZERO_LOSS * float(rows.s @ rows.targets[0] ** 2 / rows.s.sum())
 
 
@@ -399,8 +472,6 @@ fit_intercept, on_unseen_pattern, stop_early, solver, random_state, n_jobs, cons
 
     _single = AdaptiveClassifier
     _finite_type = FiniteClassifierCV
-    _loss = Logistic()
-    _class_folds = staticmethod(logistic_folds)
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ from admiss.linear.design import Design
 from admiss.patterns import PatternTable, lookup, pattern_name
 from admiss.terminal.table import Table
 from formulations.arrays import BoolArray, FloatArray
+from formulations.log_link import LogLink
+from formulations.losses import resolve_loss
 
 
 def columns_at_pattern(design: Design, missing: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -46,6 +48,7 @@ class AdaptiveDescription(ModelAtPattern):
     coefficients_: FloatArray
     certificate_: Any
     n_features_in_: int
+    loss: Any
 
     def _linear_model_at(self, pattern: Any) -> tuple[FloatArray, FloatArray]:
         check_is_fitted(self)
@@ -146,7 +149,8 @@ class AdaptiveDescription(ModelAtPattern):
         """The model as a formula with one line per feature, without coefficients that are 0."""
         check_is_fitted(self)
         outputs = np.atleast_2d(self.coefficients_)
-        heads = names_of_outputs(getattr(self, "classes_", None))
+        names = names_of_outputs(getattr(self, "classes_", None))
+        heads = [f"log of {name}" for name in names] if isinstance(resolve_loss(self.loss), LogLink) else names
         formulas = [self._formula(head, w, precision) for head, w in zip(heads, outputs, strict=True)]
         return "\n\n".join([*formulas, *self._imputation_lines(precision)])
 

@@ -12,15 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
 from admiss.estimator.labels import LogOddsClassifier
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import read_features, unchanged_on_error
+from admiss.estimator.validation import Samples, read_features, unchanged_on_error
 from admiss.linear.base import STATISTICS, AdaptiveModel
 from admiss.linear.design import Design
 from admiss.linear.fit import solve_moments
+from admiss.linear.log_link import deviance_explained, needs_positive_targets, read_exposure, with_exposure
+from admiss.linear.logistic import clipped
 from admiss.linear.penalty import AUTO
 from admiss.linear.stated_program import Fit
 from admiss.linear.training_patterns import TrainingPatterns, solve_patterns
@@ -28,7 +31,8 @@ from admiss.linear.training_sums import TrainingSums
 from admiss.statistics.product_columns import refuse_learners
 from admiss.statistics.row_statistics import RowStatistics, adopt_features, require_squared
 from formulations.arrays import FloatArray
-from formulations.losses import Loss
+from formulations.log_link import LogLink
+from formulations.losses import Loss, resolve_loss
 
 
 class _SolvedOnUse:
@@ -108,11 +112,15 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         Add an intercept without penalty. The indicators of missing values do not depend on it. Without it features are
         not centred, so that predictions still are 0 at x = 0.
     loss : str or Loss
-        ``"squared"``, ``"absolute"``, ``"huber"``, ``"quantile"``, or an object of :mod:`formulations.losses`.
+        ``"squared"``, ``"absolute"``, ``"huber"``, ``"quantile"``, or ``"poisson"`` for counts, ``"gamma"`` for amounts
+        and ``"tweedie"`` for sums of amounts, or an object of :mod:`formulations.losses` with parameters of its own,
+        such as ``Quantile(0.9)`` or ``Tweedie(1.3)``. The last three are half the deviance of a model of the log of the
+        mean: coefficients add up to that, and ``score`` is the fraction of the deviance explained.
     max_extrapolation : float
         Predictions are kept within the range of y in training, extended on either side by this multiple of its width:
-        with heavy-tailed features a linear model can otherwise be off by any amount. Infinity for no limit; ``coef_at``
-        and formulas are those of the model without it.
+        with heavy-tailed features a linear model can otherwise be off by any amount. With a log link it is the range of
+        the log of the predicted mean, without the exposure. Infinity for no limit; ``coef_at`` and formulas are those
+        of the model without it.
     on_unseen_pattern : {"nearest", "warn", "error"}
         How to treat a pattern that training has not seen: predict (a class with one model per cell takes the cell of
         the nearest pattern), predict and warn, or raise an error.
@@ -141,7 +149,9 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
     imputation_ : array of shape (n_features_in_,)
         mu_j = c_j + b_j / w_j, the constants that the model imputes; for static and affine-intercept classes.
     target_range_ : tuple of float
-        Least and largest target in training.
+        Least and largest target in training; targets are per unit of exposure if there is one.
+    predictor_range_ : tuple of float
+        Least and largest log of the predicted mean in training, with a log link.
     n_features_in_ : int
     feature_names_in_ : array of str, if X had names
 
@@ -198,14 +208,73 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         self.constraints = constraints
         self.monotonic_cst = monotonic_cst
 
-    def predict(self, X: Any) -> FloatArray:
-        """Predicted target of each row, within the limits of ``max_extrapolation``."""
-        scores = self._scores(X)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, **unknown: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target.
+        sample_weight : array of shape (n,), optional
+            A weight equals that many copies of the row.
+        exposure : array of shape (n,), optional
+            The time, number or area for which y was counted, with a log link: its log is added to that of the mean.
+        **unknown
+            Refused.
+        """
+        if exposure is not None:
+            unknown["exposure"] = exposure
+        return super().fit(X, y, sample_weight, **unknown)
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None, **others: Any) -> Samples:
+        return with_exposure(super()._read(X, y, sample_weight, **others), exposure, resolve_loss(self.loss))
+
+    def predict(self, X: Any, exposure: Any = None) -> FloatArray:
+        """Predicted target of each row, within the limits of ``max_extrapolation``.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        exposure : array of shape (n,), optional
+            As in :meth:`fit`; predictions are for one unit of it by default.
+        """
+        scores, loss = self._scores(X), resolve_loss(self.loss)
+        e = read_exposure(exposure, loss, len(scores))
+        if isinstance(loss, LogLink):
+            z = clipped(scores, np.array(self.predictor_range_), float(self.max_extrapolation))
+            return np.exp(z) if e is None else e * np.exp(z)
         if float(self.max_extrapolation) == np.inf:
             return scores
         low, high = self.target_range_
         margin = float(self.max_extrapolation) * (high - low)
         return np.clip(scores, low - margin, high + margin)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+        """R^2, or with a log link D^2, the fraction of the deviance explained.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        exposure : array of shape (n,), optional
+            As in :meth:`fit`.
+        """
+        loss, predictions = resolve_loss(self.loss), self.predict(X, exposure)
+        if not isinstance(loss, LogLink):
+            return float(r2_score(y, predictions, sample_weight=sample_weight))
+        return deviance_explained(loss, y, predictions, sample_weight, exposure)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = needs_positive_targets(self.loss)
+        return tags
 
     def fit_statistics(self, statistics: RowStatistics) -> Self:
         """Fit the model from statistics of the rows, as :meth:`fit` does from the rows.

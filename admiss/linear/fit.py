@@ -2,10 +2,11 @@
 
     minimise over w   risk(A w) + sum_k [ l1_k |w_k| + l2_k w_k^2 / 2 ]
 
-The squared and the logistic loss have fast paths if W has no structure. The squared loss becomes a quadratic in the
-penalised columns (:mod:`admiss.linear.squared`), the logistic loss a risk of centred columns; either path
-(:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of every fold
-(:mod:`admiss.linear.folds`); a single fit follows a short path to its own penalty. Without penalty it is the
+All losses of the package have fast paths if W has no structure. The squared loss becomes a quadratic in the penalised
+columns (:mod:`admiss.linear.squared`), the others a risk of centred columns: the logistic loss and those with a log
+link (:mod:`admiss.linear.logistic`), and the absolute, quantile and Huber losses (:mod:`admiss.linear.piecewise`).
+Each path (:mod:`formulations.erm`) leads back to coefficients of all columns. Cross-validation follows the path of
+every fold (:mod:`admiss.linear.folds`); a single fit follows a short path to its own penalty. Without penalty it is the
 solution of minimum norm: of all w with the same predictions on the training rows, the one with the least sum of w_k^2
 over the columns that are not free. If columns are dependent only up to rounding, the rank is decided in scaled columns.
 
@@ -34,6 +35,7 @@ from admiss.estimator.scaling import power_of_two
 from admiss.linear.design import Design, against_cross_products
 from admiss.linear.logistic import solve_logistic
 from admiss.linear.penalty import Penalty, UnitProgram
+from admiss.linear.piecewise import PIECEWISE, solve_piecewise
 from admiss.linear.squared import Training, TrainingRows, eliminate, fit_quadratic
 from admiss.linear.squared_by_rows import solve_by_rows
 from admiss.linear.stated_program import Fit, Structure, closed_form, risk_of, solve_stated
@@ -41,6 +43,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock, gap_tolerance
 from formulations.erm.moment_bound import moment_bound
 from formulations.erm.risk import EmpiricalRisk
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, Loss, Squared
 
 # Status of a fit whose moments are too inaccurate for a proof.
@@ -52,12 +55,26 @@ TOO_LARGE = 1e8
 
 
 def solve_program(
-    design: Design, X: FloatArray, y: FloatArray, s: FloatArray, loss: Loss, penalty: Penalty, solver: str
+    design: Design,
+    X: FloatArray,
+    y: FloatArray,
+    s: FloatArray,
+    loss: Loss,
+    penalty: Penalty,
+    solver: str,
+    risk_factor: FloatArray | None = None,
 ) -> Fit:
     """Coefficients of the columns before they are divided by the scales, for rows of weights ``s``; their certificate.
 
-    Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit.
+    Changes of units are by powers of two: these coefficients are the ones that are proven, digit by digit. With factors
+    f_i of the rows the risk is (1/S) sum_i s_i f_i l(y_i, z_i): the mean for weights s_i f_i times (1/S) sum_i s_i f_i.
     """
+    if risk_factor is not None:
+        weights = s * risk_factor
+        share = float(weights.sum() / s.sum())
+        of_mean = penalty.for_target(1.0, share)
+        w, certificate = solve_program(design, X, y, weights, loss, of_mean, solver)
+        return w, certificate.in_units(share, 1.0)
     has_structure = design.adaptivity.has_structure()
     fast = solver == "auto" and not has_structure and against_cross_products(design) is None
     by_moments = fast and isinstance(loss, Squared) and penalty.is_positive
@@ -183,12 +200,17 @@ def _solve(
 ) -> Fit:
     """The fit in the units of the program, certified from the rows."""
     design, loss, q = program.design, program.loss, rows.s / rows.s.sum()
-    if isinstance(loss, Logistic):
+    if isinstance(loss, Logistic | LogLink):
         whole = EmpiricalRisk(design.whole(rows.X), rows.y, q, loss)
         return solve_logistic(program, whole, solver, fast, structure)
     if isinstance(loss, Squared) and structure is None:
         return solve_by_rows(program, rows, solver, fast)
-    w, certificate = solve_stated(design, risk_of(design, rows.X, rows.y, q, loss), program.penalty, solver, structure)
+    risk = risk_of(design, rows.X, rows.y, q, loss)
+    if isinstance(loss, PIECEWISE) and fast:
+        fit = solve_piecewise(program, risk)
+        if fit is not None:
+            return fit
+    w, certificate = solve_stated(design, risk, program.penalty, solver, structure)
     if isinstance(loss, Squared):  # its rows may have been compressed
         certificate = replace(certificate, dual=rows.dual(design, w))
     return w, certificate

@@ -27,12 +27,14 @@ from admiss.linear.design import (
 )
 from admiss.linear.logistic import LogisticFold, LogisticRows
 from admiss.linear.penalty import UnitPenalties, penalty_weights
+from admiss.linear.piecewise import PiecewiseFold
 from admiss.linear.squared import SquaredFold, Training, TrainingRows, eliminate
 from admiss.linear.training_patterns import TrainingPatterns
 from admiss.linear.training_sums import TrainingSums
 from formulations.arrays import BoolArray, FloatArray, IntArray
-from formulations.erm.risk import EmpiricalRisk, centred
-from formulations.losses import Logistic
+from formulations.erm.risk import EmpiricalRisk, centred, null_multipliers
+from formulations.log_link import LogLink, risk_factor
+from formulations.losses import Logistic, Loss
 
 # Rules for the range of lambda: that of glmnet, and one of its own for ridge.
 EPS_RULES = ("auto", "glmnet")
@@ -153,18 +155,29 @@ def training_folds(rows: Training, splits: Sequence[Split], adaptivity: Adaptivi
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=True)
 
 
-def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
-    """The folds of one class for the logistic loss, summed over targets (one against the rest)."""
+def predictor_folds(
+    rows: FoldedRows,
+    adaptivity: Adaptivity,
+    options: GridOptions,
+    loss: Loss,
+    max_extrapolation: float = np.inf,
+) -> ClassFolds:
+    """The folds of one class for the logistic loss, summed over targets (one against the rest), or with a log link.
+
+    Exposure multiplies the weights of rows in the risk and in held-out losses, and not elsewhere.
+    """
     X, targets = rows.X, rows.targets
     design = fit_design(X, rows.s, adaptivity, options.of_design)
     refuse_without_cross_products(design)
     design = options.in_units(design)
     penalties = options.unit_penalties(design, X, rows.s)
-    A, q = design.dense(X), rows.s / rows.s.sum()
-    gradients = [_logistic_gradient(A, y, q, design.free) for y in targets]
-    gradient_and_curvature = np.max(gradients, axis=0), Logistic.largest_curvature * (q @ A[:, ~design.free] ** 2)
+    factor = risk_factor(loss, rows.exposure)
+    factor = np.ones(len(X)) if factor is None else factor
+    A, q = design.dense(X), factor * rows.s / rows.s.sum()
+    parts = [_at_null(EmpiricalRisk(A, y, q, loss), design.free) for y in targets]
+    gradient, curvature = (np.max(part, axis=0) for part in zip(*parts, strict=True))
     n_rows = min(len(train) for train, _ in rows.splits)
-    lambdas = _lambdas(design, n_rows, penalties, *gradient_and_curvature, options)
+    lambdas = _lambdas(design, n_rows, penalties, gradient, curvature, options)
     paths: list[FoldPath] = []
     weight = 0.0
     for (train, test), s in zip(rows.splits, rows.fold_weights, strict=True):
@@ -172,21 +185,55 @@ def logistic_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOption
         of_fold = options.in_units(fit_design(X[train], s[train], adaptivity, options.of_design))
         penalties = options.unit_penalties(of_fold, X[train], s[train])
         training, held_out = (
-            LogisticRows(of_fold.dense(X[part]), [y[part] for y in targets], s[part]) for part in (train, test)
+            LogisticRows(of_fold.dense(X[part]), [y[part] for y in targets], s[part] * factor[part])
+            for part in (train, test)
         )
-        paths.append(LogisticFold(of_fold, penalties, training, held_out))
+        share = s[train].sum() / training.s.sum()
+        penalties = [(u1 * share, u2 * share) for u1, u2 in penalties]
+        paths.append(LogisticFold(of_fold, penalties, training, held_out, loss, max_extrapolation))
     return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=False)
 
 
-def _logistic_gradient(A: FloatArray, y: FloatArray, q: FloatArray, free: BoolArray) -> FloatArray:
-    """The sizes of the gradient in the penalised columns at the best free coefficients.
+def piecewise_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions, loss: Loss) -> ClassFolds:
+    """The folds of one class for the absolute, quantile and Huber losses."""
+    X, (y,), s = rows.X, rows.targets, rows.s
+    design = fit_design(X, s, adaptivity, options.of_design)
+    refuse_without_cross_products(design)
+    design = options.in_units(design)
+    A, unit = design.dense(X), float(power_of_two(np.abs(y).max()))
+    n_rows = min(len(train) for train, _ in rows.splits)
+    at_null = _at_null(EmpiricalRisk(A, y, s / s.sum(), loss), design.free)
+    lambdas = _lambdas(design, n_rows, options.unit_penalties(design, X, s), *at_null, options)
+    paths: list[FoldPath] = []
+    for train, test in rows.splits:
+        of_fold = options.in_units(fit_design(X[train], s[train], adaptivity, options.of_design))
+        own, held = ((of_fold.dense(X[part]), y[part], s[part]) for part in (train, test))
+        penalties = options.unit_penalties(of_fold, X[train], s[train])
+        paths.append(PiecewiseFold(of_fold, penalties, own, held, loss, unit))
+    weight = sum(float(s[test].sum()) for _, test in rows.splits)
+    return ClassFolds(repr(adaptivity), len(design.pairs), lambdas, paths, weight, exact=False)
 
-    The derivative of the loss is (mean of y - y) / 2 there.
+
+def _at_null(risk: EmpiricalRisk, free: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The sizes of the gradient in the penalised columns at the best free coefficients, and curvatures.
+
+    The derivative of the logistic loss is (mean of y - y) / 2 there. A piecewise loss has the multipliers of
+    :func:`formulations.losses.best_constant`, and counts as a multiple of the squared one with the same risk.
     """
-    risk = centred(EmpiricalRisk(A, y, q, Logistic()), free).risk
-    root, E = np.sqrt(q), A[:, free]
-    mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
-    return np.abs(risk.A[:, ~free].T @ (q * (mean - y) / 2.0))
+    A, y, q = risk.A[:, ~free], risk.y, risk.q
+    own = centred(risk, free).risk
+    columns = own.A[:, ~free]
+    if isinstance(risk.loss, LogLink):
+        zero = np.zeros(len(y))
+        gradient = columns.T @ (own.q * risk.loss.derivative(own.y, zero))
+        return np.abs(gradient), (own.q * risk.loss.curvature(own.y, zero)) @ A**2
+    if isinstance(risk.loss, Logistic):
+        root, E = np.sqrt(q), risk.A[:, free]
+        mean = E @ np.linalg.lstsq(root[:, None] * E, root * y, rcond=None)[0]
+        return np.abs(columns.T @ (q * (mean - y) / 2.0)), risk.loss.largest_curvature * (q @ A**2)
+    theta, z = null_multipliers(risk, free)
+    share = 2.0 * float(q @ risk.loss.value(y, z)) / (float(q @ (y - z) ** 2) or 1.0)
+    return np.abs(columns.T @ theta), share * (q @ columns**2)
 
 
 def _lambdas(

@@ -1,12 +1,14 @@
-"""The logistic loss on a design: one-class cells, separable classes, and paths in centred columns.
+"""The logistic loss and those with a log link on a design: cells and columns without a best fit, and centred paths.
 
-In classification the risk may have no minimiser.
+The risk may have no minimiser.
 
 * If all rows of a cell with a free intercept b are of one class, the risk falls to its infimum as |b| grows. These rows
   are taken out of the program, and b is set to log-odds at which their loss is 1e-13; without a structure on W the
   other coefficients do not depend on these rows. The loss is part of the objective, and not of the bound.
 * If some combination of columns without penalty separates the classes (no row on the wrong side, some on the right
   one), larger coefficients are always better: that is an error.
+* With a log link the same holds for cells whose targets are all 0, and for combinations that are 0 where the target is
+  positive, and never positive where it is 0. The Gamma loss has targets above 0, and always a minimiser.
 
 A fit follows a path in centred columns to its own penalty, and is then proven from the rows.
 """
@@ -31,9 +33,11 @@ from formulations.erm.logistic_ridge import FEW_COLUMNS, LogisticRidge
 from formulations.erm.optimality import polish
 from formulations.erm.quadratic_path import Path
 from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk
-from formulations.losses import Logistic
+from formulations.log_link import LogLink
+from formulations.losses import Loss
 
-# Log-odds of a cell with a single class: its loss, log(1 + exp(-30)), is 1e-13.
+# Log-odds of a cell with a single class: its loss, log(1 + exp(-30)), is 1e-13. With a log link the loss of a cell
+# whose targets are all 0 is that share of the others'.
 CERTAIN = 30.0
 # Lambdas of the path to a single fit, per factor of 10 below the lambda at which all coefficients are 0.
 STEPS = 2
@@ -41,7 +45,7 @@ STEPS = 2
 
 @dataclass(frozen=True)
 class LogisticProblem:
-    """The logistic loss of one target in centred columns, and the log-odds of the cells with a single class."""
+    """The risk of one target in centred columns, and the predictors of the cells without a best fit."""
 
     projected: CentredRisk
     certain: FloatArray
@@ -79,17 +83,46 @@ class LogisticProblem:
         l1, l2 = l1[order], l2[order]
         ridge: LogisticRidge | None = None
         if (len(l1) - n_free > FEW_COLUMNS or len(lambdas) == 1) and not np.any(l1) and np.any(l2):
-            ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, risk.y, risk.q, l2)
+            ridge = state if isinstance(state, LogisticRidge) else LogisticRidge(A, risk.y, risk.q, l2, risk.loss)
             path = ridge.path(lambdas, tolerance)
         else:
             start = state[order] if isinstance(state, np.ndarray) else None
-            path = logistic_path(A, n_free, risk.y, risk.q, l1, l2, lambdas, tolerance, start)
+            power = risk.loss.variance_power if isinstance(risk.loss, LogLink) else 0.0
+            path = logistic_path(A, n_free, risk.y, risk.q, l1, l2, lambdas, tolerance, start, power)
         V[:, order] = path.w
         return Path(V, path.violation), V[-1] if ridge is None else ridge
 
     def restore(self, v: FloatArray) -> FloatArray:
         """The coefficients of the columns that are not centred, those of one-class cells included."""
         return np.where(self.certain != 0, self.certain, self.projected.restore(v))
+
+
+def predictor_range(Z: FloatArray, y: FloatArray, s: FloatArray, loss: LogLink) -> FloatArray:
+    """Least and largest predictors of rows (the first axis of Z), without those that stand for minus infinity.
+
+    Examples
+    --------
+    >>> from formulations.losses import Poisson
+    >>> predictor_range(np.array([-31.0, 0.0, 1.0]), np.array([0.0, 1.0, 2.0]), np.ones(3), Poisson()).tolist()
+    [0.0, 1.0]
+    """
+    floor = loss.best_constant(y, s) - 0.5 * CERTAIN / (loss.b or 1.0)
+    high = Z.max(axis=0)
+    return np.array([np.minimum(np.min(np.where(Z > floor, Z, np.inf), axis=0), high), high])
+
+
+def clipped(Z: FloatArray, limits: FloatArray, share: float) -> FloatArray:
+    """Predictors kept within their range in training, extended on either side by a share of its width.
+
+    Examples
+    --------
+    >>> clipped(np.array([-9.0, 2.0, 9.0]), np.array([1.0, 3.0]), 0.5).tolist()
+    [0.0, 2.0, 4.0]
+    """
+    if share == np.inf:
+        return Z
+    margin = share * (limits[1] - limits[0])
+    return np.clip(Z, limits[0] - margin, limits[1] + margin)
 
 
 def summed_losses(y: FloatArray, s: FloatArray, Z: FloatArray) -> FloatArray:
@@ -113,7 +146,7 @@ def summed_losses(y: FloatArray, s: FloatArray, Z: FloatArray) -> FloatArray:
 
 
 def outside_one_class_cells(design: Design, risk: EmpiricalRisk) -> tuple[FloatArray, EmpiricalRisk]:
-    """The log-odds of each intercept whose cell has a single class, 0 for other columns; and the remaining rows."""
+    """The predictor of each intercept whose cell has no best fit, 0 for other columns; and the remaining rows."""
     certain = np.zeros(len(design.pairs))
     if design.adaptivity.has_structure():
         return certain, risk
@@ -121,23 +154,36 @@ def outside_one_class_cells(design: Design, risk: EmpiricalRisk) -> tuple[FloatA
     both = np.asarray(cells.sum(axis=0)).ravel()
     positive = np.asarray((cells[risk.y > 0]).sum(axis=0)).ravel()
     one_class = (positive == both) | (positive == 0)
-    certain[design.free] = np.where(one_class, np.where(positive == both, CERTAIN, -CERTAIN), 0.0)
+    values = np.where(positive == both, CERTAIN, -CERTAIN)
+    if isinstance(risk.loss, LogLink):
+        one_class = positive == 0
+        mean = max(float(risk.q @ risk.y / risk.q.sum()), np.finfo(float).tiny)
+        values = np.full(len(one_class), np.log(mean) - CERTAIN / (risk.loss.b or 1.0))
+    certain[design.free] = np.where(one_class, values, 0.0)
     rest = ~np.asarray(cells @ one_class, dtype=bool)
     return certain, risk if rest.all() else replace(risk, A=risk.A[rest], y=risk.y[rest], q=risk.q[rest])
 
 
 def is_separable(risk: EmpiricalRisk, free: BoolArray, l1: FloatArray, l2: FloatArray) -> bool:
-    """Whether columns without penalty, free intercepts included, separate the classes.
+    """Whether columns without penalty, free intercepts included, separate the classes, or the targets that are 0.
 
-    That is whether some v != 0 has y_i (A v)_i >= 0 for all rows and > 0 for some. Intercepts alone are not checked.
+    That is whether some v != 0 has y_i (A v)_i >= 0 for all rows and > 0 for some; with a log link (A v)_i = 0 where
+    y_i > 0, and (A v)_i <= 0 for the others. Intercepts alone are not checked.
     """
     unpenalised = (l1 == 0) & (l2 == 0)
     if not np.any(unpenalised & ~free) or not len(risk.y):
         return False
     parts = [sp.csr_array(risk.A[:, columns]) for columns in (unpenalised & ~free, free)]
-    margins = sp.diags_array(risk.y) @ sp.hstack(parts, format="csr")
+    columns = sp.hstack(parts, format="csr")
+    if isinstance(risk.loss, LogLink):
+        above = risk.y > 0
+        if above.all():
+            return False
+        margins, equal = -columns[~above], {"A_eq": columns[above], "b_eq": np.zeros(int(above.sum()))}
+    else:
+        margins, equal = sp.diags_array(risk.y) @ columns, {}
     gain = -np.asarray(margins.sum(axis=0)).ravel()
-    direction = linprog(gain, A_ub=-margins, b_ub=np.zeros(len(risk.y)), bounds=(-1, 1))
+    direction = linprog(gain, A_ub=-margins, b_ub=np.zeros(margins.shape[0]), bounds=(-1, 1), **equal)
     return direction.status == 0 and -direction.fun > 1e-6 * len(risk.y)
 
 
@@ -151,13 +197,26 @@ class LogisticRows:
 
 
 class LogisticFold:
-    """The paths of a fold, one for each target, with penalties for lambda = 1 by index."""
+    """The paths of a fold, one for each target, with penalties for lambda = 1 by index.
 
-    def __init__(self, design: Design, penalties: UnitPenalties, train: LogisticRows, held: LogisticRows) -> None:
-        self.penalties, self.held = penalties, held
+    With a log link the predictors of held-out rows stay within the range of those in training, extended on either side
+    by ``max_extrapolation`` times its width: otherwise few rows decide, by any amount.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        penalties: UnitPenalties,
+        train: LogisticRows,
+        held: LogisticRows,
+        loss: Loss,
+        max_extrapolation: float,
+    ) -> None:
+        self.penalties, self.train, self.held, self.loss = penalties, train, held, loss
+        self.max_extrapolation = max_extrapolation
         q, self.problems = train.s / train.s.sum(), []
         for y in train.targets:
-            certain, risk = outside_one_class_cells(design, EmpiricalRisk(train.A, y, q, Logistic()))
+            certain, risk = outside_one_class_cells(design, EmpiricalRisk(train.A, y, q, loss))
             self.problems.append(LogisticProblem.of(risk, design.free, certain))
         self.separable = [
             any(is_separable(each.projected.risk, each.projected.free, u1, u2) for each in self.problems)
@@ -167,7 +226,7 @@ class LogisticFold:
     def __call__(
         self, penalty: int, alpha: float, lambdas: FloatArray, state: Any, tolerance: float
     ) -> tuple[FloatArray, FloatArray, Any]:
-        """Held-out loss, infinite for separable classes, and violation for each lambda; a state to continue from."""
+        """Held-out loss, infinite without a best fit, and violation for each lambda; a state to continue from."""
         errors, violations = np.zeros((2, len(lambdas)))
         if self.separable[penalty]:
             return errors + np.inf, violations, None
@@ -176,25 +235,36 @@ class LogisticFold:
         for t, problem in enumerate(self.problems):
             path, states[t] = problem.path(alpha * u1, (1.0 - alpha) * u2, lambdas, states[t], tolerance)
             violations = np.maximum(violations, path.violation)
-            errors += summed_losses(self.held.targets[t], self.held.s, self.held.A @ problem.restore(path.w).T)
+            errors += self._held_out_losses(t, problem.restore(path.w))
         return errors, violations, states
+
+    def _held_out_losses(self, target: int, W: FloatArray) -> FloatArray:
+        """The summed losses of a target for each row of coefficients."""
+        Z, y, s, loss = self.held.A @ W.T, self.held.targets[target], self.held.s, self.loss
+        if not isinstance(loss, LogLink):
+            return summed_losses(y, s, Z)
+        limits = predictor_range(self.train.A @ W.T, self.train.targets[target], self.train.s, loss)
+        return np.asarray(s @ loss.value(y[:, None], clipped(Z, limits, self.max_extrapolation)))
 
 
 def solve_logistic(
     program: UnitProgram, whole: EmpiricalRisk, solver: str, fast: bool, structure: Structure | None
 ) -> Fit:
-    """The fit of the logistic loss, without the rows of cells with a single class."""
+    """The fit of the logistic loss, or one with a log link, without the rows of cells that have no best fit."""
     design = program.design
     certain, risk = outside_one_class_cells(design, whole)
     dual = np.zeros(len(whole.y))
     is_left = np.asarray((whole.A[:, certain != 0] != 0).sum(axis=1)).ravel() == 0
-    loss_of_certain = float(whole.q[~is_left].sum() * np.log1p(np.exp(-CERTAIN)))
+    gone = ~is_left
+    of_gone = whole.loss.value(whole.y[gone], whole.A[gone] @ certain)
+    loss_of_certain = float(whole.q[gone] @ of_gone)
     if not len(risk.y):
         tolerance = gap_tolerance(loss_of_certain, 0.0)
         return certain, certify(loss_of_certain, 0.0, tolerance, ROUNDING, "closed form", "", program.start, dual=dual)
     if structure is None and is_separable(risk, design.free, program.penalty.l1, program.penalty.l2):
+        of_what = "targets that are 0" if isinstance(risk.loss, LogLink) else "classes"
         raise ValueError(
-            "The classes are linearly separable by columns without penalty, so there is no best fit: "
+            f"The {of_what} are linearly separable by columns without penalty, so there is no best fit: "
             "use lam > 0 and adaptive_penalty > 0."
         )
     fit = _fit_logistic(risk, program) if fast else None

@@ -124,7 +124,7 @@ class UnitProgram:
     def of(cls, design: Design, penalty: Penalty, loss: Loss, largest_target: float) -> "UnitProgram":
         """The program of a fit, given the largest |y_i|."""
         start = clock()
-        unit = float(power_of_two(np.array(largest_target))) if loss.task == "regression" else 1.0
+        unit = float(power_of_two(np.array(largest_target))) if loss.of_residual else 1.0
         own_loss, factor = loss.in_units(unit)
         scaled, change = design.in_powers_of_two()
         stated = penalty.for_target(unit, factor).in_units(change)

@@ -29,6 +29,7 @@ order 2 and more, the lowest weight is the minimum of a polynomial over {0, 1}^d
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -61,6 +62,7 @@ from formulations.certificate import (
 )
 from formulations.cone_solver import ATTEMPTS, CANNOT_SOLVE, WITH_VALUES, run, solver_version
 from formulations.erm.program import ACCURACY, CompiledERM, compile_erm
+from formulations.log_link import LogLink, risk_factor
 from formulations.losses import Logistic
 
 
@@ -122,6 +124,8 @@ class AdaptiveProgram:
         Targets; labels are -1 and 1.
     s : array of shape (n,)
         Positive weights.
+    exposure : array of shape (n,), optional
+        Of rows whose targets are per unit of it, with a log link.
 
     Attributes
     ----------
@@ -149,7 +153,9 @@ class AdaptiveProgram:
     0.0 solver's bound
     """
 
-    def __init__(self, model: Any, X: FloatArray, y: FloatArray, s: FloatArray) -> None:
+    def __init__(
+        self, model: Any, X: FloatArray, y: FloatArray, s: FloatArray, exposure: FloatArray | None = None
+    ) -> None:
         adaptivity, loss = model._check_parameters()
         self._model = model
         if INTERCEPT in feature_names(model):
@@ -161,11 +167,14 @@ class AdaptiveProgram:
         model._warn_never_observed(design)
         penalty = model._penalty(design, X, s)
         scaled = UnitProgram.of(design, penalty, loss, float(np.abs(y).max()))
+        factor = risk_factor(loss, exposure)
+        weights = s if factor is None else s * factor
+        scaled = replace(scaled, factor=scaled.factor * float(weights.sum() / s.sum()))
         own_penalty = penalty.for_target(scaled.unit, scaled.factor).in_units(scaled.change)  # with lam as a parameter
-        q = s / power_of_two(s.max())
+        q = weights / power_of_two(weights.max())
         risk = risk_of(scaled.design, X, y / scaled.unit, q / q.sum(), scaled.loss)
         certain = np.zeros(len(design.pairs))
-        if isinstance(loss, Logistic):
+        if isinstance(loss, Logistic | LogLink):
             certain, risk = outside_one_class_cells(scaled.design, risk)
             if not len(risk.y):
                 raise ValueError("Every cell of the class has rows of a single label: there is no program to solve.")
@@ -185,7 +194,7 @@ class AdaptiveProgram:
         w = cp.multiply(np.where(certain != 0, 0.0, 1.0), compiled.w) + certain
         self.coefficients = cp.multiply(scaled.unit / scaled.design.column_scale, w)
         self._as_values = partial(_values_of, compiled, scaled.design.column_scale / scaled.unit, certain)
-        self._rows = X, y, s
+        self._rows = X, y, s, exposure
         self._solved: tuple[cp.Problem, cp.Problem] | None = None
         self._W = self._weights() if design.adaptivity.linear_at_patterns() else None
         constraints = self._constraints_of_estimator()
@@ -392,10 +401,12 @@ class AdaptiveProgram:
             )
         lam, l1_ratio = float(self.lam.value), float(self.l1_ratio.value)
         if (problem is None or problem is self.problem) and not options and not self._is_changed:
-            X, y, s = self._rows
+            X, y, s, exposure = self._rows
+            others = {} if exposure is None else {"exposure": exposure}
+            y = y if exposure is None else y * exposure
             without = {"constraints": None, "monotonic_cst": None}  # they add nothing
             model = clone(self._model).set_params(lam=lam, l1_ratio=l1_ratio, solver=name, **without)
-            fitted = self._with_labels(model).fit(X, self._labels(y), s)
+            fitted = self._with_labels(model).fit(X, self._labels(y), s, **others)
             fitted.set_params(constraints=self._model.constraints, monotonic_cst=self._model.monotonic_cst)
             self.variable.save_value(self._as_values(fitted.coefficients_))
         else:
@@ -404,6 +415,7 @@ class AdaptiveProgram:
             fitted.design_, fitted.coefficients_ = self._design, np.array(self.coefficients.value)
         if fitted._task == "regression":
             fitted.target_range_ = float(self._rows[1].min()), float(self._rows[1].max())
+            fitted._set_predictor_range(*self._rows)
         return self._with_names(fitted)
 
     def run(self, problem: cp.Problem, solver: str, options: dict[str, Any]) -> Certificate:

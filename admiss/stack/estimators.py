@@ -24,6 +24,7 @@ Numeric predictions are clipped to the range of y in training; probabilities are
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from admiss.estimator.cross_validation import make_folds
+from admiss.estimator.cross_validation import SplitsRows, make_folds
 from admiss.estimator.evidence import data_digest
 from admiss.estimator.notices import silence, warn_never_missing, warn_never_observed
 from admiss.estimator.scaling import observed_moments, observed_scale
@@ -157,7 +158,7 @@ def fit_members(
     return members, held_out, np.array(seconds)
 
 
-class _AdaptiveStack(AllowsMissing, BaseEstimator):
+class _AdaptiveStack(SplitsRows, AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     certificate_: Certificate
@@ -199,10 +200,18 @@ class _AdaptiveStack(AllowsMissing, BaseEstimator):
             raise ValueError("X has no observed value: there is nothing to learn from.")
         return X, s / s[s > 0].mean()
 
-    def _fit_rows(self, X: FloatArray, Y: FloatArray, labels: IntArray | None, s: FloatArray, weighted: bool) -> None:
+    def _fit_rows(
+        self,
+        X: FloatArray,
+        Y: FloatArray,
+        labels: IntArray | None,
+        s: FloatArray,
+        weighted: bool,
+        of_split: Mapping[str, Any],
+    ) -> None:
         """Fit to targets Y of shape (n, outputs): one column of numbers, or the indicators of the classes."""
         random = read_random_state(self.random_state)
-        folds = make_folds(X, Y[:, 0] if labels is None else labels, labels, s, self.cv, random)
+        folds = make_folds(X, Y[:, 0] if labels is None else labels, labels, s, self.cv, random, of_split)
         used = s > 0
         if labels is not None and any(len(np.unique(labels[used][train])) < 2 for train, _ in folds):
             raise ValueError("The training rows of a fold are all of one class: add rows of the rare class.")
@@ -319,15 +328,28 @@ class AdaptiveStackRegressor(RegressorMixin, _AdaptiveStack):
     ['affine_intercept', 'conditional_mean']
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the candidates on folds, then the weights, then the candidates on all rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the candidates on folds, then the weights, then the candidates on all rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
+        """
         weighted = sample_weight is not None
+        of_split = self._split_parameters(sample_weight, params)
         self._check_parameters(weighted)
         with unchanged_on_error(self):
             rows, s = self._read_rows(X, sample_weight)
             target = read_regression_target(self, y, len(rows))
             refuse_extremes(np.maximum(np.abs(target), 1.0), s)  # small targets are brought to unit size
-            self._fit_rows(rows, target[:, None], None, s, weighted)
+            self._fit_rows(rows, target[:, None], None, s, weighted, of_split)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -361,15 +383,28 @@ class AdaptiveStackClassifier(ClassifierMixin, _AdaptiveStack):
     True
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the candidates on folds, then the weights, then the candidates on all rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Fit the candidates on folds, then the weights, then the candidates on all rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            Features, NaN (None, NA, null) if missing.
+        y : array of shape (n,)
+            Target, or class labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
+        """
         weighted = sample_weight is not None
+        of_split = self._split_parameters(sample_weight, params)
         self._check_parameters(weighted)
         with unchanged_on_error(self):
             rows, s = self._read_rows(X, sample_weight)
             self.classes_, labels = read_classes(self, y, len(rows))
             require_two_classes(self, labels[s > 0])
-            self._fit_rows(rows, np.eye(len(self.classes_))[labels], labels, s, weighted)
+            self._fit_rows(rows, np.eye(len(self.classes_))[labels], labels, s, weighted, of_split)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:

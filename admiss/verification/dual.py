@@ -45,12 +45,13 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.dual_bound import lacks_room
 from formulations.erm.dual_rows import Rows
 from formulations.erm.risk import EmpiricalRisk
+from formulations.log_link import LogLink
 from formulations.losses import LOSSES, Absolute, Huber, Logistic, Loss, Quantile, Squared
 
 
 def stated_loss(description: Mapping[str, Any]) -> Loss:
     """The loss of a name and its parameters."""
-    if description["name"].lower() not in LOSSES:
+    if description["name"].lower() not in LOSSES or issubclass(LOSSES[description["name"].lower()], LogLink):
         raise NotCoveredError(f"models with the loss {description['name']} are not verified")
     return LOSSES[description["name"].lower()](**{key: part for key, part in description.items() if key != "name"})
 

@@ -13,7 +13,8 @@ optimum theta_i = q_i l'(y_i, z_i) with z = A w.
 have no room for it: the free ones. The bound is the value of D at  s (theta - Delta),  where theta - Delta has exactly
 a_k'theta = v_k for k in J, with v_k = 0, and s <= 1 is as large as the other conditions allow. Delta is not computed:
 :mod:`formulations.erm.dual_rows` bounds its norm delta, with the weights m_i = q_i of the rows, or
-m_i = q_i t_i (1 - t_i), t = |theta| / q, for the logistic loss, whose t must stay between 0 and 1.
+m_i = q_i l''(y_i, z_i) for the logistic loss and those with a log link, whose t_i = theta_i / q_i = l'(y_i, z_i) must
+stay in their domain.
 
 *If the gap stays open*, J also has the columns whose penalty is too weak for the rounding of a_k'theta: those with
 l2_k = 0 and |a_k'theta| next to l1_k, and those with a small l2_k. Their v_k is a_k'theta, clipped to what it is at the
@@ -22,27 +23,30 @@ the columns J are dependent up to rounding, that may be due to rows that are fit
 and rows with theta_i = 0 have m_i = 0, so that they are not moved.
 
 *Rounding.* With the norms |a_k|^2 = sum_i q_i A_ik^2 and |theta|^2 = sum_i theta_i^2 / q_i, a computed a_k'theta is off
-by at most 2 gamma |a_k| |theta|, and moved by at most |a_k| delta. For regression l*(y, t) = t y + c t^2 / 2, and y can
-be replaced by r = y - A_J w_J if v'w_J is added, since A_J'(theta - Delta) = v. So Delta lowers the value by at most
+by at most 2 gamma |a_k| |theta|, and moved by at most |a_k| delta, where the norm is that of m if m_i can be above q_i.
+For losses of y - z, l*(y, t) = t y + c t^2 / 2, and y can be replaced by r = y - A_J w_J if v'w_J is added, since
+A_J'(theta - Delta) = v. So Delta lowers the value by at most
 
     delta |r + c theta / q| + c delta^2 / 2,
 
-which is of second order if all columns are in J. For the logistic loss it is at most delta |logit(t)| in the norm of m,
-after a move of t by at most half of the way to its ends, which changes logit(t) by at most log 3. Every sum is
-corrected by gamma(n) times the sum of its absolute values. A relative gamma(2 n) of the bound covers the rounding of
-the shares q and of the penalties, since risk and penalties are not negative. For the same reason the offset is a bound.
+which is of second order if all columns are in J. For the other losses it is at most delta |z| in the norm of m, with
+z = l*'(t) after a move of t by at most l'' / 2. As |l'''| <= l'', this changes z by at most log 2 (log 3 with the
+rounding of l''), and keeps t in its domain. A smaller s does not make the moves longer: s l''(z(t)) <= l''(z(s t)),
+since t l''' <= (l'')^2. Every sum is corrected by gamma(n) times the sum of its absolute values. A relative
+gamma(2 n) of the bound covers the rounding of the shares q and of the penalties, since risk and penalties are not
+negative. For the same reason the offset is a bound.
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logit
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
 from formulations.certificate import GAP_TOLERANCE
 from formulations.erm.dual_rows import Factor, Rows
 from formulations.erm.risk import CentredRisk, EmpiricalRisk
+from formulations.log_link import LogLink
 from formulations.losses import Squared
 from formulations.rounding import gamma
 
@@ -151,18 +155,20 @@ class _Point:
     program : _Program
     J : int array
     y, z : arrays of shape (n,)
-        Target and prediction A w; y - A w and 0 in regression.
+        Target and prediction A w; y - A w and 0 if the loss is one of y - z.
     theta : array of shape (n,)
     u : array of shape (p,)
         A'theta.
     r : array of shape (n,)
-        y - A_J w_J, or y in classification.
+        y - A_J w_J, or y if the loss is not one of y - z.
     v : array of shape (p,)
         The values of a_k'theta that are to be met if k is in J.
     weights : array of shape (n,)
         The m of the rows.
     error : array of shape (p,)
         Largest errors of u.
+    sizes : array of shape (p,)
+        sqrt(sum_i m_i A_ik^2), or more.
     factor : Factor, optional
         The factor of the columns J, if they are independent.
     """
@@ -177,18 +183,19 @@ class _Point:
     v: FloatArray
     weights: FloatArray
     error: FloatArray
+    sizes: FloatArray
     factor: Factor | None
 
     @classmethod
     def of(cls, program: _Program, theta: FloatArray | None, J: IntArray) -> "_Point":
         """The point from theta, or from the derivatives of the losses, in one pass over the rows."""
-        rows, w, regression = program.rows, program.w, program.rows.loss.task == "regression"
+        rows, w, of_residual = program.rows, program.w, program.rows.loss.of_residual
         in_J = np.zeros_like(w)
         in_J[J] = w[J]
         n = len(rows.y)
         y, z, r, point, u = rows.y.copy(), np.zeros(n), rows.y.copy(), np.empty(n), np.zeros(len(w))
         for part, A in rows.blocks:
-            if regression:
+            if of_residual:
                 y[part] = _residuals(A, rows.y[part], w)
                 r[part] = y[part] if np.array_equal(in_J, w) else _residuals(A, rows.y[part], in_J)
             else:
@@ -199,13 +206,17 @@ class _Point:
         weights = _row_weights(rows, point)
         error, factor = rows.product_error(point), rows.factor(J, weights)
         v = np.clip(u, -program.limits, program.limits)
-        return cls(program, J, y, z, point, u, r, v, weights, error, factor)
+        # the weights of other losses are at most q
+        sizes = rows.sizes_of(weights) if isinstance(rows.loss, LogLink) else rows.sizes
+        return cls(program, J, y, z, point, u, r, v, weights, error, sizes, factor)
 
     def objective(self) -> float:
         """P(w), rounded up: an error of z of e in root mean square raises the risk by |l'| e + max l'' e^2 / 2."""
         rows, w, loss = self.program.rows, self.program.w, self.program.rows.loss
         error = self._error_of(w)
-        if loss.smooth:
+        if isinstance(loss, LogLink):
+            rise = self._rise(loss)
+        elif loss.smooth:
             rise = _norm(rows, loss.derivative(self.y, self.z)) * error + loss.largest_curvature * error**2 / 2.0
         else:
             rise = np.sqrt(self.program.weight) * error  # slopes are at most 1
@@ -213,8 +224,17 @@ class _Point:
         value = float(rows.q @ loss.value(self.y, self.z)) + rows.offset
         return float((value + rise + penalty) * (1.0 + 2.0 * rows.rounding))
 
+    def _rise(self, loss: LogLink) -> float:
+        """What rounding takes from the risk at most: an error e_i of z_i makes |l'| e_i + l'' exp(e_i) e_i^2 / 2."""
+        rows, w = self.program.rows, self.program.w
+        size = np.concatenate([np.zeros(0), *(np.abs(A) @ np.abs(w) for _, A in rows.blocks)])
+        error = gamma(int(np.count_nonzero(w)) + 40) * (1.0 + size)
+        of_value = rows.rounding * loss.value_size(self.y, self.z)
+        slope, curvature = np.abs(loss.derivative(self.y, self.z)), loss.curvature(self.y, self.z)
+        return float(rows.q @ (slope * error + curvature * np.exp(error) * error**2 / 2.0 + of_value))
+
     def _error_of(self, w: FloatArray) -> float:
-        """Root mean square error of y - A w as computed, or of A w in classification, at most."""
+        """Root mean square error of y - A w as computed, or of A w if the loss is not one of y - z, at most."""
         rows, m = self.program.rows, int(np.count_nonzero(w)) + 20
         return gamma(m) * (_norm(rows, rows.y) + float(rows.sizes @ np.abs(w)))
 
@@ -231,7 +251,7 @@ class _Point:
             return theta
         low, high = rows.loss.domain(rows.y)
         inside = (theta > rows.q * low) & (theta < rows.q * high)
-        if rows.loss.task == "regression" and not inside.all():  # rows at the ends of their domain stay there
+        if rows.loss.of_residual and not inside.all():  # rows at the ends of their domain stay there
             part_of = np.where(inside, m, 0.0)
             found = rows.factor(self.J, part_of)
             if found is not None and len(found.columns) + len(found.others) == len(self.J):
@@ -239,7 +259,7 @@ class _Point:
         c = factor.coefficients((self.u - self.v)[factor.columns])
         for part, A in rows.blocks:
             step = A[:, factor.columns] @ c
-            if rows.loss.task == "classification":  # no row leaves its domain
+            if not rows.loss.of_residual:  # no row leaves its domain
                 step = np.clip(step, -0.5, 0.5)
             theta[part] -= m[part] * step
         return theta
@@ -264,7 +284,7 @@ class _Point:
             blocks = () if isinstance(rows.loss, Squared) else rows.blocks
             eps = (self.u - self.v)[factor.columns]
             delta, distance = factor.distances(eps, error[factor.columns], blocks)
-        largest = (np.abs(self.u) + error + rows.sizes * delta) * (1.0 + 8.0 * g)
+        largest = (np.abs(self.u) + error + self.sizes * delta) * (1.0 + 8.0 * g)
         largest[self.J] = np.abs(self.v[self.J])
         if factor is not None:
             largest[factor.others] = np.abs(factor.combination.T @ self.v[factor.columns]) * (1.0 + 8.0 * g)
@@ -272,17 +292,17 @@ class _Point:
         theta = self.theta * scale
         value = -float(rows.q @ rows.loss.conjugate_inside(self.r, theta / rows.q))
         value -= _penalty_part(l1, l2, largest * scale) * (1.0 + 4.0 * g) + UNDERFLOW
-        if rows.loss.task == "regression":
+        if rows.loss.of_residual:
             products = self.v[self.J] * w[self.J]
             value -= scale * float(products.sum()) + 4.0 * g * float(np.abs(products).sum())
         return value - self._lost(theta, scale * delta, distance), theta
 
     def _feasible_scale(self, largest: FloatArray, distance: FloatArray) -> float:
-        """The largest s <= 1 with s |a_k'theta| <= l1_k where l2_k = 0, and within the domain of a regression."""
+        """The largest s <= 1 with s |a_k'theta| <= l1_k where l2_k = 0, and within the domain of a loss of y - z."""
         rows, l1 = self.program.rows, self.program.l1
         over = (self.program.l2 == 0) & (largest > l1)
         scale = float(np.min(l1[over] / largest[over], initial=1.0))
-        if rows.loss.task == "classification" or isinstance(rows.loss, Squared):
+        if not rows.loss.of_residual or isinstance(rows.loss, Squared):
             return scale
         low, high = rows.loss.domain(rows.y)
         t = self.theta / rows.q
@@ -294,12 +314,14 @@ class _Point:
     def _lost(self, theta: FloatArray, delta: float, distance: FloatArray) -> float:
         """What the sum of the conjugates at the exactly feasible point is above the computed one, at most."""
         rows, g = self.program.rows, self.program.rows.rounding
-        if rows.loss.task == "classification":
+        if not rows.loss.of_residual:
             if not distance.max(initial=0.0) <= 0.5:
                 return np.inf
-            t = np.where(theta == 0, 0.5, np.abs(theta) / rows.q)
-            slope = np.abs(logit(t)) + np.log(3.0)
-            return delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g) + 2.0 * g * self.program.weight
+            t, moved = theta / rows.q, self.weights > 0
+            slope = np.zeros(len(t))
+            slope[moved] = np.abs(rows.loss.dual_slope(rows.y[moved], t[moved])) + np.log(3.0)
+            lost = delta * float(np.sqrt(self.weights @ slope**2)) * (1.0 + 4.0 * g)
+            return lost + 2.0 * g * float(rows.q @ rows.loss.conjugate_size(rows.y, t)) * (1.0 + g)
         in_J = np.zeros_like(self.program.w)
         in_J[self.J] = self.program.w[self.J]
         c, error_r = rows.loss.conjugate_curvature, self._error_of(in_J)
@@ -313,8 +335,9 @@ class _Point:
 
 def _row_weights(rows: Rows, theta: FloatArray) -> FloatArray:
     """The m of the rows; 0 where theta is 0."""
-    if rows.loss.task == "classification":
-        return np.asarray(np.abs(theta) * (1.0 - (1.0 - MARGIN) * np.abs(theta) / rows.q))
+    if not rows.loss.of_residual:
+        own = rows.q * rows.loss.dual_curvature(rows.y, (1.0 - MARGIN) * (theta / rows.q))
+        return np.where(theta == 0, 0.0, own)
     return rows.q if np.all(theta) else np.where(theta == 0, 0.0, rows.q)
 
 

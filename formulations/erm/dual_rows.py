@@ -153,6 +153,10 @@ class Rows:
         """Largest errors of A'theta as computed."""
         return np.asarray(2.0 * self.rounding * self.dual_norm(theta) * self.sizes)
 
+    def sizes_of(self, m: FloatArray) -> FloatArray:
+        """sqrt(sum_i m_i A_ik^2), up to the rounding of a sum."""
+        return np.sqrt(sum(_squares(A, m[part]) for part, A in self.blocks))
+
     def factor(self, columns: IntArray, m: FloatArray) -> Factor | None:
         """The factor of some columns for rows of weights m, or None if they are dependent up to rounding.
 

@@ -54,7 +54,7 @@ def build_model(rows, work, m, z, model):  # type: ignore[no-untyped-def]
     """The model at predictions z on the whole working set."""
     A, d, H, Bf = rows.A, model.d, model.H, model.Bf
     n, f = len(d), len(Bf)
-    set_curvatures(rows.q, z, d)
+    set_curvatures(rows.power, rows.y, rows.q, z, d)
     scaled, root = np.empty((m, n)), np.empty(n)
     for i in range(n):
         root[i] = np.sqrt(d[i])

@@ -1,10 +1,11 @@
 """Penalised logistic paths by proximal Newton steps on a working set of columns.
 
-    minimise over w   sum_i q_i log(1 + exp(-y_i z_i)) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ],     z = A w
+    minimise over w   sum_i q_i l(y_i, z_i) + sum_j lambda [ v1_j |w_j| + v2_j w_j^2 / 2 ],     z = A w
 
-The first columns have no penalty, and are always in the working set. At a point with gradient g, the quadratic model on
-the working set, with their coefficients f eliminated (:mod:`formulations.erm.logistic_model`), is the problem of
-:mod:`formulations.erm.active_set` with b = H w - g_w + K'g_f. Its minimiser is the next point.
+with l(y, z) = log(1 + exp(-y z)) or a loss with a log link. The first columns have no penalty, and are always in the
+working set. At a point with gradient g, the quadratic model on the working set, with their coefficients f eliminated
+(:mod:`formulations.erm.logistic_model`), is the problem of :mod:`formulations.erm.active_set` with
+b = H w - g_w + K'g_f. Its minimiser is the next point.
 
 * Along the path, the model at the last point is the first model for the next lambda: it predicts as well as it
   corrects. The errors of such predictions in the gradient are extrapolated to the next one, and added to it.
@@ -84,11 +85,13 @@ def logistic_path(
     lambdas: FloatArray,
     tolerance: float = GRADIENT_TOLERANCE,
     start: FloatArray | None = None,
+    power: float = 0.0,
 ) -> Path:
-    """Solve the path of the module; y is -1 or 1, v1 and v2 are 0 for the first ``n_free`` columns.
+    """Solve the path of the module; v1 and v2 are 0 for the first ``n_free`` columns.
 
-    A is not copied if its columns are contiguous. The violation is the largest one of the optimality conditions, as a
-    share of the root mean square of their column.
+    y is -1 or 1, or the target of a log link with this power of the variance. A is not copied if its columns are
+    contiguous. The violation is the largest one of the optimality conditions, as a share of the root mean square of
+    their column.
 
     Examples
     --------
@@ -98,7 +101,7 @@ def logistic_path(
     ((2, 2), True)
     """
     (n, p), w = A.shape, np.zeros(A.shape[1]) if start is None else start
-    rows = Rows(np.ascontiguousarray(A.T), y, q)
+    rows = Rows(np.ascontiguousarray(A.T), y, q, power)
     norm, size = column_norms(rows.A, q)
     columns = Columns(
         np.zeros(p, dtype=np.int64), np.zeros(p, dtype=np.bool_), v1, v2, np.zeros(p), np.zeros(p),
@@ -198,11 +201,11 @@ def _move(m, trial, point):  # type: ignore[no-untyped-def]
 @compiled
 def _decreasing_share(rows, columns, m, point, trial, least):  # type: ignore[no-untyped-def]
     """Halve the step to the trial point until the objective decreases; its share, 0 if it would be below ``least``."""
-    objective = risk_of(rows.y, rows.q, point.z) + _penalty(m, columns, point.w)
+    objective = risk_of(rows.power, rows.y, rows.q, point.z) + _penalty(m, columns, point.w)
     share = 1.0
     while share >= least:
         set_predictions(rows.A, columns.work, m, trial.w, np.int64(0), len(rows.y), trial.z)
-        if risk_of(rows.y, rows.q, trial.z) + _penalty(m, columns, trial.w) < objective:
+        if risk_of(rows.power, rows.y, rows.q, trial.z) + _penalty(m, columns, trial.w) < objective:
             return share
         share *= 0.5
         for k in range(m):

@@ -1,9 +1,9 @@
-"""Ridge paths of the logistic loss, by Newton steps in the smaller of two spaces.
+"""Ridge paths of the logistic loss and those with a log link, by Newton steps in the smaller of two spaces.
 
-    minimise over (w, f)   sum_i q_i log(1 + exp(-y_i z_i)) + lambda sum_j v_j w_j^2 / 2,      z = A w + E f
+    minimise over (w, f)   sum_i q_i l(y_i, z_i) + lambda sum_j v_j w_j^2 / 2,      z = A w + E f
 
-E are the columns without penalty. With g_i the derivative of the risk in z_i and
-D = diag(q_i s_i (1 - s_i)), s_i = 1 / (1 + exp(-z_i)):
+with the logistic loss or one with a log link; E are the columns without penalty. With g_i the derivative of the risk in
+z_i, and D the diagonal matrix of its second derivatives:
 
 *Columns* (at most as many as rows). In u = sqrt(v) w the penalty is lambda |u|^2 / 2. With C = (A / sqrt(v), E) and P
 the identity on u and 0 on f, a step solves
@@ -24,15 +24,17 @@ the objective; otherwise it is repeated with a new matrix, then halved. Rows of 
 """
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.special import expit
 
 from formulations.arrays import FloatArray
 from formulations.erm.logistic_path import GRADIENT_TOLERANCE, LEAST_SHARE, MAX_STEPS
 from formulations.erm.quadratic_path import Path
+from formulations.losses import Logistic, Loss
 
+LOGISTIC = Logistic()
 # Up to this many columns the steps are so short that the compiled loops of ``logistic_path`` are faster for a path: at
 # 64 columns and 4,000 to 10,000 rows they take half the time on one thread, at 300 to 400 columns the same.
 FEW_COLUMNS = 64
@@ -44,6 +46,26 @@ UNKNOWNS_PER_STEP = 40
 EXTRAPOLATED = 3
 # In the space of rows D is at least this share of q: a smaller curvature is that of a row without doubt.
 SMALLEST_CURVATURE = 1e-13
+
+
+class Target(NamedTuple):
+    """The loss, targets and shares of the rows."""
+
+    loss: Loss
+    y: FloatArray
+    q: FloatArray
+
+    def slope(self, z: FloatArray) -> FloatArray:
+        """The derivative of the risk in each z_i."""
+        return np.asarray(self.q * self.loss.derivative(self.y, z))
+
+    def curvature(self, z: FloatArray) -> FloatArray:
+        """The second derivative of the risk in each z_i."""
+        return np.asarray(self.q * self.loss.curvature(self.y, z))
+
+    def risk(self, z: FloatArray) -> float:
+        """The risk."""
+        return float(self.q @ self.loss.value(self.y, z))
 
 
 class Space(ABC):
@@ -160,8 +182,10 @@ class LogisticRidge:
     A : array of shape (n, p)
         The columns with and without penalty.
     y, q : arrays of shape (n,)
-        y is -1 or 1.
+        y is -1 or 1 for the logistic loss.
     v : array of shape (p,)
+    loss : Loss
+        The logistic loss, or one with a log link.
         0 for columns without penalty.
 
     Examples
@@ -172,23 +196,23 @@ class LogisticRidge:
     ((2, 2), True)
     """
 
-    def __init__(self, A: FloatArray, y: FloatArray, q: FloatArray, v: FloatArray) -> None:
+    def __init__(self, A: FloatArray, y: FloatArray, q: FloatArray, v: FloatArray, loss: Loss = LOGISTIC) -> None:
         rows, self.k = q > 0, v > 0
-        self.y, self.q, self.v = y[rows], q[rows], v[self.k]
+        self.target, self.v = Target(loss, y[rows], q[rows]), v[self.k]
         self.A, self.E = A[np.ix_(rows, self.k)], A[np.ix_(rows, ~self.k)]
         self.space: Space
-        if self.A.shape[1] <= len(self.q):
-            self.space = ColumnSpace(self.A, self.E, self.q, self.v)
+        if self.A.shape[1] <= len(self.target.q):
+            self.space = ColumnSpace(self.A, self.E, self.target.q, self.v)
         else:
             scaled = self.A / np.sqrt(self.v)
-            self.space = RowSpace(scaled @ scaled.T, self.E, self.q)
+            self.space = RowSpace(scaled @ scaled.T, self.E, self.target.q)
         self.last: list[tuple[float, FloatArray]] = []
 
     def path(self, lambdas: FloatArray, tolerance: float = GRADIENT_TOLERANCE) -> Path:
         """Solutions for each lambda."""
         space, X, violations = self.space, np.zeros((len(lambdas), self.space.n_unknowns)), np.zeros(len(lambdas))
         for i, lam in enumerate(lambdas):
-            X[i], violations[i] = newton(space, self.y, self.q, float(lam), self._extrapolated(float(lam)), tolerance)
+            X[i], violations[i] = newton(space, self.target, float(lam), self._extrapolated(float(lam)), tolerance)
             earlier = [pair for pair in self.last if pair[0] != np.log(lam)]
             self.last = [*earlier[1 - EXTRAPOLATED :], (float(np.log(lam)), X[i])]
         W = np.zeros((len(lambdas), len(self.k)))
@@ -209,39 +233,35 @@ class LogisticRidge:
         return x
 
 
-def newton(
-    space: Space, y: FloatArray, q: FloatArray, lam: float, x: FloatArray, tolerance: float
-) -> tuple[FloatArray, float]:
+@np.errstate(over="ignore", invalid="ignore")  # a step may go too far, and is halved then
+def newton(space: Space, target: Target, lam: float, x: FloatArray, tolerance: float) -> tuple[FloatArray, float]:
     """The solution from a start x, and a bound on its violation."""
     z = space.predictions(x)
-    wrong = expit(-y * z)  # probability of the other class
-    residual, violation = space.residual(x, -q * y * wrong, lam)
+    residual, violation = space.residual(x, target.slope(z), lam)
     renew, is_current, is_factored = space.renew or not space.has_curvature, False, False
     for _ in range(MAX_STEPS):
         if violation <= tolerance:
             break
         if renew:
-            space.set_curvature(q * wrong * (1.0 - wrong))
+            space.set_curvature(target.curvature(z))
             renew, is_current, is_factored = False, True, False
         if not is_factored:
             space.factor(lam)
             is_factored = True
         step = space.step(x, residual)
         change = space.predictions(step)
-        new_wrong = expit(-y * (z + change))
-        new_residual, new_violation = space.residual(x + step, -q * y * new_wrong, lam)
+        new_residual, new_violation = space.residual(x + step, target.slope(z + change), lam)
         if not new_violation < violation:  # the objective decides
-            share = _decreasing_share(space, y, q, lam, (x, z), (step, change), LEAST_SHARE if is_current else 1.0)
+            share = _decreasing_share(space, target, lam, (x, z), (step, change), LEAST_SHARE if is_current else 1.0)
             if share == 0.0:
                 if is_current:
                     break
                 renew = True
                 continue
             step, change = share * step, share * change
-            new_wrong = expit(-y * (z + change))
-            new_residual, new_violation = space.residual(x + step, -q * y * new_wrong, lam)
+            new_residual, new_violation = space.residual(x + step, target.slope(z + change), lam)
         rate = new_violation / violation
-        x, z, wrong, residual, violation = x + step, z + change, new_wrong, new_residual, new_violation
+        x, z, residual, violation = x + step, z + change, new_residual, new_violation
         is_current = False
         if violation > tolerance:
             steps_left = np.log(tolerance / violation) / np.log(rate) if rate < 1.0 else np.inf
@@ -251,8 +271,7 @@ def newton(
 
 def _decreasing_share(
     space: Space,
-    y: FloatArray,
-    q: FloatArray,
+    target: Target,
     lam: float,
     point: tuple[FloatArray, FloatArray],
     step: tuple[FloatArray, FloatArray],
@@ -262,7 +281,7 @@ def _decreasing_share(
 
     def objective(share: float) -> float:
         x, z = (start + share * change for start, change in zip(point, step, strict=True))
-        return float(q @ np.logaddexp(0.0, -y * z)) + 0.5 * lam * space.penalty(x, z)
+        return target.risk(z) + 0.5 * lam * space.penalty(x, z)
 
     old, share = objective(0.0), 1.0
     while share >= smallest:

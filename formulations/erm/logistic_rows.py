@@ -1,4 +1,4 @@
-"""Passes over the rows of a logistic problem: predictions, slopes, gradients, curvatures.
+"""Passes over the rows of a logistic problem, or one with a log link: predictions, slopes, gradients, curvatures.
 
     z_i = sum_j w_j A_ji,     slope_i = d/dz_i q_i log(1 + exp(-y_i z_i)),     g_j = sum_i A_ji slope_i
 
@@ -18,6 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from formulations.arrays import FloatArray
+from formulations.erm.log_link_rows import log_link_risk_of, set_log_link_curvatures, set_log_link_slopes
 from formulations.jit import compiled, inlined
 
 # Rows of a block, 4 kB per column; with 4,096, paths of 1,000 to 10,000 rows take the same time.
@@ -33,11 +34,12 @@ LEAST_EXPONENT = -1021.0 * math.log(2.0)
 
 
 class Rows(NamedTuple):
-    """Columns, target and weights of the rows."""
+    """Columns, target and weights of the rows; the power of the variance for a log link, 0 for the logistic loss."""
 
     A: FloatArray
     y: FloatArray
     q: FloatArray
+    power: float
 
 
 class Point(NamedTuple):
@@ -99,8 +101,11 @@ exp_of_negative = compiled(_exp, fastmath={"contract"})
 
 
 @compiled
-def set_slopes(y, q, z, start, stop, slope):  # type: ignore[no-untyped-def]
+def set_slopes(power, y, q, z, start, stop, slope):  # type: ignore[no-untyped-def]
     """The derivative of the risk in z_i, for a range of rows."""
+    if power > 0.0:
+        set_log_link_slopes(power, y, q, z, start, stop, slope)
+        return
     for i in range(np.uint64(start), np.uint64(stop)):
         margin = y[i] * z[i]
         e = exp_of_negative(-abs(margin))
@@ -108,16 +113,21 @@ def set_slopes(y, q, z, start, stop, slope):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def set_curvatures(q, z, weight):  # type: ignore[no-untyped-def]
+def set_curvatures(power, y, q, z, weight):  # type: ignore[no-untyped-def]
     """The second derivative of the risk in each z_i."""
+    if power > 0.0:
+        set_log_link_curvatures(power, y, q, z, weight)
+        return
     for i in range(len(z)):
         e = exp_of_negative(-abs(z[i]))
         weight[i] = q[i] * e / ((1.0 + e) * (1.0 + e))
 
 
 @compiled
-def risk_of(y, q, z):  # type: ignore[no-untyped-def]
-    """sum_i q_i log(1 + exp(-y_i z_i))."""
+def risk_of(power, y, q, z):  # type: ignore[no-untyped-def]
+    """The risk; with a log link up to a number that does not depend on z."""
+    if power > 0.0:
+        return log_link_risk_of(power, y, q, z)
     risk = 0.0
     for i in range(np.uint64(len(y))):
         margin = y[i] * z[i]
@@ -158,7 +168,7 @@ def evaluate(rows, work, m, point):  # type: ignore[no-untyped-def]
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         set_predictions(rows.A, work, m, w, start, stop, z)
-        set_slopes(rows.y, rows.q, z, start, stop, slope)
+        set_slopes(rows.power, rows.y, rows.q, z, start, stop, slope)
         add_products(rows.A, work, m, slope, start, stop, g)
 
 

@@ -13,6 +13,7 @@ to the proximal Newton steps of :mod:`formulations.erm.logistic_path`, both from
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
@@ -23,6 +24,7 @@ from formulations.arrays import FloatArray, Matrix
 from formulations.erm.logistic_path import logistic_path
 from formulations.erm.quadratic_path import quadratic_path
 from formulations.erm.risk import EmpiricalRisk
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, Squared
 
 # Violation, as a share of the largest gradient at w = 0, above which signs of the logistic loss have not settled.
@@ -37,6 +39,14 @@ def optimality_residual(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: 
     return _violation(risk.gradient(w) + l2 * w, l1, w) / (scale if scale > 0 else 1.0)
 
 
+def _curvature_at(risk: EmpiricalRisk, w: FloatArray) -> FloatArray:
+    """The second derivative of the risk in each coefficient alone, or a bound on it."""
+    if np.isfinite(risk.loss.largest_curvature):
+        return risk.column_curvature()
+    curvature = risk.loss.curvature(risk.y, risk.A @ w)
+    return replace(risk, q=risk.q * curvature).column_squares()
+
+
 def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
     at_zero = np.maximum(np.abs(g) - l1, 0.0)
     elsewhere = np.abs(g + l1 * np.sign(w))
@@ -45,7 +55,7 @@ def _violation(g: FloatArray, l1: FloatArray, w: FloatArray) -> float:
 
 def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, tolerance: float = 1e-12) -> FloatArray:
     """A point at least as close to optimality as ``w``, by semi-smooth Newton steps; smooth losses only."""
-    start, h = w, risk.column_curvature()
+    start, h = w, _curvature_at(risk, w)
     scale = np.abs(risk.gradient(np.zeros_like(w))).max(initial=0.0)
     best, least = w, _violation(risk.gradient(w) + l2 * w, l1, w)
     stalled = 0
@@ -57,6 +67,8 @@ def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, t
             g = risk.gradient(w) + l2 * w + l1 * np.sign(forward)
             w[active] -= _solve_symmetric(risk.hessian(w, active), l2[active], g[active])
         violation = _violation(risk.gradient(w) + l2 * w, l1, w)
+        if not np.isfinite(violation):
+            break
         stalled = 0 if violation < 0.5 * least else stalled + 1
         if violation < least:
             best, least = w, violation
@@ -65,7 +77,7 @@ def polish(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, w: FloatArray, t
     w = best
     if isinstance(risk.loss, Squared) and least > tolerance * scale:
         w = _active_set(risk, l1, l2, best)
-    elif isinstance(risk.loss, Logistic) and least > UNSETTLED * scale:
+    elif isinstance(risk.loss, Logistic | LogLink) and least > UNSETTLED * scale:
         w = _proximal_newton(risk, l1, l2, start, tolerance)
     return w if _violation(risk.gradient(w) + l2 * w, l1, w) < least else best
 
@@ -80,13 +92,13 @@ def _active_set(risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, start: Floa
 def _proximal_newton(
     risk: EmpiricalRisk, l1: FloatArray, l2: FloatArray, start: FloatArray, tolerance: float
 ) -> FloatArray:
-    """The fit of the logistic loss from a point near it."""
+    """The fit of the logistic loss, or one with a log link, from a point near it."""
     free = (l1 == 0) & (l2 == 0)
     order = np.argsort(~free, kind="stable")
     penalties = (l1[order], l2[order])
-    path = logistic_path(
-        risk.A[:, order], int(free.sum()), risk.y, risk.q, *penalties, np.ones(1), tolerance, start[order]
-    )
+    power = risk.loss.variance_power if isinstance(risk.loss, LogLink) else 0.0
+    rows = (risk.A[:, order], int(free.sum()), risk.y, risk.q)
+    path = logistic_path(*rows, *penalties, np.ones(1), tolerance, start[order], power)
     w = np.empty_like(start)
     w[order] = path.w[0]
     return w

@@ -49,7 +49,8 @@ from formulations.certificate import (
 from formulations.cone_solver import ATTEMPTS, CANNOT_SOLVE, WITH_VALUES, run, solver_version
 from formulations.erm.dual_bound import prove_centred
 from formulations.erm.optimality import optimality_residual, polish
-from formulations.erm.risk import CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
+from formulations.erm.risk import ZERO_TOLERANCE, CentredRisk, EmpiricalRisk, centred, null_risk, residual_spread
+from formulations.log_link import LogLink
 
 Structure = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 
@@ -63,8 +64,6 @@ ACCURACY = GAP_TOLERANCE / 10.0
 NEARLY = 1000.0
 # Status of a fit that meets the optimality conditions, or is perfect up to rounding, with a gap.
 STATIONARY = "optimality conditions met, gap not closed"
-# A coefficient that moves predictions by less than this share of the spread of y is set to 0.
-ZERO_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,8 @@ def compile_erm(erm: AdaptiveERM, a1: cp.Parameter | None = None, a2: cp.Paramet
     y = risk.y / sigma
     # far below 1 if most errors are in the linear part of Huber; all of it may be the constant part of compressed rows
     null = float(risk.q @ loss.value(y, np.zeros_like(y))) + risk.offset / factor
-    small = np.exp2(np.round(np.log2(null))) if spread and 0.0 < null < 1e-3 else 1.0
+    is_small = 0.0 < null < (np.inf if isinstance(loss, LogLink) else 1e-3)
+    small = np.exp2(np.round(np.log2(null))) if spread and is_small else 1.0
     factor *= small
 
     v = cp.Variable(risk.A.shape[1], name="v")

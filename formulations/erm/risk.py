@@ -15,6 +15,8 @@ ones, and w_0 those of y,
     A w - y  =  (A - A_f C) w  +  A_f (w_f + C w - w_0)  -  (y - A_f w_0).
 
 The program in (w, w_f + C w - w_0) therefore has centred columns and a centred target, whatever the units and offsets.
+With a log link, w_0 are the logs of the means of y in the cells of the free columns, and with z = z' + A_f w_0 the
+target becomes y exp(-A_f w_0), the share q exp(b A_f w_0): see :mod:`formulations.log_link`.
 """
 
 from collections.abc import Iterable
@@ -25,11 +27,14 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import lsqr
 
 from formulations.arrays import BoolArray, FloatArray, IntArray, Matrix
+from formulations.log_link import LogLink
 from formulations.losses import Loss, Squared, best_constant
 from formulations.rounding import UNIT, exact_sum
 
 # Coefficients of y on the free columns that differ by less than this share are the same.
 SAME = 128.0 * UNIT
+# A coefficient that moves predictions by less than this share of the spread of y is set to 0.
+ZERO_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class EmpiricalRisk:
 
 @dataclass(frozen=True)
 class CentredRisk:
-    """A risk with the free columns projected out of the others and, in regression, out of y.
+    """A risk with the free columns projected out of the others and, except for the logistic loss, out of y.
 
     Attributes
     ----------
@@ -147,10 +152,26 @@ def centred(risk: EmpiricalRisk, free: BoolArray) -> CentredRisk:
         solutions = np.linalg.lstsq(root[:, None] * A_f, others, rcond=None)[0]
         C, fit = np.where(free, 0.0, solutions[:, :-1]), solutions[:, -1]
         A = risk.A - A_f @ C
-    w0 = fit if risk.loss.task == "regression" else np.zeros(n_free)
+    if isinstance(risk.loss, LogLink):
+        centred_risk, w0 = _log_centred(risk, risk.loss, A, A_f)
+        return CentredRisk(centred_risk, free, C, w0)
+    w0 = fit if risk.loss.of_residual else np.zeros(n_free)
     if n_free and np.ptp(w0) <= SAME * np.abs(w0).max():  # the same in all cells, whatever the rounding
         w0 = np.full(n_free, w0[0])
     return CentredRisk(replace(risk, A=A, y=risk.y - A_f @ w0), free, C, w0)
+
+
+def _log_centred(risk: EmpiricalRisk, loss: LogLink, A: Matrix, A_f: Matrix) -> tuple[EmpiricalRisk, FloatArray]:
+    """The risk in columns A with targets and shares around the mean of each cell, and the logs of these means."""
+    w0, cell = np.zeros(A_f.shape[1]), _cells(A_f)
+    if cell is None or not len(w0) or not np.any(risk.y):
+        return replace(risk, A=A), w0
+    for c in range(len(w0)):
+        rows = cell == c
+        rows = rows if np.any(risk.y[rows]) else slice(None)
+        w0[c] = loss.best_constant(risk.y[rows], risk.q[rows])
+    z = np.where(cell >= 0, w0[cell], 0.0)
+    return replace(risk, A=A, y=risk.y * np.exp(-z), q=risk.q * loss.weight_of(np.exp(z))), w0
 
 
 def compressed_squared_risk(blocks: Iterable[tuple[Matrix, FloatArray, FloatArray]]) -> EmpiricalRisk:
@@ -206,12 +227,34 @@ def null_risk(risk: EmpiricalRisk, free: BoolArray) -> float:
     if cell is None or isinstance(risk.loss, Squared):
         left = centred(replace(risk, A=columns), np.ones(columns.shape[1], dtype=bool)).risk
         return left.value(np.zeros(columns.shape[1])) + rounding
+    _, z = _best_of_cells(risk, cell)
+    return float(risk.q @ risk.loss.value(risk.y, z)) + risk.offset + rounding
+
+
+def null_multipliers(risk: EmpiricalRisk, free: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """The multipliers and the predictions of the null model of a loss of y - z.
+
+    Free columns that are not indicators of disjoint cells count as one cell.
+    """
+    cell = _cells(risk.A[:, free])
+    return _best_of_cells(risk, np.zeros(len(risk.y), dtype=int) if cell is None else cell)
+
+
+def _best_of_cells(risk: EmpiricalRisk, cell: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Multipliers and predictions of the best constant of each cell; the prediction is 0 for rows without one."""
     z = np.zeros(len(cell))
+    theta = np.zeros(len(cell))
     order = np.argsort(cell, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(cell[order])) + 1):
+        y, q = risk.y[rows], risk.q[rows]
         if cell[rows[0]] >= 0:
-            z[rows] = best_constant(risk.y[rows], risk.q[rows], risk.loss)[0]
-    return float(risk.q @ risk.loss.value(risk.y, z)) + risk.offset + rounding
+            z[rows], theta[rows] = best_constant(y, q, risk.loss)
+        elif risk.loss.smooth:
+            theta[rows] = q * risk.loss.derivative(y, z[rows])
+        else:
+            low, high = risk.loss.domain(y)
+            theta[rows] = q * np.where(y > 0, low, high)
+    return theta, z
 
 
 def _cells(columns: Matrix) -> IntArray | None:
@@ -227,12 +270,14 @@ def _cells(columns: Matrix) -> IntArray | None:
 
 def risk_of_rounding(loss: Loss, y: FloatArray, q: FloatArray) -> float:
     """The risk of errors of 1e-15 of y; 0 in classification."""
-    return float(q @ loss.value(y, y * (1.0 + 2.0**-50))) if loss.task == "regression" else 0.0
+    if isinstance(loss, LogLink):
+        return float(q @ loss.value(y, loss.best_of_row(y) + 2.0**-50))
+    return float(q @ loss.value(y, y * (1.0 + 2.0**-50))) if loss.of_residual else 0.0
 
 
 def residual_spread(original: EmpiricalRisk, centred: EmpiricalRisk) -> float:
-    """Root mean square of the residual of y on the free columns, 0 if that is rounding; 1 in classification."""
-    if original.loss.task != "regression":
+    """Root mean square of the residual of y on the free columns, 0 if that is rounding; 1 if the loss has none."""
+    if not original.loss.of_residual:
         return 1.0
     size, left = (float(np.sqrt(risk.q @ risk.y**2 + risk.offset)) for risk in (original, centred))
     return left if left > 1e-13 * size else 0.0

@@ -2,13 +2,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from formulations.log_link import LogLink, Tweedie
 from formulations.losses import LOSSES, Huber, Logistic, Quantile, resolve_loss
 
-ALL = [*(loss() for loss in LOSSES.values()), Huber(0.3), Quantile(0.9)]
+ALL = [*(loss() for loss in LOSSES.values()), Huber(0.3), Quantile(0.9), Tweedie(1.05), Tweedie(1.9)]
 Z = np.linspace(-3, 3, 41)
 
 
 def target(loss):
+    if isinstance(loss, LogLink):
+        y = np.exp(2 * np.sin(3 * Z))
+        return np.where(Z > 2, 0.0, y) if loss.b > 0 else y
     return np.where(Z > 0.1, 1.0, -1.0) if isinstance(loss, Logistic) else np.sin(3 * Z)
 
 
@@ -34,17 +38,20 @@ def test_derivatives_are_those_of_the_value(loss):
 @pytest.mark.parametrize("loss", ALL, ids=str)
 def test_conjugate_is_the_supremum(loss):
     y = np.array([1.0, -1.0, 1.0])
+    if isinstance(loss, LogLink):
+        y = np.array([0.5, 0.0 if loss.b > 0 else 20.0, 3.0])
     low, high = loss.domain(y)
     t = np.clip(np.array([-0.4, 0.3, -0.05]), low, high)
     grid = np.linspace(-60, 60, 480_001)
     supremum = [np.max(ti * grid - loss.value(np.full_like(grid, yi), grid)) for ti, yi in zip(t, y, strict=True)]
     np.testing.assert_allclose(loss.conjugate(y, t), supremum, atol=1e-6)
+    ends = np.isfinite(low)
+    assert np.all(np.isinf(loss.conjugate(y[ends], low[ends] - 0.01)))
     if np.isfinite(high).all():
         assert np.all(np.isinf(loss.conjugate(y, high + 0.01)))
-        assert np.all(np.isinf(loss.conjugate(y, low - 0.01)))
 
 
-@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.task == "regression"], ids=str)
+@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.of_residual], ids=str)
 def test_change_of_units(loss):
     other, factor = loss.in_units(7.0)
     np.testing.assert_allclose(loss.value(7 * target(loss), 7 * Z), factor * other.value(target(loss), Z))

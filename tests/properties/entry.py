@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 NAMES = ["a", "b", "c", "d"]
@@ -78,6 +79,8 @@ def make_rows(model: Any, n: int = 60, seed: int = 0) -> tuple[Any, Any]:
     X = 1.0 + rng.normal(size=(n, 4)) @ rng.normal(size=(4, 4))
     M = rng.uniform(size=X.shape) < [0.4, 0.0, 0.4, 0.4]
     y = X @ [1.0, 0.3, -0.3, -1.0] + 2.0 * M @ [0.5, 0.8, 1.2, 1.5] + 0.5 * rng.normal(size=n)
+    if get_tags(model).target_tags.positive_only:
+        y = np.exp(0.3 * y)
     return np.where(M, np.nan, X), np.where(y > np.median(y), "high", "low") if is_classifier(model) else y
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.model_selection import KFold
+from sklearn.utils import get_tags
 
 from admiss import (
     AdaptiveStackClassifier,
@@ -34,8 +35,10 @@ STANDARDISING = (
 
 
 def scores(model: Any, X: Any) -> Any:
-    """Predictions of a regressor, log-odds of a classifier."""
-    return model.decision_function(X) if is_classifier(model) else model.predict(X)
+    """Predictions of a regressor, their logs with a log link, log-odds of a classifier."""
+    if is_classifier(model):
+        return model.decision_function(X)
+    return np.log(model.predict(X)) if get_tags(model).target_tags.positive_only else model.predict(X)
 
 
 def folds_of(model: Any, index: Any) -> tuple[dict[str, Any], dict[str, Any]]:

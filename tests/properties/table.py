@@ -45,7 +45,7 @@ from admiss.adaptivity import (
 from admiss.baselines import ChainedEquations, CompleteFeatures, TunedClassifier, TunedRegressor, baseline
 from admiss.finite.base import LEAF_MODELS
 from admiss.partition import BoxPartition, Greedy, OptimalTree, PatternGroups, SplitAssignTree
-from formulations.losses import Huber
+from formulations.losses import Huber, Tweedie
 from tests.properties.entry import Entry
 
 # Parameters for a grid search, and cheap settings.
@@ -80,6 +80,7 @@ ORDER = {"permuted_columns": "the search moves features in turn, and may end in 
 FOLDS_OF_ITS_OWN = "the closed form makes its own folds: other rows, or copies of a row, fall into different ones"
 OWN_FOLDS = {"weights_are_copies": FOLDS_OF_ITS_OWN, "permuted_rows": FOLDS_OF_ITS_OWN}
 L1 = {"units_of_the_target": "an absolute and a squared penalty have other units"}
+DEVIANCE = {"units_of_the_target": "a penalty and the deviance have other units"}
 STRUCTURE = {"units_of_the_target": "the structure and the squared loss have other units"}
 IMPURITY = {"units_of_the_target": "scikit-learn splits no node whose impurity is 2e-16, whatever its units"}
 BOOSTED = {"units_of_the_target": "the penalties of XGBoost are in the units of the target"}
@@ -147,6 +148,9 @@ OTHER_SOLVER = {
 }
 CENSORED = PROPAGATION | NOT_LINEAR | {"origin_and_units_of_features": IN_TURN}
 VARIANTS = [
+    slow(AdaptiveRegressor("affine", 0.5, loss="gamma"), LAM),
+    slow(AdaptiveRegressor("fully_adaptive", 0.5, l1_ratio=0.5, loss=Tweedie(1.3)), LAM, DEVIANCE),
+    slow(AdaptiveRegressorCV("affine_intercept", loss="quantile", **PATHS), LAMBDAS, L1),
     slow(AdaptiveRegressor("affine", 0.5, penalty_weights="authors"), LAM),
     slow(AdaptiveRegressor("affine", 0.5, solver="CLARABEL"), LAM, OTHER_SOLVER),
     slow(AdaptiveRegressor("affine", 0.5, l1_ratio=1.0, center=False, adaptive_penalty=0.25), LAM, L1),
@@ -179,6 +183,7 @@ TABLE = [
     Entry(AdaptiveRegressor("binned_affine", lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR | L1),
     Entry(AdaptiveRegressor(LowRankAffine(), lam=0.5), STRENGTH, STRUCTURE, slow=True, accuracy=1e-3),
     Entry(AdaptiveRegressor(FusedPatterns(), lam=0.5), STRENGTH, STRUCTURE, slow=True, accuracy=1e-3),
+    Entry(AdaptiveRegressor("affine_intercept", lam=0.5, loss="poisson"), LAM, DEVIANCE),
     Entry(AdaptiveClassifier("static", lam=0.5), LAM),
     Entry(AdaptiveClassifier("affine_intercept", lam=0.5), LAM),
     Entry(AdaptiveClassifier("affine", lam=0.5), LAM),
@@ -188,6 +193,7 @@ TABLE = [
     Entry(AdaptiveClassifier(SharedPatterns(), lam=0.5), LAM, slow=True),
     Entry(AdaptiveClassifier(BinnedAffine(), lam=0.5, l1_ratio=0.5), LAM, NOT_LINEAR, slow=True),
     Entry(AdaptiveRegressorCV("affine_intercept", **PATHS), LAMBDAS, L1),
+    Entry(AdaptiveRegressorCV("affine_intercept", loss="poisson", **PATHS), LAMBDAS, DEVIANCE),
     Entry(AdaptiveRegressorCV(["affine", FiniteRegressorCV(**CELLS)], **PATHS), ADAPTIVITY, MIXED | L1, slow=True),
     Entry(AdaptiveClassifierCV("affine_intercept", **PATHS), LAMBDAS),
     Entry(AdaptiveClassifierCV(["affine", FiniteClassifierCV(**CELLS)], **PATHS), ADAPTIVITY, MIXED, slow=True),

@@ -4,8 +4,9 @@ import numpy as np
 
 from admiss import AdaptiveClassifier, AdaptiveRegressor
 from admiss.adaptivity import Affine, AffineIntercept, ConditionalMean, FullyAdaptive, Polynomial, Static
-from formulations.losses import Huber, Quantile
+from formulations.losses import Huber, Quantile, Tweedie
 
+LOG_LINKS = {"poisson": "poisson", "gamma": "gamma", "tweedie": Tweedie(1.3), "tweedie at 1.5": "tweedie"}
 CLASSES = [Static(), AffineIntercept(), Affine(), Polynomial(2), FullyAdaptive(), ConditionalMean()]
 LAMBDAS = (0.0, 1e-10, 1e-6, 1e-3, 0.1, 1.0, 100.0, 1e6)
 COLUMNS = ("plain", "units", "global", "offset", "collinear", "duplicate", "integers", "sum")
@@ -58,6 +59,12 @@ def nasty_fit(seed, losses=("squared",) * 4 + ("logistic",) * 2 + ("huber", "abs
     words = f"{seed} {kind} {loss} n={n} {parameters}"
     if loss == "logistic":
         return AdaptiveClassifier(**parameters), X, y + rng.normal(size=n) > 0, s, words
+    if loss in LOG_LINKS:
+        mean = np.exp(rng.choice([-8.0, 0.0, 12.0]) + rng.choice([0.5, 2.0]) * y)
+        y = rng.poisson(mean) + 0.0 if loss == "poisson" else rng.gamma(0.7, size=n) * mean
+        y[2 : 2 + n // 4] *= loss == "gamma"
+        y[:2] = np.maximum(y[:2], mean.min())
+        return AdaptiveRegressor(loss=LOG_LINKS[loss], **parameters), X, y, s, words
     y = [y, y, 1e-6 * y, 1e6 * y, y + 1e6][rng.integers(5)]
     chosen = {"huber": Huber(float(np.std(y))), "quantile": Quantile(0.8)}.get(loss, loss)
     return AdaptiveRegressor(loss=chosen, **parameters), X, y, s, words

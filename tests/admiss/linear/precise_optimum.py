@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from flint import arb, arb_mat, ctx
 
 from admiss.linear.penalty import Penalty, penalty_weights
+from formulations.log_link import LogLink
 from formulations.losses import Absolute, Huber, Logistic, Quantile, Squared
 
 PRECISION = 360
@@ -64,6 +65,8 @@ class Program:
         return (self.rows * arb_mat(len(w), 1, w)).entries()
 
     def _loss(self, y, z):
+        if isinstance(self.loss, LogLink):
+            return self._half_deviance(arb(y), z)
         r = arb(y) - z
         if isinstance(self.loss, Squared):
             return r * r
@@ -77,8 +80,23 @@ class Program:
         delta = arb(self.loss.delta)
         return r * r if abs(r.mid()) <= delta else 2 * delta * abs(r) - delta * delta
 
+    def _half_deviance(self, y, z):
+        a, b = arb(self.loss.a), arb(self.loss.b)
+        if y == 0:
+            return (b * z).exp() / b
+        if a == 0:
+            return z.exp() - y + y * (y.log() - z)
+        if b == 0:
+            return y * (-z).exp() - 1 - y.log() + z
+        mu = z.exp()
+        return mu**b / b + y * mu ** (-a) / a - y**b / (a * b)
+
     def slopes(self, y, z, at_kink):
         """First and second derivative of the loss in z; 0 at a kink, whose slope is a multiplier."""
+        if isinstance(self.loss, LogLink):
+            a, b, z = arb(self.loss.a), arb(self.loss.b), z.mid()
+            up, down = (b * z).exp().mid(), (arb(y) * (-a * z).exp()).mid()
+            return up - down, b * up + a * down
         r = (arb(y) - z).mid()
         if isinstance(self.loss, Squared):
             return -2 * r, arb(2)

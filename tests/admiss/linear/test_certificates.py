@@ -103,11 +103,11 @@ def test_nasty_fits_from_statistics(by_patterns):
     assert statuses["optimal"] > 15, statuses
 
 
-@pytest.mark.parametrize("loss", ["huber", "absolute", "quantile"])
-def test_nasty_fits_by_cvxpy(loss):
+@pytest.mark.parametrize("loss", ["huber", "absolute", "quantile", "poisson", "gamma", "tweedie", "tweedie at 1.5"])
+def test_nasty_fits_of_other_losses(loss):
     for seed in range(100, 106):
         model, X, y, s, words = nasty_fit(seed, losses=(loss,))
-        with suppress(SolverError):
+        with suppress(SolverError, ValueError):  # not solved, or targets of 0 that are separable without a penalty
             checked(model, X, y, s, words)
 
 

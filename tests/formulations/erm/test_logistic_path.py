@@ -194,4 +194,4 @@ def test_the_risk_is_accurate_at_every_margin():
     q = rng.uniform(size=len(z))
     for part in (slice(None), *(slice(k, k + 1) for k in range(0, len(z), 50))):
         expected = np.sum(q[part] * np.logaddexp(0.0, -y[part] * z[part]))
-        assert risk_of(y[part], q[part], z[part]) == pytest.approx(expected, rel=1e-14)
+        assert risk_of(0.0, y[part], q[part], z[part]) == pytest.approx(expected, rel=1e-14)

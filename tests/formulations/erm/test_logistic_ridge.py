@@ -7,7 +7,8 @@ import pytest
 from scipy.special import expit
 
 from formulations.erm.logistic_path import logistic_path
-from formulations.erm.logistic_ridge import ColumnSpace, LogisticRidge, RowSpace, newton
+from formulations.erm.logistic_ridge import ColumnSpace, LogisticRidge, RowSpace, Target, newton
+from formulations.losses import Logistic
 
 KINDS = ("plain", "duplicated", "collinear", "constant", "weights", "free", "cells", "shares", "rare", "separable")
 
@@ -87,8 +88,8 @@ def test_both_spaces_agree(kind):
     E = np.hstack([A[:, ~k], E])
     A, v = A[:, k], v[k]
     columns, rows = ColumnSpace(A, E, q, v), RowSpace((A / v) @ A.T, E, q)
-    x, _ = newton(columns, y, q, lam, np.zeros(columns.n_unknowns), 1e-12)
-    c, _ = newton(rows, y, q, lam, np.zeros(rows.n_unknowns), 1e-12)
+    x, _ = newton(columns, Target(Logistic(), y, q), lam, np.zeros(columns.n_unknowns), 1e-12)
+    c, _ = newton(rows, Target(Logistic(), y, q), lam, np.zeros(rows.n_unknowns), 1e-12)
     assert np.allclose(x[: len(v)] / np.sqrt(v), (c[: len(y)] @ A) / v, atol=1e-8 * np.abs(x).max())
     assert np.allclose(x[len(v) :], c[len(y) :], atol=1e-8)
 

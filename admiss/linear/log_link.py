@@ -1,0 +1,80 @@
+"""Targets, exposures, limits and scores of regressions with a log link.
+
+    log of the mean of y_i = z_i + log e_i,       z_i = f(x_i, m_i)
+
+e_i is the exposure of a row: the time, the number or the area for which y_i was counted. In the risk its target is
+y_i / e_i and its weight s_i e_i^(2 - p), with p the power of the variance (:mod:`formulations.log_link`). Means, scales
+and penalties depend on the weights s_i alone. Predictors z are kept within their range in training, extended on either
+side by a multiple of its width: that is what ``max_extrapolation`` does here. Cells without a positive target, whose
+predictors are a number that stands for minus infinity, do not count in that range.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from admiss.estimator.validation import Samples
+from formulations.arrays import FloatArray
+from formulations.log_link import LogLink
+from formulations.losses import LOSSES, Loss
+
+
+def read_exposure(exposure: Any, loss: Loss, n: int) -> FloatArray | None:
+    """The exposure of n rows, or an error if it cannot be one."""
+    if exposure is None:
+        return None
+    if not isinstance(loss, LogLink):
+        raise ValueError(f"exposure is for losses with a log link ('poisson', 'gamma', 'tweedie'), not for {loss}.")
+    e = column_or_1d(check_array(exposure, ensure_2d=False, dtype=np.float64, input_name="exposure"))
+    if len(e) != n:
+        raise ValueError(f"exposure must have one entry for each of the {n} rows, not {len(e)}.")
+    if not np.all(e > 0):
+        raise ValueError("exposure must be larger than 0 in every row.")
+    return np.asarray(e)
+
+
+def needs_positive_targets(loss: str | Loss) -> bool:
+    """Whether a loss, or that of a name, has a log link."""
+    kind = LOSSES.get(loss) if isinstance(loss, str) else type(loss)
+    return kind is not None and issubclass(kind, LogLink)
+
+
+def refuse_targets(y: FloatArray, loss: LogLink) -> None:
+    """Raise an error for targets of rows that count which the loss does not have."""
+    name = type(loss).__name__
+    if loss.b == 0 and y.min() <= 0:
+        raise ValueError(f"The {name} loss needs targets larger than 0, and y has values that are 0 or negative.")
+    if y.min() < 0:
+        raise ValueError(f"The {name} loss needs targets that are 0 or larger, and y has negative values.")
+    if not y.any():
+        raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
+
+
+def with_exposure(samples: Samples, exposure: Any, loss: Loss) -> Samples:
+    """The rows with targets per unit of exposure, and the factors of their weights; after checks of the targets."""
+    e = read_exposure(exposure, loss, len(samples.X))
+    if not isinstance(loss, LogLink):
+        return samples
+    (y,) = samples.targets
+    refuse_targets(y[samples.s > 0], loss)
+    if e is None:
+        return samples
+    return replace(samples, targets=[y / e], exposure=e)
+
+
+def deviance_explained(loss: LogLink, y: Any, predictions: FloatArray, sample_weight: Any, exposure: Any) -> float:
+    """D^2: 1 - deviance / deviance of the best constant rate, as scikit-learn's generalised linear models have it."""
+    n = len(predictions)
+    y = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
+    check_consistent_length(y, predictions)
+    s = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    refuse_targets(y[s > 0], loss)
+    e = np.ones(n) if exposure is None else np.asarray(exposure, dtype=float)
+    weights, rate = s * loss.weight_of(e), y / e
+    constant = np.full(n, loss.best_constant(rate, weights))
+    deviance, null = (float(weights @ loss.value(rate, z)) for z in (np.log(predictions / e), constant))
+    if null == 0:
+        return 1.0 if deviance == 0 else 0.0
+    return 1.0 - deviance / null
