@@ -14,7 +14,7 @@ Q groups, of any number of rows. It costs at least
 :mod:`formulations.groups.search`, the least cost itself if the search of the block is finished. Small blocks are
 searched first; from the time this takes follows the largest layout for which time is left. If it is a single block, the
 search of all patterns can be finished. If there is time for no larger blocks, but to search those of the same layout
-again, a better order of the patterns is searched for.
+again, a better order of the patterns is searched for in the rest of the time.
 
 *Layouts.* The patterns, in some order, are cut into m slices, and block i is the slices i .. i + w - 1 (cyclically):
 all blocks have about w/m of the patterns, and every pattern is in w blocks.
@@ -41,12 +41,12 @@ from formulations.groups.exchange import improved_partition
 from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.groups.search import GroupSearch
 
-# Swaps in a row without success, per pattern, after which another random order is tried; most such orders at a time.
-PATIENCE, MOST_ORDERS = 15, 3
-# Random starts of the exchange in each block, stage by stage.
-STAGES = (0, 3, 12, 60)
-# Largest share of the time left for the search of an order, and the least gain that counts.
-SHARE, LEAST_GAIN = 0.15, 1e-6
+# Swaps in a row without success, per pattern, after which another random order is tried.
+PATIENCE = 15
+# Stages of a swap: after the k-th, from 0 on, each block had 4^k - 1 random starts of the exchange.
+STAGES = 4
+# For the first search of an order: the most orders, and the largest share of the time left.
+MOST_ORDERS, SHARE = 3, 0.15
 
 
 @dataclass(frozen=True)
@@ -93,15 +93,14 @@ class OrderSearch:
         self.divided: dict[bytes, tuple[float, IntArray, int]] = {}
         self.starts = [labels]
 
-    def improve(self, deadline: float) -> bool:
-        """Search for a better order, for a share of the time until ``deadline`` at most; False if none is found."""
-        before, now, ended = self.highest, clock(), 0
-        end = now + SHARE * (deadline - now)
-        while ended < MOST_ORDERS and clock() < end:
+    def improve(self, end: float, most_orders: float = np.inf) -> bool:
+        """Search for a better order until ``end`` on ``clock()``, or from so many; False if none is found."""
+        before, ended = self.highest, 0
+        while ended < most_orders and clock() < end:
             order = self._next()
             blocks = self.layout.cut(order)
-            for starts in STAGES:
-                value = sum(self._estimate(members, starts, end) for members in blocks)
+            for stage in range(STAGES):
+                value = sum(self._estimate(members, 4**stage - 1, end) for members in blocks)
                 if value <= self.value or (self.highest > -np.inf and clock() >= end):
                     self.failed += 1
                     ended += self.failed > PATIENCE * self.c.patterns
@@ -111,7 +110,7 @@ class OrderSearch:
                 self.starts = [self.labels, *(self.divided[members.tobytes()][1] for members in blocks)]
                 if value > self.highest:
                     self.best, self.highest = order, value
-        return bool(self.highest > before + LEAST_GAIN * abs(self.highest))
+        return bool(self.highest > before)
 
     def _next(self) -> IntArray:
         """The present order with two patterns of different slices swapped, or a random one to continue from."""
@@ -150,8 +149,6 @@ FIRST = 30
 # Later layouts (m, w), and the factor by which the seconds of a block grow per pattern: 1.2 to 1.4, measured on 30 to
 # 40 patterns. Unfinished blocks have poor bounds, so that the expected seconds are not to be exceeded.
 LAYOUTS, GROWTH = ((1, 1), (5, 4), (4, 3), (3, 2), (5, 3), (2, 1), (5, 2), (3, 1)), 1.4
-# Starts of the exchange in a block.
-RESTARTS = 150
 
 
 def bound_by_blocks(
@@ -166,8 +163,14 @@ def bound_by_blocks(
     P = c.patterns
     layout = Layout(-(-P // FIRST), 1)
     orders, per_block, finished = OrderSearch(c, layout, max_groups, labels, rng), 0.0, True
+    is_first = True
     while finished and layout.blocks > 1:
-        if orders.improve(deadline):
+        now = clock()
+        if is_first:
+            is_better = orders.improve(now + SHARE * (deadline - now), MOST_ORDERS)
+        else:  # blocks of a better order take longer, as if there were two more patterns
+            is_better = orders.improve(deadline - layout.blocks * per_block * GROWTH**2)
+        if is_better:
             started = clock()
             bound, finished = bound_of_layout(c, layout, layout.cut(orders.best), max_groups, deadline, rng)
             report(bound)
@@ -175,7 +178,8 @@ def bound_by_blocks(
         larger = _next_layout(P, layout, per_block, deadline - clock())
         if larger is None:
             return
-        if larger != layout:
+        is_first = larger != layout
+        if is_first:
             layout, orders = larger, OrderSearch(c, larger, max_groups, labels, rng)
 
 
@@ -198,7 +202,7 @@ def bound_of_layout(
         now = clock()
         end = now + max(0.0, deadline - now) / (len(blocks) - i)
         search = GroupSearch(
-            block_choice(c, members, layout), max_groups, None, end - now, int(rng.integers(2**32)), restarts=RESTARTS
+            block_choice(c, members, layout), max_groups, None, end - now, int(rng.integers(2**32)), restarts=4**STAGES
         )
         all_finished &= search.run() in ("optimal", ROUNDING)
         total += search.bound * search.unit

@@ -16,8 +16,8 @@ good columns too.
 
 the most is added or dropped, until no change lowers it. Groups keep enough rows; a start with too few
 rows takes patterns in until it has enough. The starts are the groups of the relaxation's basis, whose
-reduced cost is 0, and if these lead to nothing, random groups. This proves nothing, but finds most of the columns that
-:mod:`formulations.groups.pricing.branch_and_bound` would.
+reduced cost is 0, and if these lead to nothing, random groups, as many as there are patterns. This proves nothing, but
+finds most of the columns that :mod:`formulations.groups.pricing.branch_and_bound` would.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,15 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.groups.pricing.quadratics import GroupChoice, add_quadratic, least_value, set_quadratic
 from formulations.jit import compiled
+from formulations.linear_solver import HIGHS_TOLERANCE
 
 # Partitions: most patterns in all starts.
 RESTARTED_PATTERNS = 40_000
 # Patterns visited between two looks at the clock.
 VISITS = 200_000
-# A move counts if it lowers the cost by this share of the cost of G, a change if it lowers the reduced cost by it.
-LOWER = 1e-10
-# Groups: random starts, and the smallest and largest share of the patterns in one.
-RANDOM_STARTS, SHARES = 60, (0.1, 0.6)
+# A move counts if it lowers the cost by this share of the cost of G, a change if it lowers the reduced cost by it: the
+# tolerance of prices.
+LOWER = HIGHS_TOLERANCE
 
 
 def exchanged_partitions(
@@ -149,8 +149,8 @@ def price_by_exchange(
     stop: Callable[[], bool],
 ) -> BoolArray:
     """Distinct groups with cost minus prices below ``threshold``; the search ends early when ``stop()`` holds."""
-    shares = rng.uniform(*SHARES, size=(RANDOM_STARTS, 1))
-    starts = np.concatenate([basis, rng.random((RANDOM_STARTS, c.patterns)) < shares])
+    shares = rng.random((c.patterns, 1))
+    starts = np.concatenate([basis, rng.random((c.patterns, c.patterns)) < shares])
     found: list[BoolArray] = []
     for k, member in enumerate(starts):
         if k == len(basis) and found:

@@ -36,11 +36,12 @@ from formulations.groups.blocks import bound_by_blocks
 from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.groups.search import GroupSearch, Progress
 from formulations.leaves.cost import RIDGE_SCALES
+from formulations.leaves.squared import WELL_CONDITIONED
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_version
 from formulations.trees.dynamic_program import CLOSED, NOISE
 
 # Smallest pivot, as a share of its diagonal entry, for which the bound counts as proven.
-LEAST_PIVOT = 1e-6
+LEAST_PIVOT = WELL_CONDITIONED
 
 
 @dataclass(frozen=True)

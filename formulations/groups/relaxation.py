@@ -37,9 +37,7 @@ from formulations.groups.pricing.quadratics import GroupChoice
 from formulations.linear_solver import HIGHS_TOLERANCE, highs_lp
 from formulations.set_partition import SetPartition, build_set_partition
 
-# Tolerance of the solver, and thus of reduced costs, in units of the cost of a good partition.
-TOLERANCE = HIGHS_TOLERANCE
-# Cost of leaving a pattern out, in the same units: any number above the cost of a partition will do.
+# Cost of leaving a pattern out, in units of the cost of a good partition: any number above 1 will do.
 LEFT_OUT = 1e3
 
 
@@ -79,7 +77,7 @@ class Master:
         self.groups, self.seen = groups, {member.tobytes() for member in groups}
         self.highs = highspy.Highs()
         settings: dict[str, Any] = {"output_flag": False, "threads": 1, "solver": "simplex"}
-        tolerances = {"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE}
+        tolerances = {"primal_feasibility_tolerance": HIGHS_TOLERANCE, "dual_feasibility_tolerance": HIGHS_TOLERANCE}
         for name, value in {**settings, **tolerances}.items():
             self.highs.setOptionValue(name, value)
         self.highs.passModel(highs_lp(form))
@@ -140,10 +138,10 @@ def relax(
     bound, lowest, finished = -math.inf, -math.inf, False
     while True:
         prices, sigma, z = master.solve()
-        new = master.unknown(price_by_exchange(c, prices, sigma - TOLERANCE, master.groups[z > 0], rng, stop))
+        new = master.unknown(price_by_exchange(c, prices, sigma - HIGHS_TOLERANCE, master.groups[z > 0], rng, stop))
         if len(new) == 0 and not stop():
             enough = (useful - float(prices.sum())) / max_groups
-            priced = price_groups(c, prices, min(sigma - TOLERANCE / max_groups, enough), stop)
+            priced = price_groups(c, prices, min(sigma - HIGHS_TOLERANCE / max_groups, enough), stop)
             lowest = min(0.0, priced.bound)
             bound = max(bound, float(prices.sum()) + max_groups * lowest)
             new = master.unknown(priced.groups)

@@ -1,7 +1,8 @@
 """The search for the best groups of patterns: column generation, then enumeration.
 
 *Start.* The best partition found by :mod:`formulations.groups.exchange`. Its groups, those of the next best partitions,
-and those that differ from its own by one pattern, are the first columns. From here on, costs are in units of its cost.
+as many as there are patterns, and those that differ from its own by one pattern, are the first columns. From here on,
+costs are in units of its cost.
 
 *Blocks.* With many patterns and a time limit, :mod:`formulations.groups.blocks` has a first bound, from searches of
 fewer patterns.
@@ -36,14 +37,15 @@ from formulations.certificate import clock
 from formulations.groups.exchange import exchanged_partitions, improved_partition
 from formulations.groups.pricing.branch_and_bound import price_groups
 from formulations.groups.pricing.quadratics import GroupChoice, add_quadratic, least_value, set_quadratic
-from formulations.groups.relaxation import TOLERANCE, Relaxation, relax
+from formulations.groups.relaxation import Relaxation, relax
 from formulations.jit import compiled
+from formulations.linear_solver import HIGHS_TOLERANCE
+from formulations.rounding import UNIT
 from formulations.trees.dynamic_program import CLOSED
 
-# Rounding error of a cost, as a share of the sum of squares of the target: 450 eps.
-ROUNDING = 1e-13
-# How many of the partitions that the exchange found provide columns.
-COLUMN_PARTITIONS = 100
+# Rounding error of a cost, as a share of the sum of squares of the target: that of some hundred additions of Gram
+# matrices and a factorisation.
+ROUNDING = 1000.0 * UNIT
 # Up to this many patterns there are no blocks.
 MOST_DIRECT = 44
 # With more patterns than this, only the exchange is run.
@@ -136,7 +138,7 @@ class GroupSearch:
         """Find good partitions, and take the first columns from them."""
         c = self.choice
         partitions = exchanged_partitions(c, self.labels, self.max_groups, self.rng, self.late, self.restarts)
-        for labels in partitions[:COLUMN_PARTITIONS]:
+        for labels in partitions[: c.patterns]:
             self.offer(labels)
             self.learn(np.array([labels == g for g in np.unique(labels)]))
         if c.patterns <= MOST_PATTERNS:
@@ -177,7 +179,7 @@ class GroupSearch:
         if not self.closed(self.bound) and relaxation.finished:
             self.round(relaxation)
         if not self.closed(self.bound) and relaxation.finished and self.is_best(relaxation):
-            self.raise_bound(self.value - TOLERANCE)
+            self.raise_bound(self.value - HIGHS_TOLERANCE)
         if self.closed(self.bound):
             return "optimal"
         if self.is_rounded:
@@ -200,7 +202,7 @@ class GroupSearch:
         small = priced.groups[order], priced.values[order]
         steps = np.array([int(min(MOST_JOINED, JOINED_PER_SECOND * max(0.0, self.deadline - clock())))])
         while priced.finished and steps[0] > 0 and not self.late():
-            limit = self.value - float(prices.sum()) - TOLERANCE
+            limit = self.value - float(prices.sum()) - HIGHS_TOLERANCE
             labels = join_groups(
                 c.quadratics, c.base, prices, c.rows, c.least_rows, *small, lowest, self.max_groups, limit, steps
             )

@@ -22,12 +22,13 @@ from formulations.groups.pricing.quadratics import add_quadratic, least_value
 from formulations.groups.problem import PatternGroupsProblem
 from formulations.jit import compiled
 from formulations.leaves.cholesky import LOWER, leaf_costs
-from formulations.leaves.squared import SquaredLeafCost
+from formulations.leaves.squared import MOST_GRAMS, SquaredLeafCost
 from formulations.trees.dynamic_program import ROUNDING, tolerance_of
 
-# Most patterns: 3^21 / 2 steps are some ten seconds; of a proof, with the bytes of the Gram matrices of all groups.
+# Most patterns: 3^21 / 2 steps are some ten seconds. A proof holds the Gram matrices of all groups, and takes the steps
+# several times.
 MOST_PATTERNS = 22
-MOST_PROVABLE, MOST_BYTES = 16, 10**9
+MOST_PROVABLE = 16
 
 
 def best_groups_by_subsets(problem: PatternGroupsProblem) -> tuple[IntArray, float]:
@@ -126,7 +127,7 @@ def _best_first_group(cost, level, whole):  # type: ignore[no-untyped-def]
 def is_provable(leaf_cost: SquaredLeafCost) -> bool:
     """Whether there are few enough patterns."""
     P = len(leaf_cost.rows.patterns)
-    return P <= MOST_PROVABLE and 8 * leaf_cost.length << P <= MOST_BYTES
+    return P <= MOST_PROVABLE and 8 * leaf_cost.length << P <= MOST_GRAMS
 
 
 def proven_groups(

@@ -30,6 +30,7 @@ from formulations.cone_solver import WITH_VALUES, run
 from formulations.erm.dual_bound import Proof, Rows, prove
 from formulations.erm.risk import EmpiricalRisk
 from formulations.leaves.cost import LARGEST_RIDGE, LeafCost, LeafModel
+from formulations.leaves.squared import COLLINEAR
 from formulations.losses import Loss, best_constant
 from formulations.rounding import exact_sum
 
@@ -37,8 +38,6 @@ from formulations.rounding import exact_sum
 ATTEMPTS = (("CLARABEL", 1e-10), ("CLARABEL", 1e-8), ("HIGHS", 1e-9), ("CLARABEL", 1e-6))
 # A leaf is solved if its gap is below this share of its cost, or this of the cost of a constant.
 CLOSED, NOTHING = 1e-7, 1e-10
-# A singular value below this share of the largest is rounding.
-RANK = 1e-13
 # A penalty is negligible, or its direction has weight 0, if it is this multiple of the loss.
 NEGLIGIBLE, OVERWHELMING = 1e-10, 1e12
 
@@ -145,7 +144,7 @@ class _Leaf:
         slack = np.clip(np.minimum(theta / self.s - low, high - theta / self.s), 0.0, 1.0)
         root, size = np.sqrt(self.s * slack), np.where(self.rows.sizes > 0, self.rows.sizes, 1.0)
         left = (C.T @ theta + np.append(0.0, 2.0 * self.ridges) * v) / size
-        change = scipy.linalg.lstsq((root[:, None] * (C / size)).T, left, cond=RANK)[0]
+        change = scipy.linalg.lstsq((root[:, None] * (C / size)).T, left, cond=COLLINEAR)[0]
         return theta - root * change
 
     def _solutions(self, null: float) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -198,7 +197,7 @@ class _Leaf:
         if len(used):
             units = size[used] * np.sqrt(np.maximum(penalty[used], NEGLIGIBLE))
             _, S, Vt = scipy.linalg.svd(self.columns[:, used] / units, full_matrices=False)
-            kept = (S > RANK * S[0]) & (len(self.s) < OVERWHELMING * S**2)
+            kept = (S > COLLINEAR * S[0]) & (len(self.s) < OVERWHELMING * S**2)
             V = np.zeros((len(size), int(kept.sum())))
             V[used] = Vt[kept].T * (np.sqrt(len(self.s)) / S[kept]) / units[:, None]
         return V

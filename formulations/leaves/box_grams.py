@@ -29,13 +29,11 @@ import numpy as np
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.jit import compiled, inlined
 from formulations.leaves.cholesky import costs_of_rows, rounded_gram, workspace
-from formulations.leaves.subsets import add_cell, binomials, blocks_of, sizes_of, sum_supersets
+from formulations.leaves.subsets import PIECE, add_cell, binomials, blocks_of, sizes_of, sum_supersets
 from formulations.leaves.tiles import LANES
 
-# Entries of a matrix that are processed at once.
-ENTRIES = 128
-# Boxes that are sorted together.
-BOXES = 32
+# Boxes that are sorted together, in steps of LANES.
+BOXES = 4 * LANES
 
 
 @compiled
@@ -90,8 +88,8 @@ def fill_sets(A, ranks, begin, count, top, top_rank, both, width, G):  # type: i
     length = both.shape[1]
     for j in range(count):
         first = 2 * width * j
-        for t in range(0, length, ENTRIES):
-            n = min(ENTRIES, length - t)
+        for t in range(0, length, PIECE):
+            n = min(PIECE, length - t)
             fill_boxes(A, ranks, begin + j, top, top_rank, t, n, G, first + 1, np.int64(2), width)
             for u in range(width):
                 observed, missing = first + 2 * u, first + 2 * u + 1
@@ -203,8 +201,8 @@ def costs_above(A, cells, known, top, v, at, R, lower, offsets, options, binom, 
                 for t in range(length):
                     A[at + j, t] = top[j - low, t]
     subset_ranks(R, n_upper, none, offsets, binom, ranks)
-    for t in range(0, length, ENTRIES):
-        n = min(ENTRIES, length - t)
+    for t in range(0, length, PIECE):
+        n = min(PIECE, length - t)
         fill_boxes(A, ranks, none, A, ranks[width - 1], t, n, both, none, none + 1, width)
     subset_ranks(R, n_upper, none + 1, offsets, binom, ranks)
     n_values = 2 * width

@@ -28,18 +28,17 @@ Several leaves are factored side by side, see :mod:`formulations.leaves.tiles`.
 import numpy as np
 
 from formulations.arrays import FloatArray
-from formulations.jit import compiled, inlined
+from formulations.jit import compiled
 from formulations.leaves.tiles import LANES, TILE, factor_tile, transpose
-from formulations.rounding import UNIT
+from formulations.rounding import PIVOT_TOLERANCE, UNIT
 
 # Ends of the interval of a cost, or an estimate of it.
 LOWER, ESTIMATE, UPPER = -1, 0, 1
-# A pivot below this share of its diagonal entry counts as 0 in an estimate.
-VANISHED = 1e-10
 # Rows summed before they are added to a total, which bounds the rounding error of long sums.
 BLOCK = 64
 U = UNIT
-GRID = 2.0**52
+# The grid has multiples of 1 / GRID.
+GRID = 0.5 / UNIT
 
 
 @compiled
@@ -76,13 +75,6 @@ def write_grams(Z, start, members, grams, part):  # type: ignore[no-untyped-def]
     """Write the packed Gram matrix of each of the patterns; ``part`` is workspace."""
     for i in range(len(members)):
         rounded_gram(grams[i], part, Z, start[members[i]], start[members[i] + 1])
-
-
-@inlined
-def copy_row(source, row, target, at):  # type: ignore[no-untyped-def]
-    """target[at] = source[row], a whole row at once, which is fast in memory."""
-    for t in range(np.uint64(source.shape[1])):
-        target[at, t] = source[row, t]
 
 
 def workspace(size: int) -> FloatArray:
@@ -133,7 +125,7 @@ def costs_of_rows(G, rows, patterns, columns, order, ridge, by_weight, end, shar
     """Costs of the matrices in LANES rows of G, of numbers of patterns, with some of their columns; T is workspace."""
     to_lanes(G, rows, columns, order, T)
     add_ridge(T, patterns, columns, order, ridge, by_weight, end, share)
-    least, otherwise = VANISHED if end == ESTIMATE else 0.0, np.nan if end == LOWER else 0.0
+    least, otherwise = PIVOT_TOLERANCE if end == ESTIMATE else 0.0, np.nan if end == LOWER else 0.0
     length = LANES * (order * (order + 1) // 2)
     inverse = T[length:]
     for i in range(0, order, TILE):
@@ -148,22 +140,11 @@ def leaf_costs(
     G: FloatArray, size: int, ridge: FloatArray, by_weight: bool, n_patterns: float, end: int, share: float
 ) -> FloatArray:
     """Cost of each packed Gram matrix of a number of patterns, one per row of G."""
-    rows, columns = np.arange(LANES), np.empty((LANES, size), dtype=np.int64)
-    columns[:] = np.arange(size)
-    held = np.empty((LANES, G.shape[1]))
-    buffers = held, rows, columns, np.full(LANES, float(n_patterns)), np.empty(LANES), workspace(size)
-    out = np.empty(len(G))
-    write_leaf_costs(G, ridge, by_weight, end, share, buffers, out)
-    return out
-
-
-@compiled
-def write_leaf_costs(G, ridge, by_weight, end, share, buffers, out):  # type: ignore[no-untyped-def]
-    """Write the cost of each row of G."""
-    held, rows, columns, patterns, costs, T = buffers
+    columns = np.tile(np.arange(size), (LANES, 1))
+    patterns, costs, T = np.full(LANES, float(n_patterns)), np.empty(LANES), workspace(size)
+    G, out = np.ascontiguousarray(G), np.empty(len(G))
     for begin in range(0, len(G), LANES):
-        for lane in range(LANES):
-            copy_row(G, min(begin + lane, len(G) - 1), held, lane)
-        costs_of_rows(held, rows, patterns, columns, len(ridge), ridge, by_weight, end, share, T, costs)
-        for lane in range(min(LANES, len(G) - begin)):
-            out[begin + lane] = costs[lane]
+        rows = np.minimum(np.arange(begin, begin + LANES), len(G) - 1)
+        costs_of_rows(G, rows, patterns, columns, size, ridge, by_weight, end, share, T, costs)
+        out[begin : begin + LANES] = costs[: len(G) - begin]
+    return out

@@ -26,11 +26,8 @@ from formulations.leaves.set_moments import Box, SetMoments, atoms
 from formulations.leaves.squared import OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost
 from formulations.leaves.subsets import count_sets
 from formulations.losses import Squared
+from formulations.rounding import PIVOT_TOLERANCE
 
-# A column whose variance in a leaf is below this share of its square does not vary there.
-CONSTANT = 1e-12
-# Directions with an eigenvalue below this share of the largest are left out of a leaf's model.
-COLLINEAR = 1e-11
 # Least t_i as a share of their mean.
 LEAST_SHARE = 0.25
 
@@ -110,7 +107,9 @@ class SummedLeafCost(SquaredLeafCost):
         weight, first = square[0, 0], square[0, 1:]
         r = self._ridge(weight)[1:-1]
         C = square[1:, 1:] - np.outer(first, first) / weight
-        varies = (np.diag(C)[:-1] > CONSTANT * np.diag(square)[1:-1]) & ~self.constant(members) & (r < OVERWHELMING)
+        varies = (
+            (np.diag(C)[:-1] > PIVOT_TOLERANCE * np.diag(square)[1:-1]) & ~self.constant(members) & (r < OVERWHELMING)
+        )
         w = np.zeros(len(r))
         if varies.any():
             used = np.flatnonzero(varies)
@@ -161,7 +160,7 @@ def _weights(C: FloatArray, c: FloatArray, r: FloatArray) -> FloatArray:
     if not failed and np.min(np.diag(L)) ** 2 > WELL_CONDITIONED:
         return np.asarray(scipy.linalg.lapack.dpotrs(L, c / size, lower=1)[0]) / size
     values, V = np.linalg.eigh(H)
-    kept = values > COLLINEAR * values[-1]
+    kept = values > PIVOT_TOLERANCE * values[-1]
     return np.asarray(V[:, kept] @ ((V[:, kept].T @ (c / size)) / values[kept]) / size)
 
 

@@ -36,18 +36,16 @@ from formulations.leaves.cholesky import BLOCK, ESTIMATE, LOWER, U, leaf_costs, 
 from formulations.leaves.cost import LeafCost, LeafModel, PatternRows
 from formulations.leaves.subsets import count_sets
 from formulations.losses import Squared
-from formulations.rounding import exact_sum
+from formulations.rounding import UNIT, exact_sum
 
 # Directions with a singular value below this share of the largest are left out of a leaf's model.
 COLLINEAR = 1e-13
-# A column whose spread in a leaf is below this share of its size does not vary there.
-CONSTANT = 1e-14
+# A column whose spread in a leaf is below this share of its size does not vary there: that is the rounding of its mean.
+CONSTANT = 64.0 * UNIT
 # Smallest pivot of columns of norm 1 above which normal equations are accurate enough.
 WELL_CONDITIONED = 1e-6
 # Bytes of Gram matrices held in memory; with more patterns, matrices are computed from the rows when needed.
 MOST_GRAMS = 5 * 10**8
-# Bytes of Gram matrices that are added at once.
-ADDED = 10**7
 # Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # A ridge above this, in units of a column, makes its weight 0.
@@ -104,7 +102,7 @@ class SquaredLeafCost(LeafCost):
         ``inside[k, i]`` is 1 if pattern ``members[i]`` is in set k, otherwise 0.
         """
         inside, total = np.asarray(inside, dtype=float), np.zeros((len(inside), self.length))
-        at_once = max(1, ADDED // (8 * self.length))
+        at_once = max(1, MOST_GRAMS // (8 * self.length))
         for begin in range(0, len(members), at_once):
             part = members[begin : begin + at_once]
             total += inside[:, begin : begin + at_once] @ (

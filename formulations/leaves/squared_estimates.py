@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from formulations.arrays import BoolArray, FloatArray, IntArray
+from formulations.certificate import GAP_TOLERANCE
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafModel, PatternRows, Split
 from formulations.leaves.squared import MOST_GRAMS, OVERWHELMING, WELL_CONDITIONED, SquaredLeafCost
@@ -25,8 +26,6 @@ from formulations.leaves.squared import MOST_GRAMS, OVERWHELMING, WELL_CONDITION
 # Weight of a leaf, or spread of a column, below which it is lost to rounding, in units in which it is about 1 over all
 # rows.
 RESOLVED = 1e-9
-# Width of an interval relative to the cost, above which its lower end is computed as for proofs.
-CLOSE = 1e-6
 
 T = TypeVar("T")
 
@@ -130,4 +129,4 @@ class SquaredEstimates(SquaredLeafCost):
 
     def _lower_end(self, members: IntArray) -> float:
         lower, upper = self.quick_end(members, LOWER), self.fit(members).cost
-        return lower if upper - lower <= CLOSE * upper else super()._lower_end(members)
+        return lower if upper - lower <= GAP_TOLERANCE * upper else super()._lower_end(members)

@@ -35,6 +35,7 @@ from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost
 from formulations.leaves.subsets import binomials, next_subset, with_element
+from formulations.rounding import UNIT
 
 # A tree: None for a leaf, or the split feature with the trees where it is observed and where it is missing.
 Tree = tuple[int, "Tree", "Tree"] | None
@@ -168,8 +169,8 @@ def tree_cost(boxes: BoxCosts, tree: Tree) -> float:
 
 # A gap below this share of the objective counts as closed, or below this share of the cost without a split.
 CLOSED, NOISE = 1e-9, 1e-12
-# Relative rounding error of sums of the costs of leaves.
-ROUNDING = 1e-14
+# Relative rounding error of sums of the costs of leaves, of which trees have one on each level.
+ROUNDING = 100.0 * UNIT
 # Reason for a gap that remains when all leaves of the tree have been computed from rows.
 ILL_CONDITIONED = "not proven: leaf costs are not accurate enough; rescale features or use a larger ridge"
 

@@ -33,19 +33,17 @@ from formulations.rounding import UNIT
 from formulations.trees.dynamic_program import Tree, leaves_of
 from formulations.trees.rounded_costs import RoundedTrees, TooManyTreesError, ceilings_within, rounded_trees
 
-# Largest number of pairs of costs that are formed for a split, and longest list before it is rounded.
-MOST_PAIRS = 4096
+# Largest number of pairs of costs that are formed for a split, and of values in a list, before they are rounded.
 MOST_VALUES = 16384
-# Multiplications in all convolutions, which set the number of steps of the grid within these limits.
+# Multiplications in all convolutions (seconds), which set the number of steps of the grid.
 CONVOLVED = 5 * 10**8
-STEPS = (128, 4096)
 # Largest number of visited boxes and pairs of lists.
 MOST_VISITED = 2 * 10**4
 # Larger numbers of trees, whose products may overflow, are not counted. From EXACT on numbers are rounded, which the
-# share ROUNDING covers for nine million roundings in a row.
-MOST_TREES = 1e150
+# share ROUNDING covers for eight million roundings in a row.
+MOST_TREES = 2.0**500
 EXACT = 1.0 / UNIT
-ROUNDING = 1e-9
+ROUNDING = 2**23 * UNIT
 # A cost is better than another if it is lower by more than this share.
 BETTER = Fraction(1, 10**9)
 
@@ -107,7 +105,7 @@ def count(trees: RoundedTrees, ceilings: Sequence[int]) -> list[float]:
     added = sum(pairs[1 : depth - 1])  # those of the root are only counted, those of the deepest boxes are single costs
     if added + sum(map(len, visited[:depth])) > MOST_VISITED:
         raise TooManyTreesError("too many boxes are so close to the optimum")
-    steps = min(STEPS[1], max(STEPS[0], (CONVOLVED / max(1, added)) ** 0.5))
+    steps = (CONVOLVED / max(1, added)) ** 0.5
     grid = _Grid(2.0 ** np.ceil(np.log2(max(steps, budget) / steps)), trees.rounded)
     below: dict[tuple[int, int], dict[int, Costs]] = {}
     for k in range(min(depth, max(1, depth - 1)), 0, -1):
@@ -156,7 +154,7 @@ class _Grid:
 
     def sums(self, x: Costs, y: Costs, most: float) -> Costs:
         """All sums of two costs that are at most ``most``."""
-        if len(x[0]) * len(y[0]) <= MOST_PAIRS:
+        if len(x[0]) * len(y[0]) <= MOST_VALUES:
             values, numbers = np.add.outer(x[0], y[0]).ravel(), np.multiply.outer(x[1], y[1]).ravel()
         else:
             numbers = np.convolve(self._on_grid(x), self._on_grid(y))

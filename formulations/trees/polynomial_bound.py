@@ -30,8 +30,7 @@ from formulations.leaves.cost import LeafCost, PatternTotals
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.rounding import UNIT, gamma
 
-# Most columns, and largest product of rows and squared columns (some ten seconds).
-MOST_COLUMNS = 4000
+# Largest product of rows and squared columns (some ten seconds).
 MOST_WORK = 2e11
 # Rows factored at a time, in addition to as many as there are columns.
 BLOCK = 4096
@@ -62,7 +61,7 @@ def polynomial_bound(leaf_cost: LeafCost, features: IntArray, depth: int) -> flo
 
 def _too_large(leaf_cost: SquaredLeafCost, n_columns: int) -> bool:
     n_rows = len(leaf_cost.rows.s)
-    return n_columns >= n_rows or n_columns > MOST_COLUMNS or n_rows * n_columns**2 > MOST_WORK
+    return n_columns >= n_rows or n_rows * n_columns**2 > MOST_WORK
 
 
 def _residual_of_patterns(leaf_cost: SquaredLeafCost) -> float:

@@ -123,7 +123,7 @@ def test_a_layout_is_searched_again_only_with_another_order(monkeypatch):
         return 0.0, True
 
     monkeypatch.setattr(blocks, "bound_of_layout", record)
-    monkeypatch.setattr(blocks, "GROWTH", 1e3)
+    monkeypatch.setattr(blocks, "GROWTH", 2.0)
     arguments = draw(1, 46, ridge=0.01, max_groups=3).choice(), 3, np.arange(46) % 3
     bound_by_blocks(*arguments, clock() + 3.0, np.random.default_rng(0), lambda bound: None)
     assert len(set(tried)) == len(tried) > 1

@@ -23,7 +23,6 @@ def shifted(boxes, rng, most):
 def coarse(request, monkeypatch):
     """Both ways to add lists, the second one also where lists are short."""
     if request.param == "on a grid":
-        monkeypatch.setattr(near_optimal, "MOST_PAIRS", 4)
         monkeypatch.setattr(near_optimal, "MOST_VALUES", 8)
     return request.param == "on a grid"
 
@@ -64,12 +63,10 @@ def test_the_optimum_is_counted_and_nothing_is_better():
 @pytest.mark.parametrize("leaves", [16, 9])
 def test_a_coarse_grid_brackets_a_fine_one(leaves, monkeypatch):
     boxes = random_boxes(np.random.default_rng(1), 6, 4, whole=False)
-    monkeypatch.setattr(near_optimal, "MOST_PAIRS", 10**7)
     monkeypatch.setattr(near_optimal, "MOST_VALUES", 10**7)
     exact = trees_within(boxes, boxes, leaves, [1, 2, 5])
     assert all(bracket.least == bracket.most for bracket in exact)
-    monkeypatch.setattr(near_optimal, "MOST_PAIRS", 16)
-    monkeypatch.setattr(near_optimal, "MOST_VALUES", 64)
+    monkeypatch.setattr(near_optimal, "MOST_VALUES", 16)
     for bracket, coarse in zip(exact, trees_within(boxes, boxes, leaves, [1, 2, 5]), strict=True):
         assert coarse.least <= bracket.least <= coarse.most <= 2 * coarse.least + 5
 

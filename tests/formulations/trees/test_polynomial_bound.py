@@ -79,7 +79,7 @@ def test_too_many_columns_bounds_by_a_model_for_each_pattern(monkeypatch):
     rows = random_rows(np.random.default_rng(0), 500, 3)
     leaf_cost = SquaredLeafCost(rows, 0.5)
     full = polynomial_bound(leaf_cost, np.arange(3), 2)
-    monkeypatch.setattr(module, "MOST_COLUMNS", 5)
+    monkeypatch.setattr(module, "MOST_WORK", 500 * 25)
     apart = SquaredLeafCost(rows, 0.0).total([[p] for p in range(len(rows.patterns))])
     bound = polynomial_bound(leaf_cost, np.arange(3), 2)
     assert bound == pytest.approx(apart, rel=1e-8)
