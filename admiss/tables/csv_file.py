@@ -27,7 +27,7 @@ from admiss.extras import optional_import
 from admiss.tables.column import SourceError
 from admiss.tables.deciding import DECIDING_ROWS
 from admiss.tables.rules import Notes
-from admiss.tables.source import Chunk, Frame, Place, Source
+from admiss.tables.source import Chunk, Frame, NamedFrames, Place, TableSource
 
 with optional_import("Reading a file", "files"):
     import pyarrow as pa
@@ -298,7 +298,7 @@ def _arrow_table(block: str, rest: str, names: list[str], separator: str) -> Any
     return None  # rows without content are left out
 
 
-class CsvSource(Source):
+class CsvSource(TableSource):
     """CSV files, whose rows are read in parts.
 
     Parameters
@@ -327,8 +327,12 @@ class CsvSource(Source):
     def chunks(self) -> Iterator[Chunk]:
         """The parts of the files."""
         for number, row, part in self._parts():
-            frame = nw.from_native(part, eager_only=True)
-            yield Frame(str(self.paths[number]), Place(number, 0, row), self.schema, frame)
+            yield Frame(str(self.paths[number]), Place(number, 0, row), self.schema, part)
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        """The parts with the names of their files."""
+        for number, _, part in self._parts():
+            yield str(self.paths[number]), part
 
     def _parts(self) -> Iterator[tuple[int, int, Any]]:
         """Rows with the numbers of the file and of the first row; a small table is kept instead of read again."""
@@ -339,7 +343,8 @@ class CsvSource(Source):
         rows = 0
         for number, file in enumerate(self.files):
             first = 0
-            for part in file.parts():
+            for table in file.parts():
+                part = nw.from_native(table, eager_only=True)
                 yield number, first, part
                 rows += len(part)
                 kept = [*kept, (number, first, part)] if rows <= DECIDING_ROWS else []

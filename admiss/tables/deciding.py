@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from admiss.tables.column import LARGEST_WHOLE, Column, SourceError, joined, listed, raw_column, require_columns
 from admiss.tables.rules import MOST_FOLLOWED, Decision, Notes, Tally
 from admiss.tables.schema import UNKNOWN, Feature, Schema, level_feature
-from admiss.tables.source import Source
+from admiss.tables.source import TableSource
 from formulations.arrays import BoolArray
 
 # Rows that decide: with 100 columns of numbers, 100 MB.
@@ -110,7 +110,7 @@ class Target:
         return column.observed if self.feature is None else np.isfinite(self.feature.numbers(column))
 
 
-def decide(source: Source, plan: Plan) -> Schema:
+def decide(source: TableSource, plan: Plan) -> Schema:
     """The schema of a source.
 
     If not all of its rows can decide, constant columns are used, as further rows may have other values.
@@ -172,7 +172,7 @@ def _common_columns(kinds: Mapping[str, Mapping[str, str]], plan: Plan) -> list[
     return wanted
 
 
-def _head(source: Source, plan: Plan, wanted: Sequence[str] | None) -> tuple[dict[str, Column], str, bool]:
+def _head(source: TableSource, plan: Plan, wanted: Sequence[str] | None) -> tuple[dict[str, Column], str, bool]:
     """The first rows of the columns, the name of the first frame, and whether there are no more rows."""
     parts: dict[str, list[Column]] = {}
     first, rows, is_all = "", 0, True
@@ -208,7 +208,7 @@ def _check_alike(pieces: list[Column], column: Column, where: str) -> None:
 
 
 def _decisions(
-    source: Source, plan: Plan, head: dict[str, Column], target: Target | None, is_all: bool
+    source: TableSource, plan: Plan, head: dict[str, Column], target: Target | None, is_all: bool
 ) -> dict[str, Decision]:
     """What is decided on each column by its first rows with a target, and by all where these leave it open."""
     decisions = {}

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from admiss.tables.deciding import Plan, decide
 from admiss.tables.frames import eager
-from admiss.tables.source import Chunk, Frame, NamedFrames, Place, Source
+from admiss.tables.source import Chunk, Frame, NamedFrames, Place, TableSource
 from formulations.arrays import FloatArray
 
 
@@ -127,7 +127,7 @@ class _Cells:
         return self.columns[name]
 
 
-class _Rows(Source):
+class _Rows(TableSource):
     """The rows of fit."""
 
     def __init__(self, frame: Any) -> None:

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from admiss.extras import optional_import
 from admiss.tables.column import SourceError
 from admiss.tables.schema import Schema
-from admiss.tables.source import Batch, Chunk, Frame, NamedFrames, Place, Source, TableChunk, batch_rows
+from admiss.tables.source import Batch, Chunk, Frame, NamedFrames, Place, Source, TableChunk, TableSource, batch_rows
 
 
-class FrameSource(Source):
+class FrameSource(TableSource):
     """Data frames of pandas, polars or pyarrow.
 
     Parameters
@@ -36,21 +36,28 @@ class FrameSource(Source):
     def chunks(self) -> Iterator[Chunk]:
         """The frames."""
         started, self._started = self._started, None
-        for number, frame in enumerate(started if started is not None else self.make()):
-            name = f"the frames, frame {number}"
-            yield Frame(name, Place(0, number), self.schema, eager(frame, name))
+        frames = self.make() if started is None else started
+        for number, (name, frame) in enumerate(_named(frames)):
+            yield Frame(name, Place(0, number), self.schema, frame)
 
     def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
         """All frames, or the first one of those that can be read only once."""
         if self.is_whole:
-            yield from super().deciding(columns)
+            yield from _named(self.make())
             return
         iterator = iter(self.make())
         first = next(iterator, None)
         if first is None:
             raise SourceError("The iterator has no data frame.")
         self._started = chain([first], iterator)
-        yield "the frames, frame 0", eager(first, "The first frame")
+        yield from _named([first])
+
+
+def _named(frames: Iterable[Any]) -> NamedFrames:
+    """Frames as narwhals takes them, with their names for messages."""
+    for number, frame in enumerate(frames):
+        name = f"the frames, frame {number}"
+        yield name, eager(frame, name)
 
 
 def eager(frame: Any, where: str) -> Any:
@@ -125,12 +132,12 @@ class DelayedFrame(TableChunk):
         name = f"the partitions, frame {self.place.group}"
         return Frame(name, self.place, self.schema, eager(frame, self.name))
 
-    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows of the frame, which is computed here."""
         yield from self.of_frame(self.delayed.compute(scheduler="synchronous")).frames(columns)
 
 
-class DaskSource(Source):
+class DaskSource(TableSource):
     """Partitions of a Dask data frame, of which the first one decides.
 
     Parameters

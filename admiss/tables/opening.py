@@ -13,7 +13,7 @@ from admiss.tables.column import SourceError, joined, raw_column, require_column
 from admiss.tables.deciding import Plan, decide, read_target
 from admiss.tables.frames import ArraySource, DaskSource, FrameSource
 from admiss.tables.schema import Schema
-from admiss.tables.source import Source, named_frame
+from admiss.tables.source import Source, TableSource, named_frame
 from formulations.arrays import FloatArray, IntArray
 
 CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -93,7 +93,7 @@ def open_source(
     return source
 
 
-def _undecided(data: Any, used: Sequence[str], roles: Sequence[str]) -> Source:
+def _undecided(data: Any, used: Sequence[str], roles: Sequence[str]) -> TableSource:
     """A source without a schema; the names of columns help to read a CSV file."""
     if is_csv(data):
         from admiss.tables.csv_file import CsvSource
@@ -194,11 +194,15 @@ def read_table(
     >>> table.names, table.X.tolist(), table.y.tolist()
     (['plan=pro'], [[1.0], [nan], [0.0]], [1.5, 2.0, 3.5])
     """
-    return collect(open_source(data, target, drop=drop, keep=keep, task=task), task)
+    if isinstance(data, np.ndarray):
+        raise ValueError("read_table is for files and data frames, not for an array: its columns have no names.")
+    source = open_source(data, target, drop=drop, keep=keep, task=task)
+    assert isinstance(source, TableSource)
+    return collect(source, task)
 
 
-def collect(source: Source, task: str = "auto", most_rows: int | None = None) -> TableFile:
-    """All rows with a target of a source of files or frames, unless they are more than ``most_rows``."""
+def collect(source: TableSource, task: str = "auto", most_rows: int | None = None) -> TableFile:
+    """All rows with a target, unless they are more than ``most_rows``."""
     schema = source.schema
     name = schema.target
     assert name is not None

@@ -18,7 +18,7 @@ from admiss.extras import optional_import
 from admiss.tables.column import SourceError, is_numeric, require_columns
 from admiss.tables.frames import eager
 from admiss.tables.parsing import plain_number
-from admiss.tables.source import Chunk, Place, Source, TableChunk, batch_rows
+from admiss.tables.source import NamedFrames, Place, TableChunk, TableSource, batch_rows
 from admiss.terminal.progress import progress
 
 with optional_import("Reading Parquet files", "files"):
@@ -67,15 +67,14 @@ class RowGroup(TableChunk):
 
     file: ParquetFile
 
-    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        """Some columns, or all, in batches."""
-        names = [name for name, _ in self.file.kinds]
-        require_columns(columns or (), names, self.name)
-        for table in self.file.tables(self.place.group, names if columns is None else columns, self.name):
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Some columns, in batches."""
+        require_columns(columns, [name for name, _ in self.file.kinds], self.name)
+        for table in self.file.tables(self.place.group, columns, self.name):
             yield nw.from_native(table, eager_only=True)
 
 
-class ParquetSource(Source):
+class ParquetSource(TableSource):
     """The row groups of Parquet files.
 
     Parameters
@@ -90,12 +89,18 @@ class ParquetSource(Source):
         self.size = sum(len(file.group_rows) for file in self.files)
         self.kinds = {file.name: dict(file.kinds) for file in self.files}
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[RowGroup]:
         """The row groups."""
         for file in self.files:
             for group in range(len(file.group_rows)):
                 name = f"{file.name}, row group {group}"
                 yield RowGroup(name, Place(file.number, group), self.schema, file)
+
+    def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
+        """The rows with the names of their row groups."""
+        for chunk in self.chunks():
+            for frame in chunk.frames([name for name, _ in chunk.file.kinds] if columns is None else columns):
+                yield chunk.name, frame
 
 
 def parquet_paths(data: str | Path | Sequence[str | Path]) -> list[Path]:

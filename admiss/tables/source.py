@@ -100,8 +100,8 @@ class TableChunk(Chunk):
     """Rows of a table whose columns the schema encodes."""
 
     @abstractmethod
-    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        """Some columns, or all, in frames of successive rows that narwhals has taken."""
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Some columns at least, in frames of successive rows that narwhals has taken."""
 
     def batches(self, columns: Sequence[str] = ()) -> Iterator[Batch]:
         """Read the rows; ``columns`` are read too if the schema does not use them."""
@@ -127,7 +127,7 @@ class Frame(TableChunk):
 
     frame: Any
 
-    def frames(self, columns: Sequence[str] | None) -> Iterator[Any]:
+    def frames(self, columns: Sequence[str]) -> Iterator[Any]:
         """All columns, some rows at once."""
         size = batch_rows(len(self.schema.names))
         for row in range(0, len(self.frame), size):
@@ -147,6 +147,23 @@ class Source(ABC):
         The files that are read, as far as the source knows of files.
     notes : sequence of str
         Sentences on the files.
+    """
+
+    schema = Schema(())
+    size: int | None = None
+    paths: Sequence[Path] = ()
+    notes: Sequence[str] = ()
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks, from the first."""
+
+
+class TableSource(Source):
+    """A source whose columns decide on its schema.
+
+    Attributes
+    ----------
     decimal_comma : bool
         Whether 1,234 is a number near one.
     is_text : bool
@@ -157,22 +174,11 @@ class Source(ABC):
         Whether :meth:`deciding` gives all rows, and can be called again.
     """
 
-    schema = Schema(())
-    size: int | None = None
-    paths: Sequence[Path] = ()
-    notes: Sequence[str] = ()
     decimal_comma = False
     is_text = False
     kinds: Mapping[str, Mapping[str, str]] = {}
     is_whole = True
 
     @abstractmethod
-    def chunks(self) -> Iterator[Chunk]:
-        """All chunks, from the first."""
-
     def deciding(self, columns: Sequence[str] | None) -> NamedFrames:
         """The rows that may decide on the schema, from the first, with some columns or all."""
-        for chunk in self.chunks():
-            assert isinstance(chunk, TableChunk)
-            for frame in chunk.frames(columns):
-                yield chunk.name, frame

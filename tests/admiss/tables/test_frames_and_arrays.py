@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from admiss.tables import open_source
+from admiss.tables import open_source, read_table
 from admiss.tables.column import SourceError
 from admiss.tables.source import Source
 
@@ -70,6 +70,8 @@ def test_slices_of_mapped_arrays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(rows(mapped), X.astype(float))
     assert [batch.place.row for chunk in mapped.chunks() for batch in chunk.batches()] == [0, 3, 6, 9]
     assert mapped.schema.names == ["u", "v"]
+    with pytest.raises(ValueError, match="not for an array"):
+        read_table(X, "y")
     with pytest.raises(SourceError, match="one value for each of the 10 rows"):
         open_source(X, y[:-1])
     with pytest.raises(SourceError, match="2 columns, and there are 1 names"):
