@@ -90,7 +90,9 @@ def test_what_is_read_is_what_runs(loss, monkeypatch):
     model.fit(X, y)
     program = model.program(X, y)
     stated = compiled[0]
-    in_units = cp.Problem(cp.Minimize(program.problem.objective.expr / program._unit), program.problem.constraints)
+    in_units = cp.Problem(
+        cp.Minimize(program.problem.objective.expr / program._solver.unit), program.problem.constraints
+    )
     if loss == "absolute":  # there predictions are variables, for the sake of their multipliers
         linked = [c for c in stated.solved.constraints if c is not stated.link]
         assert len(linked) == len(program.problem.constraints)
