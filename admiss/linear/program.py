@@ -8,27 +8,10 @@ All expressions are affine in one variable, and in the user's units. With the fe
 missing, a prediction is
 
     f(x, m) = sum_j w_j(m) (1 - m_j) (x_j - c_j),     w_j(m) = sum_k W_jk phi_k(m),     x_0 = 1, c_0 = 0.
-
-**At every pattern.** If weights are affine in the pattern, w_j(m) = a_j + sum_{k != j} B_jk m_k over the features k
-that can be missing, each term of the sum is chosen on its own:
-
-    min over m of w_j(m) = a_j - sum_{k != j} max{-B_jk, 0}
-    max over m of w_j(m) = a_j + sum_{k != j} max{B_jk, 0},
-
-concave and convex in W: a lower limit on the first, or an upper one on the second, is a constraint at 2^d patterns.
-When feature k goes missing, with z = x - c, the prediction changes by
-
-    B_0k - a_k z_k + sum_{j != k} [ (1 - m_j) B_jk z_j - m_j B_kj z_k ].
-
-For given z_k and sign it separates in the pairs (z_j, m_j), and it is linear in z_k: its largest size over all m and
-all x in a box is the maximum over 2 signs and 2 ends of z_k of a sum of maxima, convex in W. A feature that was never
-missing in training is imputed as its mean if it is missing later: z_k then is x_k minus that mean. With monomials of
-order 2 and more, the lowest weight is the minimum of a polynomial over {0, 1}^d, which is NP-hard in general.
 """
 
 import copy
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,79 +20,31 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from admiss.estimator.at_pattern import INTERCEPT, read_pattern
 from admiss.estimator.scaling import power_of_two
 from admiss.estimator.validation import feature_names, read_features, refuse_extremes
-from admiss.linear.changed_program import check_changed, violation
 from admiss.linear.describe import columns_at_pattern
 from admiss.linear.design import Design, fit_design
+from admiss.linear.every_pattern import (
+    NotConvexError,
+    Weights,
+    highest,
+    largest_step,
+    lowest,
+    monotone_features,
+    position,
+)
 from admiss.linear.fit import structure_of
 from admiss.linear.logistic import outside_one_class_cells
 from admiss.linear.penalty import UnitProgram
+from admiss.linear.program_solver import ProgramSolver
 from admiss.linear.stated_program import risk_of, solver_name, stated_erm
 from formulations.arrays import FloatArray
-from formulations.certificate import (
-    FEASIBLE,
-    NOT_CLOSED,
-    SOLVERS_BOUND,
-    Certificate,
-    SolverError,
-    certify,
-    clock,
-    gap_tolerance,
-)
-from formulations.cone_solver import ATTEMPTS, CANNOT_SOLVE, WITH_VALUES, run, solver_version
-from formulations.erm.program import ACCURACY, CompiledERM, compile_erm
+from formulations.certificate import Certificate, SolverError
+from formulations.erm.program import CompiledERM, compile_erm
 from formulations.log_link import LogLink, risk_factor
 from formulations.losses import Logistic
-
-
-class NotConvexError(ValueError):
-    """The extremes over all patterns are no convex expressions."""
-
-
-class Weights:
-    """W of shape (d + 1, K): ``W["income", "age missing"]`` is an entry, ``W["income"]`` a row; affine expressions.
-
-    Parameters
-    ----------
-    expression : cvxpy.Expression
-    features : list of str
-        Names of the rows; the first is "(intercept)", that of centred features.
-    basis : list of str
-        Names of the columns.
-
-    Examples
-    --------
-    >>> W = Weights(cp.Variable((2, 2)), ["(intercept)", "income"], ["1", "income missing"])
-    >>> W["(intercept)", "income missing"].shape, W["income"].shape
-    ((), (2,))
-    """
-
-    def __init__(self, expression: cp.Expression, features: list[str], basis: list[str]) -> None:
-        self.expression = expression
-        self.features = features
-        self.basis = basis
-
-    def __getitem__(self, key: Any) -> cp.Expression:
-        feature, *basis = key if isinstance(key, tuple) else (key,)
-        if len(basis) > 1:
-            raise KeyError(f"W takes a feature and a basis function, not {key!r}.")
-        row = position(feature, self.features, "feature")
-        if not basis:
-            return self.expression[row, :]
-        return self.expression[row, position(basis[0], self.basis, "basis function")]
-
-
-def position(name: Any, names: Sequence[str], kind: str) -> int:
-    """The position of a name, or of a number."""
-    if not isinstance(name, str):
-        return int(range(len(names))[name])
-    if name not in names:
-        raise KeyError(f"There is no {kind} {name!r} in the program: it has {', '.join(names)}.")
-    return list(names).index(name)
 
 
 class AdaptiveProgram:
@@ -189,13 +124,11 @@ class AdaptiveProgram:
         self.risk = scaled.factor * compiled.risk
         self.penalty = scaled.factor * compiled.penalty
         own = cp.Problem(cp.Minimize(scaled.factor * compiled.problem.objective.expr), compiled.problem.constraints)
-        self._unit = scaled.factor * compiled.factor
-        self._null = scaled.factor * compiled.null
+        self._solver = ProgramSolver(self.variable, scaled.factor * compiled.factor, scaled.factor * compiled.null)
         w = cp.multiply(np.where(certain != 0, 0.0, 1.0), compiled.w) + certain
         self.coefficients = cp.multiply(scaled.unit / scaled.design.column_scale, w)
         self._as_values = partial(_values_of, compiled, scaled.design.column_scale / scaled.unit, certain)
         self._rows = X, y, s, exposure
-        self._solved: tuple[cp.Problem, cp.Problem] | None = None
         self._W = self._weights() if design.adaptivity.linear_at_patterns() else None
         constraints = self._constraints_of_estimator()
         self._is_changed = bool(constraints)
@@ -311,75 +244,18 @@ class AdaptiveProgram:
 
         Of a class with a model per cell, over the cells that have a weight for the feature.
         """
-        if self._design.adaptivity.cells:
-            return cp.min(self._weights_of_cells(feature))
-        constant, changes = self._affine_weight(feature)
-        return constant - cp.sum(cp.neg(changes)) if changes is not None else constant
+        return lowest(self.W, self._design, feature)
 
     def highest(self, feature: str) -> cp.Expression:
         """The largest w_j(m) over all patterns, convex; see :meth:`lowest`."""
-        if self._design.adaptivity.cells:
-            return cp.max(self._weights_of_cells(feature))
-        constant, changes = self._affine_weight(feature)
-        return constant + cp.sum(cp.pos(changes)) if changes is not None else constant
-
-    def _weights_of_cells(self, feature: str) -> cp.Expression:
-        pairs, row = self._design.pairs, position(feature, self.W.features, "feature")
-        columns = pairs[pairs[:, 0] == row, 1]
-        return self.W.expression[row, columns] if len(columns) else cp.Constant(np.zeros(1))
-
-    def _affine_columns(self) -> dict[int, int]:
-        """The basis function m_k of each feature k that can be missing, in classes that are affine in the pattern."""
-        adaptivity = self._design.adaptivity
-        degrees = adaptivity.degrees()
-        if degrees is None or adaptivity.cells:
-            raise NotConvexError(
-                f"The extremes over all patterns of {adaptivity!r} are not known as convex expressions: constrain "
-                "weights_at(patterns) instead, or use static or affine weights."
-            )
-        sets = vars(adaptivity)["monomials_"]
-        if degrees[1] > 1 and sets.sum(axis=1).max(initial=0) > 1:
-            raise NotConvexError(
-                f"The extremes over all patterns of {adaptivity!r} are those of polynomials on {{0, 1}}^d, which is "
-                "NP-hard in general: constrain weights_at(patterns) instead, or use affine weights."
-            )
-        return {int(np.flatnonzero(J)[0]): k for k, J in enumerate(sets) if J.any()}
-
-    def _affine_weight(self, feature: str) -> tuple[cp.Expression, cp.Expression | None]:
-        """w_j(0), and its changes when other features go missing, if there are any."""
-        row = position(feature, self.W.features, "feature")
-        columns = [column for k, column in self._affine_columns().items() if k != row - 1]
-        if not columns:
-            return self.W.expression[row, 0], None
-        return self.W.expression[row, 0], self.W.expression[row, columns]
+        return highest(self.W, self._design, feature)
 
     def largest_step(self, feature: str) -> cp.Expression:
         """The largest change of a prediction when the feature goes missing, convex.
 
         Over all patterns of the others and all x within the range of training, before predictions are limited.
         """
-        design, column = self._design, self._affine_columns()
-        k = position(feature, self.W.features, "feature") - 1
-        if k < 0:
-            raise ValueError("The intercept cannot go missing: name a feature.")
-        W = self.W.expression
-        observed = self._rows[0][:, design.features] - design.centre
-        low, high = np.nanmin(observed, axis=0), np.nanmax(observed, axis=0)
-        imputed = 0.0 if design.missable[k] else float(design.mean[k] - design.centre[k])
-        others = [j for j in range(len(low)) if j != k]
-        steps = []
-        for z in (low[k] - imputed, high[k] - imputed):
-            for sign in (1.0, -1.0):
-                total = -sign * z * W[k + 1, 0]
-                if k in column:
-                    total = total + sign * W[0, column[k]]
-                for j in others:
-                    choices = [sign * end * W[j + 1, column[k]] for end in (low[j], high[j]) if k in column]
-                    choices += [-sign * z * W[k + 1, column[j]]] if j in column else []
-                    choices += [] if k in column else [cp.Constant(0.0)]
-                    total = total + (cp.max(cp.hstack(choices)) if len(choices) > 1 else choices[0])
-                steps.append(total)
-        return cp.max(cp.hstack(steps))  # cvxpy 1.9.3 derives wrong limits for cp.maximum, which HiGHS uses
+        return largest_step(self.W, self._design, self._rows[0], feature)
 
     def solve(self, problem: cp.Problem | None = None, solver: str = "CLARABEL", **options: Any) -> Any:
         """Solve the program, or a changed one, and return a fitted estimator.
@@ -420,66 +296,7 @@ class AdaptiveProgram:
 
     def run(self, problem: cp.Problem, solver: str, options: dict[str, Any]) -> Certificate:
         """Solve in the solver's units, and certify the values of the variables."""
-        check_changed(problem, solver, self.variable)
-        start, tried = clock(), []
-        scaled, best = self._in_units_of_solver(problem), None
-        for attempt in [options] if options else ATTEMPTS.get(solver, [{}]):
-            status, unproven = run(scaled, solver, attempt)
-            tried.append(status)
-            if status not in (*WITH_VALUES, cp.USER_LIMIT) or problem.objective.value is None:
-                continue
-            for variable in problem.variables():  # so that a large factor of an integer cannot hide its error
-                if variable.attributes["boolean"] is True or variable.attributes["integer"] is True:
-                    variable.save_value(np.round(variable.value))
-            objective, values = float(problem.objective.value), [v.value for v in problem.variables()]
-            tolerance = gap_tolerance(objective, self._null)
-            worst = max((violation(c, self.variable) for c in problem.constraints), default=0.0)
-            bound = objective - self._unit * unproven - ACCURACY * max(abs(objective), self._null)
-            certificate = certify(
-                objective, bound if worst <= FEASIBLE else -np.inf, tolerance,
-                NOT_CLOSED if worst <= FEASIBLE else f"constraints are violated by {worst:.1g} of their terms",
-                solver, solver_version(solver), start, rigorous=False,
-            )  # fmt: skip
-            if best is None or certificate.gap < best[0].gap:
-                best = certificate, values, self._multipliers(problem)
-            if certificate.gap <= tolerance:
-                break
-        if best is None:
-            raise SolverError(self._failure(problem, solver, tried))
-        for variable, value in zip(problem.variables(), best[1], strict=True):
-            variable.save_value(value)
-        for dual, value in best[2]:
-            dual.save_value(value)
-        if best[0].status not in ("optimal", SOLVERS_BOUND):
-            warnings.warn(
-                f"{solver} has not solved the changed program, its certificate says {best[0].status!r}: use other "
-                "options or another solver.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return best[0]
-
-    def _multipliers(self, problem: cp.Problem) -> list[tuple[cp.Variable, Any]]:
-        """The multipliers of the constraints, in the units of the problem instead of those of the solver."""
-        duals = [dual for constraint in problem.constraints for dual in constraint.dual_variables]
-        return [(dual, self._unit * dual.value) for dual in duals if dual.value is not None]
-
-    def _in_units_of_solver(self, problem: cp.Problem) -> cp.Problem:
-        """The problem divided by its unit; the last one is kept, so that cvxpy compiles it once."""
-        if self._solved is None or self._solved[0] is not problem:
-            self._solved = problem, cp.Problem(cp.Minimize(problem.objective.expr / self._unit), problem.constraints)
-        return self._solved[1]
-
-    def _failure(self, problem: cp.Problem, solver: str, tried: list[str]) -> str:
-        if any("infeasible" in status for status in tried):
-            status, _ = run(cp.Problem(cp.Minimize(0.0), problem.constraints), solver, {})
-            if status in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
-                return "The constraints contradict each other: no coefficients satisfy them all."
-        if cp.UNBOUNDED in tried:
-            return "The program is unbounded: what was added to the objective has no least value."
-        if CANNOT_SOLVE in tried:
-            return f"{solver} takes no programs of this kind (cones or integers): use CLARABEL, or HIGHS for integers."
-        return f"The program was not solved: {solver} ended with {', then '.join(dict.fromkeys(tried))}."
+        return self._solver.run(problem, solver, options)
 
     def _labels(self, y: FloatArray) -> Any:
         return y if self._model._task == "regression" else self._model.classes_[(y > 0).astype(int)]
@@ -500,28 +317,6 @@ def _values_of(compiled: CompiledERM, factor: FloatArray, certain: FloatArray, c
     """The variable of the program at the coefficients of a fitted model."""
     w = np.where(certain != 0, 0.0, factor * np.ravel(coefficients))
     return compiled.centred.reduce(w) / compiled.sigma
-
-
-def monotone_features(monotonic_cst: Any, names: list[str]) -> dict[str, int]:
-    """The features with a sign, from a dictionary by name or an array with -1, 0 or 1 for each feature."""
-    if monotonic_cst is None:
-        return {}
-    if isinstance(monotonic_cst, Mapping):
-        try:
-            signs = {names[position(name, names, "feature")]: sign for name, sign in monotonic_cst.items()}
-        except (KeyError, IndexError, TypeError) as error:
-            raise ValueError(
-                f"monotonic_cst must name features, {', '.join(names)}, not {list(monotonic_cst)}."
-            ) from error
-    elif np.shape(monotonic_cst) == (len(names),):
-        signs = dict(zip(names, monotonic_cst, strict=True))
-    else:
-        raise ValueError(
-            f"monotonic_cst must be a dictionary of features, or an array of {len(names)} numbers -1, 0 or 1."
-        )
-    if any(sign not in (-1, 0, 1) for sign in signs.values()):
-        raise ValueError(f"monotonic_cst must have the values -1, 0 or 1, not {list(signs.values())}.")
-    return {name: int(sign) for name, sign in signs.items() if sign}
 
 
 TWO_CLASSES = "The program is that of two classes: state one against the rest, with y == label as the target."

@@ -202,6 +202,15 @@ def test_links_of_a_page_exist(page):
             assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}, anchor
 
 
+def test_files_on_the_map_of_the_paper_exist():
+    text = (DOCS / "mathematics" / "from-the-paper.md").read_text()
+    named = {name for name in re.findall(r"`([^`\s]+)`", text) if "/" in name}
+    assert len(named) > 50
+    assert [
+        name for name in named if not any((ROOT / home / name).exists() for home in ("", "experiments/results"))
+    ] == []
+
+
 def test_the_check_of_the_site_sees_what_is_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / ".ci"), *sys.path])
     problems = import_module("check_site").problems
