@@ -251,7 +251,9 @@ class Basis:
         weighted = {"sample_weight": sample_weight} if has_fit_parameter(adaptivity, "sample_weight") else {}
         fitted = copy.copy(adaptivity).fit(X, M, **weighted)
         mask = fitted.mask(X.shape[1])
-        low, high, counts = np.full(1, np.inf), np.full(1, -np.inf), np.zeros(1)
+        low = np.full(1, np.inf)
+        high = np.full(1, -np.inf)
+        counts = np.zeros(1)
         for start in range(0, len(table.patterns), PATTERN_BLOCK):
             patterns = table.patterns[start : start + PATTERN_BLOCK]
             phi = fitted.basis(patterns.astype(float))

@@ -14,7 +14,9 @@ def observed_moments(X: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArr
     d = X.shape[1]
     sums, has_zero = np.zeros((7, d)), np.zeros(d, dtype=bool)
     low, high, unit, mean, deviation, size = sums[1:]
-    low[:], high[:], unit[:] = np.inf, -np.inf, 1.0
+    low[:] = np.inf
+    high[:] = -np.inf
+    unit[:] = 1.0
     _write_moments(np.ascontiguousarray(X), s, *sums, has_zero)
     return mean, deviation, size, has_zero
 

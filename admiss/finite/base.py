@@ -106,7 +106,9 @@ class LeafFeatures:
         ``indicators`` are the features that are missing somewhere, one of those that are always missing together.
         """
         means, deviation, size = moments
-        mean, middle, spread = np.full(len(missable), np.nan), np.zeros(len(missable)), np.ones(len(missable))
+        mean = np.full(len(missable), np.nan)
+        middle = np.zeros(len(missable))
+        spread = np.ones(len(missable))
         mean[~missable] = means[~missable[observed]]
         spread[observed] = observed_scale(deviation, size)[0]
         if centre:
@@ -141,7 +143,9 @@ class LeafFeatures:
         k = len(self.observed)
         A = np.empty((len(X), k + len(self.indicators)))
         if k < X.shape[1]:
-            X, M_observed, centre = X[:, self.observed], M[:, self.observed], self.centre[self.observed]
+            X = X[:, self.observed]
+            M_observed = M[:, self.observed]
+            centre = self.centre[self.observed]
         else:
             M_observed, centre = M, self.centre
         np.subtract(X, centre, out=A[:, :k])

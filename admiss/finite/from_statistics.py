@@ -349,7 +349,9 @@ class StatisticsFit(FiniteModel):
             array = read_features(self, X, reset=False)
             target = read_regression_target(self, y, len(array))
             s = read_weights(weight[0] if weight else None, array, allow_zero=True)
-            array, target, s = array[s > 0], target[s > 0], s[s > 0]
+            array = array[s > 0]
+            target = target[s > 0]
+            s = s[s > 0]
             n_rows += len(s)
             filled, M = features.split(array)
             A = features.columns(filled, M) / features.column_unit

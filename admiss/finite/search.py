@@ -133,7 +133,9 @@ class FoldLosses:
 
 
 def _fold(grid: FiniteGrid, leaf_model: str, rows: FoldedRows, y: FloatArray, fold: int) -> FoldLosses:
-    (train, test), X, s = rows.splits[fold], rows.X, rows.fold_weights[fold]
+    train, test = rows.splits[fold]
+    X = rows.X
+    s = rows.fold_weights[fold]
     features = LeafFeatures.fit(X[train], s[train], leaf_model, grid.center, grid.scale)
     filled, M = features.split(X[test])
     with np.errstate(over="ignore"):  # far beyond the training rows

@@ -139,7 +139,9 @@ class ClosedForm:
         grids = [sorted(map(float, grid), reverse=True) for grid in (self.feature_penalties, self.penalties)]
         cells = [(alpha, beta) for alpha, beta in product(*grids)]
         held_out = [test for _, test in splits]
-        X, y, s = problem.X, problem.y, problem.sample_weight
+        X = problem.X
+        y = problem.y
+        s = problem.sample_weight
         if problem.n_classes:
             return LogisticRidge(X, y.astype(int), problem.n_classes, s, held_out, cells)
         kind = RowRidge if len(X) < X.shape[1] else SquaredRidge

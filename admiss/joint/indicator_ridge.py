@@ -75,7 +75,10 @@ class IndicatorRidge(ABC):
     """
 
     def __init__(self, X: FloatArray, s: FloatArray, held_out: list[IntArray], cells: list[Cell]) -> None:
-        self.d, self.s, self.held_out, self.cells = X.shape[1], s, held_out, cells
+        self.d = X.shape[1]
+        self.s = s
+        self.held_out = held_out
+        self.cells = cells
         self.mean, deviation, size, _ = observed_moments(X, s)
         self.unit, self.is_constant = observed_scale(deviation, size)
         self._solved: dict[Parts, FloatArray] = {}

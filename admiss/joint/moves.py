@@ -171,7 +171,10 @@ class _Rows:
     """The rows at the current mu, with the outputs of f and their losses."""
 
     def __init__(self, problem: JointProblem, f: Any, X: FloatArray, outputs: FloatArray) -> None:
-        self.problem, self.f, self.X, self.outputs = problem, f, X, outputs
+        self.problem = problem
+        self.f = f
+        self.X = X
+        self.outputs = outputs
         self.rows = [np.flatnonzero(missing) for missing in problem.M.T]
         self.additive = problem.error != "auc"
         self.calls, self.predicted = 1, len(X)

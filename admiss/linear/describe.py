@@ -182,7 +182,9 @@ class AdaptiveDescription(ModelAtPattern):
         design = self.design_
         if not design.adaptivity.imputes_constants() or self.coefficients_.ndim > 1 or not design.missable.any():
             return []
-        names, mu, shift = feature_names(self), self.imputation_, self._shift_when_missing()
+        names = feature_names(self)
+        mu = self.imputation_
+        shift = self._shift_when_missing()
         lines = ["The same as a linear model after imputing:"]
         for j, spread in zip(design.features[design.missable], design.spread[design.missable], strict=True):
             if np.isnan(mu[j]):

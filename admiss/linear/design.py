@@ -163,7 +163,9 @@ class Design:
 
     def _after_imputation(self, X: FloatArray, w: FloatArray) -> FloatArray:
         """The same for static weights and affine intercepts: a feature adds w_j (x_j - c_j), or b_j if missing."""
-        slope, if_missing, constant = np.zeros(len(self.features)), np.zeros(len(self.features)), 0.0
+        slope = np.zeros(len(self.features))
+        if_missing = np.zeros(len(self.features))
+        constant = 0.0
         of_column, member = w / self.column_scale, vars(self.adaptivity)["monomials_"]
         for value, (j, k) in zip(of_column, self.pairs, strict=True):
             if j > 0:
@@ -338,7 +340,9 @@ def assembled(
         if not free.any():
             pairs = np.vstack([pairs, [[0, len(basis.constant)]]])
             position = np.append(position, -1)
-            keep, free, adaptive = np.append(keep, True), np.append(free, True), np.append(adaptive, False)
+            keep = np.append(keep, True)
+            free = np.append(free, True)
+            adaptive = np.append(adaptive, False)
             counts, factors = np.append(counts, observed.weight), np.append(factors, 1.0)
     else:
         keep &= ~free

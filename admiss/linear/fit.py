@@ -155,7 +155,9 @@ def structure_of(design: Design, program: UnitProgram) -> Structure | None:
 
 def _nothing(rows: TrainingRows, loss: Loss) -> Certificate:
     """The certificate of a model without columns."""
-    start, y, q = clock(), rows.y, rows.s / rows.s.sum()
+    start = clock()
+    y = rows.y
+    q = rows.s / rows.s.sum()
     value = float(q @ loss.value(y, np.zeros_like(y)))
     theta = q * loss.derivative(y, np.zeros_like(y)) if loss.smooth else None
     return closed_form(value, len(y), theta, start)
@@ -199,7 +201,9 @@ def _solve(
     program: UnitProgram, rows: TrainingRows, solver: str, fast: bool, structure: Structure | None = None
 ) -> Fit:
     """The fit in the units of the program, certified from the rows."""
-    design, loss, q = program.design, program.loss, rows.s / rows.s.sum()
+    design = program.design
+    loss = program.loss
+    q = rows.s / rows.s.sum()
     if isinstance(loss, Logistic | LogLink):
         whole = EmpiricalRisk(design.whole(rows.X), rows.y, q, loss)
         return solve_logistic(program, whole, solver, fast, structure)

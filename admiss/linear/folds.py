@@ -105,7 +105,9 @@ class ClassFolds:
 
 def squared_folds(rows: FoldedRows, adaptivity: Adaptivity, options: GridOptions) -> ClassFolds:
     """The folds of one class for the squared loss on rows in memory; by sums over the rows if that is faster."""
-    X, (y,), s = rows.X, rows.targets, rows.s
+    X = rows.X
+    (y,) = rows.targets
+    s = rows.s
     fold = _fold_of_rows(rows)
     if fold is not None and options.penalty_weights == "count" and sums_are_faster(X, adaptivity):
         return folds_of_sums(TrainingSums.of_rows(X, y, s, fold, adaptivity), adaptivity, options)

@@ -30,7 +30,9 @@ PATH_TOLERANCE, CHOICE_TOLERANCE = 5e-6, 1e-10
 # A cell contends if its loss is within LEAST_ERROR of the smallest of all, as a share, or within SAFETY times the
 # largest change seen so far between the two tolerances, in cells whose loss is NEAR the smallest of their path. That
 # change was 2e-6 to 6e-6 on eight grids of 100 to 10,000 rows and 20 to 515 columns, alike on all paths of a grid.
-LEAST_ERROR, SAFETY, NEAR = 1e-5, 5.0, 1e-2
+LEAST_ERROR = 1e-5
+SAFETY = 5.0
+NEAR = 1e-2
 
 # A path: index of its class, index of its adaptive penalty, l1_ratio.
 Task = tuple[int, int, float]

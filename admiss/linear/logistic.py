@@ -282,7 +282,10 @@ def _fit_logistic(risk: EmpiricalRisk, program: UnitProgram) -> Fit | None:
     """The fit, or None if the optimality conditions could not be met."""
     free = program.design.free
     problem = LogisticProblem.of(risk, free, np.zeros(len(free)))
-    projected, k, l1, l2 = problem.projected, ~free, program.penalty.l1, program.penalty.l2
+    projected = problem.projected
+    k = ~free
+    l1 = program.penalty.l1
+    l2 = program.penalty.l2
     gradient = np.abs(projected.risk.gradient(np.zeros(len(k))))
     path, _ = problem.path(l1, l2, lambdas_to_one(gradient[k], l1[k], STEPS))
     if not path.violation[-1] <= ACCEPTED:

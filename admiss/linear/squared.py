@@ -146,7 +146,9 @@ class Quadratic:
 
 def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     """The quadratic in the penalised columns, at the best free coefficients."""
-    G, c, S = moments.G, moments.c, moments.S
+    G = moments.G
+    c = moments.c
+    S = moments.S
     f, k = np.flatnonzero(free), np.flatnonzero(~free)
     G_fk = G[f][:, k]
     inverse = _pseudo_inverse(G[np.ix_(f, f)])
@@ -158,7 +160,9 @@ def eliminate(moments: Moments, free: BoolArray, shift: Shift) -> Quadratic:
     b = 2.0 * (c[k] - at_zero @ G_fk) / S
     # a column that is constant on these rows has no coefficient; rounding must not give it one
     gone = np.flatnonzero(np.diag(H) <= CONSTANT * 2.0 * squares / S)
-    H[gone], H[:, gone], b[gone] = 0.0, 0.0, 0.0
+    H[gone] = 0.0
+    H[:, gone] = 0.0
+    b[gone] = 0.0
     rho = max(0.0, moments.r - float(c[f] @ at_zero)) / S
     return Quadratic(
         H, b, rho, at_zero, response, inverse @ moments.a[f], free, shift, S, moments.blocks, moments.targets
@@ -199,7 +203,9 @@ class SquaredFold:
         self, quadratic: Quadratic, penalties: UnitPenalties, error: Callable[[FloatArray], FloatArray], unit: float
     ) -> None:
         k = ~quadratic.free
-        self.quadratic, self.error, self.unit = quadratic, error, unit
+        self.quadratic = quadratic
+        self.error = error
+        self.unit = unit
         self.penalties = [(u1[k] / unit, u2[k]) for u1, u2 in penalties]
 
     @cached_property
@@ -401,7 +407,10 @@ def moments_of(rows: WeightedRows) -> Moments:
 def fit_quadratic(quadratic: Quadratic, penalty: Penalty) -> FloatArray | None:
     """Coefficients of all columns; None if the conditions are not met."""
     k = ~quadratic.free
-    H, b, l1, l2 = quadratic.H, quadratic.b, penalty.l1[k], penalty.l2[k]
+    H = quadratic.H
+    b = quadratic.b
+    l1 = penalty.l1[k]
+    l2 = penalty.l2[k]
     if np.any(l1):
         path = quadratic_path(H, b, l1, l2, lambdas_to_one(np.abs(b), l1, STEPS))
     else:

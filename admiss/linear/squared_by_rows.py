@@ -102,7 +102,9 @@ class _Columns:
 def solve_by_rows(program: UnitProgram, training: TrainingRows, solver: str, fast: bool) -> Fit:
     """The fit of the squared loss in the units of the program, certified from its rows."""
     design = program.design
-    X, y, s = training.X, training.y, training.s
+    X = training.X
+    y = training.y
+    s = training.s
     rows = ProofRows(design, X, y, s, shift_of(design, X, y, s))
     if fast:
         solution = _fit_squared(rows, program)

@@ -107,7 +107,9 @@ class TrainingPatterns(SummedRows):
 
     def moments(self, columns: PatternColumns) -> Moments:
         """The moments of columns on these rows."""
-        design, unit, shift = columns.design, columns.unit, columns.own_shift
+        design = columns.design
+        unit = columns.unit
+        shift = columns.own_shift
         rows, summary = self.rows_around(columns.origin), self.summary()
         s = rows.sample_weight
         moments = moments_of(WeightedRows(design, rows.X, rows.y / unit, s, shift))

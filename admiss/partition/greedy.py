@@ -18,7 +18,7 @@ from formulations.leaves.cost import LeafCost, PatternRows, Split
 from formulations.trees.dynamic_program import Tree, leaves_of
 
 # An improvement below this share of the cost of a leaf is rounding.
-ROUNDING = 1e-12
+LEAST_GAIN = 1e-12
 
 
 @dataclass(eq=False)
@@ -108,7 +108,7 @@ def grow_greedily(leaf_cost: LeafCost, limits: Limits, min_improvement: float = 
     root = _Node(everything, 0, leaf_cost.cost(everything), split)
     open_leaves = [root]
     while n_leaves < limits.leaves:
-        worthwhile = [leaf for leaf in open_leaves if leaf.gain > max(min_improvement, ROUNDING) * abs(leaf.cost)]
+        worthwhile = [leaf for leaf in open_leaves if leaf.gain > max(min_improvement, LEAST_GAIN) * abs(leaf.cost)]
         if not worthwhile:
             break
         node = max(worthwhile, key=lambda leaf: leaf.gain)  # ties go to the first

@@ -83,7 +83,9 @@ class PenalisedRisk:
 
     def _columns(self, chosen: IntArray, weights: list[int]) -> fmpz_mat:
         """Some columns as integers, times a number per row."""
-        (n, width), indices, numbers = self._integers.shape, chosen.tolist(), self._integers.numbers
+        n, width = self._integers.shape
+        indices = chosen.tolist()
+        numbers = self._integers.numbers
         entries = [numbers[i * width + j] * weights[i] for i in range(n) for j in indices]
         return fmpz_mat(n, len(indices), entries)
 

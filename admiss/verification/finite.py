@@ -37,7 +37,9 @@ BELOW = Fraction(1, 10**14)
 # The same for the value of models with other losses.
 STATED = Fraction(1, 10**8)
 MODELS, COORDINATES = ("leaf_intercepts", "leaf_weights"), ("centre", "scale", "unit")
-TREES, BOXES, GROUPS = ("Greedy", "OptimalTree"), ("BoxPartition",), ("PatternGroups",)
+TREES = ("Greedy", "OptimalTree")
+BOXES = ("BoxPartition",)
+GROUPS = ("PatternGroups",)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class Limits:
 
 def recompute_finite(certificate: Certificate, evidence: Mapping[str, Any], rows: Rows) -> Recomputed:
     """Value of the leaf models, and the lowest cost of the class."""
-    program, solution, arrays = evidence["program"], evidence["solution"], evidence["arrays"]
+    program = evidence["program"]
+    solution = evidence["solution"]
+    arrays = evidence["arrays"]
     numbers = all(bool(np.isfinite(arrays[name]).all()) for name in ("leaf_costs", *MODELS, *COORDINATES))
     require(numbers, "a cost, a coefficient or a coordinate is not a number")
     centre, scale, unit = (arrays[name] for name in COORDINATES)

@@ -156,18 +156,16 @@ def rebuilt_columns(
     divisor = np.append(1.0, scale)[j]
     if program["fit_intercept"] and not free.any():
         values, divisor = np.column_stack([values, np.ones(len(X))]), np.append(divisor, 1.0)
-        counts, factors, is_used_column = (
-            np.append(counts, rows.s.sum()),
-            np.append(factors, 1.0),
-            np.append(is_used_column, True),
-        )
-        free, varies, j = np.append(free, True), np.append(varies, False), np.append(j, 0)
-    A, divisor, free, counts = (
-        values[:, is_used_column],
-        divisor[is_used_column],
-        free[is_used_column],
-        counts[is_used_column],
-    )
+        counts = np.append(counts, rows.s.sum())
+        factors = np.append(factors, 1.0)
+        is_used_column = np.append(is_used_column, True)
+        free = np.append(free, True)
+        varies = np.append(varies, False)
+        j = np.append(j, 0)
+    A = values[:, is_used_column]
+    divisor = divisor[is_used_column]
+    free = free[is_used_column]
+    counts = counts[is_used_column]
     of_class = 1.0 if adaptivity.has_penalty_factors() else "auto"
     stated = of_class if program["adaptive_penalty"] == "auto" else program["adaptive_penalty"]
     c = _multipliers(stated, j[is_used_column], varies[is_used_column])

@@ -280,7 +280,9 @@ def _subset_costs(sums: PatternSums, min_rows: int) -> np.ndarray:
     P = len(sums.grams)
     costs = np.full(1 << P, NEVER, dtype=object)
     costs[0] = 0
-    total, rows, subset = fmpz_mat(sums.reduced[0].nrows(), sums.reduced[0].ncols()), 0, 0
+    total = fmpz_mat(sums.reduced[0].nrows(), sums.reduced[0].ncols())
+    rows = 0
+    subset = 0
     with counter(f"verifying {1 << P:,} groups") as report:
         for step in range(1, 1 << P):  # in the order of a Gray code, one pattern comes or goes
             p = (step & -step).bit_length() - 1

@@ -36,7 +36,9 @@ def recompute_stack(evidence: Mapping[str, Any], rows: Rows) -> Recomputed:
     if "digest" in evidence:
         fits = evidence["digest"] == data_digest(program, rows.X, Y, s)
         require(fits, "the data or the settings are not those of the certificate (their digest differs)")
-    Z, tested, w = arrays["held_out"], arrays["tested"], arrays["combination"]
+    Z = arrays["held_out"]
+    tested = arrays["tested"]
+    w = arrays["combination"]
     inside = len(tested) > 0 and bool(np.all((tested >= 0) & (tested < len(Y))))
     require(inside and Z.shape == (len(tested), Y.shape[1], len(w)), "the held-out predictions do not fit the rows")
     require(bool(np.all(w >= 0)) and abs(float(w.sum()) - 1.0) < 1e-9, "the weights are not a convex combination")

@@ -78,24 +78,6 @@ def test_classifier_chooses_and_describes(data):
     assert search.pattern_report(X).n_rows
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"ridges": []}, "ridges must be a list"),
-        ({"ridges": [-1.0]}, "ridge must be"),
-        ({"leaf_models": ["cubic"]}, "leaf_model must be"),
-        ({"max_depths": 3}, "must be lists"),
-        ({"max_depths": [1.5]}, "max_depth must be a positive whole number"),
-        ({"max_leaves": ["two"]}, "max_leaves must be a positive whole number"),
-        ({"one_standard_error": "yes"}, "one_standard_error must be"),
-        ({"cv": 1}, "cv must be between 2"),
-    ],
-)
-def test_bad_grids_are_one_sentence(data, wrong, words):
-    with pytest.raises(ValueError, match=words):
-        FiniteRegressorCV(**wrong).fit(data.X_train, data.y_train)
-
-
 def test_leaves_larger_than_a_fold_mean_no_split(data):
     search = FiniteRegressorCV(Greedy(min_rows=180), random_state=0, **SMALL).fit(data.X_train, data.y_train)
     assert set(search.cv_results_["leaves"]) == {1.0}

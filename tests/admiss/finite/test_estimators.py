@@ -165,25 +165,6 @@ def test_class_weight_is_a_sample_weight(data):
     np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X))
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"ridge": -1.0}, "ridge must be"),
-        ({"leaf_model": "affine"}, "leaf_model must be one of"),
-        ({"ridge_scale": "n"}, "ridge_scale must be one of"),
-        ({"on_unseen_pattern": "guess"}, "on_unseen_pattern must be one of"),
-        ({"truncate": 1}, "truncate must be True or False"),
-        ({"loss": "logistic"}, "is for classification"),
-    ],
-)
-def test_bad_parameters_are_one_sentence(data, wrong, words):
-    with pytest.raises(ValueError, match=words):
-        FiniteRegressor(**wrong).fit(data.X_train, data.y_train)
-    if "loss" not in wrong and "truncate" not in wrong:
-        with pytest.raises(ValueError, match=words):
-            FiniteClassifier(**wrong).fit(data.X_train, data.y_train > 0)
-
-
 def test_classification_without_ridge_is_refused(data):
     with pytest.raises(ValueError, match="ridge > 0"):
         FiniteClassifier(ridge=0.0).fit(data.X_train, data.y_train > 0)
