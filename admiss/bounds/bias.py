@@ -264,9 +264,7 @@ def degree_of(adaptivity: Adaptivity, d: int, adaptive_intercept: bool = True) -
     degrees = polynomial_degrees(adaptivity, d)
     if degrees is not None:
         return min(degrees)
-    # A subclass with another basis does not inherit the degree of its parent.
-    declares = "degree" in vars(type(adaptivity)) or not isinstance(adaptivity, Polynomial)
-    degree = getattr(adaptivity, "degree", None) if declares else None
+    degree = declared_degree(adaptivity)
     if not isinstance(degree, int | np.integer) or isinstance(degree, bool) or degree < 0:
         raise ValueError(
             f"No bias is known for {class_name(adaptivity)}: give it an attribute 'degree', the largest degree for "
@@ -280,6 +278,24 @@ def degree_of(adaptivity: Adaptivity, d: int, adaptive_intercept: bool = True) -
             f"{degree} that it declares: correct its attribute 'degree', or give the bias as a number."
         )
     return degree
+
+
+def declared_degree(adaptivity: Adaptivity) -> Any:
+    """The attribute ``degree`` of a new class, None without one.
+
+    That of the monomials of this package does not count: a subclass may have another basis.
+
+    Examples
+    --------
+    >>> class Rare(Polynomial):
+    ...     pass
+    >>> declared_degree(Rare(2)) is None
+    True
+    """
+    new = [kind for kind in type(adaptivity).__mro__ if not kind.__module__.startswith("admiss.adaptivity.")]
+    declares = any("degree" in vars(kind) for kind in new)
+    declares |= "degree" in vars(adaptivity) and not isinstance(adaptivity, Polynomial)
+    return getattr(adaptivity, "degree", None) if declares else None
 
 
 def log_mean_square(patterns: Any, probabilities: FloatArray, k: int) -> float:

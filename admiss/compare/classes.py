@@ -28,7 +28,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils import check_random_state
 
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, Polynomial, Static, resolve_adaptivity
+from admiss.adaptivity import Adaptivity, Polynomial, resolve_adaptivity
 from admiss.estimator.cross_validation import make_folds
 from admiss.estimator.notices import silence, warn_never_observed
 from admiss.estimator.validation import feature_names, read_features, read_regression_target
@@ -311,15 +311,13 @@ def _count(adaptivity: Adaptivity, d: int, n: int) -> float:
 def _bias(adaptivity: Adaptivity, X: FloatArray, L: float) -> float:
     """b(F) under the law of the observed patterns, NaN if unknown; an undeclared degree is found."""
     from admiss.bounds import bias_bound
+    from admiss.bounds.bias import declared_degree
     from admiss.bounds.counts import ALL_PATTERNS, contains_polynomials, polynomial_degrees
 
     d, M = X.shape[1], np.isnan(X)
     if adaptivity.has_structure() or type(adaptivity).columns is not Adaptivity.columns:
         return math.nan
-    # a subclass with another basis does not inherit the degree of its parent
-    is_inherited = isinstance(adaptivity, Static | AffineIntercept | Affine | Polynomial)
-    is_declared = "degree" in vars(type(adaptivity)) or (hasattr(adaptivity, "degree") and not is_inherited)
-    if is_declared or polynomial_degrees(adaptivity, d) is not None:
+    if polynomial_degrees(adaptivity, d) is not None or declared_degree(adaptivity) is not None:
         return bias_bound(adaptivity, d, L, missing=M)
     if d > ALL_PATTERNS:
         return math.nan

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from admiss.adaptivity import Adaptivity, Static
 from admiss.bounds import BoundSetting, bias_bound, coefficient_count, generalization_bound
+from admiss.bounds.bias import declared_degree
 from admiss.bounds.counts import NONLINEAR_ROWS, all_patterns, dense
 from admiss.linear.cv import AdaptiveRegressorCV
 from admiss.linear.estimators import AdaptiveClassifier
@@ -366,7 +367,7 @@ def check_bounds(adaptivity: Adaptivity) -> None:
     expected = 1.0 + 8 * 0.5 + (1 + np.log(1e3)) / 1e3 * coefficient_count(adaptivity, X.shape[1], n=1e3)
     wrong = "the bound of Theorem 1 does not use p(F): leave it to the basis"
     require(np.isclose(few.total, expected) and many.total < few.total, wrong)
-    if hasattr(adaptivity, "degree") and not adaptivity.has_structure() and not replaces_columns(adaptivity):
+    if declared_degree(adaptivity) is not None and not adaptivity.has_structure() and not replaces_columns(adaptivity):
         # raises if the declared degree of the weights is wrong
         bias_bound(adaptivity, X.shape[1], 1.0, adaptive_intercept=False)
 

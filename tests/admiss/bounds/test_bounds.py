@@ -9,7 +9,15 @@ import pytest
 from scipy.special import gammaln
 
 from admiss import FiniteRegressor, bounds
-from admiss.adaptivity import Adaptivity, Affine, AffineIntercept, FullyAdaptive, Polynomial, Static
+from admiss.adaptivity import (
+    Adaptivity,
+    Affine,
+    AffineIntercept,
+    FullyAdaptive,
+    MissingnessAvoiding,
+    Polynomial,
+    Static,
+)
 from admiss.bounds import (
     BoundSetting,
     Estimate,
@@ -459,6 +467,18 @@ class Masked(Polynomial):
         mask = super().mask(d)
         mask[self.rows, 1:] = False
         return mask
+
+
+class OneFunction(Affine):
+    def basis(self, M):
+        return np.ones((len(M), 1))
+
+
+@pytest.mark.parametrize("adaptivity", [MissingnessAvoiding(), OneFunction()])
+def test_the_degree_of_a_parent_is_not_inherited(adaptivity):
+    """Beyond 8 features it could not be checked, and the bias would be too small."""
+    with pytest.raises(ValueError, match="'degree'"):
+        bias_bound(adaptivity, 20, 1.0, missing=0.01)
 
 
 def test_a_declared_degree_is_checked():
