@@ -23,6 +23,7 @@ extensions = [
     "command_help",
     "full_parameters",
     "plain_docstrings",
+    "stored_figures",
     "stored_results",
 ]
 templates_path = ["_templates"]

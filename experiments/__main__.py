@@ -68,10 +68,14 @@ def compare_paper(options: argparse.Namespace) -> str:
 
 
 def run_bench(options: argparse.Namespace) -> str:
-    """Run the benchmarks of a topic."""
+    """Run the benchmarks of a topic; their tables are stored as CSV files in the folder of its measurements."""
+    from experiments.bench.records import write_tables
+
     topic = import_module(f"experiments.bench.{options.topic.replace('-', '_')}")
     own = {name: getattr(options, name) for name in ("rows", "scratch") if hasattr(options, name)}
-    return str(topic.run(options.out, quick=options.quick, **own))
+    report = str(topic.run(options.out, quick=options.quick, **own))
+    write_tables(report, options.out, options.topic)
+    return report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

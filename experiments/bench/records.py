@@ -1,5 +1,7 @@
 """Measurements: CPU seconds, one file per measurement, which is not repeated once the file exists, and reports."""
 
+import csv
+import io
 import json
 import multiprocessing
 import sys
@@ -7,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,19 @@ def cached(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], *last: str) -> str:
     """A report: a table, and lines below it."""
     return "\n".join([*markdown(header, rows), "", *last])
+
+
+def write_tables(report: str, folder: Path, name: str) -> None:
+    """Write the tables of a report as CSV files: the first has the name, the others a number too."""
+    tables = [
+        [line.strip("| ").split(" | ") for line in lines if not line.startswith("| ---")]
+        for is_table, lines in groupby(report.splitlines(), lambda line: line.startswith("|"))
+        if is_table
+    ]
+    for k, cells in enumerate(tables, start=1):
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(cells)
+        write_atomically(folder / (f"{name}-{k}.csv" if k > 1 else f"{name}.csv"), text.getvalue().encode())
 
 
 def footer(*packages: str, peer: str = "") -> str:

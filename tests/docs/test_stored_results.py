@@ -50,8 +50,22 @@ def test_no_measurement_is_typed(page):
 
 def test_every_stored_study_has_a_page():
     contents = (ROOT / "docs" / "results" / "index.md").read_text().split("```")[1].split()
-    assert {path.name for path in RESULTS.iterdir() if path.is_dir()} <= set(contents)
+    studies = {path.name for path in RESULTS.iterdir() if path.is_dir()} - {"bench"}  # docs/benchmarks.md
+    assert studies <= set(contents)
     assert {page.stem for page in PAGES} == {*contents, "index"} - {"{toctree}", ":maxdepth:", "1"}
+
+
+def test_a_figure_has_the_points_of_its_columns(numbers):
+    import stored_figures
+
+    rows = [{"n": "1,000", "a": "~2.5", "b": "-"}, {"n": "100", "a": "0.5", "b": "7"}]
+    assert [stored_figures.number(row["a"]) for row in rows] == [2.5, 0.5]
+    drawing = stored_figures.drawn(rows, ["n"], ["a = ours", "b"], "CPU seconds")
+    points = re.findall(r'<g id="line2d_\d+">\s*<defs>', drawing)
+    assert drawing.startswith("<svg")
+    assert points
+    with pytest.raises(ValueError, match="no row has numbers in 'n' and 'c'"):
+        stored_figures.drawn([row | {"c": "-"} for row in rows], ["n"], ["c"], "CPU seconds")
 
 
 def test_counts_extremes_and_single_cells(numbers):

@@ -64,6 +64,13 @@ def test_finished_measurements_are_not_repeated(tmp_path):
     assert json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
 
 
+def test_tables_of_a_report_are_stored(tmp_path):
+    report = "\n".join(["words", records.table(["n", "s"], [["1,000", "~2.5"]], "last"), records.table(["a"], [["b"]])])
+    records.write_tables(report, tmp_path, "topic")
+    assert (tmp_path / "topic.csv").read_text() == 'n,s\n"1,000",~2.5\n'
+    assert (tmp_path / "topic-2.csv").read_text() == "a\nb\n"
+
+
 def test_memory_is_that_of_the_process():
     small, large = records.in_new_process(_allocate, 1), records.in_new_process(_allocate, 10**8)
     assert 0.6 < large["memory"] - small["memory"] < 0.85
