@@ -22,7 +22,7 @@ from formulations.losses import Absolute, Huber, Loss, Quantile
 
 PIECEWISE = Absolute | Quantile | Huber
 # The violation to which a single fit is solved.
-ACCURATE = 1e-10
+ACCURATE = 1e-12
 # Columns beyond which a sparse cone solver is faster: the method inverts dense matrices of this size.
 MOST_COLUMNS = 500
 

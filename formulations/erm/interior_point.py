@@ -241,6 +241,8 @@ class _Problem:
         g = unmet - of_u / point.above + of_v / point.below
         right = self.transposed(point.theta + D * g) + self.l2 * point.w
         w = -np.matmul(inverse, right[:, :, None])[:, :, 0]
+        left = right + self.transposed(D * self.times(w)) + self.l2 * w  # by what was added to the diagonal
+        w -= np.matmul(inverse, left[:, :, None])[:, :, 0]
         theta = D * (self.times(w) + g)
         u = (of_u + point.u * theta) / point.above
         v = (of_v - point.v * theta) / point.below

@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from admiss import AdaptiveClassifier, AdaptiveClassifierCV, AdaptiveRegressor, AdaptiveRegressorCV, compare_classes
 from admiss.adaptivity import BinnedAffine, ConditionalMean, FrequentPatterns, Polynomial
 from tests.record.facts import Cases, Facts, facts_of, plain
@@ -45,6 +47,15 @@ def regression(table: str, adaptivity: Any, **parameters: Any) -> Facts:
     return facts_of(model, rows.X_new)
 
 
+def counts(loss: str, adaptivity: Any, search: bool = False, **parameters: Any) -> Facts:
+    """One fit with a log link, of positive targets with exposure."""
+    rows = TABLES["plain"]
+    model = AdaptiveRegressorCV(adaptivity, **PATHS) if search else AdaptiveRegressor(adaptivity, lam=1.0)
+    model.set_params(loss=loss, **parameters)
+    exposure = 1.0 + np.arange(len(rows.y)) % 3
+    return facts_of(model.fit(rows.X, np.exp(rows.y / np.std(rows.y)), rows.s, exposure=exposure), rows.X_new)
+
+
 def classification(table: str, adaptivity: Any, three: bool = False, **parameters: Any) -> Facts:
     """One fit of a classifier."""
     rows = TABLES[table]
@@ -80,6 +91,15 @@ def cases() -> Cases:
             for l1_ratio in (0.0, 0.5):
                 title = f"regressor, plain, {name}, {loss}, l1_ratio {l1_ratio}"
                 found[title] = partial(regression, "plain", CLASSES[name], loss=loss, l1_ratio=l1_ratio)
+    for loss in ("poisson", "gamma", "tweedie"):
+        for name in ("affine intercept", "affine", "fully adaptive"):
+            for l1_ratio in (0.0, 0.5):
+                title = f"regressor, plain, {name}, {loss}, l1_ratio {l1_ratio}"
+                found[title] = partial(counts, loss, CLASSES[name], l1_ratio=l1_ratio)
+        found[f"regressor CV, plain, affine intercept, {loss}"] = partial(counts, loss, "affine_intercept", search=True)
+    found["regressor CV, plain, affine intercept, quantile"] = partial(
+        search, "plain", "affine_intercept", loss="quantile"
+    )
     for title, options in OPTIONS.items():
         found[f"regressor, plain, affine, {title}"] = partial(regression, "plain", "affine", **options)
     for name, adaptivity in CLASSES.items():
