@@ -35,6 +35,7 @@ from formulations.rounding import UNIT
 
 # Log-odds of a leaf with a single class: its loss, log(1 + exp(-30)), is 1e-13.
 CERTAIN = 30.0
+# A guard: Newton's method converges quadratically, and ends when a step promises no more.
 NEWTON_STEPS = 100
 # Newton's method stops if a step promises less than this share of the cost, which is rounding.
 DECREMENT = 8.0 * UNIT

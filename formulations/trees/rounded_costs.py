@@ -32,6 +32,7 @@ from formulations.trees.dynamic_program import best_values, splits_of
 
 # Costs that count are below 2^UNITS units, and their sums below 2^53, so that these are exact.
 UNITS = 48
+# Most boxes: their costs, values and ceilings take some hundred MB.
 MOST_BOXES = 4 * 10**6
 
 
