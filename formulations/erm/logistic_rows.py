@@ -10,12 +10,9 @@ that may be negative, counting from the end, would not be vectorised.
 
 import math
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from formulations.arrays import FloatArray
 from formulations.erm.log_link_rows import log_link_risk_of, set_log_link_curvatures, set_log_link_slopes
@@ -24,13 +21,12 @@ from formulations.jit import compiled, inlined
 # Rows of a block, 4 kB per column; with 4,096, paths of 1,000 to 10,000 rows take the same time.
 BLOCK = 512
 # exp(t) = 2^k exp(r), r = t - k log 2. The logarithm is the sum of HIGH, 33 bits, whose product with k is exact, and
-# LOW; adding SHIFT rounds to an integer, which is then in the last bits of the fraction.
+# LOW; adding SHIFT, whose last bit is 1, rounds to an integer. Down to LEAST_EXPONENT 2^k is a normal number.
 LOG_2_HIGH = math.floor(2**33 * math.log(2.0)) / 2**33
 LOG_2_LOW = float(Decimal(2).ln() - Decimal(LOG_2_HIGH))
-FRACTION_BITS = np.finfo(float).nmant
-SHIFT = 1.5 * 2**FRACTION_BITS
-# Below, 2^k may be less than the smallest normal number, 2^-1022.
+SHIFT = 1.5 * 2 ** np.finfo(float).nmant
 LEAST_EXPONENT = -1021.0 * math.log(2.0)
+POWERS = 2.0 ** -np.arange(1023.0)
 
 
 class Rows(NamedTuple):
@@ -56,30 +52,14 @@ def empty_point(n: int, p: int) -> Point:
     return Point(np.zeros(p), np.zeros(n), np.zeros(n), np.zeros(p))
 
 
-@intrinsic
-def _bits(_: Any, number: Any) -> Any:
-    """The bits of a float as an integer."""
-    return types.int64(number), lambda _context, builder, _signature, values: builder.bitcast(values[0], ir.IntType(64))
-
-
-@intrinsic
-def _float_of(_: Any, bits: Any) -> Any:
-    """The float with the bits of an integer."""
-    return types.float64(bits), lambda _context, builder, _signature, values: builder.bitcast(
-        values[0], ir.DoubleType()
-    )
-
-
 def _exp(t):  # type: ignore[no-untyped-def]
     """exp(t) for t <= 0 to 3e-16, in plain arithmetic.
 
-    LLVM vectorises it in loops, and np.exp it does not: with that a cross-validation of 10,000 rows and 10 features
-    takes 1.7 times as long.
+    LLVM vectorises it in loops, and np.exp it does not: with that slopes take 3.7 times as long.
     """
-    t = LEAST_EXPONENT if t < LEAST_EXPONENT else t
-    shifted = t * (1.0 / LOG_2_HIGH) + SHIFT
-    k = shifted - SHIFT
-    r = (t - k * LOG_2_HIGH) - k * LOG_2_LOW
+    bounded = t if t >= LEAST_EXPONENT else LEAST_EXPONENT
+    k = (bounded * (1.0 / LOG_2_HIGH) + SHIFT) - SHIFT
+    r = (bounded - k * LOG_2_HIGH) - k * LOG_2_LOW
     value = 1.0 / 479001600.0
     value = value * r + 1.0 / 39916800.0
     value = value * r + 1.0 / 3628800.0
@@ -93,7 +73,8 @@ def _exp(t):  # type: ignore[no-untyped-def]
     value = value * r + 0.5
     value = value * r + 1.0
     value = value * r + 1.0
-    return _float_of(_bits(value) + (_bits(shifted) << FRACTION_BITS))  # type: ignore[call-arg]
+    value = value * POWERS[np.uint32(-k)]
+    return t if t != t else value
 
 
 # Reassociated, k would be t / log 2, not an integer.
