@@ -177,7 +177,8 @@ class _JointImputeCV(SplitsRows, AllowsMissing, BaseEstimator):
             used = s > 0
             refuse_extremes(np.ones(len(rows)) if codes is not None else target, s, rows, feature_names(self))
             for k, (_, test) in enumerate(splits, start=1):
-                check_held_out(self._score, (target if codes is None else codes)[used], test, k)
+                scored, parameter = (target, "") if codes is None else (codes, "error")
+                check_held_out(self._score, scored[used], test, k, parameter)
             weights = None if sample_weight is None else s[used]
             models = {name: self._joint(f, seed) for name, f in candidates.items()}
             tasks = [
