@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from admiss.augmentation.deletions import Deletions, with_copies
 from admiss.augmentation.expected import fit_expected, is_exact
-from admiss.estimator.cross_validation import Split, make_folds
+from admiss.estimator.cross_validation import Split, make_folds, needs_groups
 from admiss.estimator.notices import warn
 from admiss.estimator.raw_tables import GivesFrames
 from admiss.estimator.validation import (
@@ -68,6 +68,7 @@ class DeletionAugmented(GivesFrames, AllowsMissing, BaseEstimator):
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type) or not right(self.estimator):
             task = "classifier" if isinstance(self, ClassifierMixin) else "regressor"
             raise ValueError(f"estimator must be a {task} that accepts NaN, not {self.estimator!r}.")
+        _refuse_groups(self.estimator)
         return Deletions.of(self.rate, self.keep)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **unknown: Any) -> Self:
@@ -254,14 +255,31 @@ def _warn_of_single_rows(estimator: Any, n: int) -> None:
         )
 
 
-def _own_folds(estimator: Any) -> tuple[str | None, Any]:
-    """Name and value of the parameter with the folds of the outermost search; warns of searches inside of it."""
-    folds = {key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "cv"}
+def _refuse_groups(estimator: Any) -> None:
+    """Refuse folds by groups of rows, which fit does not take."""
+    name = _name_of_folds(estimator)
+    splitter = estimator.get_params().get(name)
+    if needs_groups(splitter):
+        raise ValueError(
+            f"{type(splitter).__name__} needs groups, which fit does not take: list its folds, "
+            f"{name}=list(splitter.split(X, y, groups))."
+        )
+
+
+def _name_of_folds(estimator: Any) -> str:
+    """Name of the parameter with the folds of the outermost search, if the estimator is one."""
     prefix, last = "", estimator
     while isinstance(last, Pipeline):
         step, last = last.steps[-1]
         prefix += f"{step}__"
-    name = f"{prefix}cv" if f"{prefix}cv" in folds else None
+    return f"{prefix}cv"
+
+
+def _own_folds(estimator: Any) -> tuple[str | None, Any]:
+    """Name and value of the parameter with the folds of the outermost search; warns of searches inside of it."""
+    folds = {key: value for key, value in estimator.get_params().items() if key.rpartition("__")[2] == "cv"}
+    own = _name_of_folds(estimator)
+    name = own if own in folds else None
     inner = [key for key, value in folds.items() if key != name and not isinstance(value, str)]
     if inner:
         warn(

@@ -130,7 +130,7 @@ class Tuned(SplitsRows, BaseEstimator):
         for k, (train, test) in enumerate(splits, start=1):
             if rows.n_classes and np.ptp(rows.y[train]) == 0:
                 raise ValueError(f"All training rows of fold {k} are of one class: use fewer folds, or more rows.")
-            check_held_out(self.scoring, rows.y, test, k)
+            check_held_out(self.scoring, rows.y, test, k, "scoring")
         threads = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         prepared = threads(delayed(_prepared)(self.imputer, rows, train, test, seed) for train, test in splits)
         folds = list(progress(prepared, len(splits), "cross-validation: imputation"))

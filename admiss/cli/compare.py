@@ -64,8 +64,10 @@ def add_parser(commands: Any, summary: str) -> None:
     missing = " ".join(word for word in MISSING_WORDS if word)
     examples = """\
   admiss compare --data houses.csv --target price --max-depth 2 --test-share 0
+  # the exact tree of this comparison, as a model
   admiss fit --data houses.csv --target price --max-depth 2 --model tree \\
-      --cv 0 --out tree.joblib     (the exact tree of the command above)
+      --cv 0 --out tree.joblib
+  # classes, with a page of the results
   admiss compare --data clients.csv --target churn --task classification \\
       --html churn.html"""
     parser = commands.add_parser(
@@ -95,7 +97,11 @@ def add_parser(commands: Any, summary: str) -> None:
     add("--leaf-model", choices=LEAF_MODELS, default=default.leaf_model, help="model in the leaves")
     add("--no-center", action="store_true", help="let 0 stand for missing values, not the mean of the observed ones")
     add("--no-scale", action="store_true", help="let the ridge depend on the units of the features")
-    add("--loss", choices=REGRESSION_LOSSES, help="loss of a leaf; squared by default, logistic for classes")
+    losses = ", ".join(REGRESSION_LOSSES)
+    add(
+        "--loss", metavar="LOSS", choices=REGRESSION_LOSSES,
+        help=f"loss of a leaf: {losses}; squared by default, logistic for classes",
+    )  # fmt: skip
     add("--rows", type=int, default=1000, help="training rows of the generated data")
     add("--test-share", type=float, default=0.25, help="share of the rows of --data held out as test; 0 for none")
     add("--folds", type=int, default=default.folds, help="folds of the cross-validation; 0 for none")

@@ -125,7 +125,7 @@ def _splits(cv: Any, X: FloatArray, y: FloatArray, of_split: Mapping[str, Any]) 
     """Rows to train on and held-out rows, by a splitter or as they are given."""
     refusal = ValueError("cv must be a number of folds, a splitter, or a list of pairs (train, test) of rows of X.")
     rows = np.arange(len(X))
-    if not isinstance(cv, type) and _needs_groups(cv) and of_split.get("groups") is None:
+    if needs_groups(cv) and of_split.get("groups") is None:
         raise ValueError(f"{type(cv).__name__} needs groups: pass them to fit, fit(X, y, groups=..).")
     try:
         cv = cv if cv is None or hasattr(cv, "split") else [(rows[train], rows[test]) for train, test in cv]
@@ -137,7 +137,10 @@ def _splits(cv: Any, X: FloatArray, y: FloatArray, of_split: Mapping[str, Any]) 
         raise refusal from error
 
 
-def _needs_groups(splitter: Any) -> bool:
+def needs_groups(splitter: Any) -> bool:
+    """Whether a splitter of scikit-learn splits by groups of rows."""
+    if isinstance(splitter, type):
+        return False
     return "groups" in getattr(getattr(get_routing_for_object(splitter), "split", None), "requests", ())
 
 

@@ -41,14 +41,16 @@ def score(name: str, y: FloatArray | IntArray, outputs: FloatArray, s: FloatArra
     return 1.0 - float(mean / total) if total > 0 else float(mean == 0)
 
 
-def check_held_out(name: str, y: FloatArray | IntArray, held_out: IntArray, fold: int) -> None:
-    """Refuse held-out rows for which a score is undefined."""
+def check_held_out(name: str, y: FloatArray | IntArray, held_out: IntArray, fold: int, parameter: str) -> None:
+    """Refuse held-out rows for which a score is undefined.
+
+    ``parameter`` is what the caller calls the choice of the score; "" if there is none.
+    """
     if name == "r2" and len(held_out) < 2:
-        raise ValueError(
-            f"R2 is undefined on held-out fold {fold}, which has one row: use fewer folds, or scoring='squared_error'."
-        )
-    if name == "auc" and len(np.unique(y[held_out])) < len(np.unique(y)):
-        raise ValueError(
-            f"The area under the curve is undefined on held-out fold {fold}, which lacks a class: "
-            "use fewer folds, or scoring='log_loss'."
-        )
+        undefined, reason, other = "R2", "which has one row", "squared_error"
+    elif name == "auc" and len(np.unique(y[held_out])) < len(np.unique(y)):
+        undefined, reason, other = "The area under the curve", "which lacks a class", "log_loss"
+    else:
+        return
+    instead = f", or {parameter}={other!r}" if parameter else ""
+    raise ValueError(f"{undefined} is undefined on held-out fold {fold}, {reason}: use fewer folds{instead}.")

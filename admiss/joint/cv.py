@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from admiss.estimator.cross_validation import Split, make_folds
+from admiss.estimator.cross_validation import Split, SplitsRows, make_folds
 from admiss.estimator.notices import silence
 from admiss.estimator.scoring import check_held_out, score
 from admiss.estimator.validation import (
@@ -88,7 +88,7 @@ def held_out_scores(
     return scores
 
 
-class _JointImputeCV(AllowsMissing, BaseEstimator):
+class _JointImputeCV(SplitsRows, AllowsMissing, BaseEstimator):
     """Shared by the regressor and the classifier."""
 
     best_estimator_: Any
@@ -151,7 +151,7 @@ class _JointImputeCV(AllowsMissing, BaseEstimator):
         """The target of each row, and for classes their codes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Choose a predictor, and fit it jointly with its imputed values.
 
         Parameters
@@ -162,7 +162,10 @@ class _JointImputeCV(AllowsMissing, BaseEstimator):
             Target.
         sample_weight : array of shape (n,), optional
             For predictors that take weights; scores are weighted, too.
+        **params
+            Passed to the splitter ``cv``, see :meth:`AdaptiveRegressorCV.fit`.
         """
+        of_split = self._split_parameters(sample_weight, params)
         candidates = self._candidates(sample_weight is not None)
         with unchanged_on_error(self):
             rows = read_features(self, X, reset=True)
@@ -170,11 +173,12 @@ class _JointImputeCV(AllowsMissing, BaseEstimator):
             target, codes = self._read_target(y, s)
             random = read_random_state(self.random_state)
             seed = int(random.randint(2**31 - 1))
-            splits = make_folds(rows, target, codes, s, self.cv, seed)
+            splits = make_folds(rows, target, codes, s, self.cv, seed, of_split)
             used = s > 0
             refuse_extremes(np.ones(len(rows)) if codes is not None else target, s, rows, feature_names(self))
             for k, (_, test) in enumerate(splits, start=1):
-                check_held_out(self._score, (target if codes is None else codes)[used], test, k)
+                scored, parameter = (target, "") if codes is None else (codes, "error")
+                check_held_out(self._score, scored[used], test, k, parameter)
             weights = None if sample_weight is None else s[used]
             models = {name: self._joint(f, seed) for name, f in candidates.items()}
             tasks = [

@@ -28,7 +28,7 @@ from formulations.leaves.box_costs import BoxCosts, OutOfTimeError, box_costs, c
 from formulations.leaves.cholesky import LOWER
 from formulations.leaves.cost import LeafCost, PatternRows
 from formulations.leaves.squared import SquaredLeafCost
-from formulations.linear_solver import time_left
+from formulations.linear_solver import closed_gap, time_left
 from formulations.trees.dynamic_program import (
     CLOSED,
     ILL_CONDITIONED,
@@ -291,10 +291,11 @@ def certified(
     """The certificate of a partition that a solver found, with its cost from rows."""
     solved = found.status in ("optimal", SOLVERS_BOUND, NOT_CLOSED)
     reason = ILL_CONDITIONED if solved else found.status
+    tolerance = tolerance_of(leaf_cost, objective)
     return certify(
         objective,
         bound,
-        tolerance_of(leaf_cost, objective),
+        tolerance if rigorous else closed_gap(tolerance, objective, found.solver),
         reason,
         found.solver,
         found.version,

@@ -46,7 +46,7 @@ from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.certificate import Certificate, certify, clock
 from formulations.leaves.box_costs import BoxCosts, Literals, members_of, subset_of_rank
 from formulations.leaves.cost import LeafCost, PatternRows
-from formulations.linear_solver import highs_version, require_solver, solve_linear, time_left, trusted
+from formulations.linear_solver import closed_gap, highs_version, require_solver, solve_linear, time_left, trusted
 from formulations.names import box_name, feature_names_of, pattern_name, require_distinct
 from formulations.set_partition import SetPartition, build_set_partition
 from formulations.trees.dynamic_program import ILL_CONDITIONED, ROUNDING, Refinement, Tree, leaves_of, tolerance_of
@@ -298,7 +298,7 @@ class _Search:
         return certify(
             self.objective,
             self.bound,
-            tolerance_of(self.leaf_cost, self.objective),
+            self.tolerance,
             reason,
             self.solver,
             self.version,
@@ -307,8 +307,14 @@ class _Search:
         )
 
     @property
+    def tolerance(self) -> float:
+        """The largest gap that counts as closed: to the bound of a solver, what its tolerances leave."""
+        tolerance = tolerance_of(self.leaf_cost, self.objective)
+        return tolerance if self.rigorous else closed_gap(tolerance, self.objective, self.solver)
+
+    @property
     def closed(self) -> bool:
-        return self.objective - self.bound <= tolerance_of(self.leaf_cost, self.objective)
+        return self.objective - self.bound <= self.tolerance
 
     def raise_bound(self, bound: float, rigorous: bool) -> None:
         if bound > self.bound:
@@ -372,7 +378,11 @@ class _Search:
             self.raise_bound(min(self.objective, found[1]) * (1.0 - ROUNDING - self.max_leaves * 2.0**-52), True)
             self._take_boxes(found[0])
         elif np.isfinite(rest.bound):  # infinite if "infeasible", which would be wrong: the start is retained
-            self.raise_bound(min(self.objective, trusted(rest.bound, rest.solver) * unit), False)
+            bound = min(self.objective, trusted(rest.bound, rest.solver) * unit)
+            self.raise_bound(bound, False)
+            left = self.objective - bound
+            if not self.closed and left <= closed_gap(self.tolerance, self.objective, rest.solver):
+                self.rigorous = False  # the bound of the relaxation is above that of the solver, which closes the gap
 
     def _take(self, retained: IntArray, values: FloatArray | None) -> list[Literals]:
         """Accept the values of a program if they are a partition; returns its boxes."""

@@ -46,6 +46,8 @@ CONSTANT = 64.0 * UNIT
 WELL_CONDITIONED = 1e-6
 # Bytes of Gram matrices held in memory; with more patterns, matrices are computed from the rows when needed.
 MOST_GRAMS = 5 * 10**8
+# Bytes of Gram matrices that are added at once: these are temporary, beside those that are held or too many to hold.
+ADDED = 10**7
 # Widths of an interval that are negligible: relative to the cost, and to y'y.
 NEGLIGIBLE, NOTHING = 1e-11, 1e-24
 # A ridge above this, in units of a column, makes its weight 0.
@@ -102,7 +104,7 @@ class SquaredLeafCost(LeafCost):
         ``inside[k, i]`` is 1 if pattern ``members[i]`` is in set k, otherwise 0.
         """
         inside, total = np.asarray(inside, dtype=float), np.zeros((len(inside), self.length))
-        at_once = max(1, MOST_GRAMS // (8 * self.length))
+        at_once = max(1, ADDED // (8 * self.length))
         for begin in range(0, len(members), at_once):
             part = members[begin : begin + at_once]
             total += inside[:, begin : begin + at_once] @ (

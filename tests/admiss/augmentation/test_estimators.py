@@ -8,7 +8,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeCV
-from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
@@ -199,6 +199,22 @@ def test_searches_of_every_kind_select_on_whole_rows():
         assert np.isfinite(model.predict(X)).all()
         cv = (model.estimator_ if hasattr(model.estimator_, "cv") else model.estimator_[-1]).cv
         assert isinstance(cv, list)
+
+
+@pytest.mark.parametrize("copies", ["auto", 1])
+@pytest.mark.parametrize("in_pipeline", [False, True])
+def test_folds_by_groups_are_listed(copies, in_pipeline):
+    X, y, _ = make_rows(n=40)
+    splitter, groups = GroupKFold(2), np.repeat(np.arange(4), 10)
+    search = AdaptiveRegressorCV("static", n_lambdas=3, cv=splitter)
+    model = DeletionAugmentedRegressor(make_pipeline("passthrough", search) if in_pipeline else search, copies=copies)
+    name = "adaptiveregressorcv__cv" if in_pipeline else "cv"
+    with pytest.raises(
+        ValueError, match=rf"^GroupKFold needs groups, which fit does not take: list its folds, {name}="
+    ):
+        model.fit(X, y)
+    model.set_params(**{f"estimator__{name}": list(splitter.split(X, y, groups))})
+    assert np.isfinite(model.fit(X, y).predict(X)).all()
 
 
 def test_searches_inside_of_searches_are_reported():

@@ -229,11 +229,11 @@ def test_a_class_that_a_fold_lacks(rows):
         assert model.predict_proba(X).shape == (240, 3)
         # the log-loss of a coin is .7, and the single row costs 36 / 240; wrong columns would cost 36 per row
         assert model.best_score_ > -2.0
-    with pytest.raises(ValueError, match="undefined on held-out fold 2, which lacks a class"):
+    with pytest.raises(ValueError, match="fold 2, which lacks a class: use fewer folds, or scoring='log_loss'"):
         TunedClassifier("tree", cv=3, scoring="auc").fit(X, labels)
     with pytest.raises(ValueError, match="of one class: use fewer folds"):
         TunedClassifier("tree", cv=3).fit(X, np.arange(240) == 0)
-    with pytest.raises(ValueError, match="R2 is undefined on held-out fold 1, which has one row"):
+    with pytest.raises(ValueError, match="fold 1, which has one row: use fewer folds, or scoring='squared_error'"):
         TunedRegressor("tree", cv=KFold(240)).fit(X, y)
     constant = TunedRegressor("tree", cv=3).fit(X, np.ones(240))
     assert constant.best_score_ == 1.0

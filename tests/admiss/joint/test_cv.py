@@ -87,3 +87,12 @@ def test_bad_input_is_refused(data):
         JointImputeClassifierCV([LinearSVC()]).fit(X, y > 0)
     with pytest.raises(ValueError, match="error"):
         JointImputeClassifierCV(error="brier").fit(X, y > 0)
+
+
+def test_advice_on_folds_without_a_score_names_parameters_that_exist(data):
+    single = [(np.arange(1, 200), np.arange(1))]
+    with pytest.raises(ValueError, match=r"fold 1, which has one row: use fewer folds\.$"):
+        JointImputeRegressorCV([Ridge()], "paper", cv=single).fit(data.X_train, data.y_train)
+    model = JointImputeClassifierCV([LogisticRegression()], "paper", "auc", cv=single)
+    with pytest.raises(ValueError, match="fold 1, which lacks a class: use fewer folds, or error='log_loss'"):
+        model.fit(data.X_train, data.y_train > 0)

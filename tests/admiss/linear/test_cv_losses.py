@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneGroupOut, TimeSeriesSplit
 
 from admiss import (
@@ -15,6 +16,8 @@ from admiss import (
     AdaptiveStackRegressor,
     ExpectedFeaturesRegressor,
     FiniteRegressorCV,
+    JointImputeClassifierCV,
+    JointImputeRegressorCV,
     PatternConformalClassifier,
     PatternConformalRegressor,
 )
@@ -105,13 +108,15 @@ SEARCHES = [
     AdaptiveStackRegressor(["conditional_mean", "affine_intercept"]),
     ExpectedFeaturesRegressor(0),
     TunedRegressor("tree", grid={"max_depth": [1, 2]}),
+    JointImputeRegressorCV([Ridge()], "paper"),
+    JointImputeClassifierCV([LogisticRegression()], "paper"),
 ]
 
 
 def grouped_rows(model):
     X, y, _, _ = rows(Poisson(), 80, seed=6)
     groups = np.repeat(np.arange(8), 10)
-    return X, y > 1 if isinstance(model, AdaptiveClassifierCV) else y, groups
+    return X, y > 1 if isinstance(model, AdaptiveClassifierCV | JointImputeClassifierCV) else y, groups
 
 
 @pytest.mark.parametrize("model", SEARCHES, ids=lambda model: type(model).__name__)

@@ -302,6 +302,20 @@ def test_a_logistic_leaf_far_from_zero():
     assert far.certificate_.objective == pytest.approx(near.certificate_.objective, rel=1e-6)
 
 
+def test_a_gap_within_the_tolerances_of_another_solver_is_closed(make_rows):
+    """Without a refinement, which is for leaf costs that are not accurate enough."""
+    X, y = make_rows()
+    certificates = {
+        solver: FiniteRegressor(OptimalTree(max_depth=2, method="mio", solver=solver)).fit(X, y).certificate_
+        for solver in ("highs", "glpk")
+    }
+    assert {solver: found.status for solver, found in certificates.items()} == dict.fromkeys(
+        certificates, "solver's bound"
+    )
+    assert certificates["glpk"].objective == pytest.approx(certificates["highs"].objective, rel=1e-9)
+    assert certificates["highs"].tolerance < certificates["glpk"].gap <= certificates["glpk"].tolerance
+
+
 def test_a_disagreement_is_reported(monkeypatch, make_rows):
     X, y = make_rows(n=300, d=4)
     solve = admiss.partition.optimal_tree.solve_optimal_tree

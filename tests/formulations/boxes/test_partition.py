@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,6 +216,30 @@ def test_without_the_enumeration_the_bound_is_the_solvers(fractional, monkeypatc
     certificate = solved(leaf_cost, boxes, leaves)[2]
     assert certificate.status == "solver's bound"
     assert certificate.bound < certificate.objective == pytest.approx(best.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-8])
+def test_without_the_enumeration_the_tolerances_of_another_solver_are_no_gap(fractional, monkeypatch, share):
+    """Also if prices that are off by a small share leave a bound of the relaxation above that of the solver."""
+    leaf_cost, boxes, leaves = fractional
+    if share:
+        leaf_cost = SquaredLeafCost(pinwheel(), 0.1)  # whose relaxation is integral
+        boxes, leaves = box_costs(leaf_cost, np.arange(3), 2, 1), 3
+    solve_linear = partition.solve_linear
+
+    def inexact(model, variables, **options):
+        solution = solve_linear(model, variables, **options)
+        duals = {row: value * (1.0 - share) for row, value in (solution.duals or {}).items()}
+        return replace(solution, duals=duals)
+
+    best = solved(leaf_cost, boxes, leaves)[2]
+    monkeypatch.setattr(partition, "solve_linear", inexact)
+    monkeypatch.setattr(partition, "MOST_STEPS", 0)
+    certificate = solved(leaf_cost, boxes, leaves, solver="glpk")[2]
+    assert (certificate.solver, certificate.status) == ("glpk", "solver's bound")
+    assert 1e-9 < certificate.gap / certificate.objective < 1e-6
+    assert certificate.tolerance == 1e-6 * certificate.objective
+    assert certificate.objective == pytest.approx(best.objective, rel=1e-9)
 
 
 def test_another_solver(fractional):

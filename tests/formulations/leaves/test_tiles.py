@@ -1,5 +1,6 @@
 """Factorisation and layout side by side agree with numpy; sums over subsets, and costs of boxes, with direct ones."""
 
+import tracemalloc
 from itertools import chain, combinations
 from math import comb
 
@@ -13,6 +14,7 @@ from formulations.leaves.cholesky import ESTIMATE, LOWER, UPPER, costs_of_rows, 
 from formulations.leaves.cost import PatternRows
 from formulations.leaves.squared import SquaredLeafCost
 from formulations.leaves.tiles import LANES
+from tests.formulations.rows import random_rows
 
 
 def packed_grams(count, size, rng):
@@ -101,6 +103,24 @@ def test_sums_over_subsets_are_direct_sums(width, held, monkeypatch):
         assert tuple(total[-2:]) == (len(members), rows.counts[members].sum())
         direct = leaf_cost.gram(members)[0]
         assert np.array_equal(total[:-2], direct)  # sums are without error
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_sums_take_little_memory_beside_what_is_held(held, monkeypatch):
+    rows = random_rows(np.random.default_rng(0), 4000, 60, (0.4, 0.5))
+    leaf_cost, members = SquaredLeafCost(rows, 1.0), np.arange(len(rows.patterns))
+    size = 8 * leaf_cost.length * len(members)
+    assert size > 6e7
+    if not held:
+        monkeypatch.setattr(squared, "MOST_GRAMS", size - 1)
+    assert len(leaf_cost.grams) == held * len(members)
+    inside = np.array([members % 2 == 0, members % 2 == 1])
+    tracemalloc.start()
+    sums = leaf_cost.sums_of_grams(inside, members)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3e7
+    assert np.array_equal(sums.sum(axis=0), leaf_cost.gram(members)[0])
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
