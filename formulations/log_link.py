@@ -250,9 +250,9 @@ class Tweedie(LogLink):
         return self.power
 
 
-def risk_factor(loss: Loss, exposure: FloatArray | None) -> FloatArray | None:
-    """The factors of the weights of rows with this exposure, if there is one."""
-    return loss.weight_of(exposure) if isinstance(loss, LogLink) and exposure is not None else None
+def risk_weights(s: FloatArray, loss: Loss, exposure: FloatArray | None) -> FloatArray:
+    """The weights in the risk of rows of weights ``s``: with an exposure, s_i e_i^b."""
+    return s * loss.weight_of(exposure) if isinstance(loss, LogLink) and exposure is not None else s
 
 
 def _log(y: FloatArray) -> tuple[BoolArray, FloatArray]:

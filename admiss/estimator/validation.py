@@ -24,6 +24,8 @@ from sklearn.utils.validation import (
 
 from formulations.arrays import FloatArray, IntArray
 from formulations.jit import compiled, is_interrupt
+from formulations.log_link import LogLink
+from formulations.losses import LOSSES
 
 # Sizes of weighted columns whose squares, and products of these, are accurate in floating point.
 SMALLEST, LARGEST = 1e-120, 1e120
@@ -38,11 +40,14 @@ DAYS = "turn them into days or hours first, for instance with admiss.TableEncode
 
 
 class AllowsMissing:
-    """Mixin of estimators whose features may be missing."""
+    """Mixin of estimators whose features may be missing; a ``loss`` with a log link needs positive targets."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.allow_nan = True
+        loss = getattr(self, "loss", None)
+        kind = LOSSES.get(loss) if isinstance(loss, str) else type(loss)
+        tags.target_tags.positive_only = kind is not None and issubclass(kind, LogLink)
         return tags
 
 

@@ -23,7 +23,8 @@ from admiss.estimator.validation import (
 )
 from admiss.linear.describe import AdaptiveDescription
 from admiss.linear.design import Design, DesignOptions, fit_design, sums_are_faster
-from admiss.linear.fit import solve_moments, solve_program
+from admiss.linear.exposure import with_exposure
+from admiss.linear.fit import solve_moments, solve_on_design
 from admiss.linear.logistic import predictor_range
 from admiss.linear.penalty import AUTO, PENALTY_WEIGHTS, SMALLEST_PENALTY, Penalty, penalty_weights
 from admiss.linear.squared import TrainingRows
@@ -31,7 +32,7 @@ from admiss.linear.training_sums import TrainingSums
 from admiss.patterns import lookup
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, plain_value, total
-from formulations.log_link import LogLink, risk_factor
+from formulations.log_link import LogLink, risk_weights
 from formulations.losses import LOSSES, Loss, Squared, resolve_loss
 
 if TYPE_CHECKING:
@@ -113,14 +114,20 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
             else:
                 self.classes_ = samples.classes
             self._fit_rows(samples, adaptivity, loss)
-            self._set_predictor_range(samples.X, samples.targets[0], samples.s, samples.exposure)
+            if isinstance(loss, LogLink):
+                self._set_predictor_range(loss, samples.X, samples.targets[0], samples.s, samples.exposure)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any, **others: Any) -> Samples:
-        """The rows of a fit."""
+        """The rows of a fit; of other arguments only a regression takes one, the exposure."""
+        exposure = others.pop("exposure", None) if self._task == "regression" else None
         if others:
             refuse_arguments(self, others)
-        return read_samples(self, X, y, sample_weight, task=self._task)
+        samples = read_samples(self, X, y, sample_weight, task=self._task)
+        loss = resolve_loss(self.loss)
+        if exposure is not None or isinstance(loss, LogLink):
+            samples = with_exposure(samples, exposure, loss)
+        return samples
 
     def program(self, X: Any, y: Any, sample_weight: Any = None, **others: Any) -> "AdaptiveProgram":
         """The stated program on these rows as a ``cvxpy.Problem`` that can be read, changed and solved.
@@ -190,23 +197,21 @@ class AdaptiveModel(AdaptiveDescription, AllowsMissing, BaseEstimator):
                 return
         design = fit_design(X, s, adaptivity, options)
         penalty = self._penalty(design, X, s)
-        factor = risk_factor(loss, samples.exposure)
         fits = []
         for y in targets:
-            fits.append(solve_program(design, X, y, s, loss, penalty, self.solver, factor))
+            fits.append(solve_on_design(design, X, y, s, loss, penalty, self.solver, samples.exposure))
         if len(fits) == 1:
             self._adopt(design, *fits[0])
         else:
             self._adopt(design, np.array([w for w, _ in fits]), total([certificate for _, certificate in fits]))
 
-    def _set_predictor_range(self, X: FloatArray, y: FloatArray, s: FloatArray, exposure: FloatArray | None) -> None:
+    def _set_predictor_range(
+        self, loss: LogLink, X: FloatArray, y: FloatArray, s: FloatArray, exposure: FloatArray | None
+    ) -> None:
         """Store the range of the predictors of a log link."""
-        loss = resolve_loss(self.loss)
-        if isinstance(loss, LogLink):
-            factor = risk_factor(loss, exposure)
-            z = self.design_.predictor(X, self.coefficients_ * self.design_.column_scale)
-            low, high = predictor_range(z, y, s if factor is None else s * factor, loss)
-            self.predictor_range_ = float(low), float(high)
+        z = self.design_.predictor(X, self.coefficients_ * self.design_.column_scale)
+        low, high = predictor_range(z, y, risk_weights(s, loss, exposure), loss)
+        self.predictor_range_ = float(low), float(high)
 
     def _adopt(self, design: Design, coefficients: FloatArray, certificate: Certificate) -> None:
         """Store a fit with the evidence of its certificate."""
