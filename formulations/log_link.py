@@ -250,11 +250,6 @@ class Tweedie(LogLink):
         return self.power
 
 
-def risk_weights(s: FloatArray, loss: Loss, exposure: FloatArray | None) -> FloatArray:
-    """The weights in the risk of rows of weights ``s``: with an exposure, s_i e_i^b."""
-    return s * loss.weight_of(exposure) if isinstance(loss, LogLink) and exposure is not None else s
-
-
 def _log(y: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Whether y > 0, and log y there, else 0."""
     positive = np.asarray(y > 0)

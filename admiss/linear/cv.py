@@ -23,11 +23,10 @@ from admiss.estimator.cross_validation import (
     SearchedRegressor,
     sample_rows,
 )
-from admiss.estimator.validation import Samples, unchanged_on_error
+from admiss.estimator.validation import unchanged_on_error
 from admiss.finite.cv import FiniteClassifierCV, FiniteRegressorCV
 from admiss.linear.design import DesignOptions
 from admiss.linear.estimators import AdaptiveClassifier, AdaptiveRegressor, read_statistics, training_of
-from admiss.linear.exposure import with_exposure
 from admiss.linear.folds import (
     EPS_RULES,
     ClassFolds,
@@ -371,12 +370,6 @@ monotonic_cst
         """
         of_split = self._split_parameters(sample_weight, params)
         return self._fit(X, y, sample_weight, of_split, **({} if exposure is None else {"exposure": exposure}))
-
-    def _read(self, X: Any, y: Any, sample_weight: Any, exposure: Any = None) -> Samples:
-        samples, loss = super()._read(X, y, sample_weight), self._loss()
-        if exposure is not None or isinstance(loss, LogLink):
-            samples = with_exposure(samples, exposure, loss)
-        return samples
 
     def predict(self, X: Any, exposure: Any = None) -> FloatArray:
         """Predictions of the selected model, see :meth:`AdaptiveRegressor.predict`."""

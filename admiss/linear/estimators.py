@@ -16,12 +16,12 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from admiss.adaptivity import Adaptivity
+from admiss.estimator.exposure import deviance_explained, read_exposure
 from admiss.estimator.labels import LogOddsClassifier
 from admiss.estimator.notices import warn
-from admiss.estimator.validation import read_features, unchanged_on_error
+from admiss.estimator.validation import read_features, refuse_arguments, unchanged_on_error
 from admiss.linear.base import STATISTICS, AdaptiveModel
 from admiss.linear.design import Design
-from admiss.linear.exposure import deviance_explained, read_exposure
 from admiss.linear.fit import solve_moments
 from admiss.linear.logistic import clipped
 from admiss.linear.penalty import AUTO
@@ -224,9 +224,9 @@ class AdaptiveRegressor(RegressorMixin, AdaptiveModel):
         **unknown
             Refused.
         """
-        if exposure is not None:
-            unknown["exposure"] = exposure
-        return super().fit(X, y, sample_weight, **unknown)
+        if unknown:
+            refuse_arguments(self, unknown)
+        return self._fit(X, y, sample_weight, exposure)
 
     def predict(self, X: Any, exposure: Any = None) -> FloatArray:
         """Predicted target of each row, within the limits of ``max_extrapolation``.

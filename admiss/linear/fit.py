@@ -43,7 +43,7 @@ from formulations.arrays import FloatArray
 from formulations.certificate import ROUNDING, SOLVERS_BOUND, Certificate, SolverError, certify, clock, gap_tolerance
 from formulations.erm.moment_bound import moment_bound
 from formulations.erm.risk import EmpiricalRisk
-from formulations.log_link import LogLink, risk_weights
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, Loss, Squared
 
 # Status of a fit whose moments are too inaccurate for a proof.
@@ -71,7 +71,7 @@ def solve_on_design(
     (1/S) sum_i v_i.
     """
     if exposure is not None:
-        weights = risk_weights(s, loss, exposure)
+        weights = s * loss.weight_of(exposure)
         share = float(weights.sum() / s.sum())
         of_mean = penalty.for_target(1.0, share)
         w, certificate = solve_on_design(design, X, y, weights, loss, of_mean, solver)

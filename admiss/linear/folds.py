@@ -33,7 +33,7 @@ from admiss.linear.training_patterns import TrainingPatterns
 from admiss.linear.training_sums import TrainingSums
 from formulations.arrays import BoolArray, FloatArray, IntArray
 from formulations.erm.risk import EmpiricalRisk, centred, null_multipliers
-from formulations.log_link import LogLink, risk_weights
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, Loss
 
 # Rules for the range of lambda: that of glmnet, and one of its own for ridge.
@@ -173,7 +173,7 @@ def logistic_folds(
     refuse_without_cross_products(design)
     design = options.in_units(design)
     penalties = options.unit_penalties(design, X, rows.s)
-    factor = risk_weights(np.ones(len(X)), loss, rows.exposure)
+    factor = np.ones(len(X)) if rows.exposure is None else loss.weight_of(rows.exposure)
     A, q = design.dense(X), factor * rows.s / rows.s.sum()
     parts = [_at_null(EmpiricalRisk(A, y, q, loss), design.free) for y in targets]
     gradient, curvature = (np.max(part, axis=0) for part in zip(*parts, strict=True))

@@ -43,7 +43,7 @@ from admiss.linear.stated_program import risk_of, solver_name, stated_erm
 from formulations.arrays import FloatArray
 from formulations.certificate import Certificate, SolverError
 from formulations.erm.program import CompiledERM, compile_erm
-from formulations.log_link import LogLink, risk_weights
+from formulations.log_link import LogLink
 from formulations.losses import Logistic, resolve_loss
 
 
@@ -102,7 +102,7 @@ class AdaptiveProgram:
         model._warn_never_observed(design)
         penalty = model._penalty(design, X, s)
         scaled = UnitProgram.of(design, penalty, loss, float(np.abs(y).max()))
-        weights = risk_weights(s, loss, exposure)
+        weights = s if exposure is None else s * loss.weight_of(exposure)
         scaled = replace(scaled, factor=scaled.factor * float(weights.sum() / s.sum()))
         own_penalty = penalty.for_target(scaled.unit, scaled.factor).in_units(scaled.change)  # with lam as a parameter
         q = weights / power_of_two(weights.max())

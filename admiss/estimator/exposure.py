@@ -9,13 +9,11 @@ side by a multiple of its width: that is what ``max_extrapolation`` does here. C
 predictors are a number that stands for minus infinity, do not count in that range.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from admiss.estimator.validation import Samples
 from formulations.arrays import FloatArray
 from formulations.log_link import LogLink
 from formulations.losses import Loss
@@ -52,14 +50,11 @@ def refuse_targets(y: FloatArray, loss: LogLink) -> None:
         raise ValueError("y is 0 in every row: a model with a log link has no best fit to it.")
 
 
-def with_exposure(samples: Samples, exposure: Any, loss: Loss) -> Samples:
-    """The rows with targets per unit of exposure, after checks of the targets; the loss must have a log link."""
-    e = read_exposure(exposure, loss, len(samples.X))
-    (y,) = samples.targets
-    refuse_targets(y[samples.s > 0], require_log_link(loss))
-    if e is None:
-        return samples
-    return replace(samples, targets=[y / e], exposure=e)
+def per_exposure(y: FloatArray, s: FloatArray, exposure: Any, loss: Loss) -> tuple[FloatArray, FloatArray | None]:
+    """Targets per unit of exposure, and the exposure; the loss must have a log link and take these targets."""
+    e = read_exposure(exposure, loss, len(y))
+    refuse_targets(y[s > 0], require_log_link(loss))
+    return y if e is None else y / e, e
 
 
 def deviance_explained(loss: LogLink, y: Any, predictions: FloatArray, sample_weight: Any, exposure: Any) -> float:
